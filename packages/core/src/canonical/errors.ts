@@ -1,0 +1,49 @@
+import type { ProtocolId } from './protocol.ts';
+
+export type ErrorCode =
+  | 'INVALID_INPUT'
+  | 'MISSING_REQUIRED_FIELD'
+  | 'INCOMPATIBLE_FEATURE'
+  | 'TOOL_CALL_PARSE_ERROR'
+  | 'JSON_PARSE_ERROR'
+  | 'RATE_LIMIT'
+  | 'AUTHENTICATION'
+  | 'PERMISSION'
+  | 'NOT_FOUND'
+  | 'CONTEXT_LENGTH'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'CONTENT_POLICY'
+  | 'BILLING'
+  | 'CONFLICT'
+  | 'OVERLOADED'
+  | 'TIMEOUT'
+  | 'CANCELLED'
+  | 'STREAM_TRUNCATED'
+  | 'UNSUPPORTED_INTERFACE'
+  | 'UPSTREAM_ERROR'
+  | 'INTERNAL';
+
+export interface CanonicalError {
+  code: ErrorCode;
+  message: string;
+  http_status?: number;
+  param?: string | null;
+  retry_after_ms?: number;
+  request_id?: string;
+  upstream?: {
+    protocol: ProtocolId;
+    status?: number;
+    type?: string;
+    code?: string | number | null;
+    /** The error object as the wire had it. */
+    body?: unknown;
+  };
+  details?: Record<string, unknown>;
+}
+
+/** Names of failures that no provider reports and that we find ourselves; they stand in `details.code`. */
+export type OwnErrorCode = 'empty_stream' | 'stream_error' | 'response_failed' | 'not_a_stream' | 'too_large';
+
+export function ownError(own: OwnErrorCode, code: ErrorCode, message: string): CanonicalError {
+  return { code, message, details: { code: own } };
+}

@@ -1,0 +1,12 @@
+export type * from './blocks.ts';
+export type { CanonicalError, ErrorCode, OwnErrorCode } from './errors.ts';
+export { ownError } from './errors.ts';
+export type * from './events.ts';
+export type * from './interfaces.ts';
+export type * from './notes.ts';
+export type * from './protocol.ts';
+export type * from './request.ts';
+export type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason } from './response.ts';
+export { isClientCall, recomputeStop } from './response.ts';
+export type * from './usage.ts';
+export { StreamRuleError, StreamValidator } from './validator.ts';

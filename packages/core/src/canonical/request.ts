@@ -1,0 +1,119 @@
+import type { ContentBlock } from './blocks.ts';
+import type { CacheControl, JsonSchema, Node, ProtocolId } from './protocol.ts';
+
+export interface CanonicalRequest extends Node {
+  /** As the client asked; the encoder writes the upstream's name instead. */
+  model: string;
+  system?: SystemBlock[];
+  messages: CanonicalMessage[];
+  tools?: CanonicalTool[];
+  tool_choice?: ToolChoice;
+  parameters: RequestParameters;
+  user_id?: string;
+  /** Absent means plain text. */
+  output_format?: OutputFormat;
+  /** Absent means the provider's default. */
+  parallel_tool_use?: boolean;
+  thinking?: ThinkingConfig;
+  stream?: boolean;
+  /** What the *client* asked for. */
+  stream_options?: { include_usage?: boolean; include_obfuscation?: boolean };
+  metadata?: Record<string, string>;
+  service_tier?: string;
+  store?: boolean;
+  /** Server-held conversation: a stateless converter can only reject it or use a state store. */
+  state?: {
+    previous_response_id?: string;
+    conversation_id?: string;
+    cached_content?: string;
+    background?: boolean;
+  };
+  modalities?: ('text' | 'audio' | 'image')[];
+  audio_output?: { format?: string; voice?: unknown };
+  prompt_cache?: { key?: string; mode?: 'implicit' | 'explicit'; ttl?: string; cache_control?: CacheControl };
+  verbosity?: 'low' | 'medium' | 'high';
+  truncation?: 'auto' | 'disabled';
+  /** Responses `include`, verbatim. */
+  include?: string[];
+}
+
+export interface SystemBlock extends Node {
+  type: 'text';
+  text: string;
+  cache_control?: CacheControl;
+  /** Which OpenAI role it came from. */
+  role?: 'system' | 'developer';
+}
+
+export interface CanonicalMessage extends Node {
+  /** `system` only for instructions in the middle of a conversation, kept in position. */
+  role: 'user' | 'assistant' | 'tool' | 'system';
+  content: ContentBlock[];
+  name?: string;
+  id?: string;
+  /** Responses message phase. */
+  phase?: 'commentary' | 'final_answer';
+}
+
+export interface RequestParameters {
+  /** Total output bound, reasoning included. */
+  max_tokens?: number;
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  frequency_penalty?: number;
+  presence_penalty?: number;
+  stop_sequences?: string[];
+  seed?: number;
+  n?: number;
+  logprobs?: boolean;
+  top_logprobs?: number;
+  logit_bias?: Record<string, number>;
+  max_tool_calls?: number;
+}
+
+export type Effort = 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+export interface ThinkingConfig {
+  /** `adaptive`: the model decides. */
+  type: 'enabled' | 'disabled' | 'adaptive';
+  effort?: Effort;
+  budget_tokens?: number;
+  display?: 'summarized' | 'omitted' | 'full';
+  summary?: 'auto' | 'concise' | 'detailed';
+}
+
+export type OutputFormat =
+  | { type: 'json_object' }
+  | {
+      type: 'json_schema';
+      json_schema: { name?: string; description?: string; schema: JsonSchema; strict?: boolean };
+    };
+
+export interface CanonicalTool extends Node {
+  name: string;
+  description?: string;
+  /** Absent means an object without properties. */
+  input_schema?: JsonSchema;
+  kind?: 'function' | 'custom' | 'server' | 'mcp';
+  /** Absent keeps each provider's default. */
+  strict?: boolean;
+  format?: { type: 'text' } | { type: 'grammar'; syntax: 'lark' | 'regex'; definition: string };
+  server?: {
+    /** web_search, web_fetch, code_execution, file_search, computer, … */
+    type: string;
+    /** Exact wire type including its date, e.g. `web_search_20260318`, `googleSearch`. */
+    wire_type: string;
+    config: Record<string, unknown>;
+    origin: ProtocolId;
+  };
+  namespace?: string;
+  defer_loading?: boolean;
+  allowed_callers?: string[];
+  output_schema?: JsonSchema;
+  input_examples?: unknown[];
+  eager_input_streaming?: boolean;
+  cache_control?: CacheControl;
+}
+
+export type ToolChoice = { type: 'auto' | 'none' | 'any'; allowed_tools?: string[] } | { type: 'tool'; name: string };
