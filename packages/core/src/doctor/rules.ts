@@ -1,0 +1,36 @@
+import { ANTHROPIC_MESSAGES_RULES } from './rules/anthropic-messages.ts';
+import { GEMINI_RULES } from './rules/gemini.ts';
+import { OPENAI_CHAT_RULES } from './rules/openai-chat.ts';
+import { OPENAI_RESPONSES_RULES } from './rules/openai-responses.ts';
+import type { Rule } from './rules/rule.ts';
+import { SSE_RULES } from './rules/sse.ts';
+
+export type { Rule, Severity } from './rules/rule.ts';
+
+export type RuleId =
+  | keyof typeof SSE_RULES
+  | keyof typeof OPENAI_CHAT_RULES
+  | keyof typeof ANTHROPIC_MESSAGES_RULES
+  | keyof typeof OPENAI_RESPONSES_RULES
+  | keyof typeof GEMINI_RULES;
+
+/** Every departure from the standards that a decoder can name. Plain data: anyone may import it. */
+export const RULES: Record<RuleId, Rule> = {
+  ...SSE_RULES,
+  ...OPENAI_CHAT_RULES,
+  ...ANTHROPIC_MESSAGES_RULES,
+  ...OPENAI_RESPONSES_RULES,
+  ...GEMINI_RULES,
+};
+
+/** A departure met: what it was, where (in bytes from the start of the body), how often. `RULES[rule]` says all about it. */
+export interface Diagnostic {
+  rule: RuleId;
+  /** What was found, where there is more to say than the rule; otherwise the words of its id. */
+  message: string;
+  offset: number;
+  count: number;
+}
+
+/** How a decoder names a departure; `detail` says more than the rule. */
+export type Report = (rule: RuleId, offset: number, detail?: string) => void;

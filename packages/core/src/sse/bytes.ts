@@ -1,0 +1,59 @@
+export const TAB = 0x09;
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const COLON = 0x3a;
+
+// A BOM inside a value is text; the one before the first line is taken off by the decoder.
+const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const STRICT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
+
+export const decodeUtf8 = (bytes: Uint8Array, from: number, to: number): string => UTF8.decode(bytes.subarray(from, to));
+
+export function isUtf8(bytes: Uint8Array, from: number, to: number): boolean {
+  try {
+    STRICT_UTF8.decode(bytes.subarray(from, to));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const SMALLEST = 256;
+/** A buffer that grew beyond this for one big line is given back after it. */
+const LARGEST_KEPT = 1 << 20;
+const EMPTY = new Uint8Array(0);
+
+/** Below this many bytes a loop is cheaper than `set` and `subarray`. */
+const SHORT = 24;
+
+/** Bytes kept from one chunk to the next, copied, because the caller may use its chunk again. */
+export class ByteBuffer {
+  bytes: Uint8Array = EMPTY;
+  length = 0;
+
+  append(source: Uint8Array, from: number, to: number): void {
+    const length = this.length + to - from;
+    if (length > this.bytes.length) this.#grow(length);
+    if (to - from > SHORT) this.bytes.set(source.subarray(from, to), this.length);
+    else for (let at = from, put = this.length; at < to; at++, put++) this.bytes[put] = source[at] ?? 0;
+    this.length = length;
+  }
+
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > LARGEST_KEPT) this.free();
+  }
+
+  free(): void {
+    this.length = 0;
+    this.bytes = EMPTY;
+  }
+
+  // Doubling keeps a stream that comes byte by byte linear.
+  #grow(needed: number): void {
+    const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2, SMALLEST));
+    grown.set(this.bytes.subarray(0, this.length));
+    this.bytes = grown;
+  }
+}
