@@ -1,0 +1,168 @@
+import { Head, JsonNesting, type JsonNestingState } from './json-nesting.ts';
+import { parseJson, sameJson } from './overlay.ts';
+
+/** How the fragments of one call were read in the end. Only `plain` is what the standard says. */
+export type Reading = 'plain' | 'cumulative' | 'after-empty-object' | 'sent-again' | 'unreadable';
+
+export interface ArgumentTextState {
+  text: string;
+  last: string | null;
+  fragments: number;
+  released: number;
+  snapshot: boolean;
+  nesting: JsonNestingState;
+}
+
+/**
+ * The argument text of one call. Most servers send fragments of one document; some send the whole text so far each time, an empty object
+ * first, or everything once more at the end. Which of these it was is known only when the call ends, so the text is decided once, by
+ * `decide()`; until then `push` releases only what is a prefix of every reading that is still possible. A conforming stream is never held
+ * back by more than the fragment in hand.
+ */
+export class ArgumentText {
+  #text = '';
+  /** The fragment before, as long as every fragment began with the one before it; null once one did not. */
+  #last: string | null = '';
+  #fragments = 0;
+  #released = 0;
+  #snapshot = false;
+  #nesting = new JsonNesting();
+  /** Somebody wanted to know how far the JSON is: from then on every fragment is looked at when it comes. */
+  #isAsked = false;
+  /** Nothing about the text is uncertain and nobody asked: fragments need not be looked at. */
+  #isPlain = false;
+
+  /** Everything received, in order. */
+  get text(): string {
+    return this.#text;
+  }
+
+  get isEmpty(): boolean {
+    return this.#fragments === 0;
+  }
+
+  /** The last document is closed: an object or array, with nothing but white space behind it. */
+  get isComplete(): boolean {
+    return this.#nested().complete;
+  }
+
+  /** Closed, and no later fragment of a known kind can change it: `{}` may still turn out to be a prefix. */
+  get isSettled(): boolean {
+    return this.#nested().complete && !this.#mayBePrefix();
+  }
+
+  /** Takes a fragment and returns the text that can go out now. */
+  push(fragment: string): string {
+    if (fragment === '') return '';
+    const nesting = this.#nested();
+    const before = this.#text.length;
+    this.#text += fragment;
+    this.#fragments++;
+    nesting.push(fragment);
+    if (this.#last !== null) this.#last = fragment.startsWith(this.#last) ? fragment : null;
+    if (this.#isAmbiguous()) return '';
+    const end = nesting.firstEnd < 0 ? this.#text.length : nesting.firstEnd;
+    if (end <= this.#released) return '';
+    const out = this.#released === before && end === this.#text.length ? fragment : this.#text.slice(this.#released, end);
+    this.#released = end;
+    return out;
+  }
+
+  /**
+   * Takes a fragment for a caller that needs the text only at its end. As soon as the fragments are known to be pieces of one document,
+   * they are not looked at any more, and all at once when it matters.
+   */
+  append(fragment: string): void {
+    if (this.#isPlain) {
+      this.#text += fragment;
+      return;
+    }
+    this.push(fragment);
+    this.#isPlain = this.#last === null && this.#nesting.head === Head.other && !this.#isAsked;
+  }
+
+  /** The nesting of the whole text. Being asked once makes the text flat; asked with every fragment, that would be quadratic. */
+  #nested(): JsonNesting {
+    const nesting = this.#nesting;
+    if (nesting.length < this.#text.length) {
+      this.#isAsked = true;
+      this.#isPlain = false;
+      nesting.push(this.#text.slice(nesting.length));
+    }
+    return nesting;
+  }
+
+  /** Takes arguments that arrived as an object instead of text: each snapshot replaces the one before. */
+  replace(text: string): void {
+    if (this.#released > 0) {
+      this.push(text);
+      return;
+    }
+    this.#text = text;
+    this.#last = null;
+    this.#fragments++;
+    this.#snapshot = true;
+    this.#nesting = new JsonNesting();
+    this.#nesting.push(text);
+  }
+
+  /** The text as finally read. */
+  decide(): { text: string; reading: Reading } {
+    const text = this.#text;
+    if (this.#snapshot && this.#released === 0) return { text, reading: 'plain' };
+    const repeated = this.#fragments > 1 && this.#last !== null;
+    // Fragments that nobody looked at: the native parser tells faster than a look at every character that they are one document.
+    if (!repeated && this.#nesting.length < text.length && parseJson(text) !== undefined) return { text, reading: 'plain' };
+    const { firstEnd, head } = this.#nested();
+    const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
+    if ((!repeated && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };
+    if (repeated && this.#last !== null && parseJson(this.#last) !== undefined)
+      return { text: this.#last, reading: 'cumulative' };
+    if (!overrun) return { text, reading: 'plain' };
+    const rest = text.slice(firstEnd);
+    if (head === Head.afterEmptyObject && parseJson(rest) !== undefined) return { text: rest, reading: 'after-empty-object' };
+    const first = text.slice(0, firstEnd);
+    const value = parseJson(first);
+    const again = parseJson(rest);
+    if (value !== undefined && again !== undefined && sameJson(value, again)) return { text: first, reading: 'sent-again' };
+    return { text, reading: 'unreadable' };
+  }
+
+  /** Ends the call: what `push` has not released yet, and how the whole was read. */
+  end(): { rest: string; text: string; reading: Reading } {
+    const { text, reading } = this.decide();
+    const rest = text.slice(this.#released);
+    this.#released = text.length;
+    return { rest, text, reading };
+  }
+
+  #isAmbiguous(): boolean {
+    return this.#nesting.head !== Head.other || (this.#fragments > 1 && this.#last !== null);
+  }
+
+  #mayBePrefix(): boolean {
+    return this.#nesting.head === Head.emptyObject && !this.#snapshot;
+  }
+
+  toJSON(): ArgumentTextState {
+    return {
+      text: this.#text,
+      last: this.#last,
+      fragments: this.#fragments,
+      released: this.#released,
+      snapshot: this.#snapshot,
+      nesting: this.#nested().toJSON(),
+    };
+  }
+
+  static fromJSON(state: ArgumentTextState): ArgumentText {
+    const argument = new ArgumentText();
+    argument.#text = state.text;
+    argument.#last = state.last;
+    argument.#fragments = state.fragments;
+    argument.#released = state.released;
+    argument.#snapshot = state.snapshot;
+    argument.#nesting = JsonNesting.fromJSON(state.nesting);
+    return argument;
+  }
+}

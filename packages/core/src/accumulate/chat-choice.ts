@@ -1,0 +1,314 @@
+import {
+  DistinctList,
+  isCleanFinish,
+  ReasoningDetails,
+  readContentParts,
+  readLegacyCall,
+  readReasoning,
+  strongerFinish,
+  wellFormed,
+} from './chat-delta.ts';
+import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
+import { countKeys, isObject, isSet, type JsonObject, overlay, parseJson, present } from './overlay.ts';
+import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
+import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
+import { UnknownFields } from './unknown-fields.ts';
+
+export interface ChatMessage extends JsonObject {
+  role: string;
+  content: string | null;
+  refusal: string | null;
+}
+
+/** A call ready to run. `arguments` is the decoded value, or the raw text when it is not JSON (`invalid`) or a custom tool's input. */
+export interface ExecutableCall {
+  id: string;
+  type: 'function' | 'custom';
+  name: string;
+  arguments: unknown;
+  invalid?: true;
+  providerExecuted?: true;
+}
+
+export interface ChatChoiceState {
+  index: number;
+  role: string;
+  text: string;
+  reasoning: string;
+  refusal: string | null;
+  finishReason: string | null;
+  calls: ToolCallAssemblerState | null;
+  details: JsonObject[];
+  lists: JsonObject;
+  audio: JsonObject | null;
+  whole: JsonObject | null;
+  choiceExtra: JsonObject;
+  messageExtra: JsonObject;
+}
+
+/** One choice of a chat completion in the making. */
+export class ChatChoice {
+  readonly index: number;
+  role = 'assistant';
+  text = '';
+  reasoning = '';
+  refusal: string | null = null;
+  finishReason: string | null = null;
+  #calls: ToolCallAssembler | undefined;
+  #details: ReasoningDetails | undefined;
+  #logprobs: { content?: unknown[]; refusal?: unknown[] } | undefined;
+  readonly #annotations = new DistinctList();
+  #images: unknown[] = [];
+  #audio: JsonObject | undefined;
+  #whole: JsonObject | undefined;
+  #choiceFields = new UnknownFields(CHOICE_FIELDS);
+  #deltaFields = new UnknownFields(DELTA_FIELDS);
+  readonly #idSeed: string;
+  readonly #limits: ToolCallLimits;
+
+  /** `idSeed`: what derived call ids are made from, the id of the response. */
+  constructor(index: number, idSeed: string, limits: ToolCallLimits) {
+    this.index = index;
+    this.#idSeed = callIdSeed(idSeed, index);
+    this.#limits = limits;
+  }
+
+  /**
+   * `isThorough`: look for fields nobody knows in any case. True when the choice was looked at and has more fields than the usual ones.
+   */
+  push(choice: WireChoice, isThorough: boolean): boolean {
+    const { delta, finish_reason: finish, logprobs, message } = choice;
+    if (typeof delta === 'object' && delta !== null && (isThorough || !this.#pushOnly(delta))) this.#pushDelta(delta);
+    if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
+    if (isSet(logprobs)) this.#pushLogprobs(logprobs);
+    // Sent instead of a delta, or once more after the deltas: read at the end, for what no delta carried.
+    if (message !== undefined && isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
+    return isThorough && this.#lookAround(choice);
+  }
+
+  #lookAround(choice: WireChoice): boolean {
+    const { index, delta, finish_reason, logprobs, message } = choice;
+    const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
+    if (countKeys(choice) === known) return false;
+    this.#choiceFields.look(choice);
+    return true;
+  }
+
+  /**
+   * Most deltas hold one thing, the next piece of the text or of a call. Reading the other fields by name costs next to nothing, a walk over the
+   * keys as much as all the rest: so fields nobody knows are looked for in the other deltas, and here only when it is due.
+   */
+  #pushOnly(delta: WireDelta): boolean {
+    const { content, tool_calls: calls, role, refusal, function_call, annotations, images, audio } = delta;
+    const { reasoning_content, reasoning, reasoning_text, reasoning_details } = delta;
+    if (isSet(role) || isSet(refusal) || isSet(function_call) || isSet(annotations) || isSet(images) || isSet(audio))
+      return false;
+    if (isSet(reasoning_content) || isSet(reasoning) || isSet(reasoning_text) || isSet(reasoning_details)) return false;
+    if (typeof content === 'string' && content !== '' && !isSet(calls)) this.text += content;
+    else if (isSet(calls) && !isSet(content)) this.#pushCalls(calls);
+    else return false;
+    return true;
+  }
+
+  #pushDelta(delta: WireDelta): void {
+    const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
+    const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
+    if (content) {
+      if (typeof content === 'string') this.text += content;
+      else if (Array.isArray(content)) this.#pushParts(content);
+    }
+    if (calls) this.#pushCalls(calls);
+    if (role && typeof role === 'string') this.role = role;
+    if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
+    if (typeof refusal === 'string' && refusal !== '') this.refusal = (this.refusal ?? '') + refusal;
+    const common =
+      present(content) + present(calls) + present(role) + present(reasoning_content) + present(reasoning) + present(refusal);
+    if (countKeys(delta) === common) return;
+    const legacyCall = readLegacyCall(legacy);
+    if (legacyCall) this.#pushLegacyCall(legacyCall);
+    if (Array.isArray(annotations)) this.#annotations.push(annotations);
+    if (Array.isArray(images)) for (const image of images) this.#images.push(image);
+    if (isObject(audio) && (audio['data'] || audio['transcript'] || audio['id'])) this.#pushAudio(audio);
+    this.#deltaFields.look(delta);
+  }
+
+  #pushCalls(entries: unknown): void {
+    this.#calls ??= new ToolCallAssembler(this.#limits, this.#idSeed);
+    this.#calls.push(entries);
+  }
+
+  /** `function_call`, the form before tool calls: one call, without an id. */
+  #pushLegacyCall(call: JsonObject): void {
+    this.#pushCalls([{ index: 0, type: 'function', function: call }]);
+  }
+
+  #pushReasoning(delta: WireDelta): void {
+    this.reasoning += readReasoning(delta);
+    if (!delta.reasoning_details) return;
+    this.#details ??= new ReasoningDetails();
+    this.#details.push(delta.reasoning_details);
+  }
+
+  #pushParts(parts: unknown[]): void {
+    const { text, thinking, images, other } = readContentParts(parts);
+    this.reasoning += thinking;
+    this.text += text;
+    for (const image of images) this.#images.push(image);
+    if (other.length > 0) this.#keepParts(other);
+  }
+
+  #keepParts(parts: JsonObject[]): void {
+    const { kept } = this.#deltaFields;
+    kept['content_parts'] = [...listOf(kept['content_parts']), ...parts];
+  }
+
+  #pushLogprobs(value: unknown): void {
+    if (!isObject(value)) return;
+    this.#logprobs ??= {};
+    for (const side of ['content', 'refusal'] as const) {
+      const tokens = value[side];
+      if (Array.isArray(tokens)) {
+        this.#logprobs[side] ??= [];
+        for (const token of tokens) this.#logprobs[side].push(token);
+      }
+    }
+  }
+
+  /** Audio data and its transcript arrive in pieces; its id and expiry do not. */
+  #pushAudio(value: JsonObject): void {
+    const { data, transcript, ...rest } = value;
+    this.#audio = overlay(this.#audio ?? {}, rest);
+    for (const [key, piece] of [['data', data] as const, ['transcript', transcript] as const]) {
+      if (typeof piece === 'string') this.#audio[key] = `${this.#audio[key] ?? ''}${piece}`;
+    }
+  }
+
+  get toolCalls(): ToolCall[] {
+    return this.#calls?.finish(isCleanFinish(this.finishReason)) ?? [];
+  }
+
+  get logprobs(): JsonObject | null {
+    return this.#logprobs ? { content: null, refusal: null, ...this.#logprobs } : null;
+  }
+
+  get reasoningDetails(): JsonObject[] {
+    return this.#details?.entries ?? [];
+  }
+
+  executableCalls(): ExecutableCall[] {
+    return this.toolCalls.map(({ id, type, name, arguments: text, invalid, providerExecuted }) => ({
+      id,
+      type,
+      name,
+      arguments: type === 'function' && !invalid ? parseJson(text) : text,
+      ...(invalid && { invalid }),
+      ...(providerExecuted && { providerExecuted }),
+    }));
+  }
+
+  tracedMessage(): { message: ChatMessage; finish_reason: string | null } | null {
+    if (this.text === '' && this.refusal === null && !this.#calls?.size) return null;
+    const message: ChatMessage = {
+      role: this.role,
+      content: this.text === '' ? null : wellFormed(this.text),
+      refusal: this.refusal,
+    };
+    if (this.#calls?.size) message['tool_calls'] = this.toolCalls.map(encodeCall);
+    return { message, finish_reason: this.finishReason };
+  }
+
+  /** The choice in the shape of a whole completion. `isEnd`: no more deltas will come. */
+  finish(isEnd: boolean): JsonObject & { index: number; message: ChatMessage; finish_reason: string | null } {
+    // Before the deltas are over, a whole message beside them must not be read: they may still bring the same.
+    const isWholeBody = isEnd && this.#readWhole();
+    const calls = this.#calls?.unchecked(isWholeBody || isCleanFinish(this.finishReason)) ?? [];
+    return {
+      index: this.index,
+      message: this.#message(calls),
+      logprobs: this.logprobs,
+      // Servers that say "stop" although there are calls make agents stop.
+      finish_reason: this.finishReason === 'stop' && calls.length > 0 ? 'tool_calls' : this.finishReason,
+      ...this.#choiceFields.kept,
+    };
+  }
+
+  #message(calls: ToolCall[]): ChatMessage {
+    const hasOther = calls.length > 0 || this.refusal !== null;
+    const content = this.text === '' && hasOther ? null : wellFormed(this.text);
+    const message: ChatMessage = { role: this.role, content, refusal: this.refusal };
+    if (this.reasoning !== '') message['reasoning_content'] = wellFormed(this.reasoning);
+    if (this.#details) message['reasoning_details'] = this.#details.entries;
+    if (this.#annotations.items.length > 0) message['annotations'] = this.#annotations.items;
+    if (this.#images.length > 0) message['images'] = this.#images;
+    if (this.#audio) message['audio'] = this.#audio;
+    if (calls.length > 0) message['tool_calls'] = calls.map(encodeCall);
+    return this.#deltaFields.addTo(message);
+  }
+
+  /** `message` counts only for what no delta ever carried. True when it was all there was, and no reason to doubt its end. */
+  #readWhole(): boolean {
+    const whole = this.#whole;
+    if (!whole) return false;
+    const isAll = this.text === '' && !this.#calls?.size;
+    this.#whole = undefined;
+    const missing: JsonObject = { ...whole };
+    if (this.text !== '') delete missing['content'];
+    if (this.refusal !== null) delete missing['refusal'];
+    if (this.#calls?.size) {
+      delete missing['tool_calls'];
+      delete missing['function_call'];
+    }
+    if (this.reasoning !== '') for (const key of Object.keys(missing)) if (key.startsWith('reasoning')) delete missing[key];
+    if (this.#annotations.items.length > 0) delete missing['annotations'];
+    if (this.#images.length > 0) delete missing['images'];
+    if (this.#audio) delete missing['audio'];
+    this.#pushDelta(missing);
+    return isAll && this.finishReason === null;
+  }
+
+  toJSON(): ChatChoiceState {
+    return {
+      index: this.index,
+      role: this.role,
+      text: this.text,
+      reasoning: this.reasoning,
+      refusal: this.refusal,
+      finishReason: this.finishReason,
+      calls: this.#calls?.toJSON() ?? null,
+      details: this.reasoningDetails,
+      lists: { annotations: this.#annotations.items, images: this.#images, logprobs: this.#logprobs ?? null },
+      audio: this.#audio ?? null,
+      whole: this.#whole ?? null,
+      choiceExtra: this.#choiceFields.kept,
+      messageExtra: this.#deltaFields.kept,
+    };
+  }
+
+  static fromJSON(state: ChatChoiceState, idSeed: string, limits: ToolCallLimits): ChatChoice {
+    const choice = new ChatChoice(state.index, idSeed, limits);
+    choice.role = state.role;
+    choice.text = state.text;
+    choice.reasoning = state.reasoning;
+    choice.refusal = state.refusal;
+    choice.finishReason = state.finishReason;
+    if (state.calls) choice.#calls = ToolCallAssembler.fromJSON(state.calls, limits, choice.#idSeed);
+    if (state.details.length > 0) choice.#details = ReasoningDetails.from(state.details);
+    choice.#annotations.push(listOf(state.lists['annotations']));
+    choice.#images = listOf(state.lists['images']);
+    if (state.lists['logprobs']) choice.#pushLogprobs(state.lists['logprobs']);
+    choice.#audio = state.audio ?? undefined;
+    choice.#whole = state.whole ?? undefined;
+    choice.#choiceFields = new UnknownFields(CHOICE_FIELDS, state.choiceExtra);
+    choice.#deltaFields = new UnknownFields(DELTA_FIELDS, state.messageExtra);
+    return choice;
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** A call in the shape of the wire, its unknown fields kept. */
+function encodeCall({ id, type, name, arguments: text, extra }: ToolCall): JsonObject {
+  const body = extra?.[type];
+  const known = type === 'custom' ? { name, input: text } : { name, arguments: text };
+  return { ...extra, id, type, [type]: isObject(body) ? { ...body, ...known } : known };
+}

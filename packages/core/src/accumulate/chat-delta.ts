@@ -1,0 +1,160 @@
+import { isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
+
+/** What a chat `content` value says: text, or a list of parts (Mistral mixes thinking and text in one delta). */
+export interface ContentReading {
+  text: string;
+  thinking: string;
+  images: JsonObject[];
+  /** Parts nobody knows: they must survive. */
+  other: JsonObject[];
+}
+
+export function readContentParts(parts: readonly unknown[]): ContentReading {
+  const reading: ContentReading = { text: '', thinking: '', images: [], other: [] };
+  for (const part of parts) {
+    if (typeof part === 'string') reading.text += part;
+    else if (isObject(part)) readPart(reading, part);
+  }
+  return reading;
+}
+
+function readPart(reading: ContentReading, part: JsonObject): void {
+  const { type, text, thinking } = part;
+  if (type === 'thinking') reading.thinking += typeof thinking === 'string' ? thinking : textOf(thinking);
+  else if (type === 'image_url') reading.images.push(part);
+  else if (typeof text === 'string' && (type === 'text' || type === 'output_text' || type === undefined)) reading.text += text;
+  else reading.other.push(part);
+}
+
+const textOf = (parts: unknown): string => (Array.isArray(parts) ? readContentParts(parts).text : '');
+
+export interface WireReasoning {
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  reasoning_text?: unknown;
+  reasoning_details?: unknown;
+}
+
+/** The reasoning text of one delta: the first field that has any. Gateways that send two fields send the same text twice. */
+export function readReasoning({ reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning): string {
+  if (typeof reasoning_content === 'string' && reasoning_content !== '') return reasoning_content;
+  if (typeof reasoning === 'string' && reasoning !== '') return reasoning;
+  if (typeof reasoning_text === 'string' && reasoning_text !== '') return reasoning_text;
+  return Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
+}
+
+function reasoningDetailText(entry: unknown): string {
+  if (!isObject(entry)) return '';
+  const { text, summary } = entry;
+  if (typeof text === 'string') return text;
+  return typeof summary === 'string' ? summary : '';
+}
+
+/** `reasoning_details` of OpenRouter and MiniMax: entries are incremental, told apart by type and index, and must go back verbatim. */
+export class ReasoningDetails {
+  readonly entries: JsonObject[] = [];
+  readonly #byKey = new Map<string, JsonObject>();
+
+  push(details: unknown): void {
+    if (!Array.isArray(details)) return;
+    for (const entry of details) if (isObject(entry)) this.#merge(entry);
+  }
+
+  #merge(entry: JsonObject): void {
+    const key = `${String(entry['type'])} ${String(entry['index'] ?? entry['id'] ?? '')}`;
+    const known = this.#byKey.get(key);
+    if (!known) {
+      const copy = overlay({}, entry);
+      this.#byKey.set(key, copy);
+      this.entries.push(copy);
+      return;
+    }
+    const { text, summary, data, signature, ...rest } = entry;
+    overlay(known, rest);
+    append(known, 'text', text);
+    append(known, 'summary', summary);
+    appendUnlessSame(known, 'data', data);
+    appendUnlessSame(known, 'signature', signature);
+  }
+
+  static from(entries: JsonObject[]): ReasoningDetails {
+    const details = new ReasoningDetails();
+    details.push(entries);
+    return details;
+  }
+}
+
+function append(target: JsonObject, key: string, value: unknown): void {
+  if (typeof value !== 'string') return;
+  const current = target[key];
+  target[key] = typeof current === 'string' ? current + value : value;
+}
+
+/** Signatures and ciphertexts come whole, in pieces, or twice: append unless identical. */
+function appendUnlessSame(target: JsonObject, key: string, value: unknown): void {
+  if (value !== target[key]) append(target, key, value);
+}
+
+/** A list that takes each value once: annotations are repeated word for word on later chunks. */
+export class DistinctList {
+  readonly items: unknown[] = [];
+  readonly #seen = new Set<string>();
+
+  push(values: readonly unknown[]): void {
+    for (const value of values) this.add(value);
+  }
+
+  /** Whether the value was new. */
+  add(value: unknown): boolean {
+    // What is nested too deeply to be compared counts as new.
+    const key = writeJson(value) ?? `#${this.items.length}`;
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    this.items.push(value);
+    return true;
+  }
+}
+
+/** Usage may ride on any chunk, in a choice (Moonshot) or under `x_groq`. */
+export function readUsage(chunk: JsonObject): JsonObject | undefined {
+  if (isObject(chunk['usage'])) return chunk['usage'];
+  const choices = chunk['choices'];
+  if (Array.isArray(choices))
+    for (const choice of choices) if (isObject(choice) && isObject(choice['usage'])) return choice['usage'];
+  const groq = chunk['x_groq'];
+  return isObject(groq) && isObject(groq['usage']) ? groq['usage'] : undefined;
+}
+
+/** Every usage object is a cumulative snapshot: the last non-null value of each field wins, and zeros never replace counts. */
+export function mergeUsage(current: JsonObject | undefined, next: JsonObject): JsonObject {
+  if (!current) return overlay({}, next);
+  if (isAllZero(next) && !isAllZero(current)) return current;
+  return overlay(current, next);
+}
+
+const isAllZero = (usage: JsonObject): boolean => Object.values(usage).every((value) => typeof value !== 'number' || value === 0);
+
+const STRONG = new Set(['length', 'content_filter', 'tool_calls', 'function_call', 'tool_use', 'max_tokens']);
+
+/** Some servers say "stop" on every chunk, or again after the real reason: a stronger reason is never weakened. */
+export function strongerFinish(current: string | null, next: unknown): string | null {
+  if (typeof next !== 'string' || next === '') return current;
+  return current !== null && STRONG.has(current) && !STRONG.has(next) ? current : next;
+}
+
+const CUT: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter', 'error']);
+
+/** Whether a message came to its own end, so that a call without arguments has none; otherwise they may have been lost. */
+export const isCleanFinish = (finish: string | null): boolean => finish !== null && !CUT.has(finish);
+
+/** The deprecated call, unless it is a blank: servers that dump a whole struct send an empty one with every message. */
+export function readLegacyCall(call: unknown): JsonObject | undefined {
+  return isObject(call) && (call['name'] || call['arguments']) ? call : undefined;
+}
+
+/** Replaces lone surrogates: left by a server that cuts between UTF-16 units, or by a stream that was cut there. */
+export function wellFormed(text: string): string {
+  // Missing in a few runtimes of 2023; a native scan costs next to nothing.
+  if (typeof text.isWellFormed === 'function') return text.isWellFormed() ? text : text.toWellFormed();
+  return text.replace(/\p{Surrogate}/gu, '\uFFFD');
+}

@@ -1,0 +1,244 @@
+import { ChatChoice, type ChatChoiceState, type ChatMessage, type ExecutableCall } from './chat-choice.ts';
+import { mergeUsage } from './chat-delta.ts';
+import type { WireChoice, WireChunk } from './chat-wire.ts';
+import { ChunkFields } from './chunk-fields.ts';
+import { isObject, isSet, type JsonObject } from './overlay.ts';
+import type { ToolCall } from './tool-call-assembler.ts';
+import type { ToolCallLimits } from './tool-calls.ts';
+
+export interface ChatCompletion extends JsonObject {
+  id: string;
+  object: 'chat.completion';
+  created: number;
+  model: string;
+  choices: ChatCompletionChoice[];
+  usage?: JsonObject;
+}
+
+export interface ChatCompletionChoice extends JsonObject {
+  index: number;
+  message: ChatMessage;
+  finish_reason: string | null;
+}
+
+export interface ChatAccumulatorState {
+  id: string;
+  created: number;
+  model: string;
+  usage: JsonObject | null;
+  extra: JsonObject;
+  choices: ChatChoiceState[];
+}
+
+export interface ChatAccumulatorOptions extends ToolCallLimits {
+  /** Look for fields outside the standard on every single chunk, not on a sample. Costs about as much as everything else together. */
+  everyField?: boolean;
+}
+
+/**
+ * Chat chunks in, whole completion out, O(1) a chunk. Everything can be read at any time; nothing is copied until it is asked for.
+ *
+ * ```ts
+ * const acc = createAccumulator();
+ * for await (const chunk of stream) { acc.push(chunk); render(acc.text); }
+ * acc.toolCalls; // whole, told apart, flagged when their arguments are not JSON
+ * acc.finish();  // the chat.completion
+ * ```
+ */
+export class ChatAccumulator {
+  #id = '';
+  #created = 0;
+  #model = '';
+  #usage: JsonObject | undefined;
+  #fields = new ChunkFields();
+  #first: ChatChoice | undefined;
+  readonly #choices = new Map<number, ChatChoice>();
+  #continuations = 0;
+  readonly #everyField: boolean;
+  readonly #limits: ToolCallLimits;
+
+  constructor(options: ChatAccumulatorOptions = {}) {
+    this.#limits = options;
+    this.#everyField = options.everyField ?? false;
+  }
+
+  /** Takes one parsed chunk. Anything that is not an object is ignored. */
+  push(chunk: unknown): void {
+    if (typeof chunk !== 'object' || chunk === null) return;
+    const fields = chunk as WireChunk; // what JSON.parse gives: string keys, unknown values
+    const { choices, usage } = fields;
+    if (!Array.isArray(choices)) {
+      this.#pushEnvelope(fields);
+      return;
+    }
+    const isThorough = isSet(usage) || choices.length !== 1 || this.#isDue(choices[0]);
+    if (isThorough) this.#pushEnvelope(fields);
+    for (let i = 0; i < choices.length; i++) {
+      const choice: unknown = choices[i];
+      if (typeof choice === 'object' && choice !== null) this.#pushChoice(choice, isThorough);
+    }
+  }
+
+  #pushChoice(choice: WireChoice, isThorough: boolean): void {
+    const hasMore = this.#choiceOf(choice).push(choice, isThorough);
+    if (hasMore) this.#pushUsage(choice.usage); // Moonshot
+  }
+
+  pushAll(chunks: Iterable<unknown>): void {
+    for (const chunk of chunks) this.push(chunk);
+  }
+
+  /**
+   * Whether to look for fields nobody knows on a chunk that only continues one choice. Walking the keys of every chunk would double the cost of
+   * the whole, and servers put such fields on the first chunk, on the last, on all of them, or on chunks without text: so the first 16 of these
+   * chunks are looked at, then every 64th, always the one with the finish reason, and always deltas that hold anything but text or a call.
+   * `everyField` looks at all.
+   */
+  #isDue(choice: WireChoice | null | undefined): boolean {
+    const count = this.#continuations++;
+    return count < 16 || (count & 63) === 0 || this.#everyField || isSet(choice?.finish_reason);
+  }
+
+  #pushEnvelope(chunk: WireChunk): void {
+    const { id, model, created, usage, x_groq: groq } = chunk;
+    if (this.#id === '' && typeof id === 'string') this.#id = id;
+    if (this.#model === '' && typeof model === 'string') this.#model = model;
+    if (this.#created === 0 && typeof created === 'number') this.#created = created;
+    if (isSet(usage)) this.#pushUsage(usage);
+    const hasMore = this.#fields.look(chunk);
+    if (hasMore && isObject(groq)) this.#pushUsage(groq['usage']);
+  }
+
+  #pushUsage(usage: unknown): void {
+    if (isObject(usage)) this.#usage = mergeUsage(this.#usage, usage);
+  }
+
+  #choiceOf(choice: WireChoice): ChatChoice {
+    const index = typeof choice.index === 'number' ? choice.index : 0;
+    const first = this.#first;
+    if (first !== undefined && first.index === index) return first;
+    let state = this.#choices.get(index);
+    if (!state) {
+      state = new ChatChoice(index, this.#id, this.#limits);
+      this.#choices.set(index, state);
+      this.#first ??= state;
+    }
+    return state;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get model(): string {
+    return this.#model;
+  }
+
+  /** The accumulated choices, by index. */
+  get choices(): ChatChoice[] {
+    return [...this.#choices.values()].toSorted((a, b) => a.index - b.index);
+  }
+
+  get text(): string {
+    return this.#main?.text ?? '';
+  }
+
+  get reasoning(): string {
+    return this.#main?.reasoning ?? '';
+  }
+
+  get refusal(): string | null {
+    return this.#main?.refusal ?? null;
+  }
+
+  get toolCalls(): ToolCall[] {
+    return this.#main?.toolCalls ?? [];
+  }
+
+  get usage(): JsonObject | null {
+    return this.#usage ?? null;
+  }
+
+  /** As the wire said it: `stop` beside tool calls stays `stop` here. */
+  get finishReason(): string | null {
+    return this.#main?.finishReason ?? null;
+  }
+
+  get logprobs(): JsonObject | null {
+    return this.#main?.logprobs ?? null;
+  }
+
+  get reasoningDetails(): JsonObject[] {
+    return this.#main?.reasoningDetails ?? [];
+  }
+
+  get #main(): ChatChoice | undefined {
+    return this.#choices.get(0) ?? this.#first;
+  }
+
+  /** The completion as far as it is known. */
+  snapshot(): ChatCompletion {
+    return this.#completion(false);
+  }
+
+  /** The whole completion: every choice, every field. */
+  finish(): ChatCompletion {
+    return this.#completion(true);
+  }
+
+  #completion(isEnd: boolean): ChatCompletion {
+    return {
+      id: this.#id,
+      object: 'chat.completion',
+      created: this.#created,
+      model: this.#model,
+      choices: this.choices.map((choice) => choice.finish(isEnd)),
+      ...(this.#usage && { usage: this.#usage }),
+      // No known field is among these. Last, because V8 makes new maps for every object literal that goes on after a spread (6 µs).
+      ...this.#fields.kept,
+    };
+  }
+
+  /** For running tools: arguments decoded when they are JSON, the raw text otherwise, flagged. */
+  finalizeToolCalls(): ExecutableCall[] {
+    return this.#main?.executableCalls() ?? [];
+  }
+
+  /** For tracing: the assistant message without its reasoning, and the raw finish reason; null when there is nothing to show. */
+  finalizeMessage(): { message: ChatMessage; finish_reason: string | null } | null {
+    return this.#main?.tracedMessage() ?? null;
+  }
+
+  /** The whole state as JSON: a stream can be resumed from it in another process. */
+  toJSON(): ChatAccumulatorState {
+    return {
+      id: this.#id,
+      created: this.#created,
+      model: this.#model,
+      usage: this.#usage ?? null,
+      extra: this.#fields.kept,
+      choices: [...this.#choices.values()].map((choice) => choice.toJSON()),
+    };
+  }
+
+  static fromJSON(saved: ChatAccumulatorState, options: ChatAccumulatorOptions = {}): ChatAccumulator {
+    // A state that is still a live object must not be shared between two accumulators.
+    const state: ChatAccumulatorState = structuredClone(saved);
+    const accumulator = new ChatAccumulator(options);
+    accumulator.#id = state.id;
+    accumulator.#created = state.created;
+    accumulator.#model = state.model;
+    accumulator.#usage = state.usage ?? undefined;
+    accumulator.#fields = new ChunkFields(state.extra);
+    for (const choice of state.choices) {
+      const restored = ChatChoice.fromJSON(choice, state.id, options);
+      accumulator.#choices.set(restored.index, restored);
+      accumulator.#first ??= restored;
+    }
+    return accumulator;
+  }
+}
+
+export function createAccumulator(options?: ChatAccumulatorOptions): ChatAccumulator {
+  return new ChatAccumulator(options);
+}

@@ -1,0 +1,34 @@
+import type { WireChunk } from './chat-wire.ts';
+import { countKeys, isSet, type JsonObject, present } from './overlay.ts';
+import { UnknownFields } from './unknown-fields.ts';
+
+const KNOWN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
+
+/**
+ * What chat chunks carry beside the fields with a meaning; the last non-null value wins. Chunks of OpenAI itself have a fixed set of fields:
+ * to count the keys and read two of them by name costs a quarter of a look at every key.
+ */
+export class ChunkFields {
+  readonly #others: UnknownFields;
+
+  constructor(kept?: JsonObject) {
+    this.#others = new UnknownFields(KNOWN, kept);
+  }
+
+  get kept(): JsonObject {
+    return this.#others.kept;
+  }
+
+  /** True when there were fields that OpenAI does not have. */
+  look(chunk: WireChunk): boolean {
+    const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = chunk;
+    const meant = present(id) + present(object) + present(created) + present(model) + present(choices) + present(usage);
+    if (countKeys(chunk) !== meant + present(tier) + present(fingerprint)) {
+      this.#others.look(chunk);
+      return true;
+    }
+    if (isSet(tier)) this.kept['service_tier'] = tier;
+    if (isSet(fingerprint)) this.kept['system_fingerprint'] = fingerprint;
+    return false;
+  }
+}

@@ -1,0 +1,241 @@
+import type {
+  AudioBlock,
+  Citation,
+  ContentBlock,
+  OpaqueBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolUseBlock,
+} from '../canonical/blocks.ts';
+import type { CanonicalError } from '../canonical/errors.ts';
+import type { BlockDelta, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta, MessageStart } from '../canonical/events.ts';
+import type { CanonicalChoice, CanonicalResponse } from '../canonical/response.ts';
+import { wellFormed } from './chat-delta.ts';
+import { isObject, type JsonObject, parseJson, setOwn } from './overlay.ts';
+
+/** A message as a stream left it. */
+export interface StreamResult {
+  message: CanonicalResponse;
+  /** A finish reason or a terminal marker was read. */
+  complete: boolean;
+  /** What went wrong, as the stream said it or as we found it; an early end is told by `complete` alone. */
+  error: CanonicalError | null;
+}
+
+class ChoiceBuilder {
+  readonly index: number;
+  readonly blocks = new Map<number, ContentBlock>();
+  delta: MessageDelta | undefined;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+
+  get content(): ContentBlock[] {
+    return [...this.blocks.values()];
+  }
+}
+
+/**
+ * Canonical events in, whole message out: the one accumulator for all protocols.
+ *
+ * ```ts
+ * const acc = new MessageAccumulator();
+ * for await (const event of readEvents(body, { protocol })) acc.push(event);
+ * const { message, complete } = acc.finish();
+ * ```
+ */
+export class MessageAccumulator {
+  #start: MessageStart['message'] | undefined;
+  readonly #choices = new Map<number, ChoiceBuilder>();
+  #error: CanonicalError | undefined;
+  #stopped = false;
+
+  push(event: CanonicalStreamEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        this.#applyDelta(this.#choice(event.choice).blocks.get(event.index), event.delta);
+        return;
+      case 'content_block_start':
+        this.#startBlock(event);
+        return;
+      case 'content_block_stop':
+        this.#stopBlock(event);
+        return;
+      case 'message_start':
+        this.#start = event.message;
+        return;
+      case 'message_delta':
+        this.#choice(event.choice).delta = event;
+        return;
+      case 'message_stop':
+        this.#stopped = true;
+        return;
+      case 'error':
+        this.#error = event.error;
+        return;
+      case 'ping':
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #choice(index = 0): ChoiceBuilder {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = new ChoiceBuilder(index);
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #startBlock({ index, choice, content_block }: BlockStart): void {
+    const block = { ...content_block };
+    if (block.type === 'text' && block.citations) block.citations = [...block.citations];
+    // Arguments travel as text and are parsed once, when the block stops.
+    if (block.type === 'tool_use') block.input_raw = '';
+    this.#choice(choice).blocks.set(index, block);
+  }
+
+  #applyDelta(block: ContentBlock | undefined, delta: BlockDelta): void {
+    if (!block) return;
+    switch (delta.type) {
+      case 'text_delta':
+        if (block.type === 'text') addText(block, delta);
+        return;
+      case 'input_json_delta':
+        if (block.type === 'tool_use') block.input_raw += delta.partial_json;
+        return;
+      case 'input_text_delta':
+        if (block.type === 'tool_use') block.input_raw += delta.text;
+        return;
+      case 'thinking_delta':
+        if (block.type === 'thinking') addThinking(block, delta.thinking, delta.summary_index);
+        return;
+      case 'signature_delta':
+        if (block.type === 'thinking' || block.type === 'tool_use' || block.type === 'text') block.signature = delta.signature;
+        return;
+      case 'citations_delta':
+        if (block.type === 'text') addCitation(block, delta.citation);
+        return;
+      case 'audio_delta':
+        if (block.type === 'audio') addAudio(block, delta);
+        return;
+      case 'opaque_delta':
+        if (block.type === 'opaque') addOpaque(block, delta.raw);
+        return;
+      default:
+        delta satisfies never;
+    }
+  }
+
+  #stopBlock({ index, choice, content_block }: BlockStop): void {
+    const block = this.#choice(choice).blocks.get(index);
+    if (!block) return;
+    if (content_block) Object.assign(block, content_block);
+    if (block.type === 'tool_use') finishToolUse(block);
+  }
+
+  /** The message as far as it is known; reading it costs its size, so not once a chunk. */
+  get message(): CanonicalResponse {
+    const main = this.#choices.get(0) ?? this.#choices.values().next().value;
+    const { id = '', model = '', usage, ...rest } = this.#start ?? {};
+    const delta = main?.delta;
+    const message: CanonicalResponse = {
+      id,
+      model,
+      ...rest,
+      content: cleaned(main),
+      stop_reason: delta?.delta.stop_reason ?? null,
+    };
+    if (delta?.delta.stop_sequence !== undefined) message.stop_sequence = delta.delta.stop_sequence;
+    if (delta?.delta.stop_details) message.stop_details = delta.delta.stop_details;
+    Object.assign(message, delta?.message);
+    const finalUsage = delta?.usage ?? [...this.#choices.values()].find((choice) => choice.delta?.usage)?.delta?.usage;
+    if (finalUsage) message.usage = finalUsage;
+    else if (usage) message.usage = { input_tokens: 0, output_tokens: 0, ...usage };
+    if (delta?.extensions) message.extensions = { ...message.extensions, ...delta.extensions };
+    if (this.#choices.size > 1) message.choices = [...this.#choices.values()].toSorted((a, b) => a.index - b.index).map(toChoice);
+    if (this.#error && !isTruncation(this.#error)) message.error = this.#error;
+    return message;
+  }
+
+  finish(): StreamResult {
+    const error = this.#error && !isTruncation(this.#error) ? this.#error : null;
+    return { message: this.message, complete: this.#stopped || error?.details?.['terminal'] === true, error };
+  }
+}
+
+const isTruncation = (error: CanonicalError): boolean => error.code === 'STREAM_TRUNCATED';
+
+function cleaned(choice: ChoiceBuilder | undefined): ContentBlock[] {
+  return (choice?.content ?? []).map((block) => {
+    if (block.type === 'text') return { ...block, text: wellFormed(block.text) };
+    if (block.type === 'thinking') return { ...block, thinking: wellFormed(block.thinking) };
+    return block;
+  });
+}
+
+function toChoice(choice: ChoiceBuilder): CanonicalChoice {
+  const { index, delta } = choice;
+  return {
+    index,
+    content: cleaned(choice),
+    stop_reason: delta?.delta.stop_reason ?? null,
+    ...(delta?.extensions && { extensions: delta.extensions }),
+  };
+}
+
+function addText(block: TextBlock, { text, logprobs }: Extract<BlockDelta, { type: 'text_delta' }>): void {
+  block.text += text;
+  if (!logprobs) return;
+  block.logprobs ??= [];
+  for (const token of logprobs) block.logprobs.push(token);
+}
+
+function addCitation(block: TextBlock, citation: Citation): void {
+  block.citations ??= [];
+  block.citations.push(citation);
+}
+
+function addThinking(block: ThinkingBlock, text: string, part: number | undefined): void {
+  block.thinking += text;
+  if (part === undefined) return;
+  block.summary_parts ??= [];
+  // Parts come in order; whatever a stranger numbers beyond that goes to the end, not into a hole.
+  const at = Math.max(0, Math.min(part, block.summary_parts.length));
+  const piece = text === '\n\n' && at === block.summary_parts.length ? '' : text;
+  block.summary_parts[at] = (block.summary_parts[at] ?? '') + piece;
+}
+
+function addAudio(block: AudioBlock, { data, transcript }: Extract<BlockDelta, { type: 'audio_delta' }>): void {
+  if (data !== undefined) block.source = { ...block.source, data: (block.source.data ?? '') + data };
+  if (transcript !== undefined) block.transcript = (block.transcript ?? '') + transcript;
+}
+
+/** Deltas of a block that nobody here understands: strings grow, anything else takes the later value, null says nothing. */
+function addOpaque(block: OpaqueBlock, raw: unknown): void {
+  if (!isObject(block.raw) || !isObject(raw)) {
+    block.raw = raw;
+    return;
+  }
+  const merged: JsonObject = { ...block.raw };
+  for (const [key, value] of Object.entries(raw)) {
+    const before = merged[key];
+    if (value !== null) setOwn(merged, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+  }
+  block.raw = merged;
+}
+
+/** The text stays beside the value: key order, spacing and big integers survive, and a cut call stays visibly cut. */
+function finishToolUse(block: ToolUseBlock): void {
+  const text = block.input_raw ?? '';
+  if (text === '') delete block.input_raw;
+  if (block.kind === 'custom') {
+    block.input = text;
+    return;
+  }
+  const value = text === '' ? undefined : parseJson(text);
+  if (isObject(value)) block.input = value;
+}

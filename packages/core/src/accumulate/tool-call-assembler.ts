@@ -1,0 +1,161 @@
+import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
+import { type JsonObject, parseJson } from './overlay.ts';
+import { CallTracker, isProviderExecuted, type PendingCall, type ToolCallLimits, type ToolCallType } from './tool-calls.ts';
+
+/** A whole call. `arguments` is text: verbatim when it is JSON, verbatim and `invalid` when it is not. */
+export interface ToolCall {
+  id: string;
+  type: ToolCallType;
+  name: string;
+  arguments: string;
+  /** The wire's own index, when it had one. */
+  index?: number;
+  /** The arguments of a function call are not JSON: cut, or garbled. Do not run it. */
+  invalid?: true;
+  /** The provider ran the call itself. */
+  providerExecuted?: true;
+  /** Fields of the call that are not part of the standard. */
+  extra?: JsonObject;
+}
+
+export interface ToolCallAssemblerState {
+  calls: {
+    id: string | null;
+    wireId: string | null;
+    index: number | null;
+    name: string;
+    literalName: string | null;
+    type: ToolCallType;
+    wireType: string | null;
+    derivedId: string | null;
+    extra: JsonObject | null;
+    arguments: ArgumentTextState;
+  }[];
+  byIndex: [number, number][];
+  byId: [string, number][];
+  latest: number | null;
+  batch: number[];
+  characters: number;
+}
+
+/**
+ * Tool-call deltas in, whole calls out. Which call a delta belongs to is decided by the rules of docs/tool-call-identity.md.
+ *
+ * ```ts
+ * const calls = new ToolCallAssembler();
+ * for (const chunk of chunks) calls.push(chunk.choices[0].delta.tool_calls);
+ * calls.finish(); // [{ id, type, name, arguments }, …]
+ * ```
+ */
+export class ToolCallAssembler {
+  readonly #tracker: CallTracker;
+
+  /** `idSeed`: ids that the wire never gave are derived from this (the id of the response) and the position of the call. */
+  constructor(limits: ToolCallLimits = {}, idSeed = '') {
+    this.#tracker = new CallTracker(limits, idSeed);
+  }
+
+  get size(): number {
+    return this.#tracker.calls.length;
+  }
+
+  /** Takes the `tool_calls` of one delta. Anything that is not a list of objects is ignored. */
+  push(entries: unknown): void {
+    this.#tracker.push(entries);
+  }
+
+  /**
+   * The calls as they stand. `isWhole`: the message came to its end, so that a call without arguments has none (`{}`); otherwise it may
+   * have been cut, and an empty text stays empty and invalid.
+   */
+  finish(isWhole = true): ToolCall[] {
+    return this.unchecked(isWhole).map((call) => (isInvalid(call) ? { ...call, invalid: true } : call));
+  }
+
+  /** The same without `invalid`: parsing costs as much as all the rest. */
+  unchecked(isWhole: boolean): ToolCall[] {
+    return inOrder(this.#tracker.calls).map((call) => this.#whole(call, isWhole));
+  }
+
+  #whole(call: PendingCall, isWhole: boolean): ToolCall {
+    const decided = call.arguments.decide().text;
+    const text = decided === '' && isWhole && call.type === 'function' ? '{}' : decided;
+    return {
+      id: this.#tracker.idOf(call),
+      type: call.type,
+      name: this.#tracker.nameOf(call),
+      arguments: text,
+      ...(call.index !== undefined && { index: call.index }),
+      ...(isProviderExecuted(call) && { providerExecuted: true as const }),
+      ...(call.extra && { extra: call.extra }),
+    };
+  }
+
+  toJSON(): ToolCallAssemblerState {
+    const { calls, byIndex, byId, latest, batch, characters } = this.#tracker;
+    return {
+      calls: calls.map(saveCall),
+      byIndex: [...byIndex].map(([index, call]) => [index, call.position]),
+      byId: [...byId].map(([id, call]) => [id, call.position]),
+      latest: latest?.position ?? null,
+      batch: batch.map((call) => call.position),
+      characters,
+    };
+  }
+
+  static fromJSON(state: ToolCallAssemblerState, limits?: ToolCallLimits, idSeed?: string): ToolCallAssembler {
+    const assembler = new ToolCallAssembler(limits, idSeed);
+    const tracker = assembler.#tracker;
+    for (const saved of state.calls) restoreCall(tracker.open(), saved);
+    const at = (position: number): PendingCall => {
+      const call = tracker.calls[position];
+      if (!call) throw new RangeError(`no call at position ${position} in the saved state`);
+      return call;
+    };
+    for (const [index, position] of state.byIndex) tracker.byIndex.set(index, at(position));
+    for (const [id, position] of state.byId) tracker.byId.set(id, at(position));
+    if (state.latest !== null) tracker.latest = at(state.latest);
+    tracker.batch = state.batch.map(at);
+    tracker.characters = state.characters;
+    return assembler;
+  }
+}
+
+const isInvalid = (call: ToolCall): boolean => call.type === 'function' && parseJson(call.arguments) === undefined;
+
+/** By the wire's index when every call has its own; otherwise as first seen. */
+function inOrder(calls: readonly PendingCall[]): readonly PendingCall[] {
+  const indexes = new Set(calls.map((call) => call.index));
+  if (indexes.size !== calls.length || indexes.has(undefined)) return calls;
+  return calls.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0));
+}
+
+type SavedCall = ToolCallAssemblerState['calls'][number];
+
+function saveCall(call: PendingCall): SavedCall {
+  return {
+    id: call.id ?? null,
+    wireId: call.wireId ?? null,
+    index: call.index ?? null,
+    name: call.name,
+    literalName: call.literalName ?? null,
+    type: call.type,
+    wireType: call.wireType ?? null,
+    derivedId: call.derivedId ?? null,
+    extra: call.extra ?? null,
+    arguments: call.arguments.toJSON(),
+  };
+}
+
+function restoreCall(call: PendingCall, saved: SavedCall): void {
+  call.id = saved.id ?? undefined;
+  call.wireId = saved.wireId ?? undefined;
+  call.index = saved.index ?? undefined;
+  call.name = saved.name;
+  call.literalName = saved.literalName ?? undefined;
+  call.type = saved.type;
+  call.wireType = saved.wireType ?? undefined;
+  call.derivedId = saved.derivedId ?? undefined;
+  call.extra = saved.extra ?? undefined;
+  call.arguments = ArgumentText.fromJSON(saved.arguments);
+}

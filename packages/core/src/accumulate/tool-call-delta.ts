@@ -1,0 +1,109 @@
+import { countKeys, isObject, type JsonObject, present } from './overlay.ts';
+
+/** A tool-call delta as compatible servers send it, made comparable: blanks are absent, numbers are numbers. */
+export interface ToolCallReading {
+  id: string | undefined;
+  index: number | undefined;
+  name: string | undefined;
+  /** `"null"` where a name should be: some gateways stringify their null. A name only if nothing better comes. */
+  literalName: string | undefined;
+  type: string | undefined;
+  /** A fragment of the argument text. */
+  fragment: string;
+  /** Arguments that came as an object or array: a whole snapshot. */
+  snapshot: unknown;
+  /** Fields nobody knows: they must survive. */
+  extra: JsonObject | undefined;
+}
+
+/** The fields of a tool-call delta that have a meaning. Named reads are several times cheaper than a walk over the keys. */
+export interface WireToolCall {
+  index?: unknown;
+  id?: unknown;
+  type?: unknown;
+  function?: unknown;
+  custom?: unknown;
+}
+
+export interface WireFunction {
+  name?: unknown;
+  arguments?: unknown;
+  input?: unknown;
+}
+
+export function readToolCall(delta: WireToolCall): ToolCallReading {
+  const { index, id, type, function: body, custom } = delta;
+  const reading: ToolCallReading = {
+    id: id === undefined ? undefined : readId(id),
+    index: index === undefined ? undefined : readIndex(index),
+    name: undefined,
+    literalName: undefined,
+    type: typeof type === 'string' && type !== '' ? type.toLowerCase() : undefined,
+    fragment: '',
+    snapshot: undefined,
+    extra: undefined,
+  };
+  if (isObject(body)) readFunction(reading, body, 'function');
+  if (isObject(custom)) {
+    reading.type ??= 'custom';
+    readFunction(reading, custom, 'custom');
+  }
+  const known = present(index) + present(id) + present(type) + present(body) + present(custom);
+  if (countKeys(delta) !== known) keepUnknown(reading, delta);
+  return reading;
+}
+
+function readFunction(reading: ToolCallReading, body: WireFunction, wireKey: 'function' | 'custom'): void {
+  const { name, arguments: text, input } = body;
+  const value = wireKey === 'custom' ? input : text;
+  if (value !== undefined && value !== null) readArguments(reading, value);
+  if (name !== undefined) readName(reading, name);
+  if (countKeys(body) !== present(name) + present(value)) keepUnknownOf(reading, body, wireKey);
+}
+
+const KNOWN: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function', 'custom'] satisfies (keyof WireToolCall)[]);
+
+function keepUnknown(reading: ToolCallReading, delta: object): void {
+  for (const [key, value] of Object.entries(delta)) if (!KNOWN.has(key)) keep(reading, key, value);
+}
+
+function keepUnknownOf(reading: ToolCallReading, body: object, wireKey: 'function' | 'custom'): void {
+  const textKey = wireKey === 'custom' ? 'input' : 'arguments';
+  for (const [key, value] of Object.entries(body))
+    if (key !== 'name' && key !== textKey) keep(reading, wireKey, { [key]: value });
+}
+
+function readArguments(reading: ToolCallReading, value: unknown): void {
+  // Servers that dump a whole struct send both `function` and `custom`, one of them blank.
+  if (typeof value === 'string') reading.fragment ||= value;
+  else if (typeof value === 'object') reading.snapshot = value;
+  // A bare number or boolean is no document; as text it is at least seen and flagged.
+  else reading.fragment = String(value);
+}
+
+function readName(reading: ToolCallReading, value: unknown): void {
+  if (typeof value !== 'string' || value.trim() === '') return;
+  if (value === 'null') reading.literalName = value;
+  else reading.name = value;
+}
+
+function keep(reading: ToolCallReading, key: string, value: unknown): void {
+  if (value === null) return;
+  reading.extra ??= Object.create(null) as JsonObject; // no prototype: `__proto__` is a key like any other
+  const known = reading.extra[key];
+  reading.extra[key] = isObject(known) && isObject(value) ? { ...known, ...value } : value;
+}
+
+const ABSENT_IDS = new Set(['', 'null', 'None', 'undefined']);
+
+function readId(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && !ABSENT_IDS.has(value) ? value : undefined;
+}
+
+/** An integer, negative ones too (an opaque key), or text that looks like one. Anything else is no index. */
+function readIndex(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
+  if (typeof value !== 'string' || !/^-?\d{1,15}$/.test(value)) return undefined;
+  return Number(value);
+}
