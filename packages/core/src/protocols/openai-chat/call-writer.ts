@@ -1,0 +1,141 @@
+import { parseJson, sameJson } from '../../accumulate/overlay.ts';
+import { type CallTracker, isProviderExecuted, type PendingCall } from '../../accumulate/tool-calls.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { Report, RuleId } from '../../doctor/rules.ts';
+import type { BlockWriter } from '../shared/block-writer.ts';
+
+interface LiveCall {
+  call: PendingCall;
+  /** The block, once the call has opened. */
+  started: { index: number; block: ToolUseBlock } | undefined;
+  stopped: boolean;
+  /** Argument text that is certain but came before the call could open. */
+  waiting: string;
+  /** The name as it was after the delta before. */
+  name: string;
+}
+
+const READINGS = {
+  cumulative: 'chat/tool-args-cumulative',
+  'after-empty-object': 'chat/tool-args-leading-empty-object',
+  'sent-again': 'chat/tool-args-sent-again',
+  unreadable: 'chat/tool-args-invalid',
+} as const satisfies Record<string, RuleId>;
+
+/** Turns what the assembler decides into blocks: when a call opens, what of it can go out, when it stops. */
+export class CallWriter {
+  readonly #blocks: BlockWriter;
+  readonly #calls: CallTracker;
+  readonly #report: Report;
+  readonly #live = new Map<PendingCall, LiveCall>();
+  /** Calls that have started and not stopped, in order. */
+  readonly #open = new Set<LiveCall>();
+
+  constructor(blocks: BlockWriter, calls: CallTracker, report: Report) {
+    this.#blocks = blocks;
+    this.#calls = calls;
+    this.#report = report;
+  }
+
+  /** `name` as the delta had it. */
+  accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
+    let live = this.#live.get(call);
+    if (!live) {
+      live = { call, started: undefined, stopped: false, waiting: '', name: '' };
+      this.#live.set(call, live);
+    }
+    if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
+    if (live.stopped) return;
+    live.waiting += text;
+    if (!live.started && isSettled(live)) this.#start(live);
+    if (live.name !== '' && call.name !== live.name) this.#report('chat/tool-name-fragmented', offset);
+    live.name = call.name;
+    this.#flush(live);
+    if (live.started && call.name !== live.started.block.name) this.#report('chat/tool-name-late', offset);
+  }
+
+  /** Stops the calls that nothing can change any more. Their successors need not wait for the end of the message. */
+  closeSettled(): void {
+    if (this.#open.size === 0) return; // asked with every piece of text
+    for (const live of this.#open) if (live.call.arguments.isSettled && live.call.type === 'function') this.#stop(live);
+  }
+
+  /** Opens what could not open before, and stops everything. */
+  end(offset: number): void {
+    const indexes = new Set<number>();
+    for (const live of this.#live.values()) {
+      if (!live.started) this.#start(live);
+      this.#inspect(live.call, indexes, offset);
+    }
+    for (const live of this.#open) this.#stop(live);
+  }
+
+  #inspect(call: PendingCall, indexes: Set<number>, offset: number): void {
+    if (call.id === undefined)
+      this.#report(call.wireId === undefined ? 'chat/tool-id-missing' : 'chat/tool-id-duplicate', offset);
+    if (call.name === '') this.#report('chat/tool-name-missing', offset);
+    if (call.index !== undefined && indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);
+    if (call.index !== undefined) indexes.add(call.index);
+    this.#inspectArguments(call, offset);
+  }
+
+  #start(live: LiveCall): void {
+    this.closeSettled();
+    const block = this.#block(live.call);
+    live.started = { index: this.#blocks.openTool(block), block };
+    this.#open.add(live);
+  }
+
+  #flush(live: LiveCall): void {
+    if (!live.started || live.waiting === '') return;
+    this.#blocks.writeTool(live.started.index, live.waiting, live.call.type === 'custom');
+    live.waiting = '';
+  }
+
+  #stop(live: LiveCall): void {
+    if (!live.started) return;
+    live.waiting += live.call.arguments.end().rest;
+    this.#flush(live);
+    live.stopped = true;
+    this.#open.delete(live);
+    const final = this.#block(live.call);
+    this.#blocks.stopTool(live.started.index, isSameBlock(live.started.block, final) ? undefined : final);
+  }
+
+  #block(call: PendingCall): ToolUseBlock {
+    const fields = { ...(call.index !== undefined && { index: call.index }), ...call.extra };
+    const isServer = isProviderExecuted(call);
+    return {
+      type: 'tool_use',
+      id: this.#calls.idOf(call),
+      name: this.#calls.nameOf(call),
+      input: call.type === 'custom' ? '' : {},
+      ...(call.type === 'custom' && { kind: 'custom' as const }),
+      ...(isServer && { kind: 'server' as const }),
+      ...(Object.keys(fields).length > 0 && { extensions: { 'openai-chat': fields } }),
+    };
+  }
+
+  #inspectArguments(call: PendingCall, offset: number): void {
+    if (call.type !== 'function' || call.arguments.isEmpty) return;
+    const { text, reading } = call.arguments.decide();
+    if (reading !== 'plain') this.#report(READINGS[reading], offset);
+    else if (!call.arguments.isComplete)
+      this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', offset);
+  }
+}
+
+/**
+ * A call can open when its name will not grow any more – the arguments are whole, or a delta came that added nothing to the name – and its
+ * id is known or its arguments have begun.
+ */
+function isSettled({ call, name }: LiveCall): boolean {
+  if (call.name === '') return false;
+  if (call.arguments.isComplete) return true;
+  return call.name === name && (call.id !== undefined || !call.arguments.isEmpty);
+}
+
+/** Whether nothing changed that `content_block_stop` has to correct. */
+function isSameBlock(a: ToolUseBlock, b: ToolUseBlock): boolean {
+  return a.id === b.id && a.name === b.name && sameJson(a.extensions, b.extensions);
+}

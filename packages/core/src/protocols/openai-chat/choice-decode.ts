@@ -1,0 +1,242 @@
+import {
+  DistinctList,
+  ReasoningDetails,
+  readContentParts,
+  readLegacyCall,
+  readReasoning,
+  strongerFinish,
+} from '../../accumulate/chat-delta.ts';
+import { countKeys, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
+import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
+import { UnknownFields } from '../../accumulate/unknown-fields.ts';
+import type { TokenLogprob } from '../../canonical/blocks.ts';
+import type { StopReason } from '../../canonical/response.ts';
+import { BlockWriter, type Emit } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
+import { CallWriter } from './call-writer.ts';
+import { inspectCall, inspectChoice } from './inspect.ts';
+import { decodeStop, isStandardStop } from './stop.ts';
+import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './wire.ts';
+
+/** One choice of a chat stream, deltas to blocks. */
+export class ChoiceDecoder {
+  readonly index: number;
+  readonly #context: Context;
+  readonly #blocks: BlockWriter;
+  readonly #calls: CallTracker;
+  readonly #live: CallWriter;
+  #finish: string | null = null;
+  #role = '';
+  readonly #seen = { text: false, reasoning: false, refusal: false, audio: false };
+  /** `message` in place of a delta; read at the end, for what no delta carried. */
+  #whole: JsonObject | undefined;
+  #details: ReasoningDetails | undefined;
+  #legacy = false;
+  readonly #annotations = new DistinctList();
+  /** Annotations and logprobs that came while no text was open. */
+  readonly #late: { annotations: unknown[]; logprobs: TokenLogprob[] } = { annotations: [], logprobs: [] };
+  readonly #choiceFields = new UnknownFields(CHOICE_FIELDS);
+  readonly #deltaFields = new UnknownFields(DELTA_FIELDS);
+  #offset = 0;
+
+  constructor(index: number, context: Context, emit: Emit, idSeed: string) {
+    this.index = index;
+    this.#context = context;
+    this.#blocks = new BlockWriter(emit, index);
+    this.#calls = new CallTracker({}, callIdSeed(idSeed, index), (call, text, name) =>
+      this.#live.accept(call, text, name, this.#offset),
+    );
+    this.#live = new CallWriter(this.#blocks, this.#calls, context.report);
+  }
+
+  get finishReason(): string | null {
+    return this.#finish;
+  }
+
+  get hasContent(): boolean {
+    const { text, reasoning, refusal, audio } = this.#seen;
+    return text || reasoning || refusal || audio || this.#calls.size > 0 || this.#whole !== undefined;
+  }
+
+  push(choice: WireChoice, offset: number): void {
+    this.#offset = offset;
+    inspectChoice(choice, this.#finish, offset, this.#context.report);
+    const { delta, message, finish_reason: finish, logprobs } = choice;
+    if (isObject(delta) && !this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
+    if (isObject(message)) this.#pushWhole(message);
+    if (isSet(finish)) this.#pushFinish(finish);
+    this.#lookAround(choice);
+    if (this.#blocks.isHolding) this.#live.closeSettled();
+  }
+
+  #pushWhole(message: JsonObject): void {
+    this.#whole = overlay(this.#whole ?? {}, message);
+  }
+
+  #pushFinish(finish: unknown): void {
+    this.#finish = strongerFinish(this.#finish, finish);
+    if (typeof finish === 'string' && !isStandardStop(finish)) {
+      this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
+    }
+  }
+
+  /** Fields of the choice that nobody knows. Counting the keys tells that there are none for much less than a look at each. */
+  #lookAround(choice: WireChoice): void {
+    const { index, delta, finish_reason, logprobs, message } = choice;
+    const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
+    if (countKeys(choice) !== known) this.#choiceFields.look(choice);
+  }
+
+  /** Most deltas hold one thing, the next piece of the text or of a call: once that is certain, nothing else has to be looked for. */
+  #pushOnly(delta: WireDelta, logprobs: unknown): boolean {
+    const { content, tool_calls: calls } = delta;
+    if (countKeys(delta) !== 1) return false;
+    if (typeof content === 'string') this.#pushText(content, logprobs);
+    else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
+    else return false;
+    return true;
+  }
+
+  #pushDelta(delta: WireDelta, logprobs: unknown): void {
+    const { content, refusal, tool_calls: calls, function_call: legacy, role } = delta;
+    if (typeof role === 'string' && role !== '') this.#role ||= role;
+    const reasoning = readReasoning(delta);
+    if (reasoning !== '') this.#pushReasoning(reasoning);
+    if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
+    if (typeof content === 'string') this.#pushText(content, logprobs);
+    else if (Array.isArray(content)) this.#pushParts(content, logprobs);
+    else if (logprobs) this.#pushText('', logprobs);
+    if (typeof refusal === 'string' && refusal !== '') this.#pushRefusal(refusal, logprobs);
+    if (Array.isArray(calls)) this.#pushCalls(calls);
+    const legacyCall = readLegacyCall(legacy);
+    if (legacyCall) this.#pushLegacyCall(legacyCall);
+    this.#pushMedia(delta);
+    this.#deltaFields.look(delta);
+  }
+
+  #pushReasoning(thinking: string): void {
+    this.#seen.reasoning = true;
+    this.#live.closeSettled();
+    this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
+  }
+
+  #pushDetails(details: unknown): void {
+    this.#details ??= new ReasoningDetails();
+    this.#details.push(details);
+  }
+
+  #pushText(text: string, wireLogprobs: unknown): void {
+    const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['content']) : undefined;
+    if (text === '' && !this.#blocks.isOpen('text')) {
+      for (const token of logprobs ?? []) this.#late.logprobs.push(token);
+      return;
+    }
+    if (text === '' && !logprobs) return;
+    this.#seen.text = true;
+    this.#live.closeSettled();
+    const all = this.#late.logprobs.length > 0 ? [...this.#late.logprobs.splice(0), ...(logprobs ?? [])] : logprobs;
+    this.#blocks.write(TEXT, all ? { type: 'text_delta', text, logprobs: all } : { type: 'text_delta', text });
+  }
+
+  #pushParts(parts: unknown[], logprobs: unknown): void {
+    this.#context.report('chat/content-parts', this.#offset);
+    const { text, thinking, images, other } = readContentParts(parts);
+    if (thinking !== '') this.#pushReasoning(thinking);
+    this.#pushText(text, logprobs);
+    for (const image of images) this.#blocks.whole(decodeImage(image));
+    for (const raw of other) this.#blocks.whole({ type: 'opaque', origin: 'openai-chat', raw });
+  }
+
+  #pushRefusal(text: string, wireLogprobs: unknown): void {
+    this.#seen.refusal = true;
+    const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['refusal']) : undefined;
+    this.#live.closeSettled();
+    this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
+  }
+
+  #pushCalls(entries: unknown[]): void {
+    for (const entry of entries) inspectCall(entry, this.#offset, this.#context.report);
+    this.#calls.push(entries);
+  }
+
+  /** The form before tool calls: one call, without an id. */
+  #pushLegacyCall(call: JsonObject): void {
+    this.#legacy = true;
+    this.#context.report('chat/legacy-function-call', this.#offset);
+    this.#calls.push([{ index: 0, type: 'function', function: call }]);
+  }
+
+  #pushMedia({ annotations, images, audio }: WireDelta): void {
+    if (Array.isArray(annotations)) for (const annotation of annotations) this.#pushAnnotation(annotation);
+    if (Array.isArray(images)) for (const image of images) if (isObject(image)) this.#blocks.whole(decodeImage(image));
+    if (isObject(audio)) this.#pushAudio(audio);
+  }
+
+  /** Annotations are repeated word for word on later chunks. */
+  #pushAnnotation(annotation: unknown): void {
+    if (!this.#annotations.add(annotation)) return;
+    if (this.#blocks.isOpen('text')) this.#blocks.write(TEXT, { type: 'citations_delta', citation: decodeCitation(annotation) });
+    else this.#late.annotations.push(annotation);
+  }
+
+  #pushAudio(audio: JsonObject): void {
+    const { id, data, transcript, expires_at: expires } = audio;
+    if (!id && !data && !transcript) return; // a blank, from servers that dump a whole struct
+    this.#seen.audio = true;
+    if (expires !== undefined) this.#deltaFields.kept['audio'] = { expires_at: expires };
+    if (typeof data !== 'string' && typeof transcript !== 'string') return;
+    this.#blocks.write(audioFlow(audio), {
+      type: 'audio_delta',
+      ...(typeof data === 'string' && { data }),
+      ...(typeof transcript === 'string' && { transcript }),
+    });
+  }
+
+  /** Closes everything. Afterwards nothing more is pushed. */
+  end(offset: number): void {
+    this.#offset = offset;
+    this.#readWhole();
+    this.#live.end(offset);
+    this.#blocks.end();
+  }
+
+  #readWhole(): void {
+    const whole = this.#whole;
+    if (!whole) return;
+    const missing: WireDelta & JsonObject = { ...whole };
+    const drop = (isSeen: boolean, ...keys: string[]) => {
+      if (isSeen) for (const key of keys) delete missing[key];
+    };
+    drop(this.#seen.text, 'content');
+    drop(this.#seen.refusal, 'refusal');
+    drop(this.#seen.reasoning, 'reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details');
+    drop(this.#calls.size > 0, 'tool_calls', 'function_call');
+    drop(this.#seen.audio, 'audio');
+    this.#pushDelta(missing, undefined);
+  }
+
+  /** `finish_reason` in the canonical words, corrected by what the choice holds. */
+  get stopReason(): StopReason {
+    const stop = decodeStop(this.#finish);
+    const { text, refusal } = this.#seen;
+    if (stop !== 'end_turn') return stop;
+    if (this.#calls.hasClientCall) return 'tool_use';
+    return refusal && !text ? 'refusal' : stop;
+  }
+
+  /** What the canonical model has no place for, under wire names: beside the finish reason, of the choice, of its message. */
+  get extensions(): JsonObject {
+    const message: JsonObject = { ...this.#deltaFields.kept };
+    if (this.#role !== '') message['role'] = this.#role;
+    if (this.#details) message['reasoning_details'] = this.#details.entries;
+    if (this.#late.annotations.length > 0) message['annotations'] = this.#late.annotations;
+    if (this.#late.logprobs.length > 0) message['logprobs'] = this.#late.logprobs;
+    if (this.#legacy) message['function_call'] = true;
+    return {
+      finish_reason: this.#finish,
+      ...(!this.#choiceFields.isEmpty && { choice: this.#choiceFields.kept }),
+      ...(Object.keys(message).length > 0 && { message }),
+    };
+  }
+}

@@ -1,0 +1,16 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import { decodeWireError, errorBody } from '../shared/wire-error.ts';
+
+/** The error of a chunk or body, wherever compatible servers put it: `error`, `choices[].error`, or the whole payload of `event: error`. */
+export function findError(payload: JsonObject, event: string | undefined): unknown {
+  if (payload['error']) return payload['error'];
+  const choices = payload['choices'];
+  if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice) && choice['error']) return choice['error'];
+  // FastAPI servers answer {"detail": …}, others {"object":"error","message": …}.
+  const isError =
+    event === 'error' || payload['object'] === 'error' || (payload['detail'] !== undefined && choices === undefined);
+  return isError ? payload : undefined;
+}
+
+export const decodeError = (error: unknown): CanonicalError => decodeWireError('openai-chat', errorBody(error));

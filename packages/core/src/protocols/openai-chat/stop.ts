@@ -1,0 +1,34 @@
+import type { StopReason } from '../../canonical/response.ts';
+
+/** What servers write into `finish_reason`. Anything else, like nothing at all, is `end_turn`. */
+const FROM_WIRE: Record<string, StopReason> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'content_filter',
+  // Before tool calls, and the vocabularies of other protocols and servers.
+  function_call: 'tool_use',
+  tool_call: 'tool_use',
+  tool_use: 'tool_use',
+  max_tokens: 'max_tokens',
+  max_output_tokens: 'max_tokens',
+  model_length: 'max_tokens',
+  MAX_TOKENS: 'max_tokens',
+  stop_sequence: 'stop_sequence',
+  sensitive: 'content_filter',
+  safety: 'content_filter',
+  SAFETY: 'content_filter',
+  refusal: 'content_filter',
+  network_error: 'error',
+  abort: 'error',
+  error: 'error',
+  insufficient_system_resource: 'error',
+};
+
+/** Values that are no departure: the official four and the deprecated one. */
+const STANDARD = new Set(['stop', 'length', 'tool_calls', 'content_filter', 'function_call']);
+
+export const isStandardStop = (finish: string): boolean => STANDARD.has(finish);
+
+export const decodeStop = (finish: string | null): StopReason =>
+  finish !== null && Object.hasOwn(FROM_WIRE, finish) ? (FROM_WIRE[finish] ?? 'end_turn') : 'end_turn';

@@ -1,0 +1,181 @@
+import { mergeUsage, readUsage } from '../../accumulate/chat-delta.ts';
+import { ChunkFields } from '../../accumulate/chunk-fields.ts';
+import { deriveId } from '../../accumulate/derive-id.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { type CanonicalError, ownError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import type { Stage } from '../../stage.ts';
+import type { Emit } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { ChoiceDecoder } from './choice-decode.ts';
+import { decodeError, findError } from './errors.ts';
+import { decodeUsage } from './usage.ts';
+import type { WireChunk } from './wire.ts';
+
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+  return createPayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
+}
+
+class ChatMachine implements PayloadMachine {
+  readonly #context: Context;
+  readonly #emit: Emit;
+  #started = false;
+  #id = '';
+  #model = '';
+  #created: number | undefined;
+  #usage: JsonObject | undefined;
+  #isWholeBody = false;
+  #offset = 0;
+  readonly #choices = new Map<number, ChoiceDecoder>();
+  readonly #fields = new ChunkFields();
+
+  constructor(context: Context, emit: Emit) {
+    this.#context = context;
+    this.#emit = emit;
+  }
+
+  payload(chunk: WireChunk & JsonObject, event: string | undefined, offset: number): void {
+    this.#offset = offset;
+    this.#readEnvelope(chunk);
+    const { choices } = chunk;
+    if (Array.isArray(choices)) this.#pushChoices(choices);
+    else if (chunk.error === undefined) this.#context.report('chat/choices-missing', offset);
+    const error = findError(chunk, event);
+    if (error === undefined) return;
+    this.#context.report('chat/error-in-stream', offset);
+    this.fail(decodeError(error));
+  }
+
+  #readEnvelope(chunk: WireChunk & JsonObject): void {
+    const { id, model, created, object } = chunk;
+    if (typeof id === 'string' && id !== '') {
+      if (this.#id !== '' && id !== this.#id) this.#context.report('chat/id-varies', this.#offset);
+      this.#id ||= id;
+    }
+    if (typeof model === 'string') this.#model ||= model;
+    if (typeof created === 'number' && created !== 0) this.#created ??= created;
+    if (object === 'chat.completion') this.#readWholeBody();
+    const usage = readUsage(chunk);
+    if (usage) this.#usage = mergeUsage(this.#usage, usage);
+    this.#fields.look(chunk);
+  }
+
+  /** One object in place of a stream, or once more at the end of one. */
+  #readWholeBody(): void {
+    this.#isWholeBody = !this.#started;
+    if (this.#started) this.#context.report('chat/message-instead-of-delta', this.#offset);
+  }
+
+  #pushChoices(choices: unknown[]): void {
+    // Azure's first chunk has no choices and a blank id: the message starts with a better one.
+    if (!this.#started && (choices.length > 0 || this.#id !== '')) this.#start();
+    for (const choice of choices) if (isObject(choice)) this.#choiceOf(choice['index']).push(choice, this.#offset);
+  }
+
+  #start(): void {
+    this.#started = true;
+    if (this.#id === '') this.#context.report('chat/id-missing', this.#offset);
+    this.#emit({
+      type: 'message_start',
+      message: {
+        id: this.#id || deriveId('chatcmpl-', this.#model, this.#created ?? 0),
+        model: this.#model,
+        ...(this.#created !== undefined && { created: this.#created }),
+      },
+    });
+  }
+
+  #choiceOf(wireIndex: unknown): ChoiceDecoder {
+    const index = Number.isSafeInteger(wireIndex) ? Number(wireIndex) : 0;
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = new ChoiceDecoder(index, this.#context, this.#emit, this.#id);
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  done(offset: number, hasEnded: boolean): void {
+    if (hasEnded) return; // after an error
+    this.#offset = offset;
+    if (!this.#hasAnything) {
+      const empty = ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message: only [DONE]');
+      this.fail({ ...empty, details: { ...empty.details, terminal: true } });
+      return;
+    }
+    if (!this.#isFinished) this.#reportMissingFinish();
+    this.#finish();
+  }
+
+  end(): void {
+    if (this.#isFinished || (this.#isWholeBody && this.#started)) {
+      if (!this.#isFinished) this.#reportMissingFinish();
+      if (!this.#isWholeBody) this.#context.report('sse/missing-done', this.#offset);
+      this.#finish();
+    } else if (this.#started) {
+      this.fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a finish_reason and without [DONE]' });
+    } else {
+      this.fail(ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message'));
+    }
+  }
+
+  fail(error: CanonicalError): void {
+    for (const choice of this.#choices.values()) {
+      choice.end(this.#offset);
+      this.#emit(this.#messageDelta(choice, { stop_reason: null }));
+    }
+    this.#emit({ type: 'error', error });
+  }
+
+  get #isFinished(): boolean {
+    for (const choice of this.#choices.values()) if (choice.finishReason !== null) return true;
+    return false;
+  }
+
+  get #hasAnything(): boolean {
+    for (const choice of this.#choices.values()) if (choice.finishReason !== null || choice.hasContent) return true;
+    return false;
+  }
+
+  /** Some servers (Snowflake) never send a finish reason; `[DONE]`, or the end of a whole body, shows at least that nothing was cut. */
+  #reportMissingFinish(): void {
+    this.#context.report('chat/finish-missing', this.#offset);
+    this.#context.note({
+      code: 'REPAIRED',
+      path: '/choices/0/finish_reason',
+      feature: 'finish_reason',
+      message: 'the message came to its end without a finish_reason; taken from what it holds',
+    });
+  }
+
+  #finish(): void {
+    for (const choice of this.#choices.values()) {
+      choice.end(this.#offset);
+      const stop = choice.stopReason;
+      if (stop === 'tool_use' && choice.finishReason === 'stop')
+        this.#context.report('chat/finish-stop-with-calls', this.#offset);
+      this.#emit(this.#messageDelta(choice, { stop_reason: stop }));
+    }
+    this.#emit({ type: 'message_stop' });
+  }
+
+  #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
+    const isMain = choice === this.#choices.values().next().value;
+    const { service_tier: tier, system_fingerprint: fingerprint, ...fields } = this.#fields.kept;
+    return {
+      type: 'message_delta',
+      ...(choice.index !== 0 && { choice: choice.index }),
+      delta,
+      ...(isMain && this.#usage && { usage: decodeUsage(this.#usage, this.#context.note) }),
+      extensions: { 'openai-chat': { ...(isMain && fields), ...choice.extensions } },
+      ...(isMain && {
+        message: {
+          ...(typeof tier === 'string' && { service_tier: tier }),
+          ...(typeof fingerprint === 'string' && { system_fingerprint: fingerprint }),
+        },
+      }),
+    };
+  }
+}

@@ -1,0 +1,60 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { Note } from '../../canonical/notes.ts';
+import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
+import { countOf, objectOf, within } from '../shared/read.ts';
+
+/** `prompt_tokens` includes what was cached, `completion_tokens` what was reasoned: the canonical counts do too. */
+export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
+  const prompt = objectOf(raw['prompt_tokens_details']);
+  const completion = objectOf(raw['completion_tokens_details']);
+  const { input_tokens, output_tokens } = wholeCounts(raw);
+  const cached = countOf(prompt['cached_tokens']) ?? countOf(raw['prompt_cache_hit_tokens']) ?? countOf(raw['num_cached_tokens']);
+  const read = within(cached, input_tokens, 'cached_tokens', note);
+  const written = countOf(prompt['cache_write_tokens']);
+  const reasoned = countOf(completion['reasoning_tokens']) ?? countOf(raw['reasoning_tokens']);
+  const reasoning = within(reasoned, output_tokens, 'reasoning_tokens', note);
+  const details = decodeDetails(prompt, completion);
+  return {
+    input_tokens,
+    output_tokens,
+    ...(read !== undefined && { cache_read_tokens: read }),
+    ...(written !== undefined && { cache_creation_tokens: written }),
+    ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    ...(details && { details }),
+    extensions: { 'openai-chat': raw },
+  };
+}
+
+/**
+ * Tokens that only the total shows. xAI and Gemini's compatible endpoint leave reasoning out of `completion_tokens`; Mistral leaves audio out
+ * of `prompt_tokens`.
+ */
+function wholeCounts(raw: JsonObject): { input_tokens: number; output_tokens: number } {
+  const input = countOf(raw['prompt_tokens']) ?? 0;
+  const output = countOf(raw['completion_tokens']) ?? 0;
+  const isCounted = input + output > 0;
+  const outside = isCounted ? Math.max(0, (countOf(raw['total_tokens']) ?? 0) - input - output) : 0;
+  const isAudio = raw['prompt_audio_seconds'] !== undefined && raw['prompt_audio_seconds'] !== null;
+  return isAudio
+    ? { input_tokens: input + outside, output_tokens: output }
+    : { input_tokens: input, output_tokens: output + outside };
+}
+
+/** Where each detail stands on the wire; zeros say nothing. */
+const PROMPT_DETAILS = { audio_tokens: 'input_audio', image_tokens: 'input_image' } as const;
+const COMPLETION_DETAILS = {
+  audio_tokens: 'output_audio',
+  image_tokens: 'output_image',
+  accepted_prediction_tokens: 'accepted_prediction',
+  rejected_prediction_tokens: 'rejected_prediction',
+} as const;
+
+function decodeDetails(prompt: JsonObject, completion: JsonObject): UsageDetails | undefined {
+  const details: UsageDetails = {};
+  const read = (source: JsonObject, fields: Record<string, keyof UsageDetails>): void => {
+    for (const [wire, name] of Object.entries(fields)) if (countOf(source[wire])) details[name] = countOf(source[wire]) ?? 0;
+  };
+  read(prompt, PROMPT_DETAILS);
+  read(completion, COMPLETION_DETAILS);
+  return Object.keys(details).length > 0 ? details : undefined;
+}

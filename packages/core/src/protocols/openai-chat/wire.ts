@@ -1,0 +1,2 @@
+// The chunk shape lives with the chat accumulator, which stands below the protocols.
+export * from '../../accumulate/chat-wire.ts';

@@ -1,0 +1,153 @@
+import { JsonNesting } from '../../accumulate/json-nesting.ts';
+import { isObject, type JsonObject, parseJson } from '../../accumulate/overlay.ts';
+import { LimitError } from '../../accumulate/tool-calls.ts';
+import { type CanonicalError, ownError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent } from '../../canonical/events.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import { NOTHING, type Stage } from '../../stage.ts';
+import type { Emit } from './block-writer.ts';
+import type { Context } from './context.ts';
+
+const OPEN_BRACE = 123;
+
+/** What a protocol does with the payloads of a stream. It emits events; the last one is `message_stop` or `error`. */
+export interface PayloadMachine {
+  /** One JSON object, with the `event:` name of its frame. */
+  payload(value: JsonObject, event: string | undefined, offset: number): void;
+  /** The first `[DONE]`: the end for chat, noise for the others, which may have ended before it. */
+  done(offset: number, hasEnded: boolean): void;
+  /** The stream says, or shows, that it failed. */
+  fail(error: CanonicalError): void;
+  /** The body ended. */
+  end(): void;
+}
+
+export interface StreamDecoderOptions {
+  /** Called with every parsed payload: each is parsed once, and taps share it. */
+  onPayload?: (payload: JsonObject) => void;
+}
+
+/** Frames to canonical events: what all protocols share (JSON, `[DONE]`, keep-alives, framing errors) around what they do not. */
+export function createPayloadDecoder(
+  context: Context,
+  options: StreamDecoderOptions,
+  createMachine: (emit: Emit) => PayloadMachine,
+): Stage<SseFrame, CanonicalStreamEvent> {
+  return new PayloadDecoder(context, options, createMachine);
+}
+
+class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
+  readonly #context: Context;
+  readonly #onPayload: ((payload: JsonObject) => void) | undefined;
+  readonly #machine: PayloadMachine;
+  #out: CanonicalStreamEvent[] = [];
+  #ended = false;
+  #sawDone = false;
+
+  constructor(context: Context, options: StreamDecoderOptions, createMachine: (emit: Emit) => PayloadMachine) {
+    this.#context = context;
+    this.#onPayload = options.onPayload;
+    this.#machine = createMachine((event) => {
+      if (this.#ended) return;
+      this.#out.push(event);
+      if (event.type === 'message_stop' || event.type === 'error') this.#ended = true;
+    });
+  }
+
+  push(frame: SseFrame): Iterable<CanonicalStreamEvent> {
+    this.#accept(frame);
+    return this.#take();
+  }
+
+  end(): Iterable<CanonicalStreamEvent> {
+    try {
+      if (!this.#ended) this.#machine.end();
+    } catch (error) {
+      this.#failWith(error);
+    }
+    return this.#take();
+  }
+
+  #take(): Iterable<CanonicalStreamEvent> {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #accept(frame: SseFrame): void {
+    const { data, offset = 0 } = frame;
+    // Nearly every frame: nothing has to be trimmed to see what it is.
+    if (data.charCodeAt(0) === OPEN_BRACE && !this.#ended && !frame.failure) {
+      this.#acceptJson(frame, offset);
+      return;
+    }
+    if (isDone(data)) {
+      this.#acceptDone(offset);
+      return;
+    }
+    if (this.#ended) {
+      if (data !== '') this.#context.report('sse/after-end', offset);
+      return;
+    }
+    if (frame.failure) this.#machine.fail(frame.failure);
+    else if (data.trim() === '') this.#acceptEmpty(frame.event, offset);
+    else if (data.trimStart().startsWith(':')) this.#context.report('sse/keepalive-as-data', offset);
+    else this.#acceptJson(frame, offset);
+  }
+
+  #acceptDone(offset: number): void {
+    if (this.#sawDone) this.#context.report('sse/done-repeated', offset);
+    else this.#machine.done(offset, this.#ended);
+    this.#sawDone = true;
+  }
+
+  #acceptEmpty(event: string | undefined, offset: number): void {
+    if (event === 'error')
+      this.#machine.fail(ownError('stream_error', 'UPSTREAM_ERROR', 'the stream reported an error without saying which'));
+    else this.#context.report('sse/empty-data', offset);
+  }
+
+  #acceptJson(frame: SseFrame, offset: number): void {
+    const value = parseJson(frame.data) ?? this.#salvage(frame.data, offset);
+    if (isObject(value)) this.#run(value, frame.event, offset);
+    else if (value !== undefined) this.#acceptScalar(value, frame, offset);
+  }
+
+  #run(value: JsonObject, event: string | undefined, offset: number): void {
+    try {
+      this.#onPayload?.(value);
+      this.#machine.payload(value, event, offset);
+    } catch (error) {
+      this.#failWith(error);
+    }
+  }
+
+  /** A limit that is passed ends the stream with an error, never with an exception. */
+  #failWith(error: unknown): void {
+    if (!(error instanceof LimitError)) throw error;
+    this.#machine.fail(ownError('too_large', 'PAYLOAD_TOO_LARGE', error.message));
+  }
+
+  /** A JSON string under `event: error` is the message of the error; any other bare value says nothing. */
+  #acceptScalar(value: unknown, { event }: SseFrame, offset: number): void {
+    if (event === 'error') this.#run({ error: value }, event, offset);
+    else
+      this.#context.report(
+        'sse/malformed-json',
+        offset,
+        `a payload must be a JSON object, found ${Array.isArray(value) ? 'a list' : typeof value}`,
+      );
+  }
+
+  /** Some servers leave a stray character behind a whole document. */
+  #salvage(data: string, offset: number): unknown {
+    const nesting = new JsonNesting();
+    nesting.push(data);
+    const value = nesting.firstEnd < 0 ? undefined : parseJson(data.slice(0, nesting.firstEnd));
+    this.#context.report(isObject(value) ? 'sse/trailing-garbage' : 'sse/malformed-json', offset);
+    return isObject(value) ? value : undefined;
+  }
+}
+
+const isDone = (data: string): boolean => data.length < 32 && data.trim() === '[DONE]';
