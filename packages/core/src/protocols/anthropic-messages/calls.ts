@@ -1,0 +1,66 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
+import { LimitError } from '../../accumulate/tool-calls.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import { isClientCall } from '../../canonical/response.ts';
+import type { RuleId } from '../../doctor/rules.ts';
+
+/** The same limits as for chat: what a hostile server can make us keep. */
+const MAX_CALLS = 4096;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
+
+/** The calls of one message: their ids are unique and never blank, and their number and size are limited. */
+export class Calls {
+  readonly #report: (rule: RuleId) => void;
+  readonly #names = new Map<string, string>();
+  #characters = 0;
+  #client: ToolUseBlock | undefined;
+  /** Seeds derived ids. */
+  messageId = '';
+  /** How many calls stopped with arguments that are no whole JSON document. */
+  broken = 0;
+
+  constructor(report: (rule: RuleId) => void) {
+    this.#report = report;
+  }
+
+  /** A call of the client's own tools, if there is one: it decides the stop reason. */
+  get client(): ToolUseBlock[] {
+    return this.#client ? [this.#client] : [];
+  }
+
+  nameOf(id: unknown): string | undefined {
+    return typeof id === 'string' ? this.#names.get(id) : undefined;
+  }
+
+  /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
+  identify(wireId: unknown, wireName: unknown): { id: string; name: string } {
+    const position = this.#names.size;
+    if (position >= MAX_CALLS) throw new LimitError(`more than ${MAX_CALLS} tool calls in one message`);
+    const name = typeof wireName === 'string' && wireName.trim() !== '' ? wireName : `tool_${position}`;
+    if (name !== wireName) this.#report('anthropic/tool-name-missing');
+    const id = this.#uniqueId(wireId, position, name);
+    this.#names.set(id, name);
+    return { id, name };
+  }
+
+  #uniqueId(wireId: unknown, position: number, name: string): string {
+    const id = typeof wireId === 'number' ? String(wireId) : wireId;
+    if (typeof id === 'string' && id.trim() !== '' && !this.#names.has(id)) return id;
+    const isBlank = typeof id !== 'string' || id.trim() === '';
+    this.#report(isBlank ? 'anthropic/tool-id-missing' : 'anthropic/tool-id-duplicate');
+    let salt = 0;
+    let derived: string;
+    do derived = deriveId('toolu_', this.messageId, position, name, salt++);
+    while (this.#names.has(derived));
+    return derived;
+  }
+
+  opened(block: ToolUseBlock): void {
+    if (isClientCall(block.kind)) this.#client ??= block;
+  }
+
+  count(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters > MAX_CHARACTERS) throw new LimitError(`more than ${MAX_CHARACTERS} characters of tool arguments`);
+  }
+}

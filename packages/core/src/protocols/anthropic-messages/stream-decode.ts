@@ -1,0 +1,285 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
+import { isObject, type JsonObject, overlay } from '../../accumulate/overlay.ts';
+import { UnknownFields } from '../../accumulate/unknown-fields.ts';
+import { type CanonicalError, ownError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
+import { recomputeStop, type StopReason } from '../../canonical/response.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import type { Stage } from '../../stage.ts';
+import type { Emit } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { textOf } from '../shared/read.ts';
+import { ContentDecoder } from './content-decode.ts';
+import { decodeError } from './errors.ts';
+import { contentPayloads, isWholeMessage, messagePayloads } from './response-decode.ts';
+import { decodeStop, decodeStopDetails, isCut, isStandardStop } from './stop.ts';
+import { decodeUsage, mergeUsage } from './usage.ts';
+import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireMessage } from './wire.ts';
+
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+  return createPayloadDecoder(context, options, (emit) => new MessagesMachine(context, emit));
+}
+
+class MessagesMachine implements PayloadMachine {
+  readonly #context: Context;
+  readonly #emit: Emit;
+  readonly #content: ContentDecoder;
+  #offset = 0;
+  #id: string | undefined;
+  #isWholeBody = false;
+  #usage: JsonObject | undefined;
+  #tier: string | undefined;
+  #stopReason: string | null = null;
+  #stopSequence: string | undefined;
+  #deltas = 0;
+  /** Content that a relay put into message_start: it counts when no block follows. */
+  #early: JsonObject[] = [];
+  /** Fields of the message that only this protocol knows; three layouts of one bag. */
+  readonly #kept: JsonObject = {};
+  readonly #messageFields = new UnknownFields(MESSAGE_FIELDS, this.#kept);
+  readonly #eventFields = new UnknownFields(EVENT_FIELDS, this.#kept);
+  readonly #deltaFields = new UnknownFields(DELTA_FIELDS, this.#kept);
+
+  constructor(context: Context, emit: Emit) {
+    this.#context = context;
+    this.#emit = emit;
+    this.#content = new ContentDecoder(emit, (rule, detail) => this.#context.report(rule, this.#offset, detail));
+  }
+
+  payload(payload: JsonObject, event: string | undefined, offset: number): void {
+    this.#offset = offset;
+    if (this.#id === undefined && isWholeMessage(payload)) this.#readWhole(payload);
+    else this.#read(this.#typeOf(payload, event), payload);
+  }
+
+  #readWhole(message: WireMessage): void {
+    this.#isWholeBody = true;
+    this.#context.report('sse/json-body-instead-of-stream', this.#offset);
+    for (const payload of messagePayloads(message)) this.#read(textOf(payload['type']), payload);
+  }
+
+  /** The type stands in the data and in the `event:` line; the data counts, unless the line says that something failed. */
+  #typeOf(payload: JsonObject, event: string | undefined): string {
+    const type = textOf(payload['type']);
+    if (event === 'error' || type === 'error') return 'error';
+    if (type === '') {
+      if (payload['error']) return 'error';
+      if (event !== undefined) this.#context.report('anthropic/type-missing', this.#offset);
+      return event ?? '';
+    }
+    if (event === undefined) this.#context.report('anthropic/event-name-missing', this.#offset);
+    else if (event !== type) this.#context.report('anthropic/event-name-differs', this.#offset);
+    return type;
+  }
+
+  #read(type: string, payload: JsonObject): void {
+    switch (type) {
+      case 'content_block_delta':
+        this.#beginContent();
+        this.#content.delta(payload);
+        return;
+      case 'content_block_start':
+        this.#beginContent();
+        this.#content.start(payload);
+        return;
+      case 'content_block_stop':
+        this.#beginContent();
+        this.#content.stop(payload);
+        return;
+      case 'ping':
+        this.#emit({ type: 'ping' });
+        return;
+      case 'message_start':
+        this.#readStart(isObject(payload['message']) ? payload['message'] : {});
+        return;
+      case 'message_delta':
+        this.#readDelta(payload);
+        return;
+      case 'message_stop':
+        this.#readStop(payload);
+        return;
+      case 'error':
+        this.fail(decodeError(payload));
+        return;
+      default:
+        this.#readUnknown(type, payload);
+    }
+  }
+
+  #readUnknown(type: string, payload: JsonObject): void {
+    if (payload['error']) this.fail(decodeError(payload));
+    else
+      this.#context.report(
+        'anthropic/unknown-event',
+        this.#offset,
+        `an event of type ${JSON.stringify(type.slice(0, 40))} was left out`,
+      );
+  }
+
+  #readStart(message: WireMessage): void {
+    if (this.#id !== undefined) {
+      this.#readSecondStart(textOf(message.id));
+      return;
+    }
+    this.#begin(message);
+    const { content } = message;
+    if (Array.isArray(content) && content.length > 0) this.#early = [...contentPayloads(content)];
+  }
+
+  #begin(message: WireMessage): void {
+    const model = textOf(message.model);
+    this.#id = textOf(message.id) || deriveId('msg_', model);
+    if (this.#id !== message.id) this.#context.report('anthropic/message-id-missing', this.#offset);
+    this.#content.model = model;
+    this.#content.calls.messageId = this.#id;
+    this.#stopReason = textOf(message.stop_reason) || null;
+    this.#messageFields.look(message);
+    this.#readUsage(message.usage);
+    this.#emit({
+      type: 'message_start',
+      message: {
+        id: this.#id,
+        model,
+        ...(this.#usage && { usage: decodeUsage(overlay({}, this.#usage)) }),
+        ...(this.#tier !== undefined && { service_tier: this.#tier }),
+      },
+    });
+  }
+
+  #readSecondStart(id: string): void {
+    const isSame = id === '' || id === this.#id;
+    this.#context.report(isSame ? 'anthropic/message-start-repeated' : 'anthropic/spliced-stream', this.#offset);
+    if (isSame) return;
+    // The message before was whole, apart from its message_stop.
+    if (this.#isFinished) this.#finish();
+    else
+      this.fail(
+        ownError('stream_error', 'UPSTREAM_ERROR', 'another message began before the first one ended: two streams were spliced'),
+      );
+  }
+
+  #beginContent(): void {
+    this.#beginAnyway();
+    if (this.#early.length > 0) this.#early = [];
+    if (this.#deltas > 0 && this.#stopReason !== null)
+      this.#context.report('anthropic/content-after-message-delta', this.#offset);
+  }
+
+  #beginAnyway(): void {
+    if (this.#id !== undefined) return;
+    this.#context.report('anthropic/message-start-missing', this.#offset);
+    this.#begin({});
+  }
+
+  #readDelta(payload: JsonObject): void {
+    this.#beginAnyway();
+    this.#replayEarly();
+    if (this.#deltas++ > 0) this.#context.report('anthropic/message-delta-repeated', this.#offset);
+    this.#eventFields.look(payload);
+    this.#readUsage(payload['usage']);
+    const { delta } = payload;
+    if (!isObject(delta)) return;
+    this.#deltaFields.look(delta);
+    if (typeof delta['stop_reason'] === 'string' && delta['stop_reason'] !== '') this.#stopReason = delta['stop_reason'];
+    if (typeof delta['stop_sequence'] === 'string') this.#stopSequence = delta['stop_sequence'];
+  }
+
+  #replayEarly(): void {
+    const early = this.#early;
+    this.#early = [];
+    if (early.length === 0 || !this.#content.isEmpty) return;
+    this.#context.report('anthropic/content-in-message-start', this.#offset);
+    for (const payload of early) this.#read(textOf(payload['type']), payload);
+  }
+
+  #readUsage(usage: unknown): void {
+    if (!isObject(usage)) return;
+    this.#usage ??= {};
+    if (!mergeUsage(this.#usage, usage)) this.#context.report('anthropic/usage-of-zeros', this.#offset);
+    if (typeof this.#usage['service_tier'] === 'string') this.#tier = this.#usage['service_tier'];
+  }
+
+  #readStop(payload: JsonObject): void {
+    if (this.#id === undefined) {
+      this.end();
+      return;
+    }
+    this.#replayEarly();
+    this.#eventFields.look(payload);
+    if (!this.#isFinished) this.#reportMissingReason();
+    this.#finish();
+  }
+
+  #reportMissingReason(): void {
+    if (!this.#isWholeBody) this.#context.report('anthropic/stop-reason-missing', this.#offset);
+    this.#context.note({
+      code: 'REPAIRED',
+      path: '/stop_reason',
+      feature: 'stop_reason',
+      message: 'the message ended without a stop_reason; taken from what the message holds',
+    });
+  }
+
+  /** `[DONE]` belongs to another protocol; relays add it. */
+  done(offset: number, hasEnded: boolean): void {
+    this.#offset = offset;
+    this.#context.report('anthropic/done-sentinel', offset);
+    if (!hasEnded && this.#isFinished) this.end();
+  }
+
+  end(): void {
+    if (this.#isFinished) {
+      this.#context.report('anthropic/message-stop-missing', this.#offset);
+      this.#finish();
+    } else if (this.#id !== undefined) {
+      this.#context.report('anthropic/ended-early', this.#offset);
+      this.fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a stop_reason and without message_stop' });
+    } else {
+      this.fail(ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message'));
+    }
+  }
+
+  fail(error: CanonicalError): void {
+    if (this.#id !== undefined) {
+      this.#content.end(true);
+      this.#emit(this.#messageDelta(null));
+    }
+    this.#emit({ type: 'error', error });
+  }
+
+  get #isFinished(): boolean {
+    return this.#deltas > 0 && this.#stopReason !== null;
+  }
+
+  #finish(): void {
+    const said = decodeStop(this.#stopReason);
+    this.#content.end(isCut(said));
+    const stop = recomputeStop(said, this.#content.calls.client);
+    this.#inspectStop(said, stop);
+    this.#emit(this.#messageDelta(stop));
+    this.#emit({ type: 'message_stop' });
+  }
+
+  #inspectStop(said: StopReason, stop: StopReason): void {
+    const reason = this.#stopReason;
+    if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#offset);
+    if (reason !== null && stop !== said) this.#context.report('anthropic/end-turn-with-calls', this.#offset);
+    if (this.#content.calls.broken > 0 && !isCut(said)) this.#context.report('anthropic/input-not-json', this.#offset);
+  }
+
+  #messageDelta(stop: StopReason | null): MessageDelta {
+    const details = decodeStopDetails(this.#kept['stop_details']);
+    return {
+      type: 'message_delta',
+      delta: {
+        stop_reason: stop,
+        ...(this.#stopSequence !== undefined && { stop_sequence: this.#stopSequence }),
+        ...(details && { stop_details: details }),
+      },
+      ...(this.#usage && { usage: decodeUsage(this.#usage) }),
+      extensions: { 'anthropic-messages': { ...this.#kept, finish_reason: this.#stopReason } },
+      ...(this.#tier !== undefined && { message: { service_tier: this.#tier } }),
+    };
+  }
+}
