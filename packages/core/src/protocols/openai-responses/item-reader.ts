@@ -1,0 +1,197 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { BlockWriter } from '../shared/block-writer.ts';
+import { objectOf } from '../shared/read.ts';
+import { decodeLogprobs } from './blocks.ts';
+import { CallWriter } from './calls.ts';
+import { ContentWriter } from './content.ts';
+import type { ItemAction } from './event-types.ts';
+import { type Item, type ItemKind, ItemStore, kindOf, type Part, type ReportHere } from './items.ts';
+import { pairItems } from './response-decode.ts';
+import { argumentsOf, type Channel, channelOf, indexOf, looseText, type WireEvent, type WireItem } from './wire.ts';
+
+const isReasoning = (channel: Channel): boolean => channel === 'summary' || channel === 'full';
+
+/** Finds the item an event is about, and has it written. */
+export class ItemReader {
+  readonly content: ContentWriter;
+  readonly calls: CallWriter;
+  readonly #store = new ItemStore();
+  readonly #report: ReportHere;
+
+  constructor(writer: BlockWriter, report: ReportHere) {
+    this.#report = report;
+    this.content = new ContentWriter(writer, report);
+    this.calls = new CallWriter(writer, (item) => this.content.interrupt(item), report);
+  }
+
+  /** `tools`: the response repeats what the request declared. */
+  open(responseId: string, tools: unknown): void {
+    this.calls.idSeed = responseId;
+    this.calls.isWrapperDeclared = Array.isArray(tools) && tools.some((tool) => isObject(tool) && tool['name'] === 'parallel');
+  }
+
+  read(action: ItemAction, event: JsonObject): void {
+    switch (action.does) {
+      case 'item-added':
+        this.#added(event);
+        return;
+      case 'item-done':
+        this.#done(event);
+        return;
+      case 'part':
+        this.#part(event, action.channel, action.isDone);
+        return;
+      case 'text':
+        this.#text(event, action.channel, action.isDone);
+        return;
+      case 'annotation':
+        this.#annotation(event);
+        return;
+      case 'input':
+        this.#input(event, action.isCustom ? 'custom' : 'function', action.isDone);
+        return;
+      default:
+        action satisfies never;
+    }
+  }
+
+  #added(event: WireEvent): void {
+    const wire: WireItem = objectOf(event.item);
+    const kind = kindOf(wire);
+    const index = this.#indexOf(event);
+    const known = this.#store.find(kind, index, wire.id);
+    if (known && !known.isDone && known.isSame(wire) && (index !== undefined || wire.id === known.id)) {
+      this.#report('responses/item-added-late');
+      known.wire = { ...known.wire, ...wire };
+      if (known.call) this.calls.whole(known, kind === 'custom' ? wire.input : wire.arguments, wire.name);
+      return;
+    }
+    if (this.#store.has(index)) this.#report('responses/output-index-reused');
+    this.#write(this.#store.add(kind, index, wire));
+  }
+
+  #write(item: Item): void {
+    if (item.call) this.calls.added(item);
+    else this.content.added(item);
+  }
+
+  #done(event: WireEvent): void {
+    const wire: WireItem = objectOf(event.item);
+    const kind = kindOf(wire);
+    const index = this.#indexOf(event);
+    const known = this.#store.find(kind, index, wire.id);
+    if (known?.isSame(wire)) {
+      this.#checkId(known, wire.id);
+      this.#finish(known, wire, false);
+      return;
+    }
+    this.#report('responses/item-not-added');
+    this.#finish(this.#store.add(kind, index, wire), wire, true);
+  }
+
+  /** `isWhole`: the item has no deltas that could be compared. */
+  #finish(item: Item, wire: WireItem, isWhole: boolean): void {
+    if (item.call) this.calls.done(item, wire, isWhole);
+    else this.content.done(item, wire, isWhole);
+    item.isDone = true;
+  }
+
+  #part(event: WireEvent, named: Channel, isDone: boolean): void {
+    const wire = objectOf(event.part);
+    const channel = channelOf(wire['type']) ?? (wire['type'] === undefined ? named : undefined);
+    // A part of an unknown kind is read from the item when that is done.
+    if (channel === undefined) return;
+    const item = this.#itemFor(channel, event);
+    const index = partIndex(event, channel);
+    const part = item.findPart(channel, index) ?? item.addPart(channel, index);
+    this.content.settle(item, part, looseText(wire['refusal'] ?? wire['text']), !isDone);
+    if (isDone && channel === 'text') this.content.complete(item, part, wire);
+  }
+
+  #text(event: WireEvent, channel: Channel, isDone: boolean): void {
+    const item = this.#itemFor(channel, event);
+    const part = this.#partFor(item, channel, event);
+    if (!isDone) {
+      this.content.write(item, part, looseText(event.delta), decodeLogprobs(event.logprobs));
+      return;
+    }
+    this.content.settle(item, part, looseText(event.refusal ?? event.text));
+    if (channel === 'text') this.content.complete(item, part, { logprobs: event.logprobs });
+  }
+
+  #annotation(event: WireEvent): void {
+    const item = this.#itemFor('text', event);
+    this.content.cite(item, this.#partFor(item, 'text', event), event.annotation);
+  }
+
+  #input(event: WireEvent, named: 'function' | 'custom', isDone: boolean): void {
+    const item = this.#callFor(named, event);
+    if (!item) return;
+    if (isDone) this.calls.whole(item, event.arguments ?? event.input, event.name);
+    else this.calls.fragment(item, argumentsOf(event.delta));
+  }
+
+  #itemFor(channel: Channel, event: WireEvent): Item {
+    const index = this.#indexOf(event);
+    const kind = isReasoning(channel) ? 'reasoning' : 'message';
+    const known = this.#store.find(kind, index, event.item_id);
+    return known ? this.#checkId(known, event.item_id) : this.#implied(kind, index, event);
+  }
+
+  /** The call an event is about. Events of this name for a server's own item say nothing that the item does not say in the end. */
+  #callFor(named: 'function' | 'custom', event: WireEvent): Item | undefined {
+    const index = this.#indexOf(event);
+    const other = named === 'custom' ? 'function' : 'custom';
+    const known = this.#store.find(named, index, event.item_id) ?? this.#store.find(other, index, event.item_id);
+    if (known) return this.#checkId(known, event.item_id);
+    return this.#store.find('opaque', index, event.item_id) && index !== undefined
+      ? undefined
+      : this.#implied(named, index, event);
+  }
+
+  #implied(kind: ItemKind, index: number | undefined, event: WireEvent): Item {
+    this.#report('responses/item-not-added');
+    return this.#store.add(kind, index, { id: event.item_id });
+  }
+
+  #partFor(item: Item, channel: Channel, event: WireEvent): Part {
+    const index = partIndex(event, channel);
+    const known = item.findPart(channel, index);
+    if (known) return known;
+    this.#report('responses/part-not-added');
+    return item.addPart(channel, index);
+  }
+
+  #indexOf(event: WireEvent): number | undefined {
+    const index = indexOf(event.output_index);
+    if (index === undefined) this.#report('responses/output-index-missing');
+    return index;
+  }
+
+  #checkId(item: Item, id: unknown): Item {
+    if (typeof id === 'string' && item.id !== undefined && id !== item.id) this.#report('responses/item-id-rotates');
+    return item;
+  }
+
+  /** The items of a whole response, or what the stream left out of them. */
+  readOutput(output: unknown, isWhole: boolean): void {
+    for (const { wire, item } of pairItems(output, this.#store.all)) {
+      if (!item && !isWhole) this.#report('responses/item-only-in-output');
+      if (item && !item.isDone) this.#report('responses/item-not-done');
+      this.#finish(item ?? this.#store.add(kindOf(wire), undefined, wire), wire, isWhole || !item);
+    }
+  }
+
+  isOutputMissing(output: unknown): boolean {
+    return this.#store.all.length > 0 && !(Array.isArray(output) && output.length > 0);
+  }
+
+  /** The stream is over: calls that were never done are closed as they are. */
+  end(): void {
+    for (const item of this.#store.all) if (item.call && !item.isDone) this.calls.done(item, undefined, false);
+    this.content.end();
+  }
+}
+
+const partIndex = (event: WireEvent, channel: Channel): number | undefined =>
+  indexOf(channel === 'summary' ? event.summary_index : event.content_index);

@@ -1,0 +1,21 @@
+import type { StopReason } from '../../canonical/response.ts';
+
+/** `incomplete_details.reason`. */
+const FROM_REASON: Record<string, StopReason> = {
+  max_output_tokens: 'max_tokens',
+  max_tokens: 'max_tokens',
+  length: 'max_tokens',
+  max_messages: 'max_tokens',
+  content_filter: 'content_filter',
+  // The conversation went on with other input while this answer was being written.
+  steered: 'end_turn',
+};
+
+/**
+ * The stop reason of a finished response. An incomplete one that does not say why counts as cut: as `end_turn` it would be promoted to
+ * `tool_use`, and a call cut in its middle would be run.
+ */
+export function decodeStop(status: string, reason: unknown): StopReason {
+  if (status !== 'incomplete') return 'end_turn';
+  return typeof reason === 'string' && Object.hasOwn(FROM_REASON, reason) ? (FROM_REASON[reason] ?? 'max_tokens') : 'max_tokens';
+}
