@@ -1,0 +1,91 @@
+import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import type {
+  AudioBlock,
+  FileBlock,
+  ImageBlock,
+  OpaqueBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+} from '../../canonical/blocks.ts';
+import type { Node, SignedBlob } from '../../canonical/protocol.ts';
+import { listOf, textOf, unknownFields } from '../shared/read.ts';
+import { BLOB_FIELDS, camelObject, FUNCTION_RESPONSE_FIELDS, type WirePart } from './wire.ts';
+
+type MediaBlock = ImageBlock | AudioBlock | FileBlock;
+
+export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
+
+/** The fields nobody knows, for a node that has some. */
+export const extended = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
+
+/** A text-like block as it starts. Gemini shows thoughts as summaries only. */
+export function emptyBlock(kind: 'text' | 'thinking', fields: JsonObject | undefined): TextBlock | ThinkingBlock {
+  if (kind === 'text') return { type: 'text', text: '', ...extended(fields) };
+  return { type: 'thinking', thinking: '', variant: 'summary', ...extended(fields) };
+}
+
+/** executableCode, toolCall and whatever the future brings: only Gemini understands it, so the part stays as it is. */
+export const opaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
+
+/** The block of a part with inlineData or fileData. `fields`: what else the part says (a signature, `thought`). */
+export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObject): MediaBlock | undefined {
+  const blob = camelObject(isObject(inlineData) ? inlineData : fileData);
+  const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
+  const media_type = textOf(mimeType);
+  const more = unknownFields(blob, BLOB_FIELDS);
+  const node = extended(fields || more ? { ...more, ...fields } : undefined);
+  if (isObject(inlineData) && typeof data === 'string') return inlineBlock(media_type, standardBase64(data), node);
+  return typeof fileUri === 'string' ? fileBlock(media_type, fileUri, node) : undefined;
+}
+
+/** proto3 readers take both base64 alphabets; everybody else takes the standard one. */
+const standardBase64 = (data: string): string => (/[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data);
+
+function inlineBlock(media_type: string, data: string, node: Node): MediaBlock {
+  const type = media_type && { media_type };
+  if (media_type.startsWith('image/')) return { type: 'image', source: { data, media_type }, ...node };
+  if (media_type.startsWith('audio/')) return { type: 'audio', source: { data, media_type }, ...node };
+  return { type: 'file', source: { file_data: data, ...(type || {}) }, ...node };
+}
+
+/** Files of the API and of Cloud Storage are no addresses that others could fetch. */
+function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
+  const isRemote = /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
+  const type = media_type === '' ? {} : { media_type };
+  const at = isRemote ? { url: uri } : { file_id: uri };
+  if (media_type.startsWith('image/')) return { type: 'image', source: { ...at, ...type }, ...node };
+  if (media_type.startsWith('audio/')) return { type: 'audio', source: { ...at, ...type }, ...node };
+  return { type: 'file', source: { ...(isRemote ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
+}
+
+/** A functionResponse in the model's own content: the answer to a call that Google ran itself (tools[].mcpServers). */
+export function decodeServerResult(result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock {
+  const { response }: { response?: unknown } = result;
+  const isError = isObject(response) && response['error'] !== undefined && response['error'] !== null;
+  const text = resultText(response);
+  const media = listOf(result['parts']).flatMap((part) => decodeMedia(camelObject(part)) ?? []);
+  const kept = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...fields, ...(!isPlainResult(response) && { response }) };
+  return {
+    type: 'tool_result',
+    tool_use_id,
+    ...(textOf(result['name']) !== '' && { name: textOf(result['name']) }),
+    content: media.length > 0 ? [{ type: 'text', text }, ...media] : text,
+    ...(isError && { is_error: true }),
+    kind: 'server',
+    ...extended(Object.keys(kept).length > 0 ? kept : undefined),
+  };
+}
+
+const RESULT_KEYS = ['output', 'result', 'error'] as const;
+
+/** `{output}`, `{result}` and `{error}` are Google's convention; any other object is the result itself. */
+function resultText(response: unknown): string {
+  const values = isObject(response) ? RESULT_KEYS.map((key) => response[key]) : [];
+  const value = values.find((found) => found !== undefined && found !== null) ?? response;
+  return typeof value === 'string' ? value : (writeJson(value) ?? '');
+}
+
+/** The text alone brings it back. */
+const isPlainResult = (response: unknown): boolean =>
+  isObject(response) && Object.keys(response).length === 1 && RESULT_KEYS.some((key) => typeof response[key] === 'string');

@@ -1,0 +1,171 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
+import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { BlockWriter } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { listOf, textOf, unknownFields } from '../shared/read.ts';
+import { Answers, type Call } from './answers.ts';
+import { extended, signed } from './blocks.ts';
+import { PartialArgs } from './partial-args.ts';
+import { CALL_FIELDS, type WireCall } from './wire.ts';
+
+interface PendingCall {
+  call: Call;
+  args: PartialArgs;
+}
+
+/**
+ * The calls of one candidate. They arrive whole, but for Vertex's streamed arguments. The stop of a call waits for the next part: when
+ * that is a functionResponse, Google has run the call itself, and only then is its kind known.
+ */
+export class CallWriter {
+  readonly #context: Context;
+  readonly #writer: BlockWriter;
+  /** What makes derived ids differ between messages and candidates. */
+  readonly #seed: string;
+  readonly #ids = new Set<string>();
+  readonly #answers = new Answers();
+  #held: Call[] = [];
+  #pending: PendingCall | undefined;
+
+  constructor(context: Context, writer: BlockWriter, seed: string) {
+    this.#context = context;
+    this.#writer = writer;
+    this.#seed = seed;
+  }
+
+  /** The calls that are left to the client. */
+  get unanswered(): ToolUseBlock[] {
+    return this.#answers.open.map(({ block }) => block);
+  }
+
+  /** Reads a functionCall, or a piece of one, and says what it was: `opaque` must be kept in another way. */
+  push(wire: WireCall, signature: string, fields: JsonObject | undefined, offset: number): 'call' | 'nothing' | 'opaque' {
+    const name = textOf(wire.name);
+    const pieces = listOf(wire.partialArgs);
+    if (this.#pending && this.#isContinuation(this.#pending, wire, name)) {
+      this.#continue(this.#pending, wire, signature, offset);
+      return 'call';
+    }
+    if (name === '') return this.#pushNameless(wire, pieces, signature, offset);
+    this.#endUnended(offset);
+    const call = this.#open(wire, name, fields, offset);
+    if (signature !== '') this.#sign(call, signature);
+    if (pieces.length === 0 && wire.willContinue !== true) this.#writeWhole(call, wire.args, offset);
+    else this.#continue({ call, args: new PartialArgs(wire.args) }, wire, '', offset);
+    return 'call';
+  }
+
+  #isContinuation({ call }: PendingCall, wire: WireCall, name: string): boolean {
+    if (name === '') return true;
+    const id = textOf(wire.id);
+    return name === call.block.name && Array.isArray(wire.partialArgs) && (id === '' || id === call.block.id);
+  }
+
+  #pushNameless(wire: WireCall, pieces: readonly unknown[], signature: string, offset: number): 'nothing' | 'opaque' {
+    const isEmpty = pieces.length === 0 && (wire.args === undefined || wire.args === null) && signature === '';
+    this.#context.report(isEmpty ? 'gemini/stray-call-end' : 'gemini/nameless-call', offset);
+    return isEmpty ? 'nothing' : 'opaque';
+  }
+
+  #open(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): Call {
+    const unknown = unknownFields(wire, CALL_FIELDS);
+    const more = unknown ? { ...fields, functionCall: unknown } : fields;
+    const block: ToolUseBlock = { type: 'tool_use', id: this.#idOf(wire, name, offset), name, input: {}, ...extended(more) };
+    const call: Call = { index: this.#writer.openTool(block), block, isStopped: false, isAnswered: false };
+    this.#answers.add(call);
+    return call;
+  }
+
+  #idOf(wire: WireCall, name: string, offset: number): string {
+    const given = typeof wire.id === 'number' ? String(wire.id) : textOf(wire.id);
+    if (given !== '' && this.#ids.has(given)) this.#context.report('gemini/duplicate-call-id', offset);
+    let id = given;
+    for (let attempt = 0; id === '' || this.#ids.has(id); attempt++)
+      id = deriveId('call_', this.#seed, this.#answers.size, name, attempt);
+    this.#ids.add(id);
+    return id;
+  }
+
+  #sign(call: Call, signature: string): void {
+    this.#writer.signTool(call.index, { type: 'signature_delta', signature: signed(signature) });
+  }
+
+  #writeWhole(call: Call, args: unknown, offset: number): void {
+    const text = args === undefined || args === null ? '{}' : typeof args === 'string' ? args : writeJson(args);
+    if (args !== undefined && args !== null && !isObject(args)) this.#context.report('gemini/args-not-object', offset);
+    if (text === undefined)
+      this.#context.report('gemini/args-not-object', offset, 'The arguments of a call are nested too deeply');
+    this.#finish(call, text ?? '{');
+  }
+
+  #continue(pending: PendingCall, wire: WireCall, signature: string, offset: number): void {
+    this.#pending = pending;
+    if (signature !== '') this.#sign(pending.call, signature);
+    for (const piece of listOf(wire.partialArgs)) pending.args.push(piece);
+    if (wire.willContinue !== true) this.#endPending(true, offset);
+  }
+
+  /** Another call, or the end, came where the end of the arguments was due. */
+  #endUnended(offset: number): void {
+    if (!this.#pending) return;
+    this.#context.report('gemini/call-not-ended', offset);
+    this.#endPending(!this.#pending.args.isInString, offset);
+  }
+
+  #endPending(isWhole: boolean, offset: number): void {
+    if (!this.#pending) return;
+    const { call, args } = this.#pending;
+    this.#pending = undefined;
+    if (!args.isReadable) this.#context.report('gemini/bad-json-path', offset);
+    const text = args.toText(isWhole);
+    if (isWhole && args.isReadable) this.#finish(call, text);
+    else this.#cut(call, text);
+  }
+
+  #finish(call: Call, text: string): void {
+    this.#writer.writeTool(call.index, text);
+    call.text = text;
+    this.#held.push(call);
+  }
+
+  /** A call that is not whole says so, and its text is no JSON: nobody may run it. */
+  #cut(call: Call, text: string): void {
+    this.#writer.writeTool(call.index, text);
+    call.isStopped = true;
+    this.#writer.stopTool(call.index, { ...call.block, status: 'incomplete' });
+  }
+
+  /** A part that is no call follows: the calls before it are the client's. */
+  settle(): void {
+    for (const call of this.#held) {
+      if (call.isStopped) continue;
+      call.isStopped = true;
+      this.#writer.stopTool(call.index);
+    }
+    this.#held = [];
+  }
+
+  /** A functionResponse was found: the id of the call it answers, which is now known to be the provider's own. */
+  answer(id: string, name: string, offset: number): string {
+    const call = this.#answers.take(id, name);
+    if (!call || call.isStopped) this.#context.report('gemini/late-function-response', offset);
+    if (!call) return id || deriveId('call_', this.#seed, this.#answers.size, name, 'answer');
+    if (!call.isStopped) this.#stopAsServer(call);
+    return call.block.id;
+  }
+
+  #stopAsServer(call: Call): void {
+    call.isStopped = true;
+    const input = call.text === undefined ? undefined : parseJson(call.text);
+    this.#writer.stopTool(call.index, { ...call.block, input: isObject(input) ? input : {}, kind: 'server' });
+    if (this.#pending?.call === call) this.#pending = undefined;
+  }
+
+  /** `isClean`: the model says that it came to its end, so that arguments whose end was not marked are whole. */
+  end(isClean: boolean, offset: number): void {
+    if (isClean) this.#endUnended(offset);
+    else this.#endPending(false, offset);
+    this.settle();
+  }
+}

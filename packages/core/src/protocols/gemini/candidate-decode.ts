@@ -1,0 +1,259 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { UnknownFields } from '../../accumulate/unknown-fields.ts';
+import { recomputeStop, type StopDetails, type StopReason } from '../../canonical/response.ts';
+import type { RuleId } from '../../doctor/rules.ts';
+import { BlockWriter, type Emit, type Flow } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { textOf, unknownFields } from '../shared/read.ts';
+import { decodeMedia, decodeServerResult, emptyBlock, opaque, signed } from './blocks.ts';
+import { CallWriter } from './calls.ts';
+import { decodeCitations } from './citations.ts';
+import { addLogprobs } from './logprobs.ts';
+import { decodeStop, finishName, isKnownFinish } from './stop.ts';
+import {
+  CANDIDATE_FIELDS,
+  CARRIER_FIELDS,
+  CONTENT_FIELDS,
+  camelKeys,
+  camelObject,
+  PART_FIELDS,
+  type WireCandidate,
+  type WirePart,
+} from './wire.ts';
+
+type TextKind = 'text' | 'thinking';
+
+/** Parts that only Gemini understands and that are documented: no departure. */
+const OPAQUE_PARTS: ReadonlySet<string> = new Set(['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']);
+
+/** One candidate: parts in, blocks out. finishReason is not the end: parts may follow it, and the last one counts. */
+export class CandidateDecoder {
+  readonly index: number;
+  readonly #context: Context;
+  readonly #writer: BlockWriter;
+  readonly #calls: CallWriter;
+  readonly #fields = new UnknownFields(CANDIDATE_FIELDS);
+  readonly #contentFields = new UnknownFields(CONTENT_FIELDS);
+  #logprobs: JsonObject | undefined;
+  #offset = 0;
+
+  /** The text-like block that is the last one so far; a signature seals it: what follows belongs to another part. */
+  #flow: Flow | undefined;
+  #isSealed = false;
+  #flows = 0;
+  /** Of the last text block. */
+  #text = '';
+  #hasContent = false;
+  #finish: string | number | undefined;
+
+  constructor(index: number, context: Context, emit: Emit, responseId: string) {
+    this.index = index;
+    this.#context = context;
+    this.#writer = new BlockWriter(emit, index);
+    this.#calls = new CallWriter(context, this.#writer, `${responseId}\u0000${index}`);
+  }
+
+  /** The wire's own word; undefined as long as there is none. */
+  get finishReason(): string | number | undefined {
+    return this.#finish;
+  }
+
+  push(raw: JsonObject, offset: number): void {
+    this.#offset = offset;
+    const { content, finishReason, logprobsResult }: WireCandidate = this.#camel(raw);
+    this.#fields.look(raw);
+    if (isObject(logprobsResult)) this.#logprobs = addLogprobs(this.#logprobs, logprobsResult);
+    if (isObject(content)) this.#pushContent(content);
+    this.#readFinish(finishReason);
+  }
+
+  #camel(raw: JsonObject): JsonObject {
+    const value = camelKeys(raw);
+    // Keys that nobody knows may have underscores of their own.
+    if (value !== raw) for (const key in raw) if (CANDIDATE_FIELDS.has(key) || PART_FIELDS.has(key)) this.#reportSnake(key);
+    return value;
+  }
+
+  #reportSnake(key: string): void {
+    if (key.includes('_')) this.#context.report('gemini/snake-case', this.#offset);
+  }
+
+  #pushContent(content: JsonObject): void {
+    this.#contentFields.look(content);
+    const { parts }: { parts?: unknown } = content;
+    if (Array.isArray(parts)) for (const part of parts) this.#pushPart(part);
+    else if (parts !== undefined && parts !== null) this.#report('gemini/malformed-part');
+  }
+
+  /** Unset values of the enum, and the empty text that Go servers write for them, say nothing over a reason that was given. */
+  #readFinish(wire: unknown): void {
+    if (typeof wire !== 'number' && (typeof wire !== 'string' || wire === '')) return;
+    const name = finishName(wire);
+    if (name === 'FINISH_REASON_UNSPECIFIED' && this.#finish !== undefined) return;
+    if (typeof wire === 'number') this.#report('gemini/finish-reason-number');
+    if (!isKnownFinish(name)) this.#report('gemini/unknown-finish-reason');
+    this.#finish = wire;
+  }
+
+  #pushPart(raw: unknown): void {
+    if (!isObject(raw)) {
+      this.#report('gemini/malformed-part');
+      return;
+    }
+    const part: WirePart = this.#camel(raw);
+    const hasData =
+      isObject(part.functionCall) || isObject(part.functionResponse) || isObject(part.inlineData) || isObject(part.fileData);
+    const text = textOf(part.text);
+    const unknown = unknownFields(raw, PART_FIELDS);
+    if (hasData) {
+      // A part holds one thing. Where it holds two, the text is said first.
+      if (text !== '') this.#writeText(kindOf(part), text, undefined);
+      this.#pushData(part, raw, unknown);
+    } else if (typeof part.text === 'string') this.#pushText(kindOf(part), text, textOf(part.thoughtSignature), unknown);
+    else this.#pushOther(part, raw);
+  }
+
+  /** A call is tested first: a part can be both a call and a thought. */
+  #pushData(part: WirePart, raw: JsonObject, unknown: JsonObject | undefined): void {
+    const signature = textOf(part.thoughtSignature);
+    const isThought = part.thought === true;
+    if (isObject(part.functionCall)) {
+      this.#pushCall(part.functionCall, signature, isThought ? { thought: true, ...unknown } : unknown, raw);
+      return;
+    }
+    const signedFields = signature === '' ? {} : { thoughtSignature: signature };
+    const fields =
+      signature !== '' || isThought || unknown ? { ...unknown, ...(isThought && { thought: true }), ...signedFields } : undefined;
+    if (isObject(part.functionResponse)) this.#pushAnswer(camelObject(part.functionResponse), fields);
+    else this.#writeWhole(decodeMedia(part, fields) ?? opaque(raw));
+  }
+
+  #pushCall(raw: JsonObject, signature: string, fields: JsonObject | undefined, part: JsonObject): void {
+    const call = camelKeys(raw);
+    const nested = textOf(call['thoughtSignature']);
+    if (nested !== '' && signature === '') this.#report('gemini/nested-signature');
+    const found = this.#calls.push(call, signature || nested, fields, this.#offset);
+    if (found === 'opaque') this.#writeWhole(opaque(part));
+    if (found !== 'call') return;
+    this.#touch();
+    this.#flow = undefined;
+  }
+
+  #pushAnswer(result: JsonObject, fields: JsonObject | undefined): void {
+    const id = this.#calls.answer(textOf(result['id']), textOf(result['name']), this.#offset);
+    this.#touch();
+    this.#flow = undefined;
+    // Other calls may still wait for their answers: the writer lets the result out when they have stopped.
+    this.#writer.whole(decodeServerResult(result, id, fields));
+  }
+
+  #pushOther(part: WirePart, raw: JsonObject): void {
+    const content = unknownFields(raw, CARRIER_FIELDS);
+    if (!content) {
+      this.#carry(kindOf(part), textOf(part.thoughtSignature));
+      return;
+    }
+    const isKnown = Object.keys(camelKeys(content)).some((key) => OPAQUE_PARTS.has(key));
+    if (!isKnown) this.#report('gemini/unknown-part');
+    this.#writeWhole(opaque(raw));
+  }
+
+  #writeWhole(block: Parameters<BlockWriter['whole']>[0]): void {
+    this.#calls.settle();
+    this.#touch();
+    this.#flow = undefined;
+    this.#writer.whole(block);
+  }
+
+  #pushText(kind: TextKind, text: string, signature: string, unknown: JsonObject | undefined): void {
+    if (text === '' && !unknown) {
+      this.#carry(kind, signature);
+      return;
+    }
+    this.#writeText(kind, text, unknown);
+    if (signature !== '') this.#seal(signature);
+  }
+
+  /** Adjacent plain parts of a kind are one block; one that says more about itself stands alone. */
+  #writeText(kind: TextKind, text: string, unknown: JsonObject | undefined): void {
+    this.#calls.settle();
+    this.#touch();
+    const flow =
+      this.#flow && this.#flow.kind === kind && !this.#isSealed && !unknown ? this.#flow : this.#openFlow(kind, unknown);
+    if (kind === 'text') this.#text += text;
+    if (text === '') this.#writer.open(flow);
+    else this.#writer.write(flow, kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', thinking: text });
+    if (unknown) this.#isSealed = true;
+  }
+
+  #openFlow(kind: TextKind, fields: JsonObject | undefined): Flow {
+    const flow: Flow = { kind, key: this.#flows++, start: () => emptyBlock(kind, fields) };
+    this.#flow = flow;
+    this.#isSealed = false;
+    if (kind === 'text') this.#text = '';
+    return flow;
+  }
+
+  /** A signature on a part without content belongs to the block before it, or to nothing: then an empty block carries it. */
+  #carry(kind: TextKind, signature: string): void {
+    if (signature === '') return;
+    const fits = this.#flow && !this.#isSealed && (kind === 'text' || this.#flow.kind === kind);
+    if (!fits) {
+      this.#calls.settle();
+      this.#touch();
+      this.#writer.open(this.#openFlow('thinking', undefined));
+    }
+    this.#seal(signature);
+  }
+
+  #seal(signature: string): void {
+    this.#isSealed = true;
+    this.#writer.sign(this.#flow?.key ?? '', { type: 'signature_delta', signature: signed(signature) });
+  }
+
+  #touch(): void {
+    if (this.#finish !== undefined) this.#report('gemini/parts-after-finish');
+    this.#hasContent = true;
+  }
+
+  #report(rule: RuleId): void {
+    this.#context.report(rule, this.#offset);
+  }
+
+  /** Stops what is open. `isWhole`: the body came to its end without a failure. */
+  end(isWhole: boolean): void {
+    const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
+    this.#calls.end(isClean, this.#offset);
+    const flow = this.#flow;
+    const metadata = camelKeys(this.#fields.kept)['groundingMetadata'];
+    if (metadata && flow?.kind === 'text' && flow.key !== undefined && this.#writer.isOpen(flow.key)) {
+      for (const citation of decodeCitations(metadata, this.#text))
+        this.#writer.write(flow, { type: 'citations_delta', citation });
+    }
+    this.#writer.end();
+  }
+
+  get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {
+    if (this.#finish === undefined) return undefined;
+    const name = finishName(this.#finish);
+    const reason = recomputeStop(decodeStop(name, this.#hasContent), this.#calls.unanswered);
+    if (reason !== 'content_filter' && reason !== 'error' && isKnownFinish(name)) return { stop_reason: reason };
+    const explanation = textOf(camelKeys(this.#fields.kept)['finishMessage']);
+    return {
+      stop_reason: reason,
+      stop_details: { category: name, ...(explanation !== '' && { explanation }), raw: String(this.#finish) },
+    };
+  }
+
+  /** What the candidate said beside its parts, in the words of the wire. */
+  get extensions(): JsonObject {
+    return {
+      ...this.#fields.kept,
+      ...(!this.#contentFields.isEmpty && { content: this.#contentFields.kept }),
+      ...(this.#logprobs && { logprobsResult: this.#logprobs }),
+      ...(this.#finish !== undefined && { finish_reason: this.#finish }),
+    };
+  }
+}
+
+const kindOf = ({ thought }: WirePart): TextKind => (thought === true ? 'thinking' : 'text');

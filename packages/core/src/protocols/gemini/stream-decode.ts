@@ -1,0 +1,182 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { UnknownFields } from '../../accumulate/unknown-fields.ts';
+import { type CanonicalError, ownError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import type { Stage } from '../../stage.ts';
+import type { Emit } from '../shared/block-writer.ts';
+import type { Context } from '../shared/context.ts';
+import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { textOf } from '../shared/read.ts';
+import { CandidateDecoder } from './candidate-decode.ts';
+import { decodeError, findError } from './errors.ts';
+import { decodeEnvelope, isResponse, isWrapped } from './response-decode.ts';
+import { decodeUsage, hasCounts } from './usage.ts';
+import { camelKeys, camelObject, RESPONSE_FIELDS, type WireResponse, WRAPPER_FIELDS } from './wire.ts';
+
+/** Every payload is a GenerateContentResponse: an SSE event, an element of the JSON array, or the one body of an unstreamed answer. */
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+  return createPayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
+}
+
+class GeminiMachine implements PayloadMachine {
+  readonly #context: Context;
+  readonly #emit: Emit;
+  #started = false;
+  #id = '';
+  #usage: JsonObject | undefined;
+  #blockReason: string | undefined;
+  #sawPayload = false;
+  #offset = 0;
+  readonly #candidates = new Map<number, CandidateDecoder>();
+  readonly #fields = new UnknownFields(RESPONSE_FIELDS);
+  readonly #wrapper = new UnknownFields(WRAPPER_FIELDS, this.#fields.kept);
+
+  constructor(context: Context, emit: Emit) {
+    this.#context = context;
+    this.#emit = emit;
+  }
+
+  payload(value: JsonObject, event: string | undefined, offset: number): void {
+    this.#offset = offset;
+    this.#sawPayload = true;
+    const raw = this.#unwrap(value);
+    const error = findError(raw, event) ?? findError(value, undefined);
+    if (isResponse(raw) || this.#started) this.#read(raw);
+    else if (error === undefined) this.#context.report('gemini/unknown-payload', offset);
+    if (error !== undefined) this.fail(decodeError(error));
+  }
+
+  #unwrap(value: JsonObject): JsonObject {
+    const { response }: { response?: unknown } = value;
+    if (!isObject(response) || !isWrapped(value)) return value;
+    this.#context.report('gemini/response-wrapper', this.#offset);
+    this.#wrapper.look(value);
+    return response;
+  }
+
+  #read(raw: JsonObject): void {
+    const response: WireResponse = camelKeys(raw);
+    if (response !== raw)
+      for (const key in raw)
+        if (key.includes('_') && RESPONSE_FIELDS.has(key)) this.#context.report('gemini/snake-case', this.#offset);
+    this.#fields.look(raw);
+    this.#readUsage(response.usageMetadata);
+    this.#readBlockReason(response.promptFeedback);
+    if (!this.#started) this.#start(response);
+    const { candidates } = response;
+    if (Array.isArray(candidates)) for (const [place, candidate] of candidates.entries()) this.#pushCandidate(candidate, place);
+  }
+
+  /** The last object replaces the former whole; one that counts nothing replaces none that does. */
+  #readUsage(usage: unknown): void {
+    if (isObject(usage) && (hasCounts(usage) || !this.#usage)) this.#usage = usage;
+  }
+
+  #readBlockReason(feedback: unknown): void {
+    const { blockReason }: { blockReason?: unknown } = camelObject(feedback);
+    // The unset value of the enum, by name or number, blocks nothing.
+    const isSet =
+      typeof blockReason === 'string'
+        ? blockReason !== '' && !blockReason.endsWith('_UNSPECIFIED')
+        : typeof blockReason === 'number' && blockReason > 0;
+    if (isSet) this.#blockReason = String(blockReason);
+  }
+
+  #start(response: WireResponse): void {
+    this.#started = true;
+    const envelope = decodeEnvelope(response);
+    // Older models and many mocks send no responseId.
+    this.#id = envelope.id || deriveId('resp_', envelope.model, textOf(response.createTime));
+    this.#emit({ type: 'message_start', message: { ...envelope, id: this.#id } });
+  }
+
+  #pushCandidate(candidate: unknown, place: number): void {
+    if (!isObject(candidate)) {
+      this.#context.report('gemini/malformed-part', this.#offset);
+      return;
+    }
+    const { index }: { index?: unknown } = candidate;
+    // proto3 leaves out a 0, so that candidates without an index stand in their order.
+    this.#candidate(Number.isSafeInteger(index) && Number(index) >= 0 ? Number(index) : place).push(candidate, this.#offset);
+  }
+
+  #candidate(index: number): CandidateDecoder {
+    let candidate = this.#candidates.get(index);
+    if (!candidate) {
+      candidate = new CandidateDecoder(index, this.#context, this.#emit, this.#id);
+      this.#candidates.set(index, candidate);
+    }
+    return candidate;
+  }
+
+  /** Gemini has no sentinel: some proxies add one. */
+  done(offset: number): void {
+    this.#context.report('gemini/done-sentinel', offset);
+  }
+
+  end(): void {
+    if (!this.#started) this.fail(this.#nothing());
+    else if (this.#isFinished) this.#finish();
+    else {
+      this.#context.report('gemini/finish-missing', this.#offset);
+      this.fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a finishReason' });
+    }
+  }
+
+  #nothing(): CanonicalError {
+    if (!this.#sawPayload) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message');
+    return ownError('not_a_stream', 'UPSTREAM_ERROR', 'the body holds no GenerateContentResponse');
+  }
+
+  /** A blocked prompt has no candidates, or none that came to an end. */
+  get #isFinished(): boolean {
+    if (this.#blockReason !== undefined) return true;
+    for (const { finishReason } of this.#candidates.values()) if (finishReason === undefined) return false;
+    return this.#candidates.size > 0;
+  }
+
+  #finish(): void {
+    if (this.#candidates.size === 0) this.#candidate(0);
+    for (const candidate of this.#candidates.values()) {
+      candidate.end(true);
+      this.#emit(this.#messageDelta(candidate, candidate.stop ?? this.#blocked()));
+    }
+    this.#emit({ type: 'message_stop' });
+  }
+
+  #blocked(): MessageDelta['delta'] {
+    const { promptFeedback }: { promptFeedback?: unknown } = camelKeys(this.#fields.kept);
+    const explanation = textOf(camelObject(promptFeedback)['blockReasonMessage']);
+    const reason = this.#blockReason ?? '';
+    return {
+      stop_reason: 'content_filter',
+      stop_details: { category: reason, ...(explanation !== '' && { explanation }), raw: reason },
+    };
+  }
+
+  fail(error: CanonicalError): void {
+    if (this.#started && this.#candidates.size === 0) this.#candidate(0);
+    for (const candidate of this.#candidates.values()) {
+      candidate.end(false);
+      this.#emit(this.#messageDelta(candidate, { stop_reason: null }));
+    }
+    this.#emit({ type: 'error', error });
+  }
+
+  #messageDelta(candidate: CandidateDecoder, delta: MessageDelta['delta']): MessageDelta {
+    const isMain = candidate === this.#candidates.values().next().value;
+    const usage = isMain && this.#usage && hasCounts(this.#usage) ? this.#usage : undefined;
+    const tier = usage && textOf(camelKeys(usage)['serviceTier']);
+    const uncounted = isMain && !usage && this.#usage ? { usageMetadata: this.#usage } : {};
+    return {
+      type: 'message_delta',
+      ...(candidate.index !== 0 && { choice: candidate.index }),
+      delta,
+      ...(usage && { usage: decodeUsage(usage, this.#context.note) }),
+      extensions: { gemini: { ...(isMain && this.#fields.kept), ...uncounted, ...candidate.extensions } },
+      ...(tier && { message: { service_tier: tier.toLowerCase() } }),
+    };
+  }
+}

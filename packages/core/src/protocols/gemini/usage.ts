@@ -1,0 +1,83 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { Note } from '../../canonical/notes.ts';
+import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
+import { listOf } from '../shared/read.ts';
+import { camelKeys, camelObject } from './wire.ts';
+
+const COUNTS = [
+  'promptTokenCount',
+  'candidatesTokenCount',
+  'thoughtsTokenCount',
+  'toolUsePromptTokenCount',
+  'cachedContentTokenCount',
+  'totalTokenCount',
+] as const;
+
+/** Vertex sends objects with nothing but `trafficType` in all chunks but the last. */
+export function hasCounts(raw: JsonObject): boolean {
+  const usage = camelKeys(raw);
+  return COUNTS.some((key) => count(usage[key]) !== undefined);
+}
+
+/** proto3 writes int64 as text. */
+function count(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+}
+
+/** One usage object; the wire has no others: the last replaces the former whole, and a count it does not name is 0. */
+export function decodeUsage(raw: JsonObject, note?: (note: Note) => void): CanonicalUsage {
+  const usage = camelKeys(raw);
+  const prompt = count(usage['promptTokenCount']) ?? 0;
+  const toolPrompt = count(usage['toolUsePromptTokenCount']);
+  const thoughts = count(usage['thoughtsTokenCount']);
+  const cached = count(usage['cachedContentTokenCount']);
+  const input = prompt + (toolPrompt ?? 0);
+  if (cached !== undefined && cached > input) note?.(clamped(cached, input));
+  const details = decodeDetails(usage, toolPrompt);
+  return {
+    input_tokens: input,
+    output_tokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
+    ...(cached !== undefined && { cache_read_tokens: Math.min(cached, input) }),
+    ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
+    ...(details && { details }),
+    extensions: { gemini: raw },
+  };
+}
+
+const clamped = (cached: number, input: number): Note => ({
+  code: 'REPAIRED',
+  path: '/usageMetadata/cachedContentTokenCount',
+  feature: 'usage.cache_read_tokens',
+  message: `${cached} cached tokens in a prompt of ${input}: taken as ${input}`,
+});
+
+const MODALITIES = ['MODALITY_UNSPECIFIED', 'TEXT', 'IMAGE', 'VIDEO', 'AUDIO', 'DOCUMENT'] as const;
+
+const INPUT: Partial<Record<string, keyof UsageDetails>> = {
+  IMAGE: 'input_image',
+  VIDEO: 'input_video',
+  AUDIO: 'input_audio',
+  DOCUMENT: 'input_document',
+};
+const OUTPUT: Partial<Record<string, keyof UsageDetails>> = { IMAGE: 'output_image', AUDIO: 'output_audio' };
+
+function decodeDetails(usage: JsonObject, toolPrompt: number | undefined): UsageDetails | undefined {
+  const details: UsageDetails = {};
+  addModalities(details, usage['promptTokensDetails'], INPUT);
+  addModalities(details, usage['toolUsePromptTokensDetails'], INPUT);
+  addModalities(details, usage['candidatesTokensDetails'], OUTPUT);
+  if (toolPrompt !== undefined) details.tool_use_prompt = toolPrompt;
+  for (const _ in details) return details;
+  return undefined;
+}
+
+function addModalities(details: UsageDetails, list: unknown, names: Partial<Record<string, keyof UsageDetails>>): void {
+  for (const entry of listOf(list)) {
+    if (!isObject(entry)) continue;
+    const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
+    const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
+    const field = typeof name === 'string' && Object.hasOwn(names, name) ? names[name] : undefined;
+    if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
+  }
+}
