@@ -1,0 +1,209 @@
+import type { StreamResult } from '../accumulate/message.ts';
+import type { JsonObject } from '../accumulate/overlay.ts';
+import { isObject, parseJson, writeJson } from '../accumulate/overlay.ts';
+import { splitThink } from '../accumulate/think-tags.ts';
+import type { ContentBlock, ToolUseBlock } from '../canonical/blocks.ts';
+import type { CanonicalError, ErrorCode } from '../canonical/errors.ts';
+import type { Note } from '../canonical/notes.ts';
+import type { ProtocolId } from '../canonical/protocol.ts';
+import { type CanonicalChoice, type CanonicalResponse, isClientCall, type StopReason } from '../canonical/response.ts';
+import type { CanonicalUsage } from '../canonical/usage.ts';
+import type { Diagnostic } from '../doctor/rules.ts';
+import type { Protocol } from '../protocols/shared/protocol.ts';
+
+/** A whole message in plain words: the same for every protocol, with what the wire said beside it. */
+export interface Assembled {
+  protocol: ProtocolId | null;
+  id: string;
+  model: string;
+  role: string;
+  text: string;
+  reasoning: string;
+  refusal: string | null;
+  tool_calls: AssembledCall[];
+  /** null when the stream ended early. */
+  finish_reason: FinishWord | null;
+  wire_finish_reason: string | null;
+  usage: CanonicalUsage | null;
+  wire_usage: JsonObject | null;
+  /** A finish reason or a terminal marker was read. */
+  complete: boolean;
+  /** Positions in `tool_calls` whose arguments are not JSON: do not run these. */
+  invalid_arguments: number[];
+  error: AssembledError | null;
+  extras: JsonObject;
+  diagnostics: Diagnostic[];
+  notes: Note[];
+  message: CanonicalResponse;
+  /** openai-chat only: the whole `chat.completion`. */
+  completion?: JsonObject;
+}
+
+export interface AssembledCall extends JsonObject {
+  id: string;
+  name: string;
+  /** Text; verbatim when it is JSON. */
+  arguments: string;
+  type: 'function' | 'custom';
+}
+
+export interface AssembledError extends JsonObject {
+  code: string | number;
+  message: string;
+  canonical: ErrorCode;
+}
+
+export type FinishWord = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'pause';
+
+const WORDS = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  context_window: 'length',
+  tool_use: 'tool_calls',
+  content_filter: 'content_filter',
+  refusal: 'content_filter',
+  pause_turn: 'pause',
+  error: 'error',
+} as const satisfies Record<StopReason, FinishWord>;
+
+const BLOCK_WORDS = {
+  thinking: 'reasoning',
+  text: 'text',
+  tool_use: 'tool_call',
+  tool_result: 'tool_result',
+  image: 'image',
+  audio: 'audio',
+  file: 'file',
+  opaque: 'opaque',
+} as const satisfies Record<ContentBlock['type'], string>;
+
+export interface StreamFacts {
+  diagnostics: Diagnostic[];
+  notes: Note[];
+  completion?: JsonObject | undefined;
+}
+
+/** Puts a stream's result in plain words. `protocol` is null when it could not be told. */
+export function describeMessage(protocol: Protocol | null, result: StreamResult, facts: StreamFacts): Assembled {
+  const { message, complete, error } = result;
+  const fields = protocol ? (message.extensions?.[protocol.id] ?? {}) : {};
+  const { extensions: usageExtensions, ...usage } = message.usage ?? {};
+  const calls = callsOf(protocol, message.content, isCut(message.stop_reason));
+  const wireFinish = fields['finish_reason'];
+  return {
+    protocol: protocol?.id ?? null,
+    id: message.id,
+    model: message.model,
+    role: roleOf(fields),
+    ...textsOf(message.content),
+    tool_calls: calls,
+    finish_reason: finishWord(message, error),
+    // Gemini's proto enums may come as numbers.
+    wire_finish_reason: typeof wireFinish === 'string' || typeof wireFinish === 'number' ? String(wireFinish) : null,
+    usage: message.usage ? (usage as CanonicalUsage) : null, // without the raw object, which stands beside it
+    wire_usage: (protocol && usageExtensions?.[protocol.id]) ?? null,
+    complete,
+    invalid_arguments: calls.flatMap((call, i) =>
+      call.type === 'function' && parseJson(call.arguments) === undefined ? [i] : [],
+    ),
+    error: error && describeError(error),
+    extras: extrasOf(protocol, message, facts),
+    diagnostics: facts.diagnostics,
+    notes: facts.notes,
+    message,
+    ...(facts.completion && { completion: facts.completion }),
+  };
+}
+
+function roleOf(fields: JsonObject): string {
+  const { message } = fields;
+  const role = isObject(message) ? message['role'] : undefined;
+  return typeof role === 'string' ? role : 'assistant';
+}
+
+function textsOf(content: readonly ContentBlock[]): { text: string; reasoning: string; refusal: string | null } {
+  let text = '';
+  let reasoning = '';
+  let refusal: string | null = null;
+  for (const block of content) {
+    if (block.type === 'thinking') reasoning += block.thinking;
+    else if (block.type === 'text' && block.refusal) refusal = (refusal ?? '') + block.text;
+    else if (block.type === 'text') text += block.text;
+  }
+  return { text, reasoning, refusal };
+}
+
+/** A message that did not come to its own end: a call without arguments may have lost them. */
+const isCut = (stop: StopReason | null): boolean =>
+  stop === null || stop === 'max_tokens' || stop === 'content_filter' || stop === 'context_window' || stop === 'error';
+
+function callsOf(protocol: Protocol | null, content: readonly ContentBlock[], isCutOff: boolean): AssembledCall[] {
+  const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
+  const calls = blocks.map((block) => describeCall(protocol, block, isCutOff));
+  const order = blocks.map((block) => protocol?.callIndex?.(block));
+  const isOrdered = new Set(order).size === order.length && !order.includes(undefined);
+  if (!isOrdered) return calls;
+  return calls
+    .map((call, i) => ({ call, at: order[i] ?? 0 }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ call }) => call);
+}
+
+function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: boolean): AssembledCall {
+  const isCustom = block.kind === 'custom';
+  const none = isCutOff || isCustom ? '' : (writeJson(block.input) ?? '');
+  const call = {
+    id: block.id,
+    name: block.name,
+    arguments: block.input_raw ?? none,
+    type: isCustom ? ('custom' as const) : ('function' as const),
+  };
+  // Twice: unknown fields stand behind the known ones and never replace them.
+  return { ...call, ...protocol?.callFields(block), ...call };
+}
+
+function finishWord(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
+  if (error) return isNothingRead(error) ? null : 'error';
+  if (message.stop_reason === null) return null;
+  return stopWord(message.stop_reason, message.content);
+}
+
+/** An OpenAI refusal ends with "stop"; the refusal of another protocol has no text of its own and is a filter. */
+function stopWord(stop: StopReason, content: readonly ContentBlock[]): FinishWord {
+  const hasRefusalText = stop === 'refusal' && content.some((block) => block.type === 'text' && block.refusal);
+  return hasRefusalText ? 'stop' : WORDS[stop];
+}
+
+const isNothingRead = ({ details }: CanonicalError): boolean =>
+  details?.['code'] === 'empty_stream' || details?.['code'] === 'not_a_stream';
+
+/** The error as the wire had it; our own code where the wire has none. */
+function describeError(error: CanonicalError): AssembledError {
+  const body = isObject(error.upstream?.body) ? error.upstream.body : {};
+  const own = error.details?.['code'];
+  const code = [error.upstream?.code, body['code'], own].find((value) => typeof value === 'string' || typeof value === 'number');
+  return { ...body, code: code ?? 'stream_error', message: error.message, canonical: error.code };
+}
+
+function extrasOf(protocol: Protocol | null, message: CanonicalResponse, { diagnostics }: StreamFacts): JsonObject {
+  const order = message.content.map((block) => (block.type === 'text' && block.refusal ? 'refusal' : BLOCK_WORDS[block.type]));
+  const thinkSplit = splitThink(textsOf(message.content).text);
+  const malformed = diagnostics.find(({ rule }) => rule === 'sse/malformed-json');
+  return {
+    ...protocol?.extras(message),
+    ...(order.length > 0 && { block_order: order }),
+    ...(message.choices && { choices: message.choices.map((choice) => describeChoice(protocol, choice)) }),
+    ...(thinkSplit && { think_split: thinkSplit }),
+    ...(malformed && { malformed_frames: malformed.count }),
+  };
+}
+
+function describeChoice(protocol: Protocol | null, { index, content, stop_reason }: CanonicalChoice): JsonObject {
+  return {
+    index,
+    ...textsOf(content),
+    tool_calls: callsOf(protocol, content, isCut(stop_reason)),
+    finish_reason: stop_reason === null ? null : stopWord(stop_reason, content),
+  };
+}

@@ -1,0 +1,22 @@
+import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
+
+/**
+ * Collects departures, one entry a rule: a stream that errs in every chunk costs no more than one that errs once. It does not look into the table of
+ * rules, whose prose would be most of a small bundle.
+ */
+export class Diagnostics {
+  readonly #met = new Map<RuleId, Diagnostic>();
+
+  readonly report: Report = (rule, offset, detail) => {
+    const known = this.#met.get(rule);
+    if (known) known.count++;
+    else this.#met.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });
+  };
+
+  list(): Diagnostic[] {
+    return [...this.#met.values()];
+  }
+}
+
+/** The id of a rule in words. */
+export const wordsOf = (rule: RuleId): string => rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');

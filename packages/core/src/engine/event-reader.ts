@@ -1,0 +1,142 @@
+import { isObject, type JsonObject, parseJson } from '../accumulate/overlay.ts';
+import { type CanonicalError, ownError } from '../canonical/errors.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { Note } from '../canonical/notes.ts';
+import type { Diagnostic } from '../doctor/rules.ts';
+import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
+import { createSseDecoder } from '../sse/decode.ts';
+import type { SseFrame } from '../sse/frame.ts';
+import type { Stage } from '../stage.ts';
+import { describeBody, looksLikeSse } from './body.ts';
+import { Diagnostics } from './diagnostics.ts';
+
+export interface EventReaderOptions {
+  /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
+  protocol: Protocol | readonly Protocol[];
+  /** Longest line, in bytes; 32 MiB when absent. */
+  maxLineBytes?: number;
+  /** Longest event, in bytes; 32 MiB when absent. */
+  maxEventBytes?: number;
+}
+
+/** How many frames may pass before one of the protocols has to recognise its own. */
+const MAX_UNRECOGNISED = 256;
+const HEAD_BYTES = 1024;
+
+/** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
+export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
+  readonly #candidates: readonly Protocol[];
+  readonly #frames: Stage<Uint8Array, SseFrame>;
+  readonly #met = new Diagnostics();
+  readonly notes: Note[] = [];
+  #protocol: Protocol | undefined;
+  #decoder: Stage<SseFrame, CanonicalStreamEvent> | undefined;
+  #whole: WireAccumulator | undefined;
+  #payloads = 0;
+  /** Frames that came before the protocol was known. */
+  #waiting: SseFrame[] = [];
+  /** The beginning of the body: it tells what was sent in place of a stream. */
+  #head = new Uint8Array(0);
+  #ended = false;
+  #hasFailed = false;
+
+  constructor({ protocol, ...limits }: EventReaderOptions) {
+    this.#candidates = 'id' in protocol ? [protocol] : protocol;
+    this.#frames = createSseDecoder({ ...limits, report: this.#met.report });
+    const [only, another] = this.#candidates;
+    if (only && !another) this.#use(only);
+  }
+
+  /** The protocol, as soon as it is known; it stays undefined when nothing in the body tells. */
+  get protocol(): Protocol | undefined {
+    return this.#protocol;
+  }
+
+  /** The framing failed (a limit was passed): whatever follows is ignored, and reading on is of no use. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  get diagnostics(): Diagnostic[] {
+    return this.#met.list();
+  }
+
+  /** The protocol's own whole object, where there is such a thing and something was read. */
+  get completion(): JsonObject | undefined {
+    return this.#payloads > 0 ? this.#whole?.finish() : undefined;
+  }
+
+  push(chunk: Uint8Array): CanonicalStreamEvent[] {
+    if (this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
+    const out: CanonicalStreamEvent[] = [];
+    for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
+    return out;
+  }
+
+  end(): CanonicalStreamEvent[] {
+    if (this.#ended) return [];
+    this.#ended = true;
+    const out: CanonicalStreamEvent[] = [];
+    for (const frame of this.#frames.end()) this.#accept(frame, out);
+    // An error body has the same shape in three protocols and none recognises it: the first one may read it.
+    const [first] = this.#candidates;
+    if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);
+    for (const event of this.#decoder?.end() ?? []) out.push(event);
+    return out.map((event) => (event.type === 'error' ? { type: 'error', error: this.#explain(event.error) } : event));
+  }
+
+  #keepHead(chunk: Uint8Array): void {
+    const head = new Uint8Array(Math.min(HEAD_BYTES, this.#head.length + chunk.length));
+    head.set(this.#head);
+    head.set(chunk.subarray(0, head.length - this.#head.length), this.#head.length);
+    this.#head = head;
+  }
+
+  #accept(frame: SseFrame, out: CanonicalStreamEvent[]): void {
+    if (frame.failure) this.#hasFailed = true;
+    if (this.#decoder) {
+      for (const event of this.#decoder.push(frame)) out.push(event);
+      return;
+    }
+    this.#waiting.push(frame);
+    const protocol = this.#recognise(frame);
+    if (protocol) this.#release(this.#use(protocol), out);
+  }
+
+  #release(decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
+    for (const frame of this.#waiting.splice(0)) for (const event of decoder.push(frame)) out.push(event);
+  }
+
+  #recognise({ data, event }: SseFrame): Protocol | undefined {
+    const payload = parseJson(data);
+    const known = isObject(payload) ? this.#candidates.find((protocol) => protocol.recognises(payload, event)) : undefined;
+    return known ?? (this.#waiting.length < MAX_UNRECOGNISED ? undefined : this.#candidates[0]);
+  }
+
+  #use(protocol: Protocol): Stage<SseFrame, CanonicalStreamEvent> {
+    this.#protocol = protocol;
+    return this.#decodeWith(protocol);
+  }
+
+  #decodeWith(protocol: Protocol): Stage<SseFrame, CanonicalStreamEvent> {
+    const whole = protocol.accumulator?.();
+    this.#whole = whole;
+    const onPayload = (payload: JsonObject): void => {
+      this.#payloads++;
+      whole?.push(payload);
+    };
+    this.#decoder = protocol.streamDecoder({ report: this.#met.report, note: (note) => this.notes.push(note) }, { onPayload });
+    return this.#decoder;
+  }
+
+  /** An "empty" stream may be no stream at all: say what was expected and what was found. */
+  #explain(error: CanonicalError): CanonicalError {
+    const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['terminal'];
+    const isSse = looksLikeSse(this.#head);
+    if (!isEmpty || (isSse && this.#payloads === 0)) return error;
+    if (this.#head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
+    const expected = this.#candidates.map(({ id }) => id).join(', ');
+    const found = isSse ? 'an event stream of something else' : describeBody(this.#head);
+    return ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
+  }
+}

@@ -1,0 +1,16 @@
+export * from './accumulate/index.ts';
+export * from './canonical/index.ts';
+export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from './doctor/rules.ts';
+export { withTitle } from './doctor/titles.ts';
+export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
+export { Assembler } from './engine/assembler.ts';
+export type { EventReaderOptions } from './engine/event-reader.ts';
+export { accumulate, readEvents } from './io/by-name.ts';
+export type { ByteSource } from './io/source.ts';
+export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
+export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
+export type { Context } from './protocols/shared/context.ts';
+export type { StreamDecoderOptions } from './protocols/shared/payload-decoder.ts';
+export type { Protocol, WireAccumulator } from './protocols/shared/protocol.ts';
+export * from './sse/index.ts';
+export { pipe, type Stage } from './stage.ts';

@@ -1,0 +1,3 @@
+export type { Assembled, AssembledCall, AssembledError, FinishWord } from '../engine/assembled.ts';
+export { accumulate, type ReadEventsOptions, type ReadOptions, readEvents } from './accumulate.ts';
+export type { ByteSource } from './source.ts';
