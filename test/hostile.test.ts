@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  ChatAccumulator,
+  DeltaFold,
+  LimitError,
+  openaiChatWithCompletion,
+  PROTOCOLS,
+  ToolCallAssembler,
+} from '../packages/core/src/index.ts';
+import { assemble, bytesOf, validate } from './run.ts';
+
+const frames = (...payloads: unknown[]): Uint8Array =>
+  bytesOf(payloads.map((payload) => `data: ${JSON.stringify(payload)}\n\n`).join(''));
+const raw = (...payloads: string[]): Uint8Array => bytesOf(payloads.map((payload) => `data: ${payload}\n\n`).join(''));
+
+/** Keys as JSON.parse leaves them: own properties named like parts of every object. */
+const KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'];
+const INDEXES = [
+  '-1',
+  '1.5',
+  '1000000000',
+  '"1e9"',
+  '"NaN"',
+  'null',
+  '1e400',
+  '"__proto__"',
+  '9007199254740993',
+  '[]',
+  '{}',
+  'true',
+];
+
+const before = Object.getOwnPropertyNames(Object.prototype).toSorted();
+const untouched = (): void => {
+  expect(Object.getOwnPropertyNames(Object.prototype).toSorted()).toEqual(before);
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+};
+
+/** CPU time, because the machine may be busy; generous, because the first run is not compiled. */
+function quickly<T>(run: () => T): T {
+  run();
+  const start = process.cpuUsage();
+  const result = run();
+  const { user, system } = process.cpuUsage(start);
+  expect((user + system) / 1000).toBeLessThan(10);
+  return result;
+}
+
+const chat = PROTOCOLS['openai-chat'];
+
+describe.each(KEYS)('the key %s', (key) => {
+  const evil = `{"${key}":{"polluted":1}}`;
+  const rows: [string, string][] = [
+    ['in a chunk', `{"id":"a","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"${key}":{"polluted":1}}`],
+    ['in a delta', `{"id":"a","choices":[{"index":0,"delta":{"content":"x","${key}":{"polluted":1}},"finish_reason":"stop"}]}`],
+    [
+      'in a call',
+      `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"${key}":{"polluted":1}}]},"finish_reason":"stop"}]}`,
+    ],
+    [
+      'as a call id',
+      `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"${key}","function":{"name":"${key}","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
+    ],
+    [
+      'in object arguments',
+      `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":${evil}}}]},"finish_reason":"stop"}]}`,
+    ],
+    [
+      'in usage',
+      `{"id":"a","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"${key}":{"polluted":1}}}`,
+    ],
+  ];
+
+  test.each(rows)('%s is data', (_, payload) => {
+    const result = quickly(() => assemble(chat, [raw(payload)]));
+    untouched();
+    expect(result.complete).toBe(true);
+    expect(JSON.stringify(result)).toContain(key);
+  });
+
+  test('is data for DeltaFold', () => {
+    const fold = new DeltaFold<Record<string, unknown>>();
+    fold.push(JSON.parse(evil));
+    fold.push(JSON.parse(evil));
+    untouched();
+    expect(Object.hasOwn(fold.value ?? {}, key)).toBe(true);
+  });
+});
+
+describe.each(INDEXES)('the index %s', (index) => {
+  const call = (body: string): string => `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":${index},${body}}]}}]}`;
+  const stream = raw(
+    call('"id":"c1","function":{"name":"f","arguments":"{\\"a\\""}'),
+    call('"function":{"arguments":":1}"}'),
+    '{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}',
+    '[DONE]',
+  );
+
+  test('ends in a whole call', () => {
+    const result = quickly(() => assemble(chat, [stream]));
+    expect(result.tool_calls).toEqual([{ id: 'c1', name: 'f', arguments: '{"a":1}', type: 'function' }]);
+    validate(chat, [stream]);
+  });
+
+  test('of a choice costs no memory', () => {
+    const result = quickly(() =>
+      assemble(chat, [raw(`{"id":"a","choices":[{"index":${index},"delta":{"content":"x"},"finish_reason":"stop"}]}`)]),
+    );
+    expect(result.text).toBe('x');
+  });
+});
+
+describe('limits end in an error, never in silence', () => {
+  const manyCalls = (count: number): unknown[] =>
+    Array.from({ length: count }, (_, i) => ({ index: i, id: `c${i}`, function: { name: 'f', arguments: '{}' } }));
+
+  test('calls', () => {
+    expect(() => new ToolCallAssembler({ maxCalls: 10 }).push(manyCalls(11))).toThrow(LimitError);
+    const result = assemble(chat, [frames({ id: 'a', choices: [{ index: 0, delta: { tool_calls: manyCalls(5000) } }] })]);
+    expect(result.error).toMatchObject({ code: 'too_large', canonical: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  test('argument text', () => {
+    const calls = new ToolCallAssembler({ maxCharacters: 10 });
+    expect(() => calls.push([{ index: 0, function: { name: 'f', arguments: 'x'.repeat(11) } }])).toThrow(LimitError);
+  });
+
+  test.each(['annotations', 'images', 'reasoning_details', 'audio', 'unknown'])('%s nested 100,000 deep', (field) => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const delta = `{"content":"x","${field}":[{"a":${deep}}]}`;
+    const body = raw(`{"id":"a","choices":[{"index":0,"delta":${delta},"finish_reason":"stop"}]}`);
+    expect(assemble(chat, [body]).text).toBe('x');
+    expect(assemble(openaiChatWithCompletion, [body]).complete).toBe(true);
+  });
+
+  test.each(['annotations', 'images', 'tool_calls'])('300,000 %s in one delta', (field) => {
+    const body = raw(
+      `{"id":"a","choices":[{"index":0,"delta":{"content":"x","${field}":[${'{},'.repeat(299_999)}{}]},"finish_reason":"stop"}]}`,
+    );
+    const result = assemble(openaiChatWithCompletion, [body]);
+    expect(result.text).toBe('x');
+  });
+
+  test('depth', () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const result = assemble(chat, [
+      raw(`{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":${deep}}}]}}]}`),
+    ]);
+    expect(result.error?.code).toBe('too_large');
+  });
+});
+
+/** Any JSON, with the words of the protocols among its keys and values, so that the decoders' branches are reached. */
+const WORDS = [
+  ...[
+    'choices',
+    'delta',
+    'content',
+    'tool_calls',
+    'index',
+    'id',
+    'function',
+    'name',
+    'arguments',
+    'finish_reason',
+    'usage',
+    'message',
+    'error',
+    'role',
+    'object',
+  ],
+  ...[
+    'type',
+    'content_block',
+    'content_block_start',
+    'content_block_delta',
+    'content_block_stop',
+    'message_start',
+    'message_delta',
+    'message_stop',
+    'text_delta',
+    'text',
+  ],
+  ...[
+    'input_json_delta',
+    'partial_json',
+    'thinking',
+    'signature',
+    'tool_use',
+    'response',
+    'item',
+    'output',
+    'output_index',
+    'response.created',
+    'response.completed',
+  ],
+  ...[
+    'response.output_item.added',
+    'response.output_text.delta',
+    'function_call',
+    'call_id',
+    'candidates',
+    'parts',
+    'functionCall',
+    'args',
+    'partialArgs',
+    'jsonPath',
+  ],
+  ...['finishReason', 'usageMetadata', 'stop', 'STOP', 'end_turn', '__proto__', 'constructor', ''],
+];
+const word = fc.constantFrom(...WORDS);
+const { json } = fc.letrec<{ json: unknown }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    fc.oneof(word, fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.constant(null)),
+    fc.array(tie('json'), { maxLength: 4 }),
+    fc.dictionary(word, tie('json'), { maxKeys: 6 }),
+  ),
+}));
+
+describe.each(Object.values(PROTOCOLS))('$id', (protocol) => {
+  test('never throws on any payloads, and stays a canonical stream', () => {
+    fc.assert(
+      fc.property(fc.array(fc.dictionary(word, json, { maxKeys: 8 }), { maxLength: 6 }), (payloads) => {
+        const body = frames(...payloads);
+        validate(protocol, [body]);
+        const result = assemble(protocol, [body]);
+        expect(result.complete || result.error !== null || result.finish_reason === null).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+    untouched();
+  });
+
+  test('never throws on any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        validate(protocol, [bytes]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('ChatAccumulator takes anything', () => {
+  fc.assert(
+    fc.property(fc.array(json, { maxLength: 6 }), (chunks) => {
+      const accumulator = new ChatAccumulator();
+      accumulator.pushAll(chunks);
+      expect(accumulator.finish().object).toBe('chat.completion');
+    }),
+    { numRuns: 2000 },
+  );
+  untouched();
+});

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { RULES, type RuleId } from '../packages/core/src/index.ts';
+import { assemble, bytesOf, protocolOf } from './run.ts';
+import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
+
+const rulesMet = (protocol: string, body: Uint8Array): RuleId[] =>
+  assemble(protocolOf(protocol), [body]).diagnostics.map(({ rule }) => rule);
+
+const met = new Set<RuleId>();
+for (const { protocol, raw } of readCases()) for (const rule of rulesMet(protocol, bytesOf(raw))) met.add(rule);
+for (const { protocol, file } of readManifest()) for (const rule of rulesMet(protocol, readRecording(file))) met.add(rule);
+
+/** Not in any text file: the bytes of the others are tested in packages/core/test. */
+const isFramingOrChat = (id: string): boolean => /^(sse|chat)\//.test(id) && id !== 'sse/invalid-utf8';
+
+test.runIf(SHARED).each(Object.keys(RULES).filter(isFramingOrChat))('%s is met in a case or a recording', (id) => {
+  expect([...met]).toContain(id);
+});
+
+test.each(Object.entries(RULES))('%s says what it is', (id, { title, explanation, severity, providers }) => {
+  expect(id).toMatch(/^(sse|chat|anthropic|responses|gemini)\/[a-z0-9-]+$/);
+  expect(title).toMatch(/^\S.*[^.]$/);
+  expect(explanation).toMatch(/\.$/);
+  expect(['error', 'warning', 'info']).toContain(severity);
+  for (const provider of providers) expect(provider).not.toBe('');
+});
