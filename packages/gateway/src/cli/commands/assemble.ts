@@ -1,0 +1,131 @@
+import {
+  type Assembled,
+  type AssembledError,
+  findProtocol,
+  openaiChatWithCompletion,
+  PROTOCOL_ALIASES,
+  PROTOCOLS,
+  type Protocol,
+} from '@sluice/core';
+import { UsageError } from '../arguments.ts';
+import { colorsFor } from '../colors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { oneLine } from '../escape.ts';
+import { failureOf } from '../failures.ts';
+import type { CliIo } from '../io.ts';
+import { jsonLine } from '../json-line.ts';
+import { emptyMessage, readMessage } from '../read-message.ts';
+import { divider, showMessage } from '../show-message.ts';
+import { didYouMean } from '../suggest.ts';
+
+const OPTIONS = {
+  protocol: {
+    type: 'string',
+    value: 'P',
+    summary: `the protocol of the inputs (${Object.keys(PROTOCOLS).join(', ')}); told from the bytes when left out`,
+  },
+  json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
+  'split-think': { type: 'boolean', summary: 'take <think>…</think> out of the text (extras.think_split)' },
+} as const;
+
+export const assemble: Command = defineCommand({
+  summary: 'deltas to the whole message: text, reasoning, tool calls, usage, and what was wrong on the way',
+  usage: 'assemble [--protocol P] [--json] [--split-think] FILE…',
+  about:
+    'Reads recorded response streams (SSE, NDJSON, JSON arrays, whole JSON bodies) and prints the message each of them carries. "-" is standard input, which is also read when no FILE is named. One bad input never stops the others; the exit code is 1 when at least one failed or ended early.',
+  options: OPTIONS,
+  examples: [
+    { line: 'sluice assemble answer.sse', what: 'what did the model say?' },
+    { line: 'sluice assemble --json *.sse | jq -r .text', what: 'many recordings, for a program' },
+    { line: 'curl -sN https://… | sluice assemble --protocol anthropic', what: 'straight from a provider' },
+    { line: 'sluice assemble --split-think local.sse', what: 'a local model that thinks aloud' },
+  ],
+  run: async ({ options, words }, io) => {
+    const protocols = chooseProtocols(options.protocol);
+    const files = chooseFiles(words, io);
+    const job = { protocols, isJson: options.json, isSplit: options['split-think'] };
+    let failed = 0;
+    for (const [i, file] of files.entries()) if (!(await assembleOne(file, i === 0, job, io))) failed++;
+    if (failed > 0 && files.length > 1) await io.stderr.write(`sluice: ${failed} of ${files.length} inputs failed\n`);
+    return failed > 0 ? 1 : 0;
+  },
+});
+
+/** A string has half a gigabyte in this runtime; a field of the line would not fit. */
+const TOO_LONG: AssembledError = {
+  code: 'too_large',
+  message: 'the message is too long for a line of JSON; without --json it can be shown',
+  canonical: 'PAYLOAD_TOO_LARGE',
+};
+
+interface Job {
+  protocols: readonly Protocol[];
+  isJson: boolean;
+  isSplit: boolean;
+}
+
+/** Who assembles a chat stream wants the completion, too. */
+const withCompletion = (protocol: Protocol): Protocol =>
+  protocol.id === openaiChatWithCompletion.id ? openaiChatWithCompletion : protocol;
+
+function chooseProtocols(name: string | undefined): readonly Protocol[] {
+  if (name === undefined) return Object.values(PROTOCOLS).map(withCompletion);
+  const found = findProtocol(name);
+  if (found) return [withCompletion(found)];
+  const aliases = Object.entries(PROTOCOL_ALIASES);
+  const list = Object.keys(PROTOCOLS).map((id) =>
+    [id, ...aliases.flatMap(([alias, of]) => (of === id ? [alias] : []))].join(' or '),
+  );
+  const names = [...Object.keys(PROTOCOLS), ...Object.keys(PROTOCOL_ALIASES)];
+  throw new UsageError(`unknown protocol "${oneLine(name)}"${didYouMean(name, names)}\nKnown protocols: ${list.join(', ')}`);
+}
+
+function chooseFiles(words: readonly string[], { stdin }: CliIo): readonly string[] {
+  if (words.length === 0 && stdin.isTTY) throw new UsageError('no input: name a FILE, or send a stream to standard input');
+  if (words.filter((word) => word === '-').length > 1) throw new UsageError('standard input ("-") can be read only once');
+  return words.length === 0 ? ['-'] : words;
+}
+
+/** Reads and prints one input; false when it failed. */
+async function assembleOne(file: string, isFirst: boolean, job: Job, io: CliIo): Promise<boolean> {
+  const message = await readMessage(file, job.protocols, io);
+  const split = job.isSplit ? withSplit(message) : message;
+  const shown = job.isJson ? await printJson(file, split, job, io) : await printReport(file, split, isFirst, job, io);
+  const failure = failureOf(shown);
+  // On a terminal the report has just said so, in red.
+  const isSeen = !job.isJson && io.stdout.isTTY;
+  if (failure !== undefined && !isSeen) await io.stderr.write(`sluice: ${oneLine(file)}: ${oneLine(failure)}\n`);
+  return failure === undefined;
+}
+
+/** Prints the line and gives back what it says. */
+async function printJson(
+  file: string,
+  result: Assembled,
+  { protocols }: Pick<Job, 'protocols'>,
+  { stdout }: Pick<CliIo, 'stdout'>,
+): Promise<Assembled> {
+  const line = jsonLine({ file, ...result });
+  if (!line) return printJson(file, emptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
+  for (const piece of line) await stdout.write(piece);
+  return result;
+}
+
+async function printReport(
+  file: string,
+  result: Assembled,
+  isFirst: boolean,
+  { isSplit }: Job,
+  { stdout, env }: CliIo,
+): Promise<Assembled> {
+  const style = { colors: colorsFor(stdout, env), columns: stdout.columns, isSplit };
+  if (!isFirst) await stdout.write(divider(style));
+  for (const piece of showMessage(file, result, style)) await stdout.write(piece);
+  return result;
+}
+
+/** Who asks for the split always finds it, also where there was nothing to split. */
+function withSplit(result: Assembled): Assembled {
+  const think_split = result.extras['think_split'] ?? { reasoning: '', text: result.text };
+  return { ...result, extras: { ...result.extras, think_split } };
+}

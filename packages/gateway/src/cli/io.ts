@@ -1,0 +1,43 @@
+/** Everything of the outside world that a command may touch. Tests hand in their own. */
+export interface CliIo {
+  readonly stdout: Output;
+  /** Its `write` never rejects: with stderr gone, there is nobody left to tell. */
+  readonly stderr: Output;
+  readonly stdin: { readonly isTTY: boolean; open(): Input };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Rejects with the error of the system (`ENOENT`, `EACCES` …). */
+  openFile(path: string): Promise<Input>;
+  /** Milliseconds, for rates and intervals only. */
+  now(): number;
+}
+
+export interface Output {
+  readonly isTTY: boolean;
+  /** Width of the terminal; undefined when there is none. */
+  readonly columns: number | undefined;
+  /** Resolves when the text is taken; rejects with `EPIPE` when nobody reads any more. */
+  write(text: string): Promise<void>;
+}
+
+export interface Input {
+  /** In bytes; undefined when it cannot be known beforehand. */
+  readonly size: number | undefined;
+  /** Leaving the loop early closes the source. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Whoever read our output has gone, as `head` does after its lines. */
+export function isBrokenPipe(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED';
+}
+
+/** The code of an error of the system, such as `ENOENT`; undefined for every other error. */
+export function systemCode(error: unknown): string | undefined {
+  const code = codeOf(error);
+  return code !== undefined && /^E(?!RR_)[A-Z0-9]+$/.test(code) ? code : undefined;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,84 @@
+import { parseArguments, UsageError } from './arguments.ts';
+import { colorsFor } from './colors.ts';
+import type { Command } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { oneLine } from './escape.ts';
+import { commandHelp, HELP_OPTION, type HelpStyle, programHelp, VERSION_OPTION } from './help.ts';
+import { internalError } from './internal-error.ts';
+import { type CliIo, isBrokenPipe, type Output, systemCode } from './io.ts';
+import { nodeIo } from './node-io.ts';
+import { didYouMean } from './suggest.ts';
+import { readVersion } from './version.ts';
+
+const WRONG_USAGE = 2;
+
+/** Runs a command line (without "node" and the script) and gives the exit code. Never throws. */
+export async function main(argv: readonly string[], io: CliIo = nodeIo()): Promise<number> {
+  try {
+    return await dispatch(argv, io);
+  } catch (error) {
+    return report(error, argv[0], io);
+  }
+}
+
+function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
+  const [first, ...rest] = argv;
+  if (first === 'help')
+    return showHelp(
+      rest.find((word) => !word.startsWith('-')),
+      io,
+    );
+  if (first === undefined || first.startsWith('-')) return runProgram(argv, io);
+  const command = findCommand(first);
+  return asksForHelp(rest) ? showHelp(first, io) : command.run(rest, io);
+}
+
+/** `sluice` without a command. */
+async function runProgram(argv: readonly string[], io: CliIo): Promise<number> {
+  const { options } = parseArguments({ ...HELP_OPTION, ...VERSION_OPTION }, argv);
+  if (options.version) {
+    await io.stdout.write(`${readVersion()}\n`);
+    return 0;
+  }
+  if (options.help) return showHelp(undefined, io);
+  await io.stderr.write(programHelp(COMMANDS, styleOf(io.stderr, io)));
+  return WRONG_USAGE;
+}
+
+async function showHelp(name: string | undefined, io: CliIo): Promise<number> {
+  const style = styleOf(io.stdout, io);
+  await io.stdout.write(name === undefined ? programHelp(COMMANDS, style) : commandHelp(findCommand(name), style));
+  return 0;
+}
+
+function findCommand(name: string): Command {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command) return command;
+  throw new UsageError(`unknown command "${oneLine(name)}"${didYouMean(name, Object.keys(COMMANDS))}`);
+}
+
+/** Help wins over every mistake on the same line: who asks for it has not got the rest right yet. */
+function asksForHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return (end < 0 ? argv : argv.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
+}
+
+const styleOf = (output: Output, { env }: CliIo): HelpStyle => ({ colors: colorsFor(output, env), columns: output.columns });
+
+async function report(error: unknown, name: string | undefined, io: CliIo): Promise<number> {
+  if (isBrokenPipe(error)) return 0; // "| head" has seen enough
+  const { red } = colorsFor(io.stderr, io.env);
+  if (error instanceof UsageError) {
+    const help = name !== undefined && Object.hasOwn(COMMANDS, name) ? `sluice ${name} --help` : 'sluice --help';
+    await io.stderr.write(`${red('sluice:')} ${error.message}\nRun "${help}" for help.\n`);
+    return WRONG_USAGE;
+  }
+  // Inputs have their own errors, told with them: an error of the system that comes this far is one of the output.
+  const isOutput = systemCode(error) !== undefined;
+  await io.stderr.write(
+    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(messageOf(error))}\n` : internalError(error, io),
+  );
+  return 1;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

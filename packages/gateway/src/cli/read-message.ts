@@ -1,0 +1,55 @@
+import { type Assembled, type AssembledError, Assembler, type Protocol, withTitle } from '@sluice/core';
+import { oneLine } from './escape.ts';
+import { describeSystemError } from './failures.ts';
+import { internalError } from './internal-error.ts';
+import { type CliIo, systemCode } from './io.ts';
+import { Progress } from './progress.ts';
+
+/** Reads an input to its end. Whatever happens there is a result: a file that cannot be read has its error, too. */
+export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
+  const assembler = new Assembler({ protocol: protocols });
+  try {
+    await readInto(assembler, file, io);
+    return withTitles(assembler.end());
+  } catch (error) {
+    const code = systemCode(error);
+    // What came before a read error is kept; after a bug of ours nothing can be trusted.
+    if (code !== undefined) return failed(assembler, protocols, describeSystemError(code, error, file));
+    await io.stderr.write(internalError(error, io));
+    return emptyMessage(protocols, { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' });
+  }
+}
+
+async function readInto(assembler: Assembler, file: string, io: CliIo): Promise<void> {
+  const { size, chunks } = file === '-' ? io.stdin.open() : await io.openFile(file);
+  const progress = new Progress(io, oneLine(file), size);
+  try {
+    for await (const chunk of chunks) {
+      assembler.push(chunk);
+      if (assembler.hasFailed) break;
+      await progress.advance(chunk.length);
+    }
+  } finally {
+    await progress.clear();
+  }
+}
+
+const withTitles = (result: Assembled): Assembled => ({ ...result, diagnostics: result.diagnostics.map(withTitle) });
+
+function failed(assembler: Assembler, protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const read = withTitles(assembler.fail(error.message));
+  const isNothing = read.message.content.length === 0 && read.id === '';
+  return isNothing ? emptyMessage(protocols, error) : withError(read, error);
+}
+
+/** The result of an input that gave nothing. */
+export function emptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const [protocol] = protocols;
+  const empty = new Assembler({ protocol: protocols }).end();
+  return { ...withError(empty, error), protocol: protocols.length === 1 && protocol ? protocol.id : null };
+}
+
+function withError(result: Assembled, error: AssembledError): Assembled {
+  const { code, message, canonical } = error;
+  return { ...result, error, message: { ...result.message, error: { code: canonical, message, details: { code } } } };
+}

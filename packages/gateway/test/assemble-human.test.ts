@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { run, systemError, type World } from './fake-io.ts';
+import * as streams from './streams.ts';
+
+interface Row {
+  name: string;
+  argv?: string[];
+  stream: string;
+  world?: World;
+  contains?: (string | RegExp)[];
+  lacks?: (string | RegExp)[];
+}
+
+const ESC = '\u001b';
+const TERMINAL: World = { terminals: ['stdout', 'stderr'] };
+
+const ROWS: Row[] = [
+  { name: 'the header', stream: streams.chat('hi'), contains: ['a · openai-chat · m-1 · chatcmpl-1\n', '\ntext\nhi\n'] },
+  { name: 'no colour without a terminal', stream: streams.chat('hi'), lacks: [ESC] },
+  { name: 'colour on a terminal', stream: streams.chat('hi'), world: TERMINAL, contains: [`${ESC}[1ma${ESC}[22m`] },
+  {
+    name: 'NO_COLOR',
+    stream: streams.chat('hi'),
+    world: { ...TERMINAL, env: { NO_COLOR: '1' } },
+    contains: ['text\nhi'],
+    lacks: [ESC],
+  },
+  {
+    name: 'an empty NO_COLOR is none',
+    stream: streams.chat('hi'),
+    world: { ...TERMINAL, env: { NO_COLOR: '' } },
+    contains: [ESC],
+  },
+  { name: 'TERM=dumb', stream: streams.chat('hi'), world: { ...TERMINAL, env: { TERM: 'dumb' } }, lacks: [ESC] },
+  {
+    name: 'a call with its arguments spread',
+    stream: streams.chatCall('{"city":"Oslo","at":[1,{}]}'),
+    contains: ['  get_weather(call_1)\n    {\n      "city": "Oslo",\n      "at": [\n        1,\n        {}\n      ]\n    }\n'],
+  },
+  {
+    name: 'digits that a number cannot hold',
+    stream: streams.chatCall('{"id":12345678901234567890}'),
+    contains: ['12345678901234567890'],
+  },
+  {
+    name: 'cut arguments',
+    stream: streams.chatCall('{"city": "Os', 'length'),
+    contains: ['cut: do not run', '\n    {"city": "Os\n'],
+  },
+  {
+    name: 'the word of the wire, where it differs',
+    stream: streams.chatCall('{}', 'stop'),
+    contains: ['tool_calls (the wire said "stop")'],
+  },
+  { name: 'the word of the wire, where it does not', stream: streams.chat('x'), contains: [/^finish +stop$/m] },
+  { name: 'usage', stream: streams.anthropic('x'), contains: [/^usage +input 3 · output 5/m] },
+  { name: 'an early end', stream: streams.cutChat('so far'), contains: ['so far', 'none: the stream ended early'] },
+  {
+    name: 'an error and what it means',
+    stream: streams.chatError('slow down'),
+    contains: ['rate_limit_exceeded: slow down', 'wait, then retry'],
+  },
+  {
+    name: 'departures: severity, rule, message, place',
+    stream: streams.chatCall('{}', 'stop'),
+    contains: [/error {2}chat\/finish-stop-with-calls {2}finish_reason is "stop" .* \(byte \d+\)/],
+  },
+  {
+    name: '--split-think',
+    argv: ['--split-think'],
+    stream: streams.chat('<think>hm</think>\n\nyes'),
+    contains: ['\nreasoning\nhm\n\ntext\nyes\n'],
+    lacks: ['<think>'],
+  },
+  { name: 'tags stay unless asked', stream: streams.chat('<think>hm</think>yes'), contains: ['<think>hm</think>yes'] },
+  {
+    name: 'control characters in the text',
+    stream: streams.chat('a\u001b[2Jb\u009bc\u0007\u007f\u202e\r\nd\te\rf'),
+    contains: ['a\\u001b[2Jb\\u009bc\\u0007\\u007f\\u202e\nd\te\\rf'],
+  },
+  {
+    name: 'control characters in the arguments',
+    stream: streams.chatCall('{"a":"\u009b1m\u202e"}'),
+    contains: ['"\\u009b1m\\u202e"'],
+  },
+  {
+    name: 'control characters in the name',
+    stream: streams.chatCall('{}', 'tool_calls', 'rm\u001b[8m\nok'),
+    contains: ['rm\\u001b[8m\\nok(call_1)'],
+  },
+  {
+    name: 'control characters in an error',
+    stream: streams.chatError('x\u001b]0;title\u0007\ny'),
+    contains: ['x\\u001b]0;title\\u0007\\ny'],
+    lacks: [ESC],
+  },
+];
+
+describe('assemble for people', () => {
+  test.each(ROWS)('$name', async ({ argv = [], stream, world, contains = [], lacks = [] }) => {
+    const { stdout } = await run(['assemble', ...argv, 'a'], { ...world, files: { a: stream } });
+    for (const piece of contains) expect(stdout).toMatch(piece);
+    for (const piece of lacks) expect(stdout).not.toMatch(piece);
+  });
+
+  test.each([40, 60, 80, 200])('nothing but the words of the model is wider than %i columns', async (columns) => {
+    const world: World = {
+      terminals: ['stdout'],
+      columns,
+      env: { NO_COLOR: '1' },
+      files: { a: streams.chatCall('{}', 'stop'), b: '<html>', c: streams.cutChat('x') },
+    };
+    const { stdout } = await run(['assemble', 'a', 'b', 'c', 'gone'], world);
+    expect(stdout.split('\n').filter((line) => line.length > columns && !line.includes('chatcmpl'))).toEqual([]);
+  });
+
+  test('control characters in the name of a file', async () => {
+    const { stdout, stderr } = await run(['assemble', 'x\u001b[2J\ny']);
+    expect(stdout + stderr).not.toContain(ESC);
+    expect(stderr).toContain('sluice: x\\u001b[2J\\ny: ENOENT');
+  });
+
+  test('on a terminal a failure is told once', async () => {
+    const { code, stdout, stderr } = await run(['assemble', 'gone'], TERMINAL);
+    expect(code).toBe(1);
+    expect(stdout).toContain('ENOENT: no such file');
+    expect(stderr).toBe('');
+  });
+
+  test('a full disk is no bug of ours', async () => {
+    const { code, stderr } = await run(['assemble', 'a'], {
+      files: { a: streams.chat('1') },
+      stdoutError: systemError('ENOSPC'),
+    });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: writing the output failed: ENOSPC: made up\n' });
+  });
+
+  test('a closed pipe ends quietly', async () => {
+    const files = { a: streams.chat('1'), b: streams.chat('2') };
+    for (const argv of [['assemble', 'a', 'b'], ['assemble', '--json', 'a', 'b'], ['--help']]) {
+      const { code, stderr } = await run(argv, { files, stdoutError: systemError('EPIPE') });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    }
+  });
+});

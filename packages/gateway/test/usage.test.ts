@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { editDistance, suggest } from '../src/cli/suggest.ts';
+import { run, type World } from './fake-io.ts';
+
+interface Row {
+  argv: string[];
+  world?: World;
+  code: number;
+  stdout?: string[];
+  stderr?: string[];
+}
+
+const ROWS: Row[] = [
+  { argv: ['--help'], code: 0, stdout: ['Usage', 'assemble', 'Exit codes'] },
+  { argv: ['-h'], code: 0, stdout: ['Usage'] },
+  { argv: ['help'], code: 0, stdout: ['Usage'] },
+  { argv: ['help', '--json'], code: 0, stdout: ['Usage'] },
+  { argv: ['help', 'assemble'], code: 0, stdout: ['sluice assemble [--protocol P]', 'Examples'] },
+  { argv: ['assemble', '--help'], code: 0, stdout: ['--split-think', 'Examples', 'sluice assemble --json'] },
+  { argv: ['assemble', '--wrong', '-h'], code: 0, stdout: ['Examples'] },
+  { argv: ['--version'], code: 0, stdout: ['0.1.0'] },
+  { argv: [], code: 2, stderr: ['Usage', 'assemble'] },
+  { argv: ['asemble'], code: 2, stderr: ['unknown command "asemble"; did you mean "assemble"?', 'sluice --help'] },
+  { argv: ['zzz'], code: 2, stderr: ['unknown command "zzz"\n'] },
+  { argv: ['constructor'], code: 2, stderr: ['unknown command "constructor"'] },
+  { argv: ['x\u001b[2J'], code: 2, stderr: ['x\\u001b[2J'] },
+  { argv: ['--jsn'], code: 2, stderr: ['unknown option "--jsn"'] },
+  { argv: ['help', 'asemble'], code: 2, stderr: ['did you mean "assemble"?'] },
+  {
+    argv: ['assemble', '--jsn', 'a'],
+    code: 2,
+    stderr: ['unknown option "--jsn"; did you mean "--json"?', 'sluice assemble --help'],
+  },
+  { argv: ['assemble', '--protcol', 'gemini'], code: 2, stderr: ['did you mean "--protocol"?'] },
+  { argv: ['assemble', '-x'], code: 2, stderr: ['unknown option "-x"'] },
+  { argv: ['assemble', '--__proto__=1'], code: 2, stderr: ['unknown option "--__proto__"'] },
+  { argv: ['assemble', '--json=yes', 'a'], code: 2, stderr: ['option "--json" takes no value'] },
+  { argv: ['assemble', 'a', '--protocol'], code: 2, stderr: ['option "--protocol" needs a value'] },
+  { argv: ['assemble', '--protocol', '--json', 'a'], code: 2, stderr: ['option "--protocol" needs a value'] },
+  {
+    argv: ['assemble', '--protocol', 'opnai', 'a'],
+    code: 2,
+    stderr: ['unknown protocol "opnai"; did you mean "openai"?', 'openai-chat or openai', 'gemini'],
+  },
+  { argv: ['assemble', '--protocol', 'toString', 'a'], code: 2, stderr: ['unknown protocol "toString"'] },
+  { argv: ['assemble'], world: { terminals: ['stdin'] }, code: 2, stderr: ['no input', 'sluice assemble --help'] },
+  { argv: ['assemble', '-', 'a', '-'], code: 2, stderr: ['only once'] },
+];
+
+describe('usage', () => {
+  test.each(ROWS)('sluice $argv', async ({ argv, world, code, stdout = [], stderr = [] }) => {
+    const outcome = await run(argv, world);
+    expect(outcome.code).toBe(code);
+    for (const piece of stdout) expect(outcome.stdout).toContain(piece);
+    for (const piece of stderr) expect(outcome.stderr).toContain(piece);
+    // Help is data; a complaint is not.
+    expect(code === 0 ? outcome.stderr : outcome.stdout).toBe('');
+  });
+});
+
+describe('suggestions', () => {
+  test.each([
+    ['', '', 0],
+    ['abc', 'abc', 0],
+    ['abc', '', 3],
+    ['', 'abc', 3],
+    ['kitten', 'sitting', 3],
+    ['ab', 'ba', 1],
+  ])('%j to %j takes %i edits', (a, b, distance) => expect(editDistance(a, b)).toBe(distance));
+
+  test.each([
+    ['gemni', 'gemini'],
+    ['GEMINI', 'gemini'],
+    ['anthropc', 'anthropic'],
+    ['open', 'openai'],
+    ['mistral', undefined],
+    ['x', undefined],
+    ['a'.repeat(100_000), undefined],
+  ])('%.20s means %s', (word, meant) => expect(suggest(word, ['openai', 'anthropic', 'gemini'])).toBe(meant));
+});
