@@ -23,8 +23,12 @@ export const splitEvery = (bytes: Uint8Array, size: number): Uint8Array[] =>
 
 /** Pieces of the given sizes; the rest in one. */
 export function splitBy(bytes: Uint8Array, sizes: readonly number[]): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
   let at = 0;
-  const pieces = sizes.map((size) => bytes.subarray(at, (at += size)));
+  for (const size of sizes) {
+    pieces.push(bytes.subarray(at, at + size));
+    at += size;
+  }
   return at < bytes.length ? [...pieces, bytes.subarray(at)] : pieces;
 }
 

@@ -354,7 +354,7 @@ test('a conforming stream is told apart however it is cut and interleaved', () =
         assembler.push([{ index, function: f(undefined, rest[index]?.slice(0, size)) }]);
         rest[index] = rest[index]?.slice(size) ?? '';
       }
-      rest.forEach((text, index) => assembler.push([{ index, function: f(undefined, text) }]));
+      for (const [index, text] of rest.entries()) assembler.push([{ index, function: f(undefined, text) }]);
       expect(assembler.finish()).toMatchObject(
         calls.map(({ name }, index) => ({ id: `c${index}`, name, arguments: texts[index] })),
       );

@@ -22,7 +22,7 @@ const SOURCES: [string, () => ByteSource][] = [
   ['a list of strings', () => [...BODY]],
   ['an async iterable', () => slowly(pieces)],
   ['a node stream', () => Readable.from(pieces)],
-  ['a web stream', () => new ReadableStream({ start: (c) => (pieces.forEach((piece) => c.enqueue(piece)), c.close()) })],
+  ['a web stream', () => new Blob(pieces).stream()],
   ['the body of a Response', () => new Response(BODY).body ?? ''],
 ];
 
