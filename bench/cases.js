@@ -1,0 +1,59 @@
+/**
+ * What is measured. A case is one stream and a list of subjects; the first subject is the reference of the ratios. A subject is
+ * `module:function` in `subjects/`; `light` ones are quick enough to be measured several times, in turns.
+ */
+const HAND = { name: 'hand-written', run: 'hand', light: true };
+const SLUICE = { name: 'sluice', run: 'sluice', light: true };
+const OPENAI = { name: 'openai', run: 'openai' };
+const ANTHROPIC = { name: '@anthropic-ai/sdk', run: 'anthropic' };
+const AI = { name: 'ai', run: 'ai' };
+const LANGCHAIN = { name: 'langchain', run: 'langchain' };
+
+const label = { text: 'text', tool: 'one call', parallel: '64 calls' };
+const size = (n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1000 ? `${n / 1000}k` : `${n}`);
+
+function accumulateCase(kind, n, subjects) {
+  return { section: 'accumulate', name: `${label[kind]} ${kind === 'parallel' ? 'x ' : ''}${size(n)}`, kind, n, subjects };
+}
+
+function endToEndCase(kind, n) {
+  const subjects = [
+    HAND,
+    { ...SLUICE, name: 'sluice Assembler' },
+    { ...SLUICE, name: 'sluice accumulate()', function: 'endToEndAsync' },
+    OPENAI,
+    ANTHROPIC,
+    AI,
+    LANGCHAIN,
+  ];
+  const name = `${label[kind]} ${kind === 'parallel' ? 'x ' : ''}${size(n)}`;
+  return { section: 'endToEnd', name, kind, n, pieceBytes: 8192, subjects };
+}
+
+function sseCase(name, bytes, pieceBytes, json) {
+  const subjects = [HAND, SLUICE, { name: 'eventsource-parser', run: 'eventsource-parser', light: true }];
+  if (json) subjects.push({ name: 'JSON.parse alone', run: 'json', light: true });
+  return { section: 'sse', name, kind: 'text', bytes, pieceBytes, json, subjects };
+}
+
+export function casesOf({ quick }) {
+  const all = [HAND, SLUICE, OPENAI, ANTHROPIC, AI, LANGCHAIN];
+  const cases = [
+    accumulateCase('text', 1000, all),
+    accumulateCase('text', 10_000, all),
+    accumulateCase('text', 100_000, all),
+    accumulateCase('tool', 10_000, all),
+    accumulateCase('tool', 100_000, all),
+    accumulateCase('tool', 1_000_000, [HAND, SLUICE, OPENAI]),
+    accumulateCase('parallel', 1000, all),
+    sseCase('50 MB, 16 KB pieces', 50e6, 16_384, false),
+    sseCase('the same + JSON.parse', 50e6, 16_384, true),
+    sseCase('1 MB, byte by byte', 1e6, 1, false),
+    endToEndCase('text', 1000),
+    endToEndCase('text', 10_000),
+    endToEndCase('tool', 1000),
+    endToEndCase('tool', 10_000),
+    endToEndCase('parallel', 100),
+  ];
+  return quick ? cases.filter(({ n, bytes }) => (n ?? bytes) <= 10_000 || bytes === 1e6) : cases;
+}

@@ -1,0 +1,62 @@
+/** One subject on one case, in a process of its own: `node child.js '{"case":…, "subject":…}'`. Prints one JSON value. */
+import { flat, measure } from './measure.js';
+import * as data from './reference/data.mjs';
+
+const CALLS = 64;
+const { case: test, subject } = JSON.parse(process.argv[2]);
+const { section, kind, n, bytes, pieceBytes, json } = test;
+
+const payloads = n === undefined ? payloadsOf(bytes) : data.chunkJson(kind, n, CALLS);
+const subjects = await import(`./subjects/${subject.run}.js`);
+const run = subjects[subject.function ?? section](inputOf());
+const consume = async () => {
+  const result = await run();
+  if (result.text !== undefined) flat(result.text);
+  for (const text of result.args ?? []) flat(text);
+  return result;
+};
+
+let last;
+const times = await measure(
+  async () => {
+    last = await consume();
+  },
+  subject.light ? test.effort : { warmMs: 150, cpuMs: 150 },
+);
+// The last run is the one to check: a subject may change its input, and then only the first would be right.
+finish({ right: isRight(last), units: payloads.length, ...times });
+
+function finish(result) {
+  console.log(JSON.stringify(result));
+  process.exit(0);
+}
+
+/** As many text chunks as make up so many bytes on the wire. */
+function payloadsOf(wireBytes) {
+  const some = data.chunkJson('text', 1000);
+  const count = Math.round((wireBytes / data.sseOpenAI(some).length) * 1000);
+  return data.chunkJson('text', count);
+}
+
+/** Everything a subject may take as its input; what is not taken is not made. */
+function inputOf() {
+  const wire = () => data.pieces(data.sseOpenAI(payloads), pieceBytes);
+  const anthropic = () => data.anthropicJson(kind, n, CALLS);
+  if (section === 'accumulate') {
+    if (subject.run === 'anthropic') return { anthropicEvents: anthropic().map(([, text]) => JSON.parse(text)) };
+    return { chunks: payloads.map((text) => JSON.parse(text)) };
+  }
+  if (subject.run === 'json') return { payloads };
+  if (subject.run === 'anthropic') {
+    const pieces = data.pieces(data.sseAnthropic(anthropic()), pieceBytes);
+    return { anthropicResponse: () => data.sseResponse(pieces) };
+  }
+  const pieces = wire();
+  return { pieces, json, stream: () => data.webStream(pieces), response: () => data.sseResponse(pieces) };
+}
+
+function isRight(result) {
+  if (section === 'sse') return result.characters === payloads.reduce((sum, text) => sum + text.length, '[DONE]'.length);
+  const { text, args } = data.expected(kind, n, CALLS);
+  return result.text === text && result.args.length === args.length && result.args.every((value, i) => value === args[i]);
+}
