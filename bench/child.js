@@ -21,7 +21,7 @@ const times = await measure(
   async () => {
     last = await consume();
   },
-  subject.light ? test.effort : { warmMs: 150, cpuMs: 150 },
+  subject.light ? test.effort : { warmMs: 600, cpuMs: 200 },
 );
 // The last run is the one to check: a subject may change its input, and then only the first would be right.
 finish({ right: isRight(last), units: payloads.length, ...times });

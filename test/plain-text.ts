@@ -8,7 +8,7 @@ export function plainText(protocol: string, body: string): string {
 // biome-ignore lint/suspicious/noExplicitAny: recorded JSON of any shape
 type Json = any;
 
-function payloads(body: string): Json[] {
+export function payloads(body: string): Json[] {
   const data = body
     .replace(/^\uFEFF/, '')
     .split(/\r\n|\n|\r/)

@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Assembled, openaiChatWithCompletion } from '../packages/core/src/index.ts';
+import {
+  type Assembled,
+  ChatAccumulator,
+  type ChatAccumulatorOptions,
+  openaiChatWithCompletion,
+} from '../packages/core/src/index.ts';
 import { differences } from './match.ts';
-import { plainText } from './plain-text.ts';
+import { payloads, plainText } from './plain-text.ts';
 import { assemble, protocolOf, splitBy, splitEvery, validate } from './run.ts';
 import { type Recording, readManifest, readRecording, SHARED } from './shared.ts';
 
@@ -57,6 +62,15 @@ describe.skipIf(!SHARED).each(streams)('stream $file', (recording) => {
   });
 
   if (recording.protocol !== 'openai-chat') return;
+
+  test('a sample of chunks is enough to find every field', () => {
+    const complete = (options: ChatAccumulatorOptions) => {
+      const accumulator = new ChatAccumulator(options);
+      accumulator.pushAll(payloads(bytes.toString()));
+      return accumulator.finish();
+    };
+    expect(complete({})).toEqual(complete({ everyField: true }));
+  });
 
   test('the completion agrees with the message', () => {
     expect(compareCompletion(assemble(openaiChatWithCompletion, [bytes]))).toEqual([]);

@@ -111,8 +111,6 @@ export class ArgumentText {
     const text = this.#text;
     if (this.#snapshot && this.#released === 0) return { text, reading: 'plain' };
     const repeated = this.#fragments > 1 && this.#last !== null;
-    // Fragments that nobody looked at: the native parser tells faster than a look at every character that they are one document.
-    if (!repeated && this.#nesting.length < text.length && parseJson(text) !== undefined) return { text, reading: 'plain' };
     const { firstEnd, head } = this.#nested();
     const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
     if ((!repeated && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };

@@ -74,39 +74,43 @@ export class ChatChoice {
   }
 
   /**
-   * `isThorough`: look for fields nobody knows in any case. True when the choice was looked at and has more fields than the usual ones.
+   * Takes a choice that only continues the text, or the arguments of a call, and says whether it was one. Inside the delta there is nothing else then:
+   * its keys are counted. The keys of the choice are left to `look`.
    */
-  push(choice: WireChoice, isThorough: boolean): boolean {
+  continue({ delta, finish_reason, logprobs, message, content_filter_results: filter }: WireChoice): boolean {
+    if (typeof delta !== 'object' || delta === null) return false;
+    // Azure's filter says something else with every chunk.
+    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter)) return false;
+    return this.#continueWith(delta);
+  }
+
+  #continueWith(delta: WireDelta): boolean {
+    const { content, tool_calls: calls, role } = delta;
+    if (countKeys(delta) !== present(content) + present(calls) + present(role)) return false;
+    if (isSet(role) && role !== this.role) return false;
+    if (typeof content !== 'string' || content === '') return !isSet(content) && (this.#calls?.continue(calls) ?? false);
+    if (isSet(calls)) return false;
+    this.text += content;
+    return true;
+  }
+
+  /** Takes any choice. True when it has more fields than the usual ones. */
+  push(choice: WireChoice): boolean {
     const { delta, finish_reason: finish, logprobs, message } = choice;
-    if (typeof delta === 'object' && delta !== null && (isThorough || !this.#pushOnly(delta))) this.#pushDelta(delta);
+    if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta);
     if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
     if (isSet(logprobs)) this.#pushLogprobs(logprobs);
     // Sent instead of a delta, or once more after the deltas: read at the end, for what no delta carried.
-    if (message !== undefined && isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
-    return isThorough && this.#lookAround(choice);
+    if (isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
+    return this.look(choice);
   }
 
-  #lookAround(choice: WireChoice): boolean {
+  /** Looks for fields nobody knows beside the delta. */
+  look(choice: WireChoice): boolean {
     const { index, delta, finish_reason, logprobs, message } = choice;
     const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
     if (countKeys(choice) === known) return false;
     this.#choiceFields.look(choice);
-    return true;
-  }
-
-  /**
-   * Most deltas hold one thing, the next piece of the text or of a call. Reading the other fields by name costs next to nothing, a walk over the
-   * keys as much as all the rest: so fields nobody knows are looked for in the other deltas, and here only when it is due.
-   */
-  #pushOnly(delta: WireDelta): boolean {
-    const { content, tool_calls: calls, role, refusal, function_call, annotations, images, audio } = delta;
-    const { reasoning_content, reasoning, reasoning_text, reasoning_details } = delta;
-    if (isSet(role) || isSet(refusal) || isSet(function_call) || isSet(annotations) || isSet(images) || isSet(audio))
-      return false;
-    if (isSet(reasoning_content) || isSet(reasoning) || isSet(reasoning_text) || isSet(reasoning_details)) return false;
-    if (typeof content === 'string' && content !== '' && !isSet(calls)) this.text += content;
-    else if (isSet(calls) && !isSet(content)) this.#pushCalls(calls);
-    else return false;
     return true;
   }
 
@@ -143,7 +147,7 @@ export class ChatChoice {
   }
 
   #pushReasoning(delta: WireDelta): void {
-    this.reasoning += readReasoning(delta);
+    this.reasoning += readReasoning(delta, this.#details ? 0 : this.reasoning.length);
     if (!delta.reasoning_details) return;
     this.#details ??= new ReasoningDetails();
     this.#details.push(delta.reasoning_details);

@@ -35,12 +35,19 @@ export interface WireReasoning {
   reasoning_details?: unknown;
 }
 
-/** The reasoning text of one delta: the first field that has any. Gateways that send two fields send the same text twice. */
-export function readReasoning({ reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning): string {
+/**
+ * The reasoning text of one delta: the first field that has any. Gateways that send two fields send the same text twice. `before`: how much reasoning
+ * came before any details did. Details that then bring as much at once restate it, for clients that must send them back.
+ */
+export function readReasoning(
+  { reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning,
+  before: number,
+): string {
   if (typeof reasoning_content === 'string' && reasoning_content !== '') return reasoning_content;
   if (typeof reasoning === 'string' && reasoning !== '') return reasoning;
   if (typeof reasoning_text === 'string' && reasoning_text !== '') return reasoning_text;
-  return Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
+  const detailed = Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
+  return detailed.length === before ? '' : detailed;
 }
 
 function reasoningDetailText(entry: unknown): string {

@@ -20,6 +20,7 @@ export interface WireChoice {
   logprobs?: unknown;
   usage?: unknown;
   error?: unknown;
+  content_filter_results?: unknown;
 }
 
 export interface WireDelta {
@@ -39,7 +40,7 @@ export interface WireDelta {
 
 const keysOf = <T>(fields: Record<keyof T, 0>): ReadonlySet<string> => new Set(Object.keys(fields));
 
-export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<WireChoice>({
+export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<Omit<WireChoice, 'content_filter_results'>>({
   index: 0,
   delta: 0,
   message: 0,

@@ -31,7 +31,7 @@ export interface ChatAccumulatorState {
 }
 
 export interface ChatAccumulatorOptions extends ToolCallLimits {
-  /** Look for fields outside the standard on every single chunk, not on a sample. Costs about as much as everything else together. */
+  /** Look for fields outside the standard around every single delta, not around a sample of them. Costs about as much as everything else together. */
   everyField?: boolean;
 }
 
@@ -67,36 +67,45 @@ export class ChatAccumulator {
     if (typeof chunk !== 'object' || chunk === null) return;
     const fields = chunk as WireChunk; // what JSON.parse gives: string keys, unknown values
     const { choices, usage } = fields;
-    if (!Array.isArray(choices)) {
-      this.#pushEnvelope(fields);
-      return;
-    }
-    const isThorough = isSet(usage) || choices.length !== 1 || this.#isDue(choices[0]);
-    if (isThorough) this.#pushEnvelope(fields);
-    for (let i = 0; i < choices.length; i++) {
-      const choice: unknown = choices[i];
-      if (typeof choice === 'object' && choice !== null) this.#pushChoice(choice, isThorough);
-    }
-  }
-
-  #pushChoice(choice: WireChoice, isThorough: boolean): void {
-    const hasMore = this.#choiceOf(choice).push(choice, isThorough);
-    if (hasMore) this.#pushUsage(choice.usage); // Moonshot
+    if (!Array.isArray(choices) || choices.length !== 1 || isSet(usage) || !this.#continue(choices[0])) this.#pushAny(fields);
+    else if (this.#isDue()) this.#look(fields, choices[0]);
   }
 
   pushAll(chunks: Iterable<unknown>): void {
     for (const chunk of chunks) this.push(chunk);
   }
 
+  /** Takes a choice that only continues what is there, and says whether it was one. */
+  #continue(choice: WireChoice | null | undefined): boolean {
+    const first = this.#first;
+    return first !== undefined && first.index === choice?.index && first.continue(choice);
+  }
+
   /**
-   * Whether to look for fields nobody knows on a chunk that only continues one choice. Walking the keys of every chunk would double the cost of
-   * the whole, and servers put such fields on the first chunk, on the last, on all of them, or on chunks without text: so the first 16 of these
-   * chunks are looked at, then every 64th, always the one with the finish reason, and always deltas that hold anything but text or a call.
-   * `everyField` looks at all.
+   * Whether to look for fields nobody knows around the delta of a chunk that only continues a text or a call; inside the delta they are always
+   * found. Walking the keys of every chunk would double the cost of the whole, and servers put such fields on all chunks, or on those that do more
+   * than continue, which are always looked at: so of the others the first 16 are looked at, then every 64th. `everyField` looks at all.
    */
-  #isDue(choice: WireChoice | null | undefined): boolean {
+  #isDue(): boolean {
     const count = this.#continuations++;
-    return count < 16 || (count & 63) === 0 || this.#everyField || isSet(choice?.finish_reason);
+    return count < 16 || (count & 63) === 0 || this.#everyField;
+  }
+
+  #look(chunk: WireChunk, choice: WireChoice): void {
+    this.#pushEnvelope(chunk);
+    this.#first?.look(choice);
+  }
+
+  #pushAny(chunk: WireChunk): void {
+    this.#pushEnvelope(chunk);
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return;
+    for (const choice of choices) if (isObject(choice)) this.#pushChoice(choice);
+  }
+
+  #pushChoice(choice: WireChoice): void {
+    const hasMore = this.#choiceOf(choice).push(choice);
+    if (hasMore) this.#pushUsage(choice.usage); // Moonshot
   }
 
   #pushEnvelope(chunk: WireChunk): void {

@@ -5,6 +5,17 @@ const CLOSE_BRACE = 125;
 /** `[` and `{`, `]` and `}` differ in this bit only. */
 const BRACE_BIT = 32;
 
+/** After so many characters without a mark, the native search for the next one is cheaper than going on one by one. */
+const WORTH_A_SEARCH = 24;
+const STRING_MARK = /["\\]/g;
+const STRUCTURE_MARK = /["{}[\]]/g;
+
+/** Where the next mark is, or the length. */
+function find(mark: RegExp, text: string, from: number): number {
+  mark.lastIndex = from;
+  return mark.test(text) ? mark.lastIndex - 1 : text.length;
+}
+
 /** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
 export const Head = { blank: 0, brace: 1, emptyObject: 2, afterEmptyObject: 3, other: 4 } as const;
 export type Head = (typeof Head)[keyof typeof Head];
@@ -35,40 +46,59 @@ export class JsonNesting {
   /** Where the first document ended, or -1. */
   firstEnd = -1;
 
-  /** One loop over local copies of the state: this runs for every character of every call. */
   push(fragment: string): void {
-    let depth = this.#depth;
-    let inString = this.#inString;
+    let at = 0;
+    while (at < fragment.length) at = this.#inString ? this.#readString(fragment, at) : this.#readStructure(fragment, at);
+    this.length += fragment.length;
+  }
+
+  /** Reads to the end of the string or of the fragment, and says where it stopped. */
+  #readString(fragment: string, from: number): number {
     let escaped = this.#escaped;
-    let complete = this.complete;
+    let mark = from;
+    for (let at = from; at < fragment.length; at++) {
+      const c = fragment.charCodeAt(at);
+      if (escaped) escaped = false;
+      else if (c === BACKSLASH) {
+        escaped = true;
+        mark = at;
+      } else if (c === QUOTE) {
+        this.#inString = false;
+        this.#escaped = false;
+        if (this.#depth === 0) this.#endDocument(at);
+        return at + 1;
+      } else if (at - mark >= WORTH_A_SEARCH) at = find(STRING_MARK, fragment, at + 1) - 1;
+    }
+    this.#escaped = escaped;
+    return fragment.length;
+  }
+
+  /** Reads to the beginning of a string or to the end of the fragment, over local copies of the state: this runs for every character. */
+  #readStructure(fragment: string, from: number): number {
+    let depth = this.#depth;
     let head: Head = this.head;
-    for (let i = 0; i < fragment.length; i++) {
-      const c = fragment.charCodeAt(i);
-      if (inString) {
-        if (escaped) escaped = false;
-        else if (c === BACKSLASH) escaped = true;
-        else if (c === QUOTE) {
-          inString = false;
-          if (depth === 0) this.#endDocument(i);
-        }
-        continue;
-      }
+    let mark = from;
+    let at = from;
+    while (at < fragment.length && !this.#inString) {
+      const c = fragment.charCodeAt(at++);
       if (c <= 32) continue;
       if (head !== Head.other) head = nextHead(head, c);
-      if (depth === 0) complete = false;
-      if (c === QUOTE) inString = true;
-      else if ((c | BRACE_BIT) === OPEN_BRACE) depth++;
-      else if ((c | BRACE_BIT) === CLOSE_BRACE && depth > 0 && --depth === 0) {
-        complete = true;
-        this.#endDocument(i);
-      }
+      if (depth === 0) this.complete = false;
+      if (c === QUOTE) this.#inString = true;
+      else if ((c | BRACE_BIT) === OPEN_BRACE) {
+        depth++;
+        mark = at;
+      } else if ((c | BRACE_BIT) === CLOSE_BRACE) {
+        if (depth > 0 && --depth === 0) {
+          this.complete = true;
+          this.#endDocument(at - 1);
+        }
+        mark = at;
+      } else if (at - mark >= WORTH_A_SEARCH && depth > 0 && head === Head.other) at = find(STRUCTURE_MARK, fragment, at);
     }
-    this.length += fragment.length;
     this.#depth = depth;
-    this.#inString = inString;
-    this.#escaped = escaped;
-    this.complete = complete;
     this.head = head;
+    return at;
   }
 
   #endDocument(at: number): void {

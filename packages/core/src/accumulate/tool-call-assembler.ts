@@ -59,6 +59,13 @@ export class ToolCallAssembler {
     return this.#tracker.calls.length;
   }
 
+  /** Takes the `tool_calls` of one delta if they only continue the arguments of a known call, and says whether they did. */
+  continue(entries: unknown): boolean {
+    if (!Array.isArray(entries) || entries.length !== 1) return false;
+    const entry: unknown = entries[0];
+    return typeof entry === 'object' && entry !== null && this.#tracker.continue(entry);
+  }
+
   /** Takes the `tool_calls` of one delta. Anything that is not a list of objects is ignored. */
   push(entries: unknown): void {
     this.#tracker.push(entries);

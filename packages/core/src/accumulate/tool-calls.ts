@@ -96,7 +96,7 @@ export class CallTracker {
     if (!Array.isArray(entries) || entries.length === 0) return;
     if (entries.length === 1) {
       const entry = entries[0];
-      if (isObject(entry) && !this.#continue(entry)) this.#accept(readToolCall(entry), undefined);
+      if (isObject(entry) && !this.continue(entry)) this.#accept(readToolCall(entry), undefined);
       return;
     }
     const readings = entries.filter(isObject).map((entry) => readToolCall(entry));
@@ -108,7 +108,7 @@ export class CallTracker {
    * Takes the plainest and by far the most common delta, `{index, function: {arguments}}` of a call that is known: rule 4 without a name.
    * Counting the keys shows that there is nothing else to read, so no reading is made. False when the delta is another one.
    */
-  #continue(entry: WireToolCall): boolean {
+  continue(entry: WireToolCall): boolean {
     const { index, function: body } = entry;
     const call = typeof index === 'number' ? this.byIndex.get(index) : undefined;
     if (call === undefined || typeof body !== 'object' || body === null || countKeys(entry) !== 2) return false;
@@ -133,20 +133,20 @@ export class CallTracker {
   /** The call that a delta continues; undefined means a new one. The numbers are those of the rule list in docs/tool-call-identity.md. */
   #resolve(delta: ToolCallReading): PendingCall | undefined {
     const bound = delta.index === undefined ? undefined : this.byIndex.get(delta.index);
-    if (delta.id !== undefined) {
-      const known = bound?.wireId === delta.id ? bound : this.byId.get(delta.id);
-      if (known) return continuesKnownId(known, delta) ? known : undefined; // 1
-      if (bound) return continuesWithNewId(bound, delta) ? bound : undefined; // 2
-      const latest = this.latest;
-      const isDrift =
-        delta.index === undefined && delta.name === undefined && latest !== undefined && latest.name !== '' && latest.isOpen;
-      return isDrift ? latest : undefined; // 3
-    }
+    if (delta.id !== undefined) return this.#resolveById(delta.id, bound, delta);
     if (bound) return opensAnother(bound, delta) ? undefined : bound; // 4
-    const latest = this.latest;
+    const { latest } = this;
     if (delta.index !== undefined) return delta.name === undefined && latest?.isOpen ? latest : undefined; // 5
     if (delta.name === undefined || latest === undefined) return latest; // 8
     return latest.name === '' || (latest.name === delta.name && latest.isOpen) ? latest : undefined; // 7
+  }
+
+  #resolveById(id: string, bound: PendingCall | undefined, delta: ToolCallReading): PendingCall | undefined {
+    const known = bound?.wireId === id ? bound : this.byId.get(id);
+    if (known) return continuesKnownId(known, delta) ? known : undefined; // 1
+    if (bound) return continuesWithNewId(bound, delta) ? bound : undefined; // 2
+    const isAnonymous = delta.index === undefined && delta.name === undefined;
+    return isAnonymous && this.latest?.isOpen && this.latest.name !== '' ? this.latest : undefined; // 3
   }
 
   /** 6: as many anonymous entries as the last batch had calls: position tells them apart. */
