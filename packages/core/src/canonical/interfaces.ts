@@ -24,7 +24,7 @@ export interface CanonicalModel extends Node {
   actions?: string[];
 }
 
-export interface CanonicalModelList {
+export interface CanonicalModelList extends Node {
   models: CanonicalModel[];
   next_page?: string;
   has_more?: boolean;

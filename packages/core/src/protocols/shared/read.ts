@@ -7,6 +7,9 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
+/** A place in a list. */
+export const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
 /** A count of something; undefined when it is none. */
 export const countOf = (value: unknown): number | undefined => (typeof value === 'number' && value >= 0 ? value : undefined);
 

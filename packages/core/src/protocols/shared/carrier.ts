@@ -1,0 +1,62 @@
+import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
+
+/** Whether the blob belongs to the block that carries it, or to the call or text that follows. */
+export type Attach = 'self' | 'next';
+
+const PREFIX = 'cv1.';
+
+const PROTOCOLS: Record<ProtocolId, true> = {
+  'openai-chat': true,
+  'anthropic-messages': true,
+  'openai-responses': true,
+  gemini: true,
+};
+
+const FORMS: Record<SignedBlob['form'], true> = { signature: true, redacted: true, encrypted: true, thought_signature: true };
+
+/**
+ * Another provider's opaque value in a field of the client's own protocol, so that the client hands it back on the next turn:
+ * `cv1.<protocol>.<provider>.<form>.<attach>.<base64url(value)>`. It names its issuer, so that nobody else ever gets it.
+ */
+export function encodeCarrier({ origin, form, value }: SignedBlob, provider: string, attach: Attach): string {
+  return `${PREFIX}${origin}.${escapeDots(provider)}.${form}.${attach}.${toBase64Url(value)}`;
+}
+
+/** What a carrier holds; undefined for anything else: such a value was issued by the protocol it came in. */
+export function decodeCarrier(text: string): { blob: SignedBlob; attach: Attach } | undefined {
+  if (!text.startsWith(PREFIX)) return undefined;
+  const [origin = '', provider = '', form = '', attach = '', encoded = '', ...rest] = text.slice(PREFIX.length).split('.');
+  const value = fromBase64Url(encoded);
+  if (rest.length > 0 || value === undefined || !isProtocol(origin) || !isForm(form)) return undefined;
+  if (attach !== 'self' && attach !== 'next') return undefined;
+  const issuer = unescapeDots(provider);
+  return { blob: { origin, form, value, ...(issuer !== '' && { provider: issuer }) }, attach };
+}
+
+const isProtocol = (text: string): text is ProtocolId => Object.hasOwn(PROTOCOLS, text);
+const isForm = (text: string): text is SignedBlob['form'] => Object.hasOwn(FORMS, text);
+
+const escapeDots = (text: string): string => encodeURIComponent(text.toWellFormed()).replaceAll('.', '%2E');
+
+function unescapeDots(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function toBase64Url(text: string): string {
+  let binary = '';
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+function fromBase64Url(text: string): string | undefined {
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
+}

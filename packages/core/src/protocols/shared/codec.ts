@@ -1,0 +1,167 @@
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent } from '../../canonical/events.ts';
+import type {
+  CanonicalEmbeddingRequest,
+  CanonicalEmbeddingResponse,
+  CanonicalModel,
+  CanonicalModelList,
+  CanonicalRerankRequest,
+  CanonicalRerankResponse,
+  InterfaceType,
+} from '../../canonical/interfaces.ts';
+import type { Note } from '../../canonical/notes.ts';
+import type { ProtocolId } from '../../canonical/protocol.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import type { CanonicalResponse } from '../../canonical/response.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import type { Stage } from '../../stage.ts';
+import type { Context } from './context.ts';
+import type { ProviderProfile } from './profile.ts';
+
+/** Lower-case names. */
+export type HeaderBag = Record<string, string>;
+
+/** A request on the wire. Gemini has the model and the stream flag in the path. */
+export interface WireRequest {
+  method: string;
+  path: string;
+  headers: HeaderBag;
+  body: unknown;
+}
+
+/** An answer on the wire. */
+export interface WireReply {
+  status: number;
+  headers: HeaderBag;
+  body: unknown;
+}
+
+/** Who speaks a protocol: a row of a table, or of the operator's configuration. */
+export interface Provider {
+  id: string;
+  protocol: ProtocolId;
+  base_url: string;
+  api_key?: string;
+  /** Settings that only its protocol knows. */
+  adapter_config?: {
+    organization?: string;
+    project?: string;
+    /** How the key is sent; each protocol has its own default. */
+    auth?: 'bearer' | 'api-key';
+    /** Azure: `?api-version=`. */
+    api_version?: string;
+    /** What stands between `base_url` and the endpoint. Default: nothing, but the protocol's version (`/v1`) after a bare host. */
+    path?: string;
+    headers?: HeaderBag;
+  };
+  profile?: Partial<ProviderProfile>;
+}
+
+export interface Target {
+  provider: Provider;
+  /** The name under which the provider knows the model. */
+  model: string;
+  stream: boolean;
+}
+
+/** How losses and doubtful input are treated. */
+export interface Policy {
+  /** Turn a drop into INCOMPATIBLE_FEATURE: always, or for these features. */
+  strict?: boolean | readonly string[];
+  /** `leading`: only system messages before the first other one become `system`; `all` hoists every one. */
+  systemHoist?: 'leading' | 'all';
+  /** What happens to thinking that the target did not issue. */
+  foreignThinking?: 'drop' | 'text';
+}
+
+/** What a codec may ask of its caller. Everything impure is an argument. */
+export interface CodecContext extends Context {
+  /** Unix seconds. */
+  now(): number;
+  newId(prefix: string): string;
+  profile: ProviderProfile;
+  policy: Policy;
+  /** The question, for the encoders of answers. */
+  request?: CanonicalRequest;
+  /** The same, when the question was one for embeddings or for a ranking. */
+  embedding?: CanonicalEmbeddingRequest;
+  rerank?: CanonicalRerankRequest;
+  target?: Target;
+  /** The protocol in which an answer came, when no target says it. */
+  source?: ProtocolId;
+}
+
+/** The two directions of one thing; the pair is one value. */
+export interface Codec<Wire, Canonical> {
+  decode(wire: Wire, context: CodecContext): Canonical;
+  encode(value: Canonical, context: CodecContext): Wire;
+}
+
+/** Both directions of a protocol: what stands beside reading its streams. Kept apart from `Protocol`, so that readers need not load it. */
+export interface ProtocolCodec {
+  readonly id: ProtocolId;
+  detectInterface(path: string, headers?: HeaderBag): InterfaceType;
+  supports(type: InterfaceType): boolean;
+  buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
+  buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
+  readonly request: Codec<WireRequest, CanonicalRequest>;
+  readonly response: Codec<unknown, CanonicalResponse>;
+  readonly error: Codec<WireReply, CanonicalError>;
+  /** Canonical events to frames. */
+  streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
+  readonly models?: Codec<unknown, CanonicalModelList>;
+  readonly modelInfo?: Codec<unknown, CanonicalModel>;
+  readonly embeddings?: {
+    readonly request: Codec<WireRequest, CanonicalEmbeddingRequest>;
+    readonly response: Codec<unknown, CanonicalEmbeddingResponse>;
+  };
+  readonly rerank?: {
+    readonly request: Codec<WireRequest, CanonicalRerankRequest>;
+    readonly response: Codec<unknown, CanonicalRerankResponse>;
+  };
+}
+
+/** Input that cannot be converted: thrown in a codec, caught once by whoever answers the caller. */
+export class CodecError extends Error {
+  override readonly name = 'CodecError';
+  readonly error: CanonicalError;
+
+  constructor(error: CanonicalError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+/** The input is wrong at `param`, a JSON path such as `messages[3].content`. */
+export function invalid(param: string, message: string): CodecError {
+  return new CodecError({ code: 'INVALID_INPUT', message: `${param}: ${message}`, http_status: 400, param });
+}
+
+/** A required field is absent. */
+export function missing(param: string): CodecError {
+  return new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: `${param}: is required`, http_status: 400, param });
+}
+
+type Loss = Omit<Note, 'code'>;
+
+/** The target has no way to say it, and leaving it out would be silently wrong. */
+export function incompatible({ path, message }: Loss): CodecError {
+  return new CodecError({ code: 'INCOMPATIBLE_FEATURE', message, http_status: 400, param: path });
+}
+
+/** Whether the policy refuses to lose or repair this feature. */
+export function isStrict({ policy: { strict } }: CodecContext, feature: string): boolean {
+  return strict === true || (Array.isArray(strict) && strict.includes(feature));
+}
+
+/** A loss: told as a note, or refused when the policy is strict about its feature. */
+export function drop(context: CodecContext, loss: Loss): void {
+  if (isStrict(context, loss.feature)) throw incompatible(loss);
+  context.note({ code: 'DROPPED', ...loss });
+}
+
+/** Input that is wrong but can be mended: told as a note, or refused when the policy is strict about its feature. */
+export function repair(context: CodecContext, { path, feature, message }: Loss): void {
+  if (isStrict(context, feature)) throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: path });
+  context.note({ code: 'REPAIRED', path, feature, message });
+}

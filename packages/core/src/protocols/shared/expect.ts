@@ -1,0 +1,63 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { type CodecError, invalid, missing } from './codec.ts';
+
+// At the border of a request: the value is what it has to be, or the caller is told where it is not. (read.ts looks and never throws.)
+
+const wrong = (value: unknown, param: string, wanted: string): CodecError =>
+  value === undefined || value === null ? missing(param) : invalid(param, `must be ${wanted}`);
+
+export function expectObject(value: unknown, param: string): JsonObject {
+  if (isObject(value)) return value;
+  throw wrong(value, param, 'an object');
+}
+
+export function expectList(value: unknown, param: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw wrong(value, param, 'a list');
+}
+
+export function expectText(value: unknown, param: string): string {
+  if (typeof value === 'string') return value;
+  throw wrong(value, param, 'a string');
+}
+
+/** A text that says something: names and ids. */
+export function expectName(value: unknown, param: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw wrong(value, param, 'a non-empty string');
+}
+
+/** JSON.parse makes Infinity of 1e999. */
+export function expectNumber(value: unknown, param: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw wrong(value, param, 'a number');
+}
+
+/** How many of something there may be. */
+export function expectCount(value: unknown, param: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+  throw wrong(value, param, 'a positive integer');
+}
+
+export function expectBoolean(value: unknown, param: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw wrong(value, param, 'true or false');
+}
+
+/** null says as little as absence. */
+export function optional<T>(value: unknown, param: string, expect: (value: unknown, param: string) => T): T | undefined {
+  return value === undefined || value === null ? undefined : expect(value, param);
+}
+
+/** The JSON pointer of a JSON path: `messages[3].content` is `/messages/3/content`. */
+export const pointerOf = (param: string): string => `/${param.replace(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
+
+/** No real request nests deeper; what does would end the stack of whoever walks it. */
+export const MAX_DEPTH = 256;
+
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (limit === 0) return true;
+  for (const item of Object.values(value)) if (isDeeperThan(item, limit - 1)) return true;
+  return false;
+}

@@ -1,0 +1,55 @@
+/** What a provider or model is known to accept. Half of all 400s are such quirks, not rules of the protocol. */
+export interface ProviderProfile {
+  // OpenAI Chat
+  /** Many compatible servers reject the new name, reasoning models the old one. */
+  max_tokens_field: 'max_completion_tokens' | 'max_tokens';
+  /** Accepts `stream_options.include_usage`. */
+  stream_usage: boolean;
+  /** `parts`: thinking parts inside the content (Mistral). */
+  reasoning_field: 'reasoning_content' | 'reasoning' | 'parts' | 'none';
+  /** Whether reasoning of earlier turns goes back: DeepSeek V4 and Kimi need it on turns with tool calls; OpenAI never. */
+  reasoning_replay: 'never' | 'tool_turns' | 'always';
+  /** Leaves reasoning out of `completion_tokens` although the total does not show it. */
+  reasoning_additive: boolean;
+  /** Values of `reasoning_effort` it accepts; absent: all. */
+  effort_values?: readonly string[];
+  /** How thinking is asked for; absent: in the client's own words, else `reasoning_effort`. DeepSeek and GLM, OpenRouter, Qwen have their own. */
+  thinking_field?: 'reasoning_effort' | 'thinking' | 'reasoning' | 'enable_thinking';
+  /** Takes `prompt_cache_breakpoint` on content parts (OpenAI from gpt-5.6). */
+  cache_breakpoints?: boolean;
+  /** A search model: web search is asked for by `web_search_options`. */
+  web_search_options?: boolean;
+  /** Continues a trailing assistant message only when it says `prefix: true` (Mistral, DeepSeek). */
+  prefix?: boolean;
+  supports_sampling: boolean;
+  supports_stop: boolean;
+  system_role: 'system' | 'developer';
+  strict_alternation: boolean;
+  content_parts: boolean;
+  tool_images: boolean;
+  custom_tools: boolean;
+  allowed_tools: boolean;
+  json_schema: boolean;
+  max_stop: number;
+  /** OpenAI itself: `safety_identifier`, `prompt_cache_*` and the like are known there. */
+  official: boolean;
+  // Anthropic
+  thinking_mode: 'adaptive' | 'budget' | 'none';
+  rejects_sampling: boolean;
+  prefill: boolean;
+  mid_system: boolean;
+  max_output_tokens: number;
+  structured_outputs: boolean;
+  temperature_xor_top_p: boolean;
+  rejects_disabled_above_high: boolean;
+  // Gemini
+  /** thoughtSignature enforced, functionResponse.parts, thinkingLevel instead of thinkingBudget. */
+  gemini3: boolean;
+  json_schema_params: boolean;
+  function_call_ids: boolean;
+  tools_with_json_output: boolean;
+  builtin_with_functions: boolean;
+  // Names and ids
+  tool_name: { pattern: RegExp; max: number };
+  tool_id: { pattern: RegExp; max: number };
+}
