@@ -1,0 +1,115 @@
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../canonical/blocks.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { isClientCall } from '../canonical/response.ts';
+import type { Telling } from './rules.ts';
+
+const NO_RESULT = 'No result was recorded for this call.';
+const EARLIER = 'Result of an earlier tool call';
+
+/** The results of one id in their order; `next` is the first that no call has taken or passed. */
+interface Queue {
+  found: { block: ToolResultBlock; message: number }[];
+  next: number;
+}
+
+interface Results {
+  byId: ReadonlyMap<string, Queue>;
+  taken: Set<ToolResultBlock>;
+}
+
+/**
+ * Every call is answered directly behind its message, in the order of the calls, and every result has a call. What is missing is made
+ * up for, with a note. A last message whose calls nobody has answered yet is left alone.
+ */
+export function pairTools(request: CanonicalRequest, rules: Telling): CanonicalRequest {
+  const results: Results = { byId: collect(request.messages), taken: new Set() };
+  const answers = request.messages.map((message, at) =>
+    message.role === 'assistant' ? answer(at, request.messages, results, rules) : undefined,
+  );
+  const messages = request.messages.flatMap((message, at) => {
+    const behind = answers[at];
+    if (behind) return [message, behind];
+    return message.role === 'tool' ? orphans(message, at, results.taken, rules) : [message];
+  });
+  return { ...request, messages };
+}
+
+function collect(messages: readonly CanonicalMessage[]): Map<string, Queue> {
+  const byId = new Map<string, Queue>();
+  messages.forEach(({ role, content }, message) => {
+    if (role !== 'tool') return;
+    for (const block of content) {
+      if (block.type !== 'tool_result') continue;
+      const queue = byId.get(block.tool_use_id) ?? { found: [], next: 0 };
+      queue.found.push({ block, message });
+      byId.set(block.tool_use_id, queue);
+    }
+  });
+  return byId;
+}
+
+/** The tool message that belongs behind the assistant message at `at`: none when it calls nothing, or when it is the last word. */
+function answer(
+  at: number,
+  messages: readonly CanonicalMessage[],
+  results: Results,
+  rules: Telling,
+): CanonicalMessage | undefined {
+  const calls = messages[at]?.content.filter((block) => block.type === 'tool_use').filter(({ kind }) => isClientCall(kind)) ?? [];
+  if (calls.length === 0 || at === messages.length - 1) return undefined;
+  let end = at + 1;
+  while (messages[end]?.role === 'tool') end++;
+  const content = calls.map((call) => {
+    const found = take(results.byId.get(call.id), at);
+    if (!found) return synthesise(call, at, rules);
+    results.taken.add(found.block);
+    if (found.message >= end) tellMove(call.id, found.message, rules);
+    return found.block;
+  });
+  const next = messages[at + 1];
+  const isInPlace =
+    next?.role === 'tool' && next.content.length === content.length && next.content.every((b, i) => b === content[i]);
+  return isInPlace ? next : { role: 'tool', content };
+}
+
+/** The first result behind `at` that no call has taken. */
+function take(queue: Queue | undefined, at: number): Queue['found'][number] | undefined {
+  if (!queue) return undefined;
+  while ((queue.found[queue.next]?.message ?? at + 1) <= at) queue.next++;
+  return queue.found[queue.next++];
+}
+
+function tellMove(id: string, from: number, rules: Telling): void {
+  const message = `the result of ${id} was moved behind its call`;
+  rules.repair({ path: `/messages/${from}`, feature: 'messages.tool_order', message });
+}
+
+function synthesise({ id, name, kind }: ToolUseBlock, at: number, rules: Telling): ToolResultBlock {
+  rules.repair({
+    path: `/messages/${at}`,
+    feature: 'messages.tool_use',
+    message: `the call ${id} of ${name} has no result; one that says so was added`,
+  });
+  return { type: 'tool_result', tool_use_id: id, name, content: NO_RESULT, is_error: true, ...(kind && { kind }) };
+}
+
+/** What of a tool message no call has taken, as the user would tell it. */
+function orphans(message: CanonicalMessage, at: number, taken: ReadonlySet<ContentBlock>, rules: Telling): CanonicalMessage[] {
+  const content = message.content.flatMap((block): ContentBlock[] => {
+    if (block.type !== 'tool_result') return [block];
+    if (taken.has(block)) return [];
+    const told = `the result ${block.tool_use_id} answers no call; it became text of the user`;
+    rules.repair({ path: `/messages/${at}`, feature: 'messages.tool_result', message: told });
+    return tell(block);
+  });
+  return content.length > 0 ? [{ role: 'user', content }] : [];
+}
+
+function tell({ name, content }: ToolResultBlock): ContentBlock[] {
+  const head = name ? `${EARLIER} (${name})` : EARLIER;
+  if (typeof content === 'string') return [{ type: 'text', text: `${head}: ${content}` }];
+  const [first, ...rest] = content;
+  return first?.type === 'text'
+    ? [{ ...first, text: `${head}: ${first.text}` }, ...rest]
+    : [{ type: 'text', text: `${head}:` }, ...content];
+}

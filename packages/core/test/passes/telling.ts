@@ -1,0 +1,37 @@
+import type { Note } from '../../src/canonical/notes.ts';
+import type { Loss, Rules } from '../../src/passes/rules.ts';
+
+export class Refused extends Error {
+  readonly loss: Loss;
+  constructor(loss: Loss) {
+    super(loss.message);
+    this.loss = loss;
+  }
+}
+
+/** Rules of a target like OpenAI Chat; notes are collected as `CODE feature path`. */
+export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] } {
+  const told: string[] = [];
+  const note = ({ code, feature, path }: Note): void => {
+    told.push(`${code} ${feature} ${path}`);
+  };
+  return {
+    note,
+    drop: (loss) => note({ code: 'DROPPED', ...loss }),
+    repair: (loss) => note({ code: 'REPAIRED', ...loss }),
+    refuse: (loss) => {
+      throw new Refused(loss);
+    },
+    protocol: 'openai-chat',
+    toolName: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 },
+    toolId: { pattern: /^[a-zA-Z0-9_-]+$/, max: 40 },
+    media: { audio: ['wav', 'mp3'], fileUrls: false, imageIds: false, inToolResults: false },
+    alternate: false,
+    bounds: { max_tokens: [1, 1000], temperature: [0, 2], frequency_penalty: [-2, 2] },
+    maxStop: 4,
+    maxTools: 128,
+    maxCacheMarks: 4,
+    ...over,
+    told,
+  };
+}
