@@ -1,0 +1,158 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
+import { missing } from '../shared/codec.ts';
+import { expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { decodeCacheControl, isBreakpoint, keep, unknownWithin } from './fields.ts';
+
+/** What the content of users, of tools and of the assistant may hold. */
+export type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
+export type AssistantPart = TextBlock | ThinkingBlock | OpaqueBlock;
+
+interface Site {
+  /** JSON path. */
+  at: string;
+  /** `prompt_cache_options.ttl` of the request. */
+  ttl: unknown;
+}
+
+type Decode<Block> = (part: JsonObject, site: Site) => Block;
+
+const PARTS: Readonly<Record<string, Decode<Part>>> = {
+  text: decodeText,
+  image_url: decodeImage,
+  input_audio: decodeAudio,
+  file: decodeFile,
+};
+
+/** Systems speak; other parts come back as they were. */
+const SYSTEM_PARTS: Readonly<Record<string, Decode<TextBlock>>> = { text: decodeText };
+
+/** The assistant's own; other parts come back as they were. */
+const ASSISTANT_PARTS: Readonly<Record<string, Decode<AssistantPart>>> = {
+  text: decodeText,
+  refusal: decodeRefusal,
+  thinking: decodeThinking,
+};
+
+export const decodeContent = (content: unknown, site: Site): Part[] => decodeParts(content, site, PARTS);
+export const decodeSystemContent = (content: unknown, site: Site): (TextBlock | OpaqueBlock)[] =>
+  decodeParts(content, site, SYSTEM_PARTS);
+export const decodeAssistantContent = (content: unknown, site: Site): AssistantPart[] =>
+  decodeParts(content, site, ASSISTANT_PARTS);
+
+/** A text, or a list of parts. Empty text says nothing. */
+function decodeParts<Block extends { type: string }>(
+  content: unknown,
+  { at, ttl }: Site,
+  table: Readonly<Record<string, Decode<Block>>>,
+): (Block | TextBlock | OpaqueBlock)[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
+    const site = { at: `${at}[${i}]`, ttl };
+    if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
+    const part = expectObject(value, site.at);
+    const type = expectText(part['type'], `${site.at}.type`);
+    if (part['text'] === '') return [];
+    const decode = Object.hasOwn(table, type) ? table[type] : undefined;
+    return [decode ? decode(part, site) : { type: 'opaque', origin: 'openai-chat', raw: part }];
+  });
+}
+
+const TEXT_FIELDS = new Set(['type', 'text']);
+
+function decodeText(part: JsonObject, { at, ttl }: Site): TextBlock {
+  return {
+    type: 'text',
+    text: expectText(part['text'], `${at}.text`),
+    ...marks(part, unknownFields(part, TEXT_FIELDS) ?? {}, ttl),
+  };
+}
+
+/** The breakpoint is mapped, every other mark is kept. */
+function marks(part: JsonObject, { prompt_cache_breakpoint: point, ...rest }: JsonObject, ttl: unknown) {
+  const odd = point !== undefined && !isBreakpoint(part) ? { prompt_cache_breakpoint: point } : {};
+  return { ...decodeCacheControl(part, ttl), ...keep({ ...rest, ...odd }) };
+}
+
+function decodeRefusal(part: JsonObject, { at }: Site): TextBlock {
+  return { type: 'text', text: expectText(part['refusal'], `${at}.refusal`), refusal: true };
+}
+
+const THINKING_FIELDS = new Set(['type', 'thinking']);
+
+/** Mistral: `{type:"thinking",thinking:[{type:"text",text}]}`. */
+function decodeThinking(part: JsonObject): ThinkingBlock {
+  const { thinking } = part;
+  const text =
+    typeof thinking === 'string'
+      ? thinking
+      : listOf(thinking)
+          .map((piece) => textOf(objectOf(piece)['text']))
+          .join('');
+  return { type: 'thinking', thinking: text, variant: 'full', ...keep(unknownFields(part, THINKING_FIELDS)) };
+}
+
+const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
+
+/** A data URL in its two halves: undefined for what is none. */
+function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
+  const found = DATA_URL.exec(url);
+  return found ? { media_type: found[1] ?? '', data: url.slice(found[0].length) } : undefined;
+}
+
+const IMAGE_FIELDS = new Set(['type', 'image_url']);
+const URL_FIELDS = new Set(['url', 'detail']);
+const DETAILS: readonly string[] = ['auto', 'low', 'high', 'original'] satisfies ImageBlock['source']['detail'][];
+const isDetail = (detail: unknown): detail is NonNullable<ImageBlock['source']['detail']> =>
+  typeof detail === 'string' && DETAILS.includes(detail);
+
+/** Mistral also takes the URL itself for `image_url`. */
+function decodeImage(part: JsonObject, { at, ttl }: Site): ImageBlock {
+  const image = part['image_url'];
+  const { url: link, detail } = typeof image === 'string' ? { url: image } : expectObject(image, `${at}.image_url`);
+  const url = expectName(link, `${at}.image_url.url`);
+  const rest = unknownWithin(part, IMAGE_FIELDS, 'image_url', URL_FIELDS);
+  return {
+    type: 'image',
+    source: { ...(splitDataUrl(url) ?? { url }), ...(isDetail(detail) && { detail }) },
+    ...marks(part, rest, ttl),
+  };
+}
+
+const AUDIO_FIELDS = new Set(['type', 'input_audio']);
+const SOUND_FIELDS = new Set(['data', 'format']);
+
+function decodeAudio(part: JsonObject, { at, ttl }: Site): AudioBlock {
+  const audio = expectObject(part['input_audio'], `${at}.input_audio`);
+  const format = expectText(audio['format'], `${at}.input_audio.format`);
+  const { cache_control: _, ...rest } = marks(part, unknownWithin(part, AUDIO_FIELDS, 'input_audio', SOUND_FIELDS), ttl);
+  return {
+    type: 'audio',
+    source: { data: expectText(audio['data'], `${at}.input_audio.data`), format, media_type: `audio/${format}` },
+    ...rest,
+  };
+}
+
+const FILE_PART_FIELDS = new Set(['type', 'file']);
+const FILE_FIELDS = new Set(['file_data', 'filename']);
+
+/** Data is a data URL; raw base64 is taken too. An id stays among the kept fields: only who issued it can read it. */
+function decodeFile(part: JsonObject, { at, ttl }: Site): FileBlock {
+  const file = expectObject(part['file'], `${at}.file`);
+  const data = optional(file['file_data'], `${at}.file.file_data`, expectText);
+  const filename = optional(file['filename'], `${at}.file.filename`, expectText);
+  const id = optional(file['file_id'], `${at}.file.file_id`, expectName);
+  if (data === undefined && id === undefined) throw missing(`${at}.file.file_data`);
+  const split = data === undefined ? undefined : splitDataUrl(data);
+  return {
+    type: 'file',
+    source: {
+      ...(data !== undefined && { file_data: split?.data ?? data }),
+      ...(split && { media_type: split.media_type }),
+      ...(id !== undefined && { file_id: id }),
+      ...(filename !== undefined && { filename }),
+    },
+    ...marks(part, unknownWithin(part, FILE_PART_FIELDS, 'file', FILE_FIELDS), ttl),
+  };
+}

@@ -1,0 +1,197 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type {
+  AudioBlock,
+  ContentBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../canonical/blocks.ts';
+import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
+import { isClientCall } from '../../canonical/response.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { encodeCall } from './calls.ts';
+import { encodeContent, encodeOpaque, encodeParts, encodeText, isPlainText } from './content-encode.ts';
+import { fieldsOf } from './fields.ts';
+import { encodeReasoning, encodeThinkingPart } from './reasoning.ts';
+
+/** Instructions first, then the conversation in its order. */
+export function encodeMessages({ system = [], messages }: CanonicalRequest, context: CodecContext): JsonObject[] {
+  const encoded = messages.flatMap((message, i) => encodeMessage(message, `/messages/${i}`, context));
+  if (context.profile.prefix && messages.at(-1)?.role === 'assistant') Object.assign(encoded.at(-1) ?? {}, { prefix: true });
+  return [...encodeSystem(system, context), ...encoded];
+}
+
+/** A block that names a role begins a message; the others continue it. */
+function encodeSystem(system: readonly SystemBlock[], context: CodecContext): JsonObject[] {
+  const runs: SystemBlock[][] = [];
+  for (const block of system) {
+    const run = runs.at(-1);
+    if (run && block.role === undefined) run.push(block);
+    else runs.push([block]);
+  }
+  return runs.map((run) => {
+    const content = joinPlain(run.map((block) => encodeText(withoutMessage(block), context)));
+    const [first] = run;
+    return { ...(first && objectOf(fieldsOf(first)['message'])), role: systemRole(first?.role, context), content };
+  });
+}
+
+/** Instructions are one text, unless a part of them has more to say. */
+const joinPlain = (parts: JsonObject[]): string | JsonObject[] =>
+  parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n\n') : parts;
+
+function withoutMessage(block: SystemBlock): SystemBlock {
+  const { message: _, ...fields } = fieldsOf(block);
+  return { ...block, extensions: { 'openai-chat': fields } };
+}
+
+/** Who knows `developer` knows both roles; the others know only `system`. */
+const systemRole = (role: unknown, { profile }: CodecContext): string =>
+  profile.system_role === 'developer' ? (role === 'system' ? 'system' : 'developer') : 'system';
+
+function encodeMessage(message: CanonicalMessage, at: string, context: CodecContext): JsonObject[] {
+  const name = message.name !== undefined && { name: message.name };
+  const content = `${at}/content`;
+  switch (message.role) {
+    case 'user':
+      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(message.content, content, context), ...name }];
+    case 'system': {
+      const { role = 'system', ...fields } = fieldsOf(message);
+      const parts = encodeParts(message.content, content, context);
+      return [{ ...fields, role: systemRole(role, context), content: joinPlain(parts), ...name }];
+    }
+    case 'assistant':
+      return [{ ...encodeAssistant(message, content, context), ...name }];
+    case 'tool':
+      return message.content.flatMap((block, i) =>
+        block.type === 'tool_result' ? [encodeResult(block, `${content}/${i}`, context)] : [],
+      );
+    default:
+      return message.role satisfies never;
+  }
+}
+
+/** The blocks of an assistant message by what the wire makes of them. */
+interface Sorted {
+  /** Text and parts of our own; thinking too where that is a part. */
+  content: (JsonObject | TextBlock)[];
+  thinking: ThinkingBlock[];
+  refusals: string[];
+  calls: ToolUseBlock[];
+  audio: AudioBlock | undefined;
+}
+
+function encodeAssistant(message: CanonicalMessage, at: string, context: CodecContext): JsonObject {
+  const { content, thinking, refusals, calls, audio } = sort(message.content, at, context);
+  return {
+    ...fieldsOf(message),
+    role: 'assistant',
+    ...replay(thinking, calls.length > 0, at, context),
+    content: joinContent(content, context) ?? (calls.length + refusals.length > 0 || audio ? null : ''),
+    ...(refusals.length > 0 && { refusal: refusals.join('') }),
+    ...(audio && { audio: { ...fieldsOf(audio), id: audio.audio_id } }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => encodeCall(call, context)) }),
+  };
+}
+
+function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext): Sorted {
+  const sorted: Sorted = { content: [], thinking: [], refusals: [], calls: [], audio: undefined };
+  let isLate = false;
+  blocks.forEach((block, i) => {
+    const path = `${at}/${i}`;
+    if (block.type === 'tool_use' && isClientCall(block.kind)) sorted.calls.push(block);
+    else if (block.type === 'thinking') sortThinking(block, path, sorted, context);
+    else if (block.type === 'text') {
+      isLate ||= sorted.calls.length > 0;
+      if (block.citations?.length)
+        drop(context, { path, feature: 'assistant.citations', message: 'citations of earlier turns are not sent' });
+      if (block.refusal) sorted.refusals.push(block.text);
+      else if (block.text !== '') sorted.content.push(block);
+    } else if (block.type === 'audio' && block.audio_id !== undefined && !sorted.audio) sorted.audio = block;
+    else if (block.type === 'audio' && block.transcript) sorted.content.push({ type: 'text', text: block.transcript });
+    else if (block.type === 'opaque') sorted.content.push(...encodeOpaque(block, path, context));
+    else
+      drop(context, {
+        path,
+        feature: `assistant.${block.type}`,
+        message: `an assistant of OpenAI Chat cannot hold this ${block.type}`,
+      });
+  });
+  if (isLate)
+    context.note({ code: 'APPROXIMATED', path: at, feature: 'assistant.order', message: 'text behind calls is put before them' });
+  return sorted;
+}
+
+/** What another provider signed is worth nothing here, whatever it says. */
+function sortThinking(block: ThinkingBlock, path: string, sorted: Sorted, context: CodecContext): void {
+  const isForeign = block.signature !== undefined && block.signature.origin !== 'openai-chat';
+  if (!isForeign && !saysSomething(block)) return;
+  if (!isForeign) {
+    if (context.profile.reasoning_field === 'parts' && context.profile.reasoning_replay !== 'never')
+      sorted.content.push(encodeThinkingPart(block));
+    else sorted.thinking.push(block);
+  } else if (context.policy.foreignThinking === 'text' && block.thinking !== '')
+    sorted.content.push({ type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+  else dropThinking(path, context);
+}
+
+const saysSomething = (block: ThinkingBlock): boolean => block.thinking !== '' || Object.keys(fieldsOf(block)).length > 0;
+
+const dropThinking = (path: string, context: CodecContext): void =>
+  drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+
+/** Texts in one, parts where one has more to say than its text; undefined when there is nothing. */
+function joinContent(content: Sorted['content'], context: CodecContext): string | JsonObject[] | undefined {
+  if (content.length === 0) return undefined;
+  const parts = content.map((item) => (isText(item) ? encodeText(item, context) : item));
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('') : parts;
+}
+
+const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type'] === 'text' && typeof item['text'] === 'string';
+
+/** Servers that want their reasoning back want it with every call, even when there is none to give. */
+function replay(thinking: readonly ThinkingBlock[], hasCalls: boolean, at: string, context: CodecContext): JsonObject {
+  const { reasoning_replay: when, reasoning_field: field } = context.profile;
+  const isWanted = when === 'always' ? thinking.length > 0 || hasCalls : when === 'tool_turns' && hasCalls;
+  if (isWanted && field !== 'parts') {
+    const fields = encodeReasoning(thinking, field);
+    if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
+  }
+  if (thinking.length > 0) dropThinking(at, context);
+  return {};
+}
+
+/** The text says that it is an error: there is no other place for it. */
+const SAYS_ERROR = /^\s*error/i;
+
+function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
+  const fields = fieldsOf(block);
+  const content = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
+  return {
+    ...fields,
+    role: 'tool',
+    tool_call_id: block.tool_use_id,
+    // Only servers that were sent a name before know one.
+    ...(fields['name'] !== undefined && block.name !== undefined && { name: block.name }),
+    content: block.is_error ? markError(content, at, context) : content,
+  };
+}
+
+function encodeResultParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
+  const parts = encodeParts(blocks, `${at}/content`, context);
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
+}
+
+function markError(content: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
+  const text = typeof content === 'string' ? content : String(content.find(({ type }) => type === 'text')?.['text'] ?? '');
+  if (SAYS_ERROR.test(text)) return content;
+  context.note({
+    code: 'APPROXIMATED',
+    path: at,
+    feature: 'tool_result.is_error',
+    message: 'the error is told in the text of the result',
+  });
+  return typeof content === 'string' ? `Error: ${content}` : [{ type: 'text', text: 'Error:' }, ...content];
+}

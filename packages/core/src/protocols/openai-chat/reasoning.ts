@@ -1,0 +1,74 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { ContentBlock, ThinkingBlock } from '../../canonical/blocks.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { decodeCarrier } from '../shared/carrier.ts';
+import { listOf, objectOf, textOf } from '../shared/read.ts';
+import { fieldsOf, keep } from './fields.ts';
+
+/** Where vendors put what the model thought, the best first. */
+const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
+/** Opaque state that belongs to it (OpenRouter, Copilot, and others). */
+const STATE_FIELDS = ['reasoning_details', 'reasoning_signature', 'reasoning_opaque', 'reasoning_encrypted'] as const;
+
+export const REASONING_FIELDS: readonly string[] = [...TEXT_FIELDS, ...STATE_FIELDS];
+
+/** The thinking of an assistant message, and the blobs of other protocols that came with it. */
+interface Reasoning {
+  blocks: ThinkingBlock[];
+  /** Blobs for the blocks that follow, in order. */
+  next: SignedBlob[];
+}
+
+/** One block, or none. What is not its text goes back as it came. */
+export function decodeReasoning(message: JsonObject): Reasoning {
+  const field = TEXT_FIELDS.find((name) => textOf(message[name]) !== '');
+  const details = listOf(message['reasoning_details']);
+  const text = field ? textOf(message[field]) : details.map(detailText).join('');
+  const carried = details.flatMap((detail) => decodeCarrier(textOf(objectOf(detail)['data'])) ?? []);
+  const signature = carried.find(({ attach }) => attach === 'self')?.blob;
+  const rest = stateOf(message, field);
+  const next = carried.filter(({ attach }) => attach === 'next').map(({ blob }) => blob);
+  if (text === '' && !signature && Object.keys(rest).length === 0) return { blocks: [], next };
+  const variant = text === '' ? 'redacted' : 'full';
+  return { blocks: [{ type: 'thinking', thinking: text, variant, ...(signature && { signature }), ...keep(rest) }], next };
+}
+
+/** All that is not the text itself; carriers are ours and stay here. */
+function stateOf(message: JsonObject, textField: string | undefined): JsonObject {
+  const rest: JsonObject = {};
+  for (const name of REASONING_FIELDS) {
+    const value = message[name];
+    const own = Array.isArray(value) ? value.filter((item) => !decodeCarrier(textOf(objectOf(item)['data']))) : value;
+    const isEmpty = own === undefined || own === null || own === '' || (Array.isArray(own) && own.length === 0);
+    if (name !== textField && !isEmpty) rest[name] = own;
+  }
+  return rest;
+}
+
+/** `reasoning.text` and `reasoning.summary` are text; `reasoning.encrypted` is not. */
+const detailText = (detail: unknown): string => textOf(objectOf(detail)['text']) || textOf(objectOf(detail)['summary']);
+
+/** Signs the first blocks that can be signed and are not. */
+export function signNext(content: readonly ContentBlock[], blobs: readonly SignedBlob[]): ContentBlock[] {
+  const waiting = [...blobs];
+  return content.map((block) => {
+    const canSign = (block.type === 'tool_use' || block.type === 'text') && !block.signature;
+    const signature = canSign ? waiting.shift() : undefined;
+    return canSign && signature ? { ...block, signature } : block;
+  });
+}
+
+/** The fields that give the thinking back, in the field where this server looks for it. */
+export function encodeReasoning(blocks: readonly ThinkingBlock[], field: 'reasoning_content' | 'reasoning' | 'none'): JsonObject {
+  const fields: JsonObject = Object.assign({}, ...blocks.map(fieldsOf));
+  if (field === 'none') return fields;
+  const text = blocks.map(({ thinking }) => thinking).filter((thinking) => thinking !== '');
+  return { ...fields, [field]: text.join('\n\n') };
+}
+
+/** Mistral: a part of the content. */
+export const encodeThinkingPart = (block: ThinkingBlock): JsonObject => ({
+  ...fieldsOf(block),
+  type: 'thinking',
+  thinking: [{ type: 'text', text: block.thinking }],
+});

@@ -1,0 +1,114 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { prepare } from '../../passes/prepare.ts';
+import type { Rules } from '../../passes/rules.ts';
+import { type CodecContext, drop, incompatible, invalid, repair, type WireRequest } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { fieldsOf } from './fields.ts';
+import { encodeMessages } from './messages-encode.ts';
+import { encodeOptions, OPTION_FIELDS } from './options.ts';
+import { addHint, encodeOutputFormat } from './output-format.ts';
+import { BOUNDS, encodeParameters } from './parameters.ts';
+import { encodeThinking, THINKING_FIELDS } from './thinking.ts';
+import { encodeToolFields } from './tool-choice.ts';
+
+export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const body = encodeRequestBody(request, context);
+  return { method: 'POST', path: '/v1/chat/completions', headers: { 'content-type': 'application/json' }, body };
+}
+
+/** Fields of the client's first, what the request says over them. */
+export function encodeRequestBody(source: CanonicalRequest, context: CodecContext): JsonObject {
+  const { request } = prepare(source, rulesOf(context));
+  const sent = fieldsOf(request);
+  const thinking = encodeThinking(request.thinking, sent, context);
+  // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
+  const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
+  const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
+  const messages = encodeMessages(request, context);
+  if (messages.length === 0) throw invalid('messages', 'nobody says anything');
+  dropState(request, context);
+  return {
+    ...withoutMapped(sent),
+    model: context.target?.model ?? request.model,
+    messages: hint ? addHint(messages, hint, context) : messages,
+    ...encodeToolFields(request, context),
+    ...encodeParameters(request, isSampling, sent, context),
+    ...(format && { response_format: format }),
+    ...thinking,
+    ...encodeOptions(request, sent, context),
+    ...encodeStreaming(request, sent, context),
+  };
+}
+
+/** OpenAI refuses more. */
+const MAX_TOOLS = 128;
+const MAX_BREAKPOINTS = 4;
+
+const rulesOf = (context: CodecContext): Rules => ({
+  note: context.note.bind(context),
+  drop: (loss) => drop(context, loss),
+  repair: (loss) => repair(context, loss),
+  refuse: (loss) => {
+    throw incompatible(loss);
+  },
+  protocol: 'openai-chat',
+  toolName: context.profile.tool_name,
+  toolId: context.profile.tool_id,
+  media: { audio: ['wav', 'mp3'], fileUrls: false, imageIds: false, inToolResults: context.profile.tool_images },
+  alternate: context.profile.strict_alternation,
+  bounds: BOUNDS,
+  maxStop: context.profile.max_stop,
+  maxTools: MAX_TOOLS,
+  maxCacheMarks: context.profile.cache_breakpoints ? MAX_BREAKPOINTS : Number.POSITIVE_INFINITY,
+});
+
+/** What the client sent under these names is said by the canonical fields. */
+const MAPPED: ReadonlySet<string> = new Set([...OPTION_FIELDS, ...THINKING_FIELDS, 'response_format', 'stream_options', 'top_k']);
+
+/** fromEntries defines, it does not assign: a field may be called `__proto__`. */
+const withoutMapped = (sent: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED.has(name)));
+
+/** Usage is always asked for: the answer's encoder hides it from clients that did not. */
+function encodeStreaming(
+  { stream: asked, stream_options: options }: CanonicalRequest,
+  sent: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const stream = context.target?.stream ?? asked;
+  if (!stream) return asked === undefined ? {} : { stream: false };
+  const { stream_usage: isCounting, official } = context.profile;
+  const padding = options?.include_obfuscation;
+  if (!isCounting && options?.include_usage)
+    drop(context, {
+      path: '/stream_options',
+      feature: 'stream_options.include_usage',
+      message: 'this server is not asked for usage',
+    });
+  const stream_options = {
+    ...objectOf(sent['stream_options']),
+    ...(isCounting && { include_usage: true }),
+    ...(official && padding !== undefined && { include_obfuscation: padding }),
+  };
+  return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
+}
+
+/** What only a provider with a memory could do. */
+function dropState({ state, truncation, include, service_tier: tier }: CanonicalRequest, context: CodecContext): void {
+  for (const name of ['previous_response_id', 'conversation_id', 'cached_content'] as const)
+    if (state?.[name] !== undefined)
+      throw incompatible({
+        path: `/state/${name}`,
+        feature: `state.${name}`,
+        message: `OpenAI Chat holds no conversation: ${name} cannot be followed`,
+      });
+  if (state?.background)
+    drop(context, { path: '/state/background', feature: 'state.background', message: 'OpenAI Chat answers at once' });
+  if (truncation === 'auto')
+    drop(context, { path: '/truncation', feature: 'truncation', message: 'OpenAI Chat does not shorten a conversation' });
+  if (include?.length)
+    drop(context, { path: '/include', feature: 'include', message: 'OpenAI Chat cannot be asked to include more' });
+  if (tier === 'batch')
+    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
+}

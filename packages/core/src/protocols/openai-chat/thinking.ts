@@ -1,0 +1,156 @@
+import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
+import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { countOf, objectOf } from '../shared/read.ts';
+
+/** From least to most. */
+const EFFORTS: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+const isEffort = (word: unknown): word is Effort => EFFORTS.some((effort) => effort === word);
+
+/** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
+const FIELDS = ['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking', 'thinking_budget', 'disable_thinking'] as const;
+
+export const THINKING_FIELDS: readonly string[] = FIELDS;
+
+/** What these fields say together; undefined when they leave it to the provider. */
+export function decodeThinking(body: JsonObject): ThinkingConfig | undefined {
+  const thinking = objectOf(body['thinking']);
+  const reasoning = objectOf(body['reasoning']);
+  const words = [body['reasoning_effort'], thinking['effort'], reasoning['effort']];
+  const effort = words.find(isEffort);
+  const budget = [thinking['budget_tokens'], reasoning['max_tokens'], body['thinking_budget']]
+    .map(countOf)
+    .find((n) => n !== undefined);
+  const summary = reasoning['summary'];
+  const type =
+    typeOf(body, thinking, reasoning, words.includes('none') || budget === 0) ?? (effort || budget ? 'enabled' : undefined);
+  if (!type) return undefined;
+  return {
+    type,
+    ...(type !== 'disabled' && effort && { effort }),
+    ...(type !== 'disabled' && budget !== undefined && { budget_tokens: budget }),
+    ...(type !== 'disabled' && (summary === 'auto' || summary === 'concise' || summary === 'detailed') && { summary }),
+  };
+}
+
+const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
+  enabled: 'enabled',
+  disabled: 'disabled',
+  adaptive: 'adaptive',
+  auto: 'adaptive',
+};
+
+function typeOf(
+  body: JsonObject,
+  thinking: JsonObject,
+  reasoning: JsonObject,
+  isNone: boolean,
+): ThinkingConfig['type'] | undefined {
+  const { type } = thinking;
+  if (typeof type === 'string' && Object.hasOwn(TYPES, type)) return TYPES[type];
+  for (const flag of [reasoning['enabled'], body['enable_thinking'], body['disable_thinking'] === true ? false : undefined])
+    if (typeof flag === 'boolean') return flag ? 'enabled' : 'disabled';
+  return isNone ? 'disabled' : undefined;
+}
+
+/** The fields that were not the standard one, or not in standard words: kept, so that they can go back as they came. */
+export function keptThinking(body: JsonObject): JsonObject {
+  const said = Object.fromEntries(
+    FIELDS.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => [name, body[name]]),
+  );
+  const { reasoning_effort: effort, ...dialect } = said;
+  const isStandard = Object.keys(dialect).length === 0 && (effort === undefined || effort === 'none' || isEffort(effort));
+  return isStandard ? {} : said;
+}
+
+type Field = NonNullable<CodecContext['profile']['thinking_field']>;
+
+/** Which of the kept fields is whose. */
+const DIALECT_OF: Record<(typeof FIELDS)[number], Field> = {
+  reasoning_effort: 'reasoning_effort',
+  thinking: 'thinking',
+  reasoning: 'reasoning',
+  enable_thinking: 'enable_thinking',
+  thinking_budget: 'enable_thinking',
+  disable_thinking: 'enable_thinking',
+};
+
+/** The client's own words, where the server may know them and they still say what the request says; else the server's. */
+export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonObject, context: CodecContext): JsonObject {
+  const { thinking_field: named, official } = context.profile;
+  const field = named ?? (official ? 'reasoning_effort' : undefined);
+  const said = Object.fromEntries(Object.entries(kept).filter(([name]) => THINKING_FIELDS.includes(name)));
+  const isSpoken =
+    !field || FIELDS.every((name) => said[name] === undefined || name === 'reasoning_effort' || DIALECT_OF[name] === field);
+  if (Object.keys(said).length > 0 && isSpoken && sameJson(decodeThinking(said), thinking)) return said;
+  if (!thinking) return {};
+  for (const name of ['summary', 'display'] as const)
+    if (thinking[name] !== undefined) lose(`thinking.${name}`, `OpenAI Chat has no word for the ${name} of thinking`, context);
+  return WRITERS[field ?? 'reasoning_effort'](thinking, context);
+}
+
+const WRITERS: Record<Field, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
+  reasoning_effort: writeEffort,
+  thinking: (thinking, context) => ({
+    thinking: { type: thinking.type === 'disabled' ? 'disabled' : 'enabled' },
+    ...(thinking.type !== 'disabled' && thinking.effort && writeEffort(thinking, context)),
+  }),
+  reasoning: writeReasoning,
+  enable_thinking: ({ type, budget_tokens: budget }) => ({
+    enable_thinking: type !== 'disabled',
+    ...(type !== 'disabled' && budget !== undefined && { thinking_budget: budget }),
+  }),
+};
+
+/** OpenRouter takes an effort or a budget, not both. */
+function writeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig): JsonObject {
+  if (type === 'disabled') return { reasoning: { enabled: false } };
+  if (effort) return { reasoning: { effort } };
+  return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
+}
+
+/** Enabled without a word on how much is the provider's default: nothing is written. */
+function writeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObject {
+  const allowed = context.profile.effort_values;
+  if (thinking.type === 'disabled') {
+    if (!allowed || allowed.includes('none')) return { reasoning_effort: 'none' };
+    lose('thinking.disabled', 'this model cannot be told not to think', context);
+    return {};
+  }
+  const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
+  if (!wanted) return {};
+  if (!thinking.effort) approximate(`a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
+  const effort = allowed ? nearest(wanted, allowed) : wanted;
+  if (effort === undefined) {
+    lose('thinking.effort', 'this model takes no effort', context);
+    return {};
+  }
+  if (effort !== wanted) approximate(`the effort "${wanted}" is sent as "${effort}"`, context);
+  return { reasoning_effort: effort };
+}
+
+/** CANONICAL §15: the most tokens of each effort. */
+const BUDGETS: readonly (readonly [number, Effort])[] = [
+  [512, 'minimal'],
+  [1024, 'low'],
+  [8192, 'medium'],
+  [24576, 'high'],
+  [32768, 'xhigh'],
+];
+
+function effortOf(budget: number | undefined): Effort | undefined {
+  if (budget === undefined || budget < 0) return undefined;
+  return BUDGETS.find(([most]) => budget <= most)?.[1] ?? 'max';
+}
+
+/** The allowed effort next to the wanted one; of two, the lesser. */
+function nearest(wanted: Effort, allowed: readonly string[]): Effort | undefined {
+  const distance = (effort: Effort): number => Math.abs(EFFORTS.indexOf(effort) - EFFORTS.indexOf(wanted));
+  return EFFORTS.filter((effort) => allowed.includes(effort)).toSorted((a, b) => distance(a) - distance(b))[0];
+}
+
+const lose = (feature: string, message: string, context: CodecContext): void =>
+  drop(context, { path: '/thinking', feature, message });
+
+const approximate = (message: string, context: CodecContext): void =>
+  context.note({ code: 'APPROXIMATED', path: '/thinking', feature: 'thinking.effort', message });

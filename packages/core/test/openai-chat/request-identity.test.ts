@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { SHARED } from '../../../../test/shared.ts';
+import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
+import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
+import { encodeRequestBody } from '../../src/protocols/openai-chat/request-encode.ts';
+import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
+import { bareContext, paramOf } from './bare-context.ts';
+import { NORMALISATIONS } from './request-normal-form.ts';
+
+interface Source {
+  name: string;
+  body: JsonObject;
+}
+
+const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
+
+const recordings: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'recordings/openai-chat'))
+      .filter((file) => file.endsWith('.request.json'))
+      .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-chat', file) }))
+  : [];
+
+const clients: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
+      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject }[])
+        .filter(({ path, body }) => path.endsWith('/chat/completions') && isObject(body))
+        .map(({ body }, i) => ({ name: `${file}#${i}`, body })),
+    )
+  : [];
+
+/** Requests that are no chat requests, and where they are wrong. The bodies were sent to other endpoints, or to be refused. */
+const REFUSED: Record<string, string> = {
+  'huggingface__google-gemma-2b__tape-v2': 'messages',
+  'huggingface__huggingfaceh4-zephyr-7b-beta__tape': 'messages',
+  'hyperbolic__meta-llama-meta-llama-3.1-405b-instruct__tape': 'messages',
+  'portkey__gpt-4.1-2025-04-14__async-prompt-template': 'messages',
+  'portkey__gpt-4.1-2025-04-14__prompt-template': 'messages',
+  'openai__gpt-5-nano__chat-no-messages': 'messages',
+  'openai__gpt-5-nano__chat-bad-request': 'messages[0].content',
+};
+
+/** A server that takes what the source has, under the names the source has. */
+function profileOf(body: JsonObject): ProviderProfile {
+  const messages = (body['messages'] as JsonObject[]).filter(isObject);
+  const has = (field: string): boolean => messages.some((message) => message[field] !== undefined && message[field] !== null);
+  const isParts = messages.some(({ content }) => Array.isArray(content) && content.some((part) => part.type === 'thinking'));
+  const hasPoints = messages.some(
+    ({ content }) => Array.isArray(content) && content.some((part) => part.prompt_cache_breakpoint),
+  );
+  return {
+    ...DEFAULT_CHAT_PROFILE,
+    max_tokens_field: body['max_completion_tokens'] === undefined ? 'max_tokens' : 'max_completion_tokens',
+    reasoning_field: isParts ? 'parts' : has('reasoning_content') ? 'reasoning_content' : has('reasoning') ? 'reasoning' : 'none',
+    reasoning_replay: 'always',
+    system_role: 'developer',
+    cache_breakpoints: hasPoints,
+    tool_id: { pattern: /^[\x21-\x7e]+$/, max: 64 },
+  };
+}
+
+const used = new Set<string>();
+
+function normalForm(source: JsonObject): JsonObject {
+  const body = structuredClone(source);
+  for (const { name, apply } of NORMALISATIONS) {
+    const before = JSON.stringify(body);
+    apply(body);
+    if (JSON.stringify(body) !== before) used.add(name);
+  }
+  return body;
+}
+
+describe.skipIf(!SHARED)('chat to canonical to chat is the identity', () => {
+  const rows = [...recordings, ...clients].filter(({ name }) => !Object.hasOwn(REFUSED, name));
+
+  test.each(rows)('$name', ({ body }) => {
+    const context = bareContext({ profile: profileOf(body) });
+    const original = structuredClone(body);
+    const request = decodeRequestBody(body, context, body['model'] === undefined ? 'model-of-the-path' : undefined);
+    expect(encodeRequestBody(request, context)).toEqual(normalForm(body));
+    expect(body, '#17: the source is not changed').toEqual(original);
+  });
+
+  test('every normalisation is needed', () => {
+    expect(NORMALISATIONS.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test.each(Object.entries(REFUSED))('%s is refused at %s', (name, param) => {
+    const source = recordings.find((recording) => recording.name === name);
+    expect(paramOf(() => decodeRequestBody(source?.body, bareContext(), 'm'))).toBe(param);
+  });
+});
