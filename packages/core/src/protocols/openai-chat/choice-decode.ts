@@ -31,7 +31,10 @@ export class ChoiceDecoder {
   readonly #seen = { text: false, reasoning: false, refusal: false, audio: false };
   /** `message` in place of a delta; read at the end, for what no delta carried. */
   #whole: JsonObject | undefined;
+  #wholeLogprobs: unknown;
   #details: ReasoningDetails | undefined;
+  /** Characters of reasoning so far. */
+  #reasoned = 0;
   #legacy = false;
   readonly #annotations = new DistinctList();
   /** Annotations and logprobs that came while no text was open. */
@@ -64,13 +67,14 @@ export class ChoiceDecoder {
     inspectChoice(choice, this.#finish, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
     if (isObject(delta) && !this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
-    if (isObject(message)) this.#pushWhole(message);
+    if (isObject(message)) this.#pushWhole(message, choice.logprobs);
     if (isSet(finish)) this.#pushFinish(finish);
     this.#lookAround(choice);
     if (this.#blocks.isHolding) this.#live.closeSettled();
   }
 
-  #pushWhole(message: JsonObject): void {
+  #pushWhole(message: JsonObject, logprobs: unknown): void {
+    this.#wholeLogprobs = logprobs;
     this.#whole = overlay(this.#whole ?? {}, message);
   }
 
@@ -101,7 +105,7 @@ export class ChoiceDecoder {
   #pushDelta(delta: WireDelta, logprobs: unknown): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, role } = delta;
     if (typeof role === 'string' && role !== '') this.#role ||= role;
-    const reasoning = readReasoning(delta);
+    const reasoning = readReasoning(delta, this.#details ? 0 : this.#reasoned);
     if (reasoning !== '') this.#pushReasoning(reasoning);
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
     if (typeof content === 'string') this.#pushText(content, logprobs);
@@ -117,6 +121,7 @@ export class ChoiceDecoder {
 
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
+    this.#reasoned += thinking.length;
     this.#live.closeSettled();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
@@ -213,7 +218,7 @@ export class ChoiceDecoder {
     drop(this.#seen.reasoning, 'reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details');
     drop(this.#calls.size > 0, 'tool_calls', 'function_call');
     drop(this.#seen.audio, 'audio');
-    this.#pushDelta(missing, undefined);
+    this.#pushDelta(missing, this.#seen.text ? undefined : this.#wholeLogprobs);
   }
 
   /** `finish_reason` in the canonical words, corrected by what the choice holds. */

@@ -32,3 +32,28 @@ export const isStandardStop = (finish: string): boolean => STANDARD.has(finish);
 
 export const decodeStop = (finish: string | null): StopReason =>
   finish !== null && Object.hasOwn(FROM_WIRE, finish) ? (FROM_WIRE[finish] ?? 'end_turn') : 'end_turn';
+
+/** What a chat client may read in `finish_reason`. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+/** `error` has no word: it is an error object. */
+const TO_WIRE: Record<Exclude<StopReason, 'error'>, FinishReason> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  pause_turn: 'stop',
+  max_tokens: 'length',
+  context_window: 'length',
+  tool_use: 'tool_calls',
+  content_filter: 'content_filter',
+  // Without a text in `refusal`, "stop" would be a silent empty answer, and agents loop on it.
+  refusal: 'content_filter',
+};
+
+/** `saysRefusal`: the message holds text, and its `refusal` says that it is one. */
+export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): FinishReason =>
+  stop === 'refusal' && saysRefusal ? 'stop' : TO_WIRE[stop];
+
+/** Stops after which a call without arguments may have lost them: it gets no `{}`. */
+export const isCutStop = (stop: StopReason): boolean => TO_CUT.has(stop);
+
+const TO_CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);

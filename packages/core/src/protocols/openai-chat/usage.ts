@@ -58,3 +58,33 @@ function decodeDetails(prompt: JsonObject, completion: JsonObject): UsageDetails
   read(completion, COMPLETION_DETAILS);
   return Object.keys(details).length > 0 ? details : undefined;
 }
+
+/** Over what the wire had, so that counts nobody knows survive. The details are always objects: clients read through them. */
+export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage): JsonObject {
+  const raw = objectOf(extensions?.['openai-chat']);
+  const input = Math.max(0, usage.input_tokens);
+  const output = Math.max(0, usage.output_tokens);
+  const { cache_read_tokens: read = 0, cache_creation_tokens: written, reasoning_tokens: reasoning = 0 } = usage;
+  return {
+    ...raw,
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: {
+      ...objectOf(raw['prompt_tokens_details']),
+      ...encodeDetails(details, PROMPT_DETAILS),
+      cached_tokens: Math.min(Math.max(0, read), input),
+      ...(written !== undefined && { cache_write_tokens: Math.max(0, written) }),
+    },
+    completion_tokens_details: {
+      ...objectOf(raw['completion_tokens_details']),
+      ...encodeDetails(details, COMPLETION_DETAILS),
+      reasoning_tokens: Math.min(Math.max(0, reasoning), output),
+    },
+  };
+}
+
+function encodeDetails(details: UsageDetails, fields: Record<string, keyof UsageDetails>): JsonObject {
+  const entries = Object.entries(fields).map(([wire, name]) => [wire, details[name]] as const);
+  return Object.fromEntries(entries.filter(([, count]) => count !== undefined));
+}

@@ -1,0 +1,96 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { CodecContext } from '../shared/codec.ts';
+import { argumentsOf, callFields } from './parts-encode.ts';
+
+interface OpenCall {
+  /** Chat numbers the calls of a choice by themselves. */
+  index: number;
+  block: ToolUseBlock;
+  hasArguments: boolean;
+}
+
+const bodyKey = ({ kind }: ToolUseBlock): 'custom' | 'function' => (kind === 'custom' ? 'custom' : 'function');
+const textKey = ({ kind }: ToolUseBlock): 'input' | 'arguments' => (kind === 'custom' ? 'input' : 'arguments');
+
+/** The calls of one choice, blocks to entries of `tool_calls`: id, type and name at once and once, then the arguments. */
+export class CallEncoder {
+  readonly #context: CodecContext;
+  readonly #send: (call: JsonObject) => void;
+  /** By block: ids can collide. */
+  readonly #calls = new Map<number, OpenCall>();
+  /** A call that stopped without arguments: it has none if the message goes on or ends well, and has lost them if it was cut. */
+  #bare: OpenCall | undefined;
+
+  constructor(context: CodecContext, send: (call: JsonObject) => void) {
+    this.#context = context;
+    this.#send = send;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(at: number): boolean {
+    return this.#calls.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    const index = this.#calls.size;
+    this.#calls.set(at, { index, block, hasArguments: false });
+    const { outer, inner } = callFields(block);
+    const { id, name } = block;
+    const type = bodyKey(block);
+    this.#send({ ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } });
+    this.write(at, argumentsOf(block, true));
+  }
+
+  /** Argument text of a function, or input text of a custom tool. */
+  write(at: number, text: string): void {
+    const call = this.#calls.get(at);
+    if (!call || text === '') return;
+    call.hasArguments = true;
+    this.#send({ index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: text } });
+  }
+
+  /** Fields beside the standard ones. */
+  add(at: number, fields: JsonObject): void {
+    const call = this.#calls.get(at);
+    if (call) this.#send({ ...fields, index: call.index });
+  }
+
+  /** `final` corrects what was settled late. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#calls.get(at);
+    if (!call) return;
+    if (final) this.#sendLate(call, final);
+    if (call.hasArguments || call.block.kind === 'custom') return;
+    this.settle();
+    this.#bare = call;
+  }
+
+  /** A call without arguments gets the empty object: JSON.parse("") throws, and clients call it. */
+  settle(): void {
+    const call = this.#bare;
+    this.#bare = undefined;
+    if (call) this.#send({ index: call.index, function: { arguments: '{}' } });
+  }
+
+  /** An id stands as it was sent: every id names the call as well as another. A name that grew is the only one that is right. */
+  #sendLate({ index, block }: OpenCall, final: ToolUseBlock): void {
+    const before = callFields(block);
+    const after = callFields(final);
+    const outer = changed(before.outer, after.outer);
+    const inner = changed(before.inner, after.inner);
+    if (final.name !== block.name) {
+      inner['name'] = final.name;
+      const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
+      this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
+    }
+    const hasInner = Object.keys(inner).length > 0;
+    if (hasInner || Object.keys(outer).length > 0) this.#send({ ...outer, index, ...(hasInner && { [bodyKey(block)]: inner }) });
+  }
+}
+
+const changed = (before: JsonObject, after: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));

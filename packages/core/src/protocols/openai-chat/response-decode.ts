@@ -1,0 +1,56 @@
+import { MessageAccumulator } from '../../accumulate/message.ts';
+import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalResponse } from '../../canonical/response.ts';
+import { CodecError } from '../shared/codec.ts';
+import type { Context } from '../shared/context.ts';
+import { listOf } from '../shared/read.ts';
+import { findError } from './errors.ts';
+import { decodeErrorBody } from './errors-decode.ts';
+import { LOGPROBS_REST, logprobsRest, REASONING_NAMES, reasoningNames } from './kept.ts';
+import { decodeStream } from './stream-decode.ts';
+
+/** A whole `chat.completion`, read by the stream decoder: every rule about deltas holds for messages. Throws when it is an error. */
+export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+  if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(errorOf(body));
+  const data = writeJson(asChunk(body));
+  if (data === undefined) throw new CodecError(upstreamError('the response is nested too deeply to be read'));
+  const accumulator = new MessageAccumulator();
+  const decoder = decodeStream(context);
+  for (const event of decoder.push({ data, bare: true })) accumulator.push(event);
+  for (const event of decoder.end()) accumulator.push(event);
+  const { message, error } = accumulator.finish();
+  if (error) throw new CodecError(error);
+  return message;
+}
+
+function errorOf(body: unknown): CanonicalError {
+  if (isObject(body) && findError(body, undefined) === undefined) return upstreamError('the response has no choices');
+  return decodeErrorBody(body);
+}
+
+const upstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
+
+function asChunk(body: JsonObject): JsonObject {
+  const { created, choices } = body;
+  return {
+    ...body,
+    object: 'chat.completion',
+    // Writer sends the time as text.
+    created: typeof created === 'string' && created !== '' ? Number(created) : created,
+    choices: listOf(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice)),
+  };
+}
+
+/** The message in the place of a delta, where its logprobs are read with it; Perplexity sends a blank delta beside the message. */
+function asDelta(choice: JsonObject): JsonObject {
+  const { message, ...rest } = choice;
+  if (!isObject(message)) return choice;
+  const names = reasoningNames(message);
+  const logprobs = logprobsRest(choice['logprobs']);
+  return {
+    ...rest,
+    delta: { ...message, ...(names && { [REASONING_NAMES]: names }) },
+    ...(logprobs && { [LOGPROBS_REST]: logprobs }),
+  };
+}

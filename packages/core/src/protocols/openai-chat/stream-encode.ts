@@ -1,0 +1,162 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
+import type { CanonicalUsage } from '../../canonical/usage.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import { NOTHING, type Stage } from '../../stage.ts';
+import { type CodecContext, CodecError } from '../shared/codec.ts';
+import { ChoiceEncoder } from './choice-encode.ts';
+import { encodeErrorBody } from './errors-encode.ts';
+import { encodeEnvelope, encodeTier, isForeign } from './parts-encode.ts';
+import { encodeUsage } from './usage.ts';
+
+/** Canonical events to chunks, in the form that every official client accepts. */
+export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
+  return new StreamEncoder(context);
+}
+
+const DONE: SseFrame = { data: '[DONE]' };
+
+class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
+  readonly #context: CodecContext;
+  /** Clients that did not ask crash on a chunk without choices. */
+  readonly #wantsUsage: boolean;
+  #isForeign = false;
+  /** Id, created and model: the same on every chunk, and written once. */
+  #envelope: JsonObject = {};
+  #head = '{';
+  readonly #tail: string;
+  readonly #choices = new Map<number, ChoiceEncoder>();
+  #usage: CanonicalUsage | undefined;
+  #out: SseFrame[] = [];
+  #ended = false;
+
+  constructor(context: CodecContext) {
+    this.#context = context;
+    this.#wantsUsage = context.request === undefined || context.request.stream_options?.include_usage === true;
+    this.#tail = this.#wantsUsage ? ',"usage":null}' : '}';
+  }
+
+  push(event: CanonicalStreamEvent): Iterable<SseFrame> {
+    if (this.#ended) return NOTHING;
+    try {
+      this.#write(event);
+    } catch (error) {
+      // A loss that the policy refuses: the stream has begun, so that only an error chunk can say it.
+      if (!(error instanceof CodecError)) throw error;
+      this.#fail(error.error);
+    }
+    return this.#take();
+  }
+
+  end(): Iterable<SseFrame> {
+    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    return this.#take();
+  }
+
+  #take(): Iterable<SseFrame> {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #write(event: CanonicalStreamEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        this.#choice(event.choice).delta(event.index, event.delta);
+        return;
+      case 'content_block_start':
+        this.#choice(event.choice).start(event.index, event.content_block);
+        return;
+      case 'content_block_stop':
+        this.#choice(event.choice).stop(event);
+        return;
+      case 'message_start':
+        this.#start(event.message);
+        return;
+      case 'message_delta':
+        this.#finish(event);
+        return;
+      case 'message_stop':
+        this.#stop();
+        return;
+      case 'error':
+        this.#fail(event.error);
+        return;
+      case 'ping':
+        return; // a comment line, which a frame cannot say
+      default:
+        event satisfies never;
+    }
+  }
+
+  #start(message: MessageStart['message']): void {
+    this.#isForeign = isForeign(message, this.#context);
+    const { id, created, model } = encodeEnvelope(message, this.#isForeign, this.#context);
+    const tier = encodeTier(message.service_tier, this.#isForeign, this.#context);
+    const { system_fingerprint: fingerprint } = message;
+    this.#envelope = {
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      ...(tier !== undefined && { service_tier: tier }),
+      ...(fingerprint !== undefined && { system_fingerprint: fingerprint }),
+    };
+    this.#head = `${JSON.stringify(this.#envelope).slice(0, -1)},`;
+    this.#choice(0);
+  }
+
+  #choice(index = 0): ChoiceEncoder {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = new ChoiceEncoder(index, this.#isForeign, this.#context, (value, fields) => this.#send(value, fields));
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #send(choice: JsonObject, fields?: JsonObject): void {
+    // Fields that nobody knows are rare and come once: the chunk that has them is built as a whole.
+    const head = fields ? `${JSON.stringify({ ...fields, ...this.#envelope }).slice(0, -1)},` : this.#head;
+    this.#out.push({ data: `${head}"choices":[${JSON.stringify(choice)}]${this.#tail}` });
+  }
+
+  #finish(event: MessageDelta): void {
+    const { delta, message, usage } = event;
+    if (usage) this.#usage = usage;
+    if (delta.stop_reason === null) return; // an error follows
+    if (delta.stop_reason === 'error') {
+      const { explanation, raw } = delta.stop_details ?? {};
+      this.#fail({ code: 'UPSTREAM_ERROR', message: explanation || raw || 'the provider broke off the generation' });
+      return;
+    }
+    const tier = encodeTier(message?.service_tier, this.#isForeign, this.#context);
+    this.#choice(event.choice).finish(event, delta.stop_reason, {
+      ...(tier !== undefined && { service_tier: tier }),
+      ...(message?.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
+    });
+  }
+
+  #stop(): void {
+    for (const choice of this.#choices.values()) if (!choice.isFinished) this.#finishUnsaid(choice);
+    if (this.#wantsUsage && this.#usage)
+      this.#out.push({ data: `${this.#head}"choices":[],"usage":${JSON.stringify(encodeUsage(this.#usage))}}` });
+    this.#out.push(DONE);
+    this.#ended = true;
+  }
+
+  /** The first choice was announced, and the source had only others. */
+  #finishUnsaid(choice: ChoiceEncoder): void {
+    const message = 'the first choice was never sent; it is empty';
+    this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
+    choice.finish({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, 'end_turn', {});
+  }
+
+  /** Without `[DONE]`: to a client, that would be a good end. */
+  #fail(error: CanonicalError): void {
+    this.#out.push({ data: JSON.stringify(encodeErrorBody(error)) });
+    this.#ended = true;
+  }
+}
