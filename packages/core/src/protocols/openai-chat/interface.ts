@@ -1,0 +1,185 @@
+import type { InterfaceType } from '../../canonical/interfaces.ts';
+import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+
+const SUPPORTED: Record<InterfaceType, boolean> = {
+  CHAT: true,
+  MODELS: true,
+  MODEL_INFO: true,
+  EMBEDDINGS: true,
+  // Not OpenAI's: the convention of Jina and Cohere, which compatible servers follow.
+  RERANK: true,
+  AUDIO: true,
+  IMAGES: true,
+  COUNT_TOKENS: false,
+  PASSTHROUGH: false,
+};
+
+/** Endpoints by their last two segments: what stands before them (`/v1`, `/api/paas/v4`, `/openai/deployments/d`) is the server's business. */
+const BY_PAIR: ReadonlyMap<string, InterfaceType> = new Map([
+  ['chat/completions', 'CHAT'],
+  ['audio/speech', 'AUDIO'],
+  ['audio/transcriptions', 'AUDIO'],
+  ['audio/translations', 'AUDIO'],
+  ['images/generations', 'IMAGES'],
+  ['images/edits', 'IMAGES'],
+  ['images/variations', 'IMAGES'],
+]);
+const BY_LAST: ReadonlyMap<string, InterfaceType> = new Map([
+  ['embeddings', 'EMBEDDINGS'],
+  ['rerank', 'RERANK'],
+]);
+
+/** Clients of Anthropic and Gemini ask for `/models` too, and want their own shape. */
+const FOREIGN_HEADERS = ['anthropic-version', 'x-api-key', 'x-goog-api-key'];
+/** `/v1beta/models/gemini-pro:generateContent` is no model id, `/v1/models/llama3:8b` is one. */
+const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/;
+const VERSION = /^v\d+(alpha|beta)?\d*$/;
+
+export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
+
+export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
+  const segments = segmentsOf(path);
+  const last = segments.at(-1) ?? '';
+  const pair = BY_PAIR.get(`${segments.at(-2)}/${last}`);
+  if (pair) return pair;
+  const models = segments.indexOf('models');
+  const afterModels = models < 0 ? [] : segments.slice(models + 1);
+  const single = BY_LAST.get(last);
+  // A model may be called org/rerank; Azure Foundry has /models/embeddings and Hugging Face /models/{id}/v1/embeddings.
+  if (single && (afterModels.length < 2 || afterModels.some((segment) => VERSION.test(segment)))) return single;
+  if (models < 0 || GEMINI_VERB.test(last) || FOREIGN_HEADERS.some((name) => Object.hasOwn(headers, name))) return 'PASSTHROUGH';
+  return afterModels.length === 0 ? 'MODELS' : 'MODEL_INFO';
+}
+
+/** The model that a path names: the id of MODEL_INFO, or an Azure deployment. */
+export function modelOf(path: string): string | undefined {
+  const segments = segmentsOf(path);
+  const deployment = segments.indexOf('deployments') + 1;
+  if (deployment > 0 && deployment < segments.length - 1) return unescaped(segments[deployment] ?? '');
+  if (detectInterface(path) !== 'MODEL_INFO') return undefined;
+  return unescaped(segments.slice(segments.indexOf('models') + 1).join('/'));
+}
+
+/**
+ * The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; AUDIO, IMAGES and PASSTHROUGH have many endpoints and need the
+ * path that the client called.
+ */
+export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
+  const { base_url: base, adapter_config: { api_version: version } = {} } = target.provider;
+  const url = parseUrl(base);
+  const path = `${rootOf(url.pathname, type, target)}/${endpointOf(type, modelId, nativePath)}`;
+  if (LEADS_OUT.test(path)) throw invalid(needsNativePath(type) ? 'path' : 'model', 'leads out of the path of the provider');
+  url.pathname = path;
+  if (needsNativePath(type)) copyQuery(nativePath, url);
+  if (version !== undefined) url.searchParams.set('api-version', version);
+  return url.href;
+}
+
+/** What a provider wants to see. Nothing of the client's own headers gets here, its authorization least of all. */
+export function buildHeaders({ api_key: key, adapter_config: config = {} }: Provider, stream = false): HeaderBag {
+  const { organization, project, headers = {} } = config;
+  return {
+    'content-type': 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
+    ...(key && authorization(key.trim(), config)),
+    ...(organization && { 'openai-organization': organization }),
+    ...(project && { 'openai-project': project }),
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  };
+}
+
+/** Dated Azure versions know keys only as `api-key`; Bearer is for Entra tokens there. */
+function authorization(key: string, { auth, api_version }: NonNullable<Provider['adapter_config']>): HeaderBag {
+  const isPlain = auth === undefined ? api_version !== undefined : auth === 'api-key';
+  return isPlain ? { 'api-key': key } : { authorization: `Bearer ${key}` };
+}
+
+/** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
+function segmentsOf(path: string): string[] {
+  const [plain = ''] = path.split(/[?#]/, 1);
+  return plain.split('/').filter((segment) => segment !== '');
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function parseUrl(base: string): URL {
+  const url = URL.canParse(base) ? new URL(base) : undefined;
+  if (!url?.protocol.startsWith('http')) throw invalid('provider.base_url', 'must be an http URL');
+  return url;
+}
+
+/** URLs resolve `..`, also when escaped, read `\` as `/`, and skip tabs and line ends. */
+const LEADS_OUT = /\/(\.|%2e){1,2}(\/|$)|[\\\t\n\r]/i;
+
+/** The endpoints that Azure serves below a deployment (openai-node, azure.ts). */
+const DEPLOYED: ReadonlySet<InterfaceType> = new Set(['CHAT', 'EMBEDDINGS', 'AUDIO', 'IMAGES']);
+
+/** What precedes the endpoint: a base URL with a path is complete, a bare host gets what the protocol has there. */
+function rootOf(pathname: string, type: InterfaceType, { provider, model }: Target): string {
+  const base = segmentsOf(pathname);
+  const { path, api_version: version } = provider.adapter_config ?? {};
+  const root = (segments: readonly string[]) => segments.map((segment) => `/${segment}`).join('');
+  if (path !== undefined) return root([...base, ...segmentsOf(path)]);
+  if (version === undefined) return base.length === 0 ? '/v1' : root(base);
+  const deployments = base.indexOf('deployments');
+  if (deployments >= 0) return root(DEPLOYED.has(type) ? base : base.slice(0, deployments));
+  // Azure's own v1 API and Foundry's /models have the deployment in the body.
+  if (base.length > 0 && base.at(-1) !== 'openai') return root(base);
+  const openai = base.length > 0 ? root(base) : '/openai';
+  return DEPLOYED.has(type) ? `${openai}/deployments/${escaped(model)}` : openai;
+}
+
+function endpointOf(type: InterfaceType, modelId: string, nativePath: string): string {
+  switch (type) {
+    case 'CHAT':
+      return 'chat/completions';
+    case 'MODELS':
+      return 'models';
+    case 'MODEL_INFO':
+      return `models/${escaped(modelId)}`;
+    case 'EMBEDDINGS':
+      return 'embeddings';
+    case 'RERANK':
+      return 'rerank';
+    case 'AUDIO':
+    case 'IMAGES':
+    case 'PASSTHROUGH':
+      return nativeEndpoint(type, nativePath);
+    case 'COUNT_TOKENS':
+      throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'OpenAI Chat does not count tokens', http_status: 404 });
+    default:
+      return type satisfies never;
+  }
+}
+
+const needsNativePath = (type: InterfaceType): boolean => type === 'AUDIO' || type === 'IMAGES' || type === 'PASSTHROUGH';
+
+/** The path below the client's own prefix: `/v1/files/f` and `/openai/deployments/d/files/f` are `files/f`. */
+function nativeEndpoint(type: InterfaceType, path: string): string {
+  const segments = segmentsOf(path);
+  if (segments.length === 0 || (type !== 'PASSTHROUGH' && detectInterface(path) !== type))
+    throw invalid('path', `is not the path of ${type}`);
+  if (type !== 'PASSTHROUGH') return segments.slice(-2).join('/');
+  const version = segments.findIndex((segment) => VERSION.test(segment)) + 1;
+  const deployment = segments.indexOf('deployments') + 1;
+  return segments.slice(version || (deployment > 0 ? deployment + 1 : 0)).join('/');
+}
+
+/** `key` is how clients of Google show who they are, to us. */
+function copyQuery(path: string, url: URL): void {
+  const query = path.indexOf('?');
+  if (query < 0) return;
+  for (const [name, value] of new URLSearchParams(path.slice(query + 1)))
+    if (name !== 'key') url.searchParams.append(name, value);
+}
+
+function escaped(model: string): string {
+  if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be the name of a model');
+  return encodeURIComponent(model);
+}
