@@ -11,6 +11,7 @@ const manifest = JSON.parse(readFileSync(join(core, 'package.json'), 'utf8')) as
 /** What users can import, entry by entry. A name that comes or goes here is a change of the public API: say so in the changelog. */
 const API: Record<string, string[]> = {
   '.': [
+    ...['CodecError', 'DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'],
     ...[
       'Assembler',
       'ChatAccumulator',
@@ -58,6 +59,7 @@ const API: Record<string, string[]> = {
   './sse': ['createSseDecoder', 'createSseEncoder', 'encodeSse', 'sseComment'],
   './io': ['accumulate', 'readEvents'],
   './openai-chat': ['openaiChat'],
+  './openai-chat/codec': ['DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'],
   './anthropic-messages': ['anthropicMessages'],
   './openai-responses': ['openaiResponses'],
   './gemini': ['gemini'],

@@ -8,9 +8,23 @@ export type { EventReaderOptions } from './engine/event-reader.ts';
 export { accumulate, readEvents } from './io/by-name.ts';
 export type { ByteSource } from './io/source.ts';
 export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
+export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
+export {
+  type Codec,
+  type CodecContext,
+  CodecError,
+  type HeaderBag,
+  type Policy,
+  type ProtocolCodec,
+  type Provider,
+  type Target,
+  type WireReply,
+  type WireRequest,
+} from './protocols/shared/codec.ts';
 export type { Context } from './protocols/shared/context.ts';
 export type { StreamDecoderOptions } from './protocols/shared/payload-decoder.ts';
+export type { ProviderProfile } from './protocols/shared/profile.ts';
 export type { Protocol, WireAccumulator } from './protocols/shared/protocol.ts';
 export * from './sse/index.ts';
 export { pipe, type Stage } from './stage.ts';

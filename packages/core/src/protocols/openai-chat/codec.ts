@@ -1,0 +1,31 @@
+import type { ProtocolCodec } from '../shared/codec.ts';
+import { embeddingRequest, embeddingResponse } from './embeddings.ts';
+import { decodeErrorReply } from './errors-decode.ts';
+import { encodeError } from './errors-encode.ts';
+import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
+import { modelInfo, models } from './models.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeRequest } from './request-encode.ts';
+import { rerankRequest, rerankResponse } from './rerank.ts';
+import { decodeResponse } from './response-decode.ts';
+import { encodeResponse } from './response-encode.ts';
+import { encodeStream } from './stream-encode.ts';
+
+export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
+
+/** OpenAI Chat in both directions: requests, responses, streams, errors, models, embeddings, rerank. */
+export const openaiChatCodec: ProtocolCodec = {
+  id: 'openai-chat',
+  detectInterface,
+  supports,
+  buildUrl,
+  buildHeaders,
+  request: { decode: decodeRequest, encode: encodeRequest },
+  response: { decode: decodeResponse, encode: encodeResponse },
+  error: { decode: decodeErrorReply, encode: encodeError },
+  streamEncoder: encodeStream,
+  models,
+  modelInfo,
+  embeddings: { request: embeddingRequest, response: embeddingResponse },
+  rerank: { request: rerankRequest, response: rerankResponse },
+};
