@@ -17,6 +17,8 @@ export interface EventReaderOptions {
   maxLineBytes?: number;
   /** Longest event, in bytes; 32 MiB when absent. */
   maxEventBytes?: number;
+  /** Told every event as it leaves the decoder; in debug mode, the `push` of a StreamValidator. */
+  onEvent?: (event: CanonicalStreamEvent) => void;
 }
 
 /** How many frames may pass before one of the protocols has to recognise its own. */
@@ -27,6 +29,7 @@ const HEAD_BYTES = 1024;
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #candidates: readonly Protocol[];
   readonly #frames: Stage<Uint8Array, SseFrame>;
+  readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
   #protocol: Protocol | undefined;
@@ -40,7 +43,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #ended = false;
   #hasFailed = false;
 
-  constructor({ protocol, ...limits }: EventReaderOptions) {
+  constructor({ protocol, onEvent, ...limits }: EventReaderOptions) {
+    this.#onEvent = onEvent;
     this.#candidates = 'id' in protocol ? [protocol] : protocol;
     this.#frames = createSseDecoder({ ...limits, report: this.#met.report });
     const [only, another] = this.#candidates;
@@ -70,7 +74,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     if (this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
     const out: CanonicalStreamEvent[] = [];
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
-    return out;
+    return this.#tell(out);
   }
 
   end(): CanonicalStreamEvent[] {
@@ -82,7 +86,14 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     const [first] = this.#candidates;
     if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);
     for (const event of this.#decoder?.end() ?? []) out.push(event);
-    return out.map((event) => (event.type === 'error' ? { type: 'error', error: this.#explain(event.error) } : event));
+    return this.#tell(
+      out.map((event) => (event.type === 'error' ? { type: 'error', error: this.#explain(event.error) } : event)),
+    );
+  }
+
+  #tell(events: CanonicalStreamEvent[]): CanonicalStreamEvent[] {
+    if (this.#onEvent) for (const event of events) this.#onEvent(event);
+    return events;
   }
 
   #keepHead(chunk: Uint8Array): void {

@@ -1,4 +1,12 @@
-import { type Assembled, type AssembledError, Assembler, type Protocol, withTitle } from '@sluice/core';
+import {
+  type Assembled,
+  type AssembledError,
+  Assembler,
+  type CanonicalStreamEvent,
+  type Protocol,
+  StreamValidator,
+  withTitle,
+} from '@sluice/core';
 import { oneLine } from './escape.ts';
 import { describeSystemError } from './failures.ts';
 import { internalError } from './internal-error.ts';
@@ -7,7 +15,7 @@ import { Progress } from './progress.ts';
 
 /** Reads an input to its end. Whatever happens there is a result: a file that cannot be read has its error, too. */
 export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
-  const assembler = new Assembler({ protocol: protocols });
+  const assembler = new Assembler({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }) });
   try {
     await readInto(assembler, file, io);
     return withTitles(assembler.end());
@@ -18,6 +26,12 @@ export async function readMessage(file: string, protocols: readonly Protocol[], 
     await io.stderr.write(internalError(error, io));
     return emptyMessage(protocols, { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' });
   }
+}
+
+/** In debug mode a decoder that breaks a rule of the canonical stream is caught in the act. */
+function validator(): (event: CanonicalStreamEvent) => void {
+  const stage = new StreamValidator();
+  return (event) => void stage.push(event);
 }
 
 async function readInto(assembler: Assembler, file: string, io: CliIo): Promise<void> {
