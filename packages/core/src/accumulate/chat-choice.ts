@@ -8,27 +8,12 @@ import {
   strongerFinish,
   wellFormed,
 } from './chat-delta.ts';
+import { type ChatMessage, type ExecutableCall, encodeCall, toExecutable } from './chat-message.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
-import { countKeys, isObject, isSet, type JsonObject, overlay, parseJson, present } from './overlay.ts';
+import { countKeys, isObject, isSet, type JsonObject, overlay, present } from './overlay.ts';
 import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
 import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
 import { UnknownFields } from './unknown-fields.ts';
-
-export interface ChatMessage extends JsonObject {
-  role: string;
-  content: string | null;
-  refusal: string | null;
-}
-
-/** A call ready to run. `arguments` is the decoded value, or the raw text when it is not JSON (`invalid`) or a custom tool's input. */
-export interface ExecutableCall {
-  id: string;
-  type: 'function' | 'custom';
-  name: string;
-  arguments: unknown;
-  invalid?: true;
-  providerExecuted?: true;
-}
 
 export interface ChatChoiceState {
   index: number;
@@ -200,14 +185,7 @@ export class ChatChoice {
   }
 
   executableCalls(): ExecutableCall[] {
-    return this.toolCalls.map(({ id, type, name, arguments: text, invalid, providerExecuted }) => ({
-      id,
-      type,
-      name,
-      arguments: type === 'function' && !invalid ? parseJson(text) : text,
-      ...(invalid && { invalid }),
-      ...(providerExecuted && { providerExecuted }),
-    }));
+    return this.toolCalls.map(toExecutable);
   }
 
   tracedMessage(): { message: ChatMessage; finish_reason: string | null } | null {
@@ -309,10 +287,3 @@ export class ChatChoice {
 }
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
-/** A call in the shape of the wire, its unknown fields kept. */
-function encodeCall({ id, type, name, arguments: text, extra }: ToolCall): JsonObject {
-  const body = extra?.[type];
-  const known = type === 'custom' ? { name, input: text } : { name, arguments: text };
-  return { ...extra, id, type, [type]: isObject(body) ? { ...body, ...known } : known };
-}

@@ -1,5 +1,6 @@
-import { ChatChoice, type ChatChoiceState, type ChatMessage, type ExecutableCall } from './chat-choice.ts';
+import { ChatChoice, type ChatChoiceState } from './chat-choice.ts';
 import { mergeUsage } from './chat-delta.ts';
+import type { ChatMessage, ExecutableCall } from './chat-message.ts';
 import type { WireChoice, WireChunk } from './chat-wire.ts';
 import { ChunkFields } from './chunk-fields.ts';
 import { isObject, isSet, type JsonObject } from './overlay.ts';

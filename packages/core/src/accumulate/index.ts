@@ -6,7 +6,8 @@ export {
   type ChatCompletionChoice,
   createAccumulator,
 } from './chat.ts';
-export type { ChatChoice, ChatMessage, ExecutableCall } from './chat-choice.ts';
+export type { ChatChoice } from './chat-choice.ts';
+export type { ChatMessage, ExecutableCall } from './chat-message.ts';
 export { DeltaFold } from './delta-fold.ts';
 export { DeltaError, type DeltaOptions, mergeDelta } from './merge-delta.ts';
 export { MessageAccumulator, type StreamResult } from './message.ts';
