@@ -13,8 +13,9 @@ export class Diagnostics {
     else this.#met.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });
   };
 
+  /** In the order of the body, whatever pieces it came in. */
   list(): Diagnostic[] {
-    return [...this.#met.values()];
+    return [...this.#met.values()].toSorted((a, b) => a.offset - b.offset);
   }
 }
 

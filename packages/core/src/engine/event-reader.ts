@@ -119,7 +119,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   #recognise({ data, event }: SseFrame): Protocol | undefined {
-    const payload = parseJson(data);
+    // Without blank lines, an event holds a payload a line.
+    const payload = parseJson(data) ?? parseJson(data.split('\n', 1).join());
     const known = isObject(payload) ? this.#candidates.find((protocol) => protocol.recognises(payload, event)) : undefined;
     return known ?? (this.#waiting.length < MAX_UNRECOGNISED ? undefined : this.#candidates[0]);
   }

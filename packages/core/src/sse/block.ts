@@ -38,6 +38,10 @@ function isJson(text: string): boolean {
   }
 }
 
+/** Data that is worth keeping without its blank line: a payload, the sentinel, or several of them, a line each. */
+const isWhole = (data: string): boolean =>
+  isDone(data) || isJson(data) || data.split('\n').every((line) => isDone(line) || isJson(line));
+
 /** Puts lines together to frames: the fields of the event that is open, by the rules of WHATWG EventSource. */
 export class EventBlock {
   /** An event has more data than allowed. The reader looks after each line. */
@@ -142,7 +146,7 @@ export class EventBlock {
     this.#ended = true;
     if (length > 0) this.line(line, 0, length, offset);
     if (this.isTooLarge || (this.#data === undefined && this.#event === '')) return;
-    if (this.#data === undefined ? this.#event === 'error' : isDone(this.#data) || isJson(this.#data)) {
+    if (this.#data === undefined ? this.#event === 'error' : isWhole(this.#data)) {
       this.#report?.('sse/unterminated-event', this.#offset);
       this.dispatch();
     } else this.#report?.('sse/truncated-event', this.#offset);

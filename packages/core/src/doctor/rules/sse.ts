@@ -91,6 +91,13 @@ export const SSE_RULES = {
     severity: 'warning',
     providers: ['LM Studio', 'lemonade', 'proxies', 'servers that ignore stream:true'],
   },
+  'sse/several-payloads': {
+    title: 'Several payloads in one event',
+    explanation:
+      'The server separates its payloads by single line ends and forgets the blank lines, so that they are one event with several data lines. Sluice reads each line that is JSON by itself.',
+    severity: 'error',
+    providers: ['hand-rolled proxies'],
+  },
   'sse/done-repeated': {
     title: '[DONE] is sent more than once',
     explanation: 'The sentinel ends the stream; a second one has no meaning. Sluice ignores it.',

@@ -109,7 +109,7 @@ class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
   }
 
   #acceptJson(frame: SseFrame, offset: number): void {
-    const value = parseJson(frame.data) ?? this.#salvage(frame.data, offset);
+    const value = parseJson(frame.data) ?? this.#salvage(frame, offset);
     if (isObject(value)) this.#run(value, frame.event, offset);
     else if (value !== undefined) this.#acceptScalar(value, frame, offset);
   }
@@ -140,13 +140,25 @@ class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
       );
   }
 
-  /** Some servers leave a stray character behind a whole document. */
-  #salvage(data: string, offset: number): unknown {
+  /** What is no JSON may still say something: plain text under `event: error`, several documents in one event, a stray character behind one. */
+  #salvage(frame: SseFrame, offset: number): unknown {
+    const { data, event } = frame;
+    if (event === 'error') return { error: data.trim() };
+    if (this.#acceptLines(frame, offset)) return undefined;
     const nesting = new JsonNesting();
     nesting.push(data);
     const value = nesting.firstEnd < 0 ? undefined : parseJson(data.slice(0, nesting.firstEnd));
     this.#context.report(isObject(value) ? 'sse/trailing-garbage' : 'sse/malformed-json', offset);
     return isObject(value) ? value : undefined;
+  }
+
+  /** Servers that forget the blank lines put all their payloads into one event, a line each. */
+  #acceptLines(frame: SseFrame, offset: number): boolean {
+    const lines = frame.data.split('\n').filter((line) => line.trim() !== '');
+    if (lines.length < 2 || !lines.every((line) => isDone(line) || isObject(parseJson(line)))) return false;
+    this.#context.report('sse/several-payloads', offset);
+    for (const data of lines) this.#accept({ ...frame, data });
+    return true;
   }
 }
 
