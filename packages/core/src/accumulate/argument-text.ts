@@ -46,9 +46,9 @@ export class ArgumentText {
     return this.#nested().complete;
   }
 
-  /** Closed, and no later fragment of a known kind can change it: `{}` may still turn out to be a prefix. */
+  /** Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be replaced by the next. */
   get isSettled(): boolean {
-    return this.#nested().complete && !this.#mayBePrefix();
+    return this.#nested().complete && !this.#mayBePrefix() && !this.#snapshot;
   }
 
   /** Takes a fragment and returns the text that can go out now. */

@@ -102,11 +102,9 @@ export class ChatChoice {
   #pushDelta(delta: WireDelta): void {
     const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
     const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
-    if (content) {
-      if (typeof content === 'string') this.text += content;
-      else if (Array.isArray(content)) this.#pushParts(content);
-    }
-    if (calls) this.#pushCalls(calls);
+    if (typeof content === 'string') this.text += content;
+    else if (content) this.#pushParts(Array.isArray(content) ? content : [content]);
+    if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
     if (role && typeof role === 'string') this.role = role;
     if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
     if (typeof refusal === 'string' && refusal !== '') this.refusal = (this.refusal ?? '') + refusal;

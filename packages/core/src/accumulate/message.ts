@@ -66,7 +66,7 @@ export class MessageAccumulator {
         this.#start = event.message;
         return;
       case 'message_delta':
-        this.#choice(event.choice).delta = event;
+        this.#finishChoice(this.#choice(event.choice), event);
         return;
       case 'message_stop':
         this.#stopped = true;
@@ -79,6 +79,11 @@ export class MessageAccumulator {
       default:
         event satisfies never;
     }
+  }
+
+  #finishChoice(choice: ChoiceBuilder, event: MessageDelta): void {
+    choice.delta = event;
+    for (const { index, content_block } of event.late_blocks ?? []) Object.assign(choice.blocks.get(index) ?? {}, content_block);
   }
 
   #choice(index = 0): ChoiceBuilder {

@@ -550,3 +550,10 @@ test('end is idempotent, and nothing follows the end', () => {
   for (const event of [...start(), ...finish('end_turn'), ...stop]) encoder.push(event);
   expect([...encoder.end(), ...encoder.end(), ...encoder.push({ type: 'message_stop' })]).toEqual([]);
 });
+
+test('a call that the source changes after it went out is noted', () => {
+  const context = chatContext();
+  const late_blocks = [{ index: 0, content_block: use('b', 'f') }];
+  encodeChat([...start(), ...open(0, use('a', 'f')), ...close(0), ...finish('tool_use', { late_blocks }), ...stop], context);
+  expect(context.notes).toMatchObject([{ code: 'APPROXIMATED', path: '/content/0', feature: 'content.tool_use' }]);
+});

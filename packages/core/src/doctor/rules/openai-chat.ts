@@ -103,6 +103,13 @@ export const OPENAI_CHAT_RULES = {
     severity: 'error',
     providers: ['naive local servers'],
   },
+  'chat/tool-call-resumed': {
+    title: 'A finished tool call goes on after another has begun',
+    explanation:
+      'An id, a field, or more arguments for a call whose document was closed and which was passed on. The final message carries what came; a live reader of events is told at the end.',
+    severity: 'error',
+    providers: ['snapshot emitters', 'OpenAI-compatible gateways'],
+  },
   'chat/tool-args-null': {
     title: 'Tool arguments are null',
     explanation: 'The opener has arguments: null where the standard has an empty string. It counts as absent.',

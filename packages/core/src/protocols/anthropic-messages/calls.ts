@@ -16,6 +16,8 @@ export class Calls {
   #client: ToolUseBlock | undefined;
   /** Seeds derived ids. */
   messageId = '';
+  /** Calls that went on after their blocks had stopped, by the index of the block. */
+  readonly late: Map<number, () => ToolUseBlock> = new Map();
   /** How many calls stopped with arguments that are no whole JSON document. */
   broken = 0;
 

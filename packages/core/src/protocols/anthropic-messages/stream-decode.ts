@@ -270,6 +270,7 @@ class MessagesMachine implements PayloadMachine {
 
   #messageDelta(stop: StopReason | null): MessageDelta {
     const details = decodeStopDetails(this.#kept['stop_details']);
+    const late = [...this.#content.calls.late].map(([index, call]) => ({ index, content_block: call() }));
     return {
       type: 'message_delta',
       delta: {
@@ -279,6 +280,7 @@ class MessagesMachine implements PayloadMachine {
       },
       ...(this.#usage && { usage: decodeUsage(this.#usage) }),
       extensions: { 'anthropic-messages': { ...this.#kept, finish_reason: this.#stopReason } },
+      ...(late.length > 0 && { late_blocks: late }),
       ...(this.#tier !== undefined && { message: { service_tier: this.#tier } }),
     };
   }

@@ -2,6 +2,7 @@ import { ArgumentText } from '../../accumulate/argument-text.ts';
 import { isObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import type { ToolKind, ToolUseBlock } from '../../canonical/blocks.ts';
+import { lateCall } from '../shared/late-call.ts';
 import type { BlockReader, BlockScope } from './block-reader.ts';
 import { otherFields } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
@@ -64,13 +65,22 @@ export class ToolReader implements BlockReader {
   #push(piece: string): void {
     if (piece === '') return;
     if (this.isStopped) {
-      if (piece.trim() !== '') this.#scope.report('anthropic/input-after-stop');
+      if (piece.trim() !== '') this.#resume(piece);
       return;
     }
     if (this.#held !== '') this.#scope.report('anthropic/input-in-start-and-deltas');
     this.#held = '';
     this.#scope.calls.count(piece.length);
     this.#scope.writer.writeTool(this.#index, this.#arguments.push(piece));
+  }
+
+  /** The block has stopped, and its arguments go on: the end of the message tells what they are. Nothing is added to a whole document. */
+  #resume(piece: string): void {
+    this.#scope.report('anthropic/input-after-stop');
+    if (this.isSettled) return;
+    this.#scope.calls.count(piece.length);
+    this.#arguments.push(piece);
+    this.#scope.calls.late.set(this.#index, () => lateCall(this.#block, this.#arguments.decide().text));
   }
 
   stop(isCut: boolean): void {

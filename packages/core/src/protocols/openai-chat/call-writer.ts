@@ -3,12 +3,15 @@ import { type CallTracker, isProviderExecuted, type PendingCall } from '../../ac
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { Report, RuleId } from '../../doctor/rules.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
+import { lateCall } from '../shared/late-call.ts';
 
 interface LiveCall {
   call: PendingCall;
   /** The block, once the call has opened. */
   started: { index: number; block: ToolUseBlock } | undefined;
   stopped: boolean;
+  /** Something came after the stop. */
+  isLate: boolean;
   /** Argument text that is certain but came before the call could open. */
   waiting: string;
   /** The name as it was after the delta before. */
@@ -41,11 +44,15 @@ export class CallWriter {
   accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
     let live = this.#live.get(call);
     if (!live) {
-      live = { call, started: undefined, stopped: false, waiting: '', name: '' };
+      live = { call, started: undefined, stopped: false, isLate: false, waiting: '', name: '' };
       this.#live.set(call, live);
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
-    if (live.stopped) return;
+    if (live.stopped) {
+      live.isLate = true;
+      this.#report('chat/tool-call-resumed', offset);
+      return;
+    }
     live.waiting += text;
     if (!live.started && isSettled(live)) this.#start(live);
     if (live.name !== '' && call.name !== live.name) this.#report('chat/tool-name-fragmented', offset);
@@ -68,6 +75,15 @@ export class CallWriter {
       this.#inspect(live.call, indexes, offset);
     }
     for (const live of this.#open) this.#stop(live);
+  }
+
+  /** The calls that went on after their blocks had stopped. */
+  get late(): { index: number; content_block: ToolUseBlock }[] {
+    return [...this.#live.values()].flatMap(({ call, started, isLate }) =>
+      started && isLate
+        ? [{ index: started.index, content_block: lateCall(this.#block(call), call.arguments.decide().text) }]
+        : [],
+    );
   }
 
   #inspect(call: PendingCall, indexes: Set<number>, offset: number): void {

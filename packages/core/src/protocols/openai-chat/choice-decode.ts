@@ -10,6 +10,7 @@ import { countKeys, isObject, isSet, type JsonObject, overlay, present } from '.
 import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { TokenLogprob } from '../../canonical/blocks.ts';
+import type { MessageDelta } from '../../canonical/events.ts';
 import type { StopReason } from '../../canonical/response.ts';
 import { BlockWriter, type Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
@@ -110,9 +111,11 @@ export class ChoiceDecoder {
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
     if (typeof content === 'string') this.#pushText(content, logprobs);
     else if (Array.isArray(content)) this.#pushParts(content, logprobs);
+    else if (isObject(content)) this.#pushParts([content], logprobs);
     else if (logprobs) this.#pushText('', logprobs);
     if (typeof refusal === 'string' && refusal !== '') this.#pushRefusal(refusal, logprobs);
     if (Array.isArray(calls)) this.#pushCalls(calls);
+    else if (isObject(calls)) this.#pushCalls([calls]);
     const legacyCall = readLegacyCall(legacy);
     if (legacyCall) this.#pushLegacyCall(legacyCall);
     this.#pushMedia(delta);
@@ -219,6 +222,11 @@ export class ChoiceDecoder {
     drop(this.#calls.size > 0, 'tool_calls', 'function_call');
     drop(this.#seen.audio, 'audio');
     this.#pushDelta(missing, this.#seen.text ? undefined : this.#wholeLogprobs);
+  }
+
+  /** Calls that went on after their blocks had stopped. */
+  get lateBlocks(): MessageDelta['late_blocks'] {
+    return this.#live.late;
   }
 
   /** `finish_reason` in the canonical words, corrected by what the choice holds. */

@@ -132,9 +132,10 @@ export class ChoiceEncoder {
   }
 
   /** The finish chunk, after all that had to wait for it. */
-  finish({ delta, extensions }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
+  finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
     const kept = readKept(extensions);
     if (!isCutStop(stop)) this.#calls.settle();
+    for (const { index } of late ?? []) this.#noteLate(index);
     if (stop === 'pause_turn')
       approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
     const explanation = delta.stop_details?.explanation;
@@ -156,6 +157,12 @@ export class ChoiceEncoder {
       },
       { ...kept.envelope, ...envelope },
     );
+  }
+
+  /** What went out cannot be called back. */
+  #noteLate(at: number): void {
+    const message = 'the source changed a call after it had been passed on';
+    approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
   #sendLists(annotations: readonly unknown[]): void {

@@ -15,6 +15,7 @@ const FROM_WIRE: Record<string, StopReason> = {
   model_length: 'max_tokens',
   MAX_TOKENS: 'max_tokens',
   stop_sequence: 'stop_sequence',
+  pause_turn: 'pause_turn',
   sensitive: 'content_filter',
   safety: 'content_filter',
   SAFETY: 'content_filter',

@@ -163,6 +163,7 @@ class ChatMachine implements PayloadMachine {
 
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
     const isMain = choice === this.#choices.values().next().value;
+    const late = choice.lateBlocks;
     const { service_tier: tier, system_fingerprint: fingerprint, ...fields } = this.#fields.kept;
     return {
       type: 'message_delta',
@@ -170,6 +171,7 @@ class ChatMachine implements PayloadMachine {
       delta,
       ...(isMain && this.#usage && { usage: decodeUsage(this.#usage, this.#context.note) }),
       extensions: { 'openai-chat': { ...(isMain && fields), ...choice.extensions } },
+      ...(late?.length && { late_blocks: late }),
       ...(isMain && {
         message: {
           ...(typeof tier === 'string' && { service_tier: tier }),

@@ -1,3 +1,4 @@
+import { wellFormed } from '../../accumulate/chat-delta.ts';
 import type { ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../canonical/events.ts';
 
@@ -171,23 +172,18 @@ export class BlockWriter {
 }
 
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
-const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
 /** The delta with the waiting half in front and without a half at its end; undefined when nothing is left to send. */
 function carrySurrogate(block: OpenBlock, delta: BlockDelta): BlockDelta | undefined {
   const text = textOf(delta);
   const endsInHalf = isHighSurrogate(text.charCodeAt(text.length - 1));
-  if (text === '' || (block.carry === undefined && !endsInHalf)) return delta;
+  if (text === '' || (block.carry === undefined && !endsInHalf && wellFormed(text) === text)) return delta;
   const half = block.carry ? textOf(block.carry) : '';
-  const joined = (half === '' || isLowSurrogate(text.charCodeAt(0)) ? half : '\uFFFD') + text;
+  const joined = half + text;
   block.carry = endsInHalf ? withText(delta, joined.slice(-1)) : undefined;
-  const ready = endsInHalf ? withoutHalf(joined.slice(0, -1)) : joined;
+  const ready = wellFormed(endsInHalf ? joined.slice(0, -1) : joined);
   return ready === '' ? undefined : withText(delta, ready);
 }
-
-/** A half before another half has no partner to wait for. */
-const withoutHalf = (text: string): string =>
-  isHighSurrogate(text.charCodeAt(text.length - 1)) ? `${text.slice(0, -1)}\uFFFD` : text;
 
 /** The text that a delta brings; "" for those that bring none. */
 function textOf(delta: BlockDelta): string {
