@@ -83,7 +83,11 @@ export class MessageAccumulator {
 
   #finishChoice(choice: ChoiceBuilder, event: MessageDelta): void {
     choice.delta = event;
-    for (const { index, content_block } of event.late_blocks ?? []) Object.assign(choice.blocks.get(index) ?? {}, content_block);
+    for (const { index, content_block } of event.late_blocks ?? []) {
+      const block = { ...content_block };
+      if (block.type === 'tool_use') finishToolUse(block);
+      choice.blocks.set(index, block);
+    }
   }
 
   #choice(index = 0): ChoiceBuilder {

@@ -597,3 +597,18 @@ test.each(rows)('split anywhere: $name', ({ wire }) => {
   const whole = run(body(wire));
   for (const size of [1, 7]) expect(run(body(wire), size).events).toEqual(whole.events);
 });
+
+// A call is judged by what it is in the end, not by what it was when its block stopped.
+test.each([
+  { before: '{"a":', after: '1}', input: { a: 1 }, status: undefined, rules: ['input-after-stop'] },
+  { before: '', after: '{"a":', input: {}, status: 'incomplete', rules: ['input-after-stop', 'input-not-json'] },
+  { before: '{"a":', after: '2', input: {}, status: 'incomplete', rules: ['input-after-stop', 'input-not-json'] },
+])('arguments $before stop $after', ({ before, after, input, status, rules }) => {
+  const { message, rules: found } = run(
+    frames([start(), open(0, tool('t', 'f')), args(0, before), close(0), args(0, after), ...called]),
+  );
+  const [call] = message.content;
+  expect(call).toMatchObject({ type: 'tool_use', input, input_raw: before + after });
+  expect(call?.type === 'tool_use' && call.status).toBe(status);
+  expect(found).toEqual(rules.map((rule) => `anthropic/${rule}`));
+});

@@ -257,3 +257,16 @@ const ROWS: [name: string, body: string, events: string[]][] = [
 test.each(ROWS)('%s', (_, body, events) => {
   expect(read(body)).toEqual(events);
 });
+
+test.each([
+  ['restated is not late', '', undefined],
+  ['continued is late', '{"y":2}', [{ index: 0, content_block: { id: 'a', name: 'f', input_raw: '{"x":1}{"y":2}' } }]],
+] as const)('a call that stopped and is then %s', (_, more, late) => {
+  const call = (index: number, id: string, text: string): string =>
+    chunk({ tool_calls: [{ index, id, type: 'function', function: { name: 'f', arguments: text } }] });
+  const body = call(0, 'a', '{"x":1}') + call(1, 'b', '{"x":2}') + call(0, 'a', more) + finish('tool_calls') + DONE;
+  const reader = new EventReader({ protocol: openaiChat });
+  const found = [...reader.push(bytesOf(body)), ...reader.end()].find(({ type }) => type === 'message_delta');
+  if (late) expect(found).toMatchObject({ late_blocks: late });
+  else expect(found).not.toHaveProperty('late_blocks');
+});

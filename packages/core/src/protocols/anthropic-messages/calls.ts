@@ -18,8 +18,8 @@ export class Calls {
   messageId = '';
   /** Calls that went on after their blocks had stopped, by the index of the block. */
   readonly late: Map<number, () => ToolUseBlock> = new Map();
-  /** How many calls stopped with arguments that are no whole JSON document. */
-  broken = 0;
+  /** The blocks of calls whose arguments are no whole JSON document. */
+  readonly broken: Set<number> = new Set();
 
   constructor(report: (rule: RuleId) => void) {
     this.#report = report;

@@ -256,8 +256,9 @@ class MessagesMachine implements PayloadMachine {
     const said = decodeStop(this.#stopReason);
     this.#content.end(isCut(said));
     const stop = recomputeStop(said, this.#content.calls.client);
+    const delta = this.#messageDelta(stop); // settles calls that went on after their stop
     this.#inspectStop(said, stop);
-    this.#emit(this.#messageDelta(stop));
+    this.#emit(delta);
     this.#emit({ type: 'message_stop' });
   }
 
@@ -265,7 +266,7 @@ class MessagesMachine implements PayloadMachine {
     const reason = this.#stopReason;
     if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#offset);
     if (reason !== null && stop !== said) this.#context.report('anthropic/end-turn-with-calls', this.#offset);
-    if (this.#content.calls.broken > 0 && !isCut(said)) this.#context.report('anthropic/input-not-json', this.#offset);
+    if (this.#content.calls.broken.size > 0 && !isCut(said)) this.#context.report('anthropic/input-not-json', this.#offset);
   }
 
   #messageDelta(stop: StopReason | null): MessageDelta {

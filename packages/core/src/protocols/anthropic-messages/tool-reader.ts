@@ -1,8 +1,7 @@
-import { ArgumentText } from '../../accumulate/argument-text.ts';
+import { ArgumentText, type Reading } from '../../accumulate/argument-text.ts';
 import { isObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import type { ToolKind, ToolUseBlock } from '../../canonical/blocks.ts';
-import { lateCall } from '../shared/late-call.ts';
 import type { BlockReader, BlockScope } from './block-reader.ts';
 import { otherFields } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
@@ -80,7 +79,20 @@ export class ToolReader implements BlockReader {
     if (this.isSettled) return;
     this.#scope.calls.count(piece.length);
     this.#arguments.push(piece);
-    this.#scope.calls.late.set(this.#index, () => lateCall(this.#block, this.#arguments.decide().text));
+    this.#scope.calls.late.set(this.#index, () => this.#resumed());
+  }
+
+  #resumed(): ToolUseBlock {
+    const { text, reading } = this.#arguments.decide();
+    return { ...this.#judge(text, reading, false), input_raw: text };
+  }
+
+  /** The block in the end. Never an executable call with half its arguments: a flag stands beside the text as it was cut. */
+  #judge(text: string, reading: Reading, isCut: boolean): ToolUseBlock {
+    const isWhole = text.trim() === '' ? !isCut : parseJson(text) !== undefined;
+    if (isWhole) this.#scope.calls.broken.delete(this.#index);
+    else this.#scope.calls.broken.add(this.#index);
+    return !isWhole && reading === 'plain' ? { ...this.#block, status: 'incomplete' } : this.#block;
   }
 
   stop(isCut: boolean): void {
@@ -91,11 +103,8 @@ export class ToolReader implements BlockReader {
     this.#scope.writer.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
     if (reading !== 'plain' && reading !== 'unreadable')
       this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`);
-    const isWhole = whole.trim() === '' ? !isCut : parseJson(whole) !== undefined;
-    if (!isWhole) this.#scope.calls.broken++;
-    // Never an executable call: the flag stands beside the text as it was cut.
-    const isIncomplete = !isWhole && reading === 'plain';
-    this.#scope.writer.stopTool(this.#index, isIncomplete ? { ...this.#block, status: 'incomplete' } : undefined);
+    const final = this.#judge(whole, reading, isCut);
+    this.#scope.writer.stopTool(this.#index, final === this.#block ? undefined : final);
   }
 }
 

@@ -3,15 +3,13 @@ import { type CallTracker, isProviderExecuted, type PendingCall } from '../../ac
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { Report, RuleId } from '../../doctor/rules.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
-import { lateCall } from '../shared/late-call.ts';
 
 interface LiveCall {
   call: PendingCall;
   /** The block, once the call has opened. */
   started: { index: number; block: ToolUseBlock } | undefined;
-  stopped: boolean;
-  /** Something came after the stop. */
-  isLate: boolean;
+  /** The block as it stopped. */
+  stopped: ToolUseBlock | undefined;
   /** Argument text that is certain but came before the call could open. */
   waiting: string;
   /** The name as it was after the delta before. */
@@ -31,6 +29,8 @@ export class CallWriter {
   readonly #calls: CallTracker;
   readonly #report: Report;
   readonly #live = new Map<PendingCall, LiveCall>();
+  /** Calls that were named again after they had stopped. */
+  readonly #resumed = new Set<LiveCall>();
   /** Calls that have started and not stopped, in order. */
   readonly #open = new Set<LiveCall>();
 
@@ -44,12 +44,12 @@ export class CallWriter {
   accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
     let live = this.#live.get(call);
     if (!live) {
-      live = { call, started: undefined, stopped: false, isLate: false, waiting: '', name: '' };
+      live = { call, started: undefined, stopped: undefined, waiting: '', name: '' };
       this.#live.set(call, live);
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
     if (live.stopped) {
-      live.isLate = true;
+      this.#resumed.add(live);
       this.#report('chat/tool-call-resumed', offset);
       return;
     }
@@ -77,13 +77,13 @@ export class CallWriter {
     for (const live of this.#open) this.#stop(live);
   }
 
-  /** The calls that went on after their blocks had stopped. */
+  /** The calls that changed after their blocks had stopped. */
   get late(): { index: number; content_block: ToolUseBlock }[] {
-    return [...this.#live.values()].flatMap(({ call, started, isLate }) =>
-      started && isLate
-        ? [{ index: started.index, content_block: lateCall(this.#block(call), call.arguments.decide().text) }]
-        : [],
-    );
+    return [...this.#resumed].flatMap(({ call, started, stopped }) => {
+      const now = { ...this.#block(call), input_raw: call.arguments.decide().text };
+      const isSame = stopped !== undefined && isSameBlock(stopped, now) && stopped.input_raw === now.input_raw;
+      return started && !isSame ? [{ index: started.index, content_block: now }] : [];
+    });
   }
 
   #inspect(call: PendingCall, indexes: Set<number>, offset: number): void {
@@ -110,11 +110,12 @@ export class CallWriter {
 
   #stop(live: LiveCall): void {
     if (!live.started) return;
-    live.waiting += live.call.arguments.end().rest;
+    const { rest, text } = live.call.arguments.end();
+    live.waiting += rest;
     this.#flush(live);
-    live.stopped = true;
     this.#open.delete(live);
     const final = this.#block(live.call);
+    live.stopped = { ...final, input_raw: text };
     this.#blocks.stopTool(live.started.index, isSameBlock(live.started.block, final) ? undefined : final);
   }
 
