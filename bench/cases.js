@@ -36,6 +36,25 @@ function sseCase(name, bytes, pieceBytes, json) {
   return { section: 'sse', name, kind: 'text', bytes, pieceBytes, json, subjects };
 }
 
+/** Bytes of a chat stream to bytes of an Anthropic one. */
+function convertCase(kind, n) {
+  const subjects = [
+    { ...HAND, name: 'hand: objects', function: 'convertObjects' },
+    { ...HAND, name: 'hand: templates', function: 'convertTemplates' },
+    SLUICE,
+    { name: 'llm-bridge', run: 'llm-bridge' },
+    { name: '@musistudio/llms', run: 'llms' },
+  ];
+  return {
+    section: 'convert',
+    name: `${label[kind]} ${kind === 'parallel' ? 'x ' : ''}${size(n)}`,
+    kind,
+    n,
+    pieceBytes: 8192,
+    subjects,
+  };
+}
+
 export function casesOf({ quick }) {
   const all = [HAND, SLUICE, OPENAI, ANTHROPIC, AI, LANGCHAIN];
   const cases = [
@@ -54,6 +73,11 @@ export function casesOf({ quick }) {
     endToEndCase('tool', 1000),
     endToEndCase('tool', 10_000),
     endToEndCase('parallel', 100),
+    convertCase('text', 1000),
+    convertCase('text', 10_000),
+    convertCase('text', 50_000),
+    convertCase('tool', 1000),
+    convertCase('tool', 50_000),
   ];
   return quick ? cases.filter(({ n, bytes }) => (n ?? bytes) <= 10_000 || bytes === 1e6) : cases;
 }

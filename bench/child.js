@@ -56,7 +56,27 @@ function inputOf() {
 }
 
 function isRight(result) {
+  if (section === 'convert') return isSame(readAnthropic(Buffer.concat(result.out).toString()));
   if (section === 'sse') return result.characters === payloads.reduce((sum, text) => sum + text.length, '[DONE]'.length);
+  return isSame(result);
+}
+
+function isSame(result) {
   const { text, args } = data.expected(kind, n, CALLS);
   return result.text === text && result.args.length === args.length && result.args.every((value, i) => value === args[i]);
+}
+
+/** What an Anthropic client makes of the stream, when it came to its end. */
+function readAnthropic(wire) {
+  const blocks = [];
+  let isDone = false;
+  for (const line of wire.split('\n')) {
+    if (!line.startsWith('data: ')) continue;
+    const event = JSON.parse(line.slice('data: '.length));
+    if (event.type === 'content_block_start') blocks[event.index] = { type: event.content_block.type, text: '' };
+    if (event.type === 'content_block_delta') blocks[event.index].text += event.delta.text ?? event.delta.partial_json;
+    if (event.type === 'message_stop') isDone = true;
+  }
+  const textsOf = (type) => blocks.filter((block) => block.type === type).map((block) => block.text);
+  return { text: isDone ? textsOf('text').join('') : undefined, args: textsOf('tool_use') };
 }

@@ -10,16 +10,18 @@ const { values: options } = parseArgs({
 
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 const LIMIT_SECONDS = 10;
-const ROUNDS = { accumulate: 3, sse: 2, endToEnd: 2 };
+const ROUNDS = { accumulate: 3, sse: 2, endToEnd: 2, convert: 3 };
 const TITLES = {
   accumulate: 'accumulate: parsed chunks to message (CPU ns a chunk)',
   sse: 'sse: bytes to frames (CPU ns a frame)',
   endToEnd: 'end to end: bytes in 8 KB pieces to message (CPU ns a chunk)',
+  convert: 'convert: a chat stream to an Anthropic one, bytes to bytes (CPU ns a chunk)',
 };
 const EFFORT = {
   accumulate: { warmMs: 500, cpuMs: 300 },
   sse: { warmMs: 300, cpuMs: 400 },
   endToEnd: { warmMs: 1000, cpuMs: 400 },
+  convert: { warmMs: 1000, cpuMs: 400 },
 };
 
 const cases = casesOf(options).filter(({ section, name }) => !options.only || `${section} ${name}`.includes(options.only));

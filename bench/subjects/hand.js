@@ -1,4 +1,4 @@
-import { HandAccumulator, HandSseBytes } from '../reference/hand.mjs';
+import { HandAccumulator, HandOpenAIToAnthropic, HandOpenAIToAnthropicObj, HandSseBytes } from '../reference/hand.mjs';
 
 function resultOf(accumulator) {
   const { message } = accumulator.final().choices[0];
@@ -35,3 +35,29 @@ export function endToEnd({ pieces }) {
     return resultOf(accumulator);
   };
 }
+
+const converted =
+  (Converter) =>
+  ({ pieces }) =>
+  () => {
+    const out = [];
+    let text = '';
+    const converter = new Converter();
+    const decoder = new HandSseBytes((data) => {
+      if (data !== '[DONE]') text += converter.chunk(JSON.parse(data));
+    });
+    const flush = () => {
+      if (text !== '') out.push(Buffer.from(text));
+      text = '';
+    };
+    for (const piece of pieces) {
+      decoder.push(piece);
+      flush();
+    }
+    text = converter.end();
+    flush();
+    return { out };
+  };
+
+export const convertObjects = converted(HandOpenAIToAnthropicObj);
+export const convertTemplates = converted(HandOpenAIToAnthropic);

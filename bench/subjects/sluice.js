@@ -1,7 +1,9 @@
-import { Assembler } from '@sluice/core';
+import { Assembler, streamConverter } from '@sluice/core';
 import { ChatAccumulator } from '@sluice/core/accumulate';
+import { anthropicMessagesCodec } from '@sluice/core/anthropic-messages/codec';
 import { accumulate as readToEnd } from '@sluice/core/io';
 import { openaiChat } from '@sluice/core/openai-chat';
+import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { createSseDecoder } from '@sluice/core/sse';
 
 const protocol = openaiChat;
@@ -42,4 +44,14 @@ export function endToEnd({ pieces }) {
 
 export function endToEndAsync({ stream }) {
   return async () => resultOf(await readToEnd(stream(), { protocol }));
+}
+
+export function convert({ pieces }) {
+  return () => {
+    const out = [];
+    const converter = streamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec });
+    for (const piece of pieces) out.push(...converter.push(piece));
+    out.push(...converter.end());
+    return { out };
+  };
 }
