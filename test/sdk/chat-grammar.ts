@@ -153,9 +153,12 @@ export class ChatGrammar {
       return;
     }
     must(!('id' in call) && !('type' in call), 'id and type come once');
-    const body = call[known.isCustom ? 'custom' : 'function'] as Json | undefined;
-    must(body?.['name'] !== known.name, 'the name is not repeated, at most corrected');
-    const text = body?.[known.isCustom ? 'input' : 'arguments'];
-    must(text === undefined || (typeof text === 'string' && text !== ''), 'arguments are text');
+    const key = known.isCustom ? 'custom' : 'function';
+    const body = call[key] as Json | undefined;
+    must(body !== undefined, 'an entry has its body: the AI SDK refuses one without');
+    must(body['name'] !== known.name, 'the name is not repeated, at most corrected');
+    const text = body[known.isCustom ? 'input' : 'arguments'];
+    const saysMore = Object.keys(call).length > 2 || Object.keys(body).length > 1;
+    must(typeof text === 'string' && (text !== '' || saysMore), 'arguments are text');
   }
 }

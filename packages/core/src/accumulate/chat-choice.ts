@@ -83,6 +83,7 @@ export class ChatChoice {
   push(choice: WireChoice): boolean {
     const { delta, finish_reason: finish, logprobs, message } = choice;
     if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta);
+    else if (typeof choice.text === 'string') this.text += choice.text;
     if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
     if (isSet(logprobs)) this.#pushLogprobs(logprobs);
     // Sent instead of a delta, or once more after the deltas: read at the end, for what no delta carried.

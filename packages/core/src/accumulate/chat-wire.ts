@@ -16,6 +16,8 @@ export interface WireChoice {
   index?: unknown;
   delta?: unknown;
   message?: unknown;
+  /** The delta of the old completions: a piece of the text. */
+  text?: unknown;
   finish_reason?: unknown;
   logprobs?: unknown;
   usage?: unknown;
@@ -44,6 +46,7 @@ export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<Omit<WireChoice, 'conte
   index: 0,
   delta: 0,
   message: 0,
+  text: 0,
   finish_reason: 0,
   logprobs: 0,
   usage: 0,

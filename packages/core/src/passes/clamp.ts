@@ -1,4 +1,4 @@
-import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../canonical/request.ts';
+import type { CanonicalRequest, RequestParameters } from '../canonical/request.ts';
 import type { Rules } from './rules.ts';
 
 type ClampRules = Pick<Rules, 'note' | 'drop' | 'bounds' | 'maxStop' | 'maxTools'>;
@@ -10,7 +10,7 @@ export function clamp(request: CanonicalRequest, rules: ClampRules): CanonicalRe
     ...clampNumbers(request.parameters, rules),
     ...clampStop(request.parameters, rules),
   };
-  return { ...request, parameters, ...(request.tools && { tools: clampTools(request, request.tools, rules) }) };
+  return { ...request, parameters, ...clampTools(request, rules) };
 }
 
 function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> {
@@ -30,14 +30,20 @@ function clampStop({ stop_sequences: stop }: RequestParameters, rules: ClampRule
   return { stop_sequences: stop.slice(0, rules.maxStop) };
 }
 
-/** The first tools, and the one that must be called. */
-function clampTools({ tool_choice: choice }: CanonicalRequest, tools: CanonicalTool[], rules: ClampRules): CanonicalTool[] {
-  if (tools.length <= rules.maxTools) return tools;
+/** Those that are chosen from, and the first of the others. */
+function clampTools(
+  { tools = [], tool_choice: choice }: CanonicalRequest,
+  rules: ClampRules,
+): Pick<CanonicalRequest, 'tools' | 'tool_choice'> {
+  if (tools.length <= rules.maxTools) return {};
   rules.drop({ path: '/tools', feature: 'tools', message: `only ${rules.maxTools} of ${tools.length} tools are sent` });
-  const forced = choice?.type === 'tool' ? tools.findIndex(({ name }) => name === choice.name) : -1;
-  const kept = tools.slice(0, rules.maxTools);
-  const chosen = forced >= rules.maxTools ? tools[forced] : undefined;
-  return chosen ? [...kept.slice(0, -1), chosen] : kept;
+  const chosen = new Set(choice?.type === 'tool' ? [choice.name] : choice?.allowed_tools);
+  const byRank = tools.toSorted((a, b) => Number(chosen.has(b.name)) - Number(chosen.has(a.name)));
+  const isKept = new Set(byRank.slice(0, rules.maxTools));
+  const lost = new Set(byRank.slice(rules.maxTools).map(({ name }) => name));
+  const kept = tools.filter((tool) => isKept.has(tool));
+  if (!choice || choice.type === 'tool' || !choice.allowed_tools) return { tools: kept };
+  return { tools: kept, tool_choice: { ...choice, allowed_tools: choice.allowed_tools.filter((name) => !lost.has(name)) } };
 }
 
 const tell = (name: string, message: string, rules: ClampRules): void =>

@@ -1,15 +1,36 @@
 import type { ContentBlock } from '../canonical/blocks.ts';
-import type { CanonicalRequest } from '../canonical/request.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { changeAll } from './blocks.ts';
+import type { Rules } from './rules.ts';
 
-/** Texts that say nothing, and instructions without any. A signature is something: its empty text stays. Users and assistants keep their turn. */
-export function dropEmpty(request: CanonicalRequest): CanonicalRequest {
-  const system = request.system?.filter(({ text }) => text !== '');
-  const messages = request.messages
-    .map((message) =>
-      message.content.some(isEmpty) ? { ...message, content: message.content.filter((block) => !isEmpty(block)) } : message,
-    )
-    .filter(({ role, content }) => role !== 'system' || content.length > 0);
+type EmptyRules = Pick<Rules, 'repair' | 'dropWhitespace' | 'foldResults'>;
+
+/**
+ * Texts that say nothing, and messages without any. A signature is something: its empty text stays. Users and assistants keep their turn
+ * where roles are of the message; where turns are what is sent, one without content is refused (P29).
+ */
+export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): CanonicalRequest {
+  const isBlank = (text: string): boolean => text === '' || (rules.dropWhitespace && text.trim() === '');
+  const isEmpty = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && isBlank(block.text);
+  const system = request.system && changeAll(request.system, (block) => (isBlank(block.text) ? undefined : block));
+  const messages = changeAll(request.messages, (message, i) => {
+    const content = changeAll(message.content, (block) => (isEmpty(block) ? undefined : withoutEmpty(block, isEmpty)));
+    if (content.length > 0) return content === message.content ? message : { ...message, content };
+    return keepsTurn(message, i, rules) ? { ...message, content } : undefined;
+  });
   return { ...request, ...(system && { system }), messages };
 }
 
-const isEmpty = (block: ContentBlock): boolean => block.type === 'text' && block.text === '' && !block.signature;
+/** A result may be empty, its parts may not. */
+function withoutEmpty(block: ContentBlock, isEmpty: (block: ContentBlock) => boolean): ContentBlock {
+  if (block.type !== 'tool_result' || typeof block.content === 'string' || !block.content.some(isEmpty)) return block;
+  const content = block.content.filter((part) => !isEmpty(part));
+  return { ...block, content: content.length > 0 ? content : '' };
+}
+
+function keepsTurn({ role }: CanonicalMessage, at: number, rules: EmptyRules): boolean {
+  if (role === 'system' || role === 'tool') return false;
+  if (!rules.foldResults && !rules.dropWhitespace) return true;
+  rules.repair({ path: `/messages/${at}`, feature: 'messages.empty', message: 'a message that says nothing is not sent' });
+  return false;
+}

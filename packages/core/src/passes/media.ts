@@ -80,7 +80,8 @@ function convert(block: Medium, path: string, rules: MediaRules): Part[] {
 }
 
 /** An id is worth something only where the file was uploaded. */
-const isOwn = (block: Medium, { protocol }: MediaRules): boolean => block.extensions?.[protocol] !== undefined;
+const isOwn = (block: Medium, { protocol, media: { idsOf = [protocol] } }: MediaRules): boolean =>
+  idsOf.some((id) => block.extensions?.[id] !== undefined);
 
 const foreignId = (path: string, what: string, rules: MediaRules): never =>
   rules.refuse({
@@ -91,7 +92,8 @@ const foreignId = (path: string, what: string, rules: MediaRules): never =>
 
 function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
   const { url, data, file_id: id } = block.source;
-  if (url !== undefined || data !== undefined) return [block];
+  if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
+  if (url !== undefined) return lose(path, 'image', 'images are not fetched by URL', rules);
   if (id === undefined) return lose(path, 'image', 'the image has neither data nor a URL', rules);
   return rules.media.imageIds && isOwn(block, rules) ? [block] : foreignId(path, 'image', rules);
 }
@@ -116,16 +118,22 @@ function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
 }
 
-/** A document of text becomes text, and one of blocks becomes these. */
+/** A document of text becomes text, and one of blocks becomes these, where the target knows only files. */
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content } = block.source;
-  const head = block.title ?? block.source.filename;
-  if (text !== undefined) return [{ type: 'text', text: head ? `${head}\n\n${text}` : text }];
-  if (content !== undefined) return convertAll(content, path, rules).filter(isPart);
+  if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : spellOut(block, path, rules);
   if (data !== undefined) return [block];
-  if (id !== undefined) return isOwn(block, rules) ? [block] : foreignId(path, 'file', rules);
+  if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : foreignId(path, 'file', rules);
   if (url !== undefined && rules.media.fileUrls) return [block];
   return lose(path, 'file', url === undefined ? 'the file has no data' : 'documents are not fetched by URL', rules);
+}
+
+function spellOut({ source, title, context, search_result: found }: FileBlock, path: string, rules: MediaRules): Part[] {
+  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
+  const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
+  if (source.text !== undefined) return [{ type: 'text', text: head ? `${head}\n\n${source.text}` : source.text }];
+  const parts = convertAll(source.content ?? [], path, rules).filter(isPart);
+  return head ? [{ type: 'text', text: head }, ...parts] : parts;
 }
 
 const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';

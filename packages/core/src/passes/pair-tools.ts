@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { isClientCall } from '../canonical/response.ts';
-import type { Telling } from './rules.ts';
+import type { Rules, Telling } from './rules.ts';
 
 const NO_RESULT = 'No result was recorded for this call.';
 const EARLIER = 'Result of an earlier tool call';
@@ -12,6 +12,8 @@ interface Queue {
   next: number;
 }
 
+type PairRules = Telling & Pick<Rules, 'remembersCalls'>;
+
 interface Results {
   byId: ReadonlyMap<string, Queue>;
   taken: Set<ToolResultBlock>;
@@ -21,7 +23,7 @@ interface Results {
  * Every call is answered directly behind its message, in the order of the calls, and every result has a call. What is missing is made
  * up for, with a note. A last message whose calls nobody has answered yet is left alone.
  */
-export function pairTools(request: CanonicalRequest, rules: Telling): CanonicalRequest {
+export function pairTools(request: CanonicalRequest, rules: PairRules): CanonicalRequest {
   const results: Results = { byId: collect(request.messages), taken: new Set() };
   const answers = request.messages.map((message, at) =>
     message.role === 'assistant' ? answer(at, request.messages, results, rules) : undefined,
@@ -93,8 +95,12 @@ function synthesise({ id, name, kind }: ToolUseBlock, at: number, rules: Telling
   return { type: 'tool_result', tool_use_id: id, name, content: NO_RESULT, is_error: true, ...(kind && { kind }) };
 }
 
-/** What of a tool message no call has taken, as the user would tell it. */
-function orphans(message: CanonicalMessage, at: number, taken: ReadonlySet<ContentBlock>, rules: Telling): CanonicalMessage[] {
+/** What of a tool message no call has taken: as the user would tell it, or as it is when the upstream remembers the call. */
+function orphans(message: CanonicalMessage, at: number, taken: ReadonlySet<ContentBlock>, rules: PairRules): CanonicalMessage[] {
+  if (rules.remembersCalls) {
+    const content = message.content.filter((block) => !taken.has(block));
+    return content.length === message.content.length ? [message] : content.length > 0 ? [{ ...message, content }] : [];
+  }
   const content = message.content.flatMap((block): ContentBlock[] => {
     if (block.type !== 'tool_result') return [block];
     if (taken.has(block)) return [];

@@ -1,28 +1,56 @@
+import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { limitCacheMarks } from './cache-marks.ts';
 import { clamp } from './clamp.ts';
+import { customAsFunctions } from './custom-tools.ts';
 import { dropEmpty } from './drop-empty.ts';
+import { filterForeign } from './filter-foreign.ts';
+import { filterSignatures } from './filter-signatures.ts';
+import { locatedContext, locatedRules } from './located.ts';
+import { mapIds } from './map-ids.ts';
+import { mapNames } from './map-names.ts';
 import { media } from './media.ts';
 import { mergeRoles } from './merge-roles.ts';
+import { midSystem } from './mid-system.ts';
+import { wrapRoots } from './object-roots.ts';
 import { pairTools } from './pair-tools.ts';
-import { mapIds, mapNames, type Renames } from './rename.ts';
-import type { Rules } from './rules.ts';
+import type { Pass, Rules } from './rules.ts';
+import { convertSchemas } from './schemas.ts';
+import { mapServerTools } from './server-tools.ts';
+import { ensureFirstUser, trailingAssistant } from './turns.ts';
 
-export interface Prepared {
+/**
+ * The order matters (CANONICAL §12): results stand by their calls before ids are told apart, names are settled before tools change their
+ * form, and what is empty is gone before anybody looks at who speaks after whom.
+ */
+const PASSES: readonly Pass[] = [
+  pairTools,
+  filterSignatures,
+  filterForeign,
+  mapServerTools,
+  mapNames,
+  customAsFunctions,
+  mapIds,
+  media,
+  dropEmpty,
+  midSystem,
+  mergeRoles,
+  ensureFirstUser,
+  trailingAssistant,
+  wrapRoots,
+  convertSchemas,
+  limitCacheMarks,
+  clamp,
+];
+
+export interface Prepared<C> {
   request: CanonicalRequest;
-  /** New tool names by old ones: answers are mapped back. */
-  names: Renames;
-  ids: Renames;
+  /** The caller's context, for all that is told of the prepared request: paths become those of the source. */
+  context: C;
 }
 
-/** A request as a target wants it. The order matters: results must stand by their calls before ids are told apart (CANONICAL §12). */
-export function prepare(request: CanonicalRequest, rules: Rules): Prepared {
-  const paired = pairTools(request, rules);
-  const named = mapNames(paired, rules.toolName, rules);
-  const identified = mapIds(named.request, rules.toolId, rules);
-  const shown = media(identified.request, rules);
-  const spoken = dropEmpty(shown);
-  const merged = rules.alternate ? mergeRoles(spoken) : spoken;
-  const marked = limitCacheMarks(merged, rules.maxCacheMarks, rules);
-  return { request: clamp(marked, rules), names: named.names, ids: identified.ids };
+/** A request as a target wants it. */
+export function prepare<C extends { note(note: Note): void }>(source: CanonicalRequest, rules: Rules, context: C): Prepared<C> {
+  const request = PASSES.reduce((current, pass) => pass(current, locatedRules(rules, current), source), source);
+  return { request, context: locatedContext(context, request) };
 }

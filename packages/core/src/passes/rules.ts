@@ -1,6 +1,7 @@
+import type { TextBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
-import type { RequestParameters } from '../canonical/request.ts';
+import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../canonical/request.ts';
 
 export type Loss = Omit<Note, 'code'>;
 
@@ -24,10 +25,18 @@ export interface NameRule {
 export interface MediaRule {
   /** Formats of inline audio it hears. */
   audio: readonly string[];
+  /** Fetches images by URL. */
+  imageUrls: boolean;
   /** Fetches documents by URL. */
   fileUrls: boolean;
-  /** Refers to images by the id of an uploaded file. */
+  /** Refers to images by the id of a file uploaded there. */
   imageIds: boolean;
+  /** Refers to documents by the id of a file uploaded there. */
+  fileIds: boolean;
+  /** Protocols whose file ids mean the same here; absent: only its own. */
+  idsOf?: readonly ProtocolId[];
+  /** Takes documents of plain text and of blocks as such; otherwise they become text. */
+  textFiles?: boolean;
   /** Tool results may hold images and files; otherwise these follow in a user message. */
   inToolResults: boolean;
 }
@@ -37,16 +46,66 @@ export type Bounds = {
   [K in keyof RequestParameters as number extends RequestParameters[K] ? K : never]?: readonly [number, number];
 };
 
-/** What a target asks of a request. */
-export interface Rules extends Telling {
-  protocol: ProtocolId;
+/** The columns of CANONICAL §13. */
+export type SchemaDialect = 'openai' | 'openai-strict' | 'anthropic' | 'anthropic-strict' | 'gemini-json' | 'gemini-openapi';
+
+/** How tools must look at a target. The names and inputs of an answer are mapped back by the same rules (`callTable`). */
+export interface ToolRules {
   toolName: NameRule;
+  /** Knows custom tools, which take free text. */
+  custom: boolean;
+  /** Knows namespaces of tools. */
+  namespaces: boolean;
+  /** The root of a tool's schema must be an object. */
+  objectRoot: boolean;
+}
+
+/** How a target writes a server tool that another protocol named: what comes back takes its place. */
+export type ServerToolRule = (
+  config: Record<string, unknown>,
+) => Pick<NonNullable<CanonicalTool['server']>, 'wire_type' | 'config'>;
+
+/** What a target asks of a request. */
+export interface Rules extends Telling, ToolRules {
+  protocol: ProtocolId;
+  /** The configured id of the upstream; absent: unknown, and every blob of the protocol counts as its own. */
+  provider?: string;
+  /** The name under which the upstream knows the model. */
+  model?: string;
   toolId: NameRule;
+  /** Results may answer calls that the upstream remembers (`previous_response_id`). */
+  remembersCalls?: boolean;
+  /** Thinking that another signed: left out, or told as text. */
+  foreignThinking: 'drop' | 'text';
+  /** Thinking that nobody signed: left to the encoder, or left out where only signed thinking counts. */
+  unsignedThinking: 'keep' | 'drop';
+  /** Whether a block brings its foreign signature in a field of this protocol, which goes back as it came. */
+  carriesSignature?(block: TextBlock | ToolUseBlock): boolean;
+  /** Blocks that only other protocols understand. Whose a server's call or result is, its `extensions` say. */
+  foreignBlocks: 'drop';
+  /** Server tools of others that have a counterpart here, by their canonical type (`web_search`, `code_execution`, …). */
+  serverTools?: Readonly<Record<string, ServerToolRule>>;
   media: MediaRule;
   /** Messages of one role may not follow each other. */
   alternate: boolean;
+  /** Tool results are part of the user's turn: the encoder folds them into it. */
+  foldResults: boolean;
+  /** Text of nothing but white space counts as empty. */
+  dropWhitespace: boolean;
+  /** The user speaks first. */
+  firstUser: boolean;
+  /** An assistant's last word: taken as a prefill, taken without white space at its end, or not taken, so that the user says "Continue." */
+  trailingAssistant: 'keep' | 'trim' | 'continue';
+  /** Instructions in the middle: anywhere, only behind a user's turn, or nowhere (they become a reminder in the user's next turn). */
+  midSystem: 'keep' | 'after_user' | 'reminder';
+  schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };
   bounds: Bounds;
   maxStop: number;
   maxTools: number;
   maxCacheMarks: number;
+  /** Marks may stand on tools, calls and results too, and those that live longer come first. */
+  marksEverywhere?: boolean;
 }
+
+/** A step of `prepare`: what it tells has paths of the request it was given. `source` is the request before the first step. */
+export type Pass = (request: CanonicalRequest, rules: Rules, source: CanonicalRequest) => CanonicalRequest;

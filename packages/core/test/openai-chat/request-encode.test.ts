@@ -411,6 +411,16 @@ describe('messages', () => {
     expect(encode({ system }, { profile }).body['messages']).toEqual([...expected, HI]);
   });
 
+  test('P35 LOSS [3]: a file of OpenAI’s other protocol is known to OpenAI, and to nobody else', () => {
+    const file: ContentBlock = { type: 'file', source: { file_id: 'file-1' }, extensions: { 'openai-responses': {} } };
+    const messages: CanonicalMessage[] = [{ role: 'user', content: [file] }];
+    const context = contextOf({ profile: { official: true } });
+    expect(encodeRequestBody({ model: 'm', messages, parameters: {} }, context)['messages']).toEqual([
+      { role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] },
+    ]);
+    expect(paramOf(() => encode({ messages }))).toBe('/messages/0/content/0');
+  });
+
   test('P74: the last four breakpoints', () => {
     const content = Array.from(
       { length: 6 },
@@ -558,7 +568,7 @@ describe('tools', () => {
       'a search of another, for a search model',
       { tools: [search('anthropic-messages')] },
       { web_search_options: { user_location: { type: 'approximate', approximate: { city: 'Rome' } } } },
-      [],
+      ['APPROXIMATED tools.web_search'],
       { web_search_options: true },
     ],
   ])('%s', (_, request, expected, told = [], profile = {}) => {

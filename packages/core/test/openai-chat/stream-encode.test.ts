@@ -255,7 +255,7 @@ const ROWS: Row[] = [
     notes: ['citations'],
   },
   {
-    name: '#74 P81 the signature of a call of Gemini',
+    name: '#74 P81 the signature of a call of Gemini, with the body that the AI SDK asks for',
     events: [
       ...start(),
       ...open(0, use('x', 'f')),
@@ -269,7 +269,7 @@ const ROWS: Row[] = [
       ROLE,
       header(0, 'x', 'f'),
       piece(0, '{}'),
-      { tool_calls: [{ index: 0, extra_content: { google: { thought_signature: 'S' } } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '' }, extra_content: { google: { thought_signature: 'S' } } }] },
       { finish: 'tool_calls' },
     ],
   },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ContentBlock, ToolResultBlock } from '../../src/canonical/blocks.ts';
 import { media } from '../../src/passes/media.ts';
+import type { MediaRule } from '../../src/passes/rules.ts';
 import { Refused, testRules } from './telling.ts';
 
 const OWN = { extensions: { 'openai-chat': {} } };
@@ -32,8 +33,32 @@ describe('blocks of a user', () => {
       ['DROPPED audio /messages/0/content/0'],
     ],
     ['a document by URL', { type: 'file', source: { file_url: 'u' } }, [], ['DROPPED file /messages/0/content/0']],
-    ['a document of text', { type: 'file', source: { text: 'body' }, title: 'T' }, [{ type: 'text', text: 'T\n\nbody' }]],
-    ['a document of blocks', { type: 'file', source: { content: [{ type: 'text', text: 'x' }] } }, [{ type: 'text', text: 'x' }]],
+    [
+      'a document of text',
+      { type: 'file', source: { text: 'body' }, title: 'T', context: 'C' },
+      [{ type: 'text', text: 'T\nC\n\nbody' }],
+      ['APPROXIMATED file.text /messages/0/content/0'],
+    ],
+    [
+      'a document of blocks',
+      { type: 'file', source: { content: [{ type: 'text', text: 'x' }] } },
+      [{ type: 'text', text: 'x' }],
+      ['APPROXIMATED file.text /messages/0/content/0'],
+    ],
+    [
+      'what a search found',
+      {
+        type: 'file',
+        source: { content: [{ type: 'text', text: 'x' }] },
+        title: 'T',
+        search_result: { source: 'https://e.org' },
+      },
+      [
+        { type: 'text', text: 'T\nhttps://e.org' },
+        { type: 'text', text: 'x' },
+      ],
+      ['APPROXIMATED file.text /messages/0/content/0'],
+    ],
     [
       'a file id of our own',
       { type: 'file', source: { file_id: 'file-1' }, ...OWN },
@@ -44,6 +69,28 @@ describe('blocks of a user', () => {
     const request = media({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
     expect(request.messages[0]?.content).toEqual(expected);
     expect(rules.told).toEqual(told);
+  });
+
+  test.each<[name: string, block: ContentBlock, media: Partial<MediaRule>, expected: 'kept' | 'dropped' | 'refused']>([
+    ['P33 an image by URL', { type: 'image', source: { url: 'u' } }, { imageUrls: true }, 'kept'],
+    ['an image by URL, where none is fetched', { type: 'image', source: { url: 'u' } }, { imageUrls: false }, 'dropped'],
+    ['P34 a document by URL', { type: 'file', source: { file_url: 'u' } }, { fileUrls: true }, 'kept'],
+    ['P35 a file id where there are none', { type: 'file', source: { file_id: 'f' }, ...OWN }, { fileIds: false }, 'refused'],
+    ['P35 an image id', { type: 'image', source: { file_id: 'f' }, ...OWN }, { imageIds: true }, 'kept'],
+    [
+      'P35 a file id of the same vendor',
+      { type: 'file', source: { file_id: 'f' }, extensions: { 'openai-responses': {} } },
+      { idsOf: ['openai-chat', 'openai-responses'] },
+      'kept',
+    ],
+    ['P35 a file id of another', { type: 'file', source: { file_id: 'f' }, extensions: { gemini: {} } }, {}, 'refused'],
+    ['a document of text where it is one', { type: 'file', source: { text: 't' }, title: 'T' }, { textFiles: true }, 'kept'],
+  ])('%s', (_, block, over, expected) => {
+    const rules = testRules({ media: { ...testRules().media, ...over } });
+    const run = () => media({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
+    if (expected === 'refused') expect(run).toThrow(Refused);
+    else expect(run().messages[0]?.content).toEqual(expected === 'kept' ? [block] : []);
+    expect(rules.told).toHaveLength(expected === 'dropped' ? 1 : 0);
   });
 
   test.each<[name: string, block: ContentBlock]>([

@@ -144,3 +144,11 @@ test('10,000 calls with results far behind take no time', () => {
   expect(pairTools({ model: 'm', messages, parameters: {} }, testRules()).messages).toHaveLength(10_000);
   expect(performance.now() - started).toBeLessThan(200);
 });
+
+test('P05: results may answer calls that the upstream remembers', () => {
+  const rules = testRules({ remembersCalls: true });
+  const source = [tool('z'), assistant('a'), tool('a', 'y'), user('x')];
+  const { messages } = pairTools({ model: 'm', messages: source, parameters: {} }, rules);
+  expect(messages).toEqual([tool('z'), assistant('a'), tool('a'), tool('y'), user('x')]);
+  expect(rules.told).toEqual([]);
+});

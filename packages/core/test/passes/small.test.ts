@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, RequestParameters } from '../../src/canonical/request.ts';
 import { clamp } from '../../src/passes/clamp.ts';
 import { asFunction } from '../../src/passes/custom-tools.ts';
 import { mergeRoles } from '../../src/passes/merge-roles.ts';
-import { prepare } from '../../src/passes/prepare.ts';
-import { completeSchema } from '../../src/passes/schema.ts';
 import { testRules } from './telling.ts';
 
 const request = (over: Partial<CanonicalRequest> = {}): CanonicalRequest => ({
@@ -50,49 +47,6 @@ describe('clamp', () => {
   });
 });
 
-describe('schema', () => {
-  test.each<[name: string, schema: JsonSchema, expected: JsonSchema]>([
-    ['#34 none', {}, { type: 'object', properties: {} }],
-    ['P53 without properties', { type: 'object' }, { type: 'object', properties: {} }],
-    [
-      'P54 a list without items',
-      { type: 'object', properties: { a: { type: 'array' } } },
-      { type: 'object', properties: { a: { type: 'array', items: { type: 'string' } } } },
-    ],
-    [
-      'P54 deep inside',
-      { type: 'object', properties: {}, $defs: { x: { anyOf: [{ type: 'array' }, { type: 'null' }] } } },
-      {
-        type: 'object',
-        properties: {},
-        $defs: { x: { anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }] } },
-      },
-    ],
-    [
-      'a map inside stays',
-      { type: 'object', properties: { m: { type: 'object' } } },
-      { type: 'object', properties: { m: { type: 'object' } } },
-    ],
-    [
-      'a tuple stays',
-      { type: 'object', properties: { t: { type: 'array', prefixItems: [{}] } } },
-      { type: 'object', properties: { t: { type: 'array', prefixItems: [{}] } } },
-    ],
-  ])('%s', (_, schema, expected) => expect(completeSchema(schema)).toEqual(expected));
-
-  test('what is whole is the same object', () => {
-    const whole = { type: 'object', properties: { a: { type: 'array', items: { type: 'string' } } } };
-    expect(completeSchema(whole)).toBe(whole);
-  });
-
-  test('a property called __proto__', () => {
-    const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"array"}}}');
-    expect(JSON.stringify(completeSchema(schema))).toBe(
-      '{"type":"object","properties":{"__proto__":{"type":"array","items":{"type":"string"}}}}',
-    );
-  });
-});
-
 describe('merge roles', () => {
   const said = (role: 'user' | 'assistant', text: string) => ({ role, content: [{ type: 'text' as const, text }] });
 
@@ -100,6 +54,7 @@ describe('merge roles', () => {
     const tool = { role: 'tool' as const, content: [] };
     const { messages } = mergeRoles(
       request({ messages: [said('user', 'a'), said('user', 'b'), said('assistant', 'c'), tool, said('assistant', 'd')] }),
+      testRules({ alternate: true }),
     );
     expect(messages.map(({ role, content }) => [role, content.length])).toEqual([
       ['user', 2],
@@ -107,6 +62,16 @@ describe('merge roles', () => {
       ['tool', 0],
       ['assistant', 1],
     ]);
+  });
+});
+
+describe('merge roles of named participants', () => {
+  test('one message has no two names', () => {
+    const rules = testRules({ alternate: true });
+    const said = (name: string) => ({ role: 'user' as const, name, content: [{ type: 'text' as const, text: name }] });
+    const { messages } = mergeRoles(request({ messages: [said('a'), said('a'), said('b')] }), rules);
+    expect(messages).toEqual([{ role: 'user', content: ['a', 'a', 'b'].map((text) => ({ type: 'text', text })) }]);
+    expect(rules.told).toEqual(['DROPPED messages.name /messages/2']);
   });
 });
 
@@ -120,27 +85,4 @@ test('#10 P46: a custom tool as a function', () => {
       required: ['input'],
     },
   });
-});
-
-test('prepare: pairs first, then names and ids, then media, then numbers; the tables come back', () => {
-  const rules = testRules({ alternate: true });
-  const prepared = prepare(
-    request({
-      tools: [{ name: 'a.b' }],
-      parameters: { temperature: 9 },
-      messages: [
-        { role: 'assistant', content: [{ type: 'tool_use', id: 'x:1', name: 'a.b', input: {} }] },
-        { role: 'user', content: [{ type: 'text', text: 'wait' }] },
-        {
-          role: 'tool',
-          content: [{ type: 'tool_result', tool_use_id: 'x:1', content: [{ type: 'image', source: { url: 'u' } }] }],
-        },
-      ],
-    }),
-    rules,
-  );
-  expect([[...prepared.names], [...prepared.ids]]).toEqual([[['a.b', 'a_b']], [['x:1', 'x_1']]]);
-  expect(prepared.request.messages.map(({ role }) => role)).toEqual(['assistant', 'tool', 'user']);
-  expect(prepared.request.messages[2]?.content[0]).toEqual({ type: 'text', text: 'Attachment of tool call x_1:' });
-  expect(rules.told.map((line) => line.split(' ')[0])).toEqual(['REPAIRED', 'RENAMED', 'RENAMED', 'APPROXIMATED', 'CLAMPED']);
 });

@@ -204,6 +204,12 @@ export const OPENAI_CHAT_RULES = {
     severity: 'warning',
     providers: ['Azure OpenAI (async filter)', 'MiniMax'],
   },
+  'chat/text-completion': {
+    title: 'The chunks are those of the old completions',
+    explanation: 'A choice has `text` in place of a delta. It is read as the text of the message.',
+    severity: 'error',
+    providers: ['servers whose chat route answers with /v1/completions'],
+  },
   'chat/choices-missing': {
     title: 'A chunk has no choices',
     explanation:

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import { argumentsOf } from '../shared/answer.ts';
 import type { CodecContext } from '../shared/codec.ts';
-import { argumentsOf, callFields } from './parts-encode.ts';
+import { callFields } from './parts-encode.ts';
 
 interface OpenCall {
   /** Chat numbers the calls of a choice by themselves. */
@@ -53,10 +54,10 @@ export class CallEncoder {
     this.#send({ index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: text } });
   }
 
-  /** Fields beside the standard ones. */
+  /** Fields beside the standard ones. An entry without its body is refused by clients that check what they read (AI SDK). */
   add(at: number, fields: JsonObject): void {
     const call = this.#calls.get(at);
-    if (call) this.#send({ ...fields, index: call.index });
+    if (call) this.#send({ ...fields, index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: '' } });
   }
 
   /** `final` corrects what was settled late. */
@@ -87,8 +88,8 @@ export class CallEncoder {
       const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
       this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
     }
-    const hasInner = Object.keys(inner).length > 0;
-    if (hasInner || Object.keys(outer).length > 0) this.#send({ ...outer, index, ...(hasInner && { [bodyKey(block)]: inner }) });
+    const isChanged = Object.keys(inner).length > 0 || Object.keys(outer).length > 0;
+    if (isChanged) this.#send({ ...outer, index, [bodyKey(block)]: { ...inner, [textKey(block)]: '' } });
   }
 }
 

@@ -67,7 +67,9 @@ export class ChoiceDecoder {
     this.#offset = offset;
     inspectChoice(choice, this.#finish, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
-    if (isObject(delta) && !this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
+    if (isObject(delta)) {
+      if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
+    } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, undefined);
     if (isObject(message)) this.#pushWhole(message, choice.logprobs);
     if (isSet(finish)) this.#pushFinish(finish);
     this.#lookAround(choice);

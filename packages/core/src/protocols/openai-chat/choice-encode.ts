@@ -3,13 +3,12 @@ import type { ContentBlock, TextBlock, TokenLogprob, ToolUseBlock } from '../../
 import type { BlockDelta, BlockStop, MessageDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { StopReason } from '../../canonical/response.ts';
-import type { CodecContext } from '../shared/codec.ts';
+import { codePoints } from '../shared/answer.ts';
+import { approximate, type CodecContext } from '../shared/codec.ts';
 import { CallEncoder } from './call-encode.ts';
 import { readKept } from './kept.ts';
 import {
-  approximate,
   approximateOrder,
-  codePoints,
   encodeCallSignature,
   encodeCitation,
   encodeImagePart,

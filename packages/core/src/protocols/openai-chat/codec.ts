@@ -2,8 +2,11 @@ import type { ProtocolCodec } from '../shared/codec.ts';
 import { embeddingRequest, embeddingResponse } from './embeddings.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
+import { openaiChat } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
+import { FIELDS, POINTERS } from './pointers.ts';
+import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { rerankRequest, rerankResponse } from './rerank.ts';
@@ -16,6 +19,11 @@ export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profil
 /** OpenAI Chat in both directions: requests, responses, streams, errors, models, embeddings, rerank. */
 export const openaiChatCodec: ProtocolCodec = {
   id: 'openai-chat',
+  protocol: openaiChat,
+  profileFor,
+  toolRules,
+  pointers: POINTERS,
+  fields: FIELDS,
   detectInterface,
   supports,
   buildUrl,

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
-import { missing } from '../shared/codec.ts';
-import { expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import { at as placedAt } from '../../canonical/source.ts';
+import { type CodecContext, missing } from '../shared/codec.ts';
+import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeCacheControl, isBreakpoint, keep, unknownWithin } from './fields.ts';
 
@@ -14,7 +15,12 @@ interface Site {
   at: string;
   /** `prompt_cache_options.ttl` of the request. */
   ttl: unknown;
+  context: CodecContext;
 }
+
+/** The node, remembering its JSON path when the caller wants that. */
+export const placed = <T extends object>(param: string, node: T, context: CodecContext): T =>
+  context.trace ? placedAt(pointerOf(param), node, context) : node;
 
 type Decode<Block> = (part: JsonObject, site: Site) => Block;
 
@@ -44,18 +50,18 @@ export const decodeAssistantContent = (content: unknown, site: Site): AssistantP
 /** A text, or a list of parts. Empty text says nothing. */
 function decodeParts<Block extends { type: string }>(
   content: unknown,
-  { at, ttl }: Site,
+  { at, ttl, context }: Site,
   table: Readonly<Record<string, Decode<Block>>>,
 ): (Block | TextBlock | OpaqueBlock)[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, context)];
   return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
-    const site = { at: `${at}[${i}]`, ttl };
-    if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
+    const site = { at: `${at}[${i}]`, ttl, context };
+    if (typeof value === 'string') return value === '' ? [] : [placed(site.at, { type: 'text', text: value }, context)];
     const part = expectObject(value, site.at);
     const type = expectText(part['type'], `${site.at}.type`);
     if (part['text'] === '') return [];
     const decode = Object.hasOwn(table, type) ? table[type] : undefined;
-    return [decode ? decode(part, site) : { type: 'opaque', origin: 'openai-chat', raw: part }];
+    return [placed(site.at, decode ? decode(part, site) : { type: 'opaque', origin: 'openai-chat', raw: part }, context)];
   });
 }
 

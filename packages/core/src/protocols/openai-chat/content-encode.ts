@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock } from '../../canonical/blocks.ts';
+import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock } from '../../canonical/blocks.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { SystemBlock } from '../../canonical/request.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
@@ -22,7 +22,8 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
     case 'file':
       return [encodeFile(block, context)];
     case 'opaque':
-      return encodeOpaque(block, at, context);
+      // A part of our own, which goes back as it came.
+      return [objectOf(block.raw)];
     case 'thinking':
     case 'tool_use':
     case 'tool_result':
@@ -90,14 +91,6 @@ function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
 function typeOf(name = ''): string {
   const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
   return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
-}
-
-/** A part of our own goes back as it came; of another's only the stand-in it brought. */
-export function encodeOpaque({ origin, raw, text }: OpaqueBlock, at: string, context: CodecContext): JsonObject[] {
-  if (origin === 'openai-chat') return [objectOf(raw)];
-  if (text) return [{ type: 'text', text }];
-  drop(context, { path: at, feature: 'messages.opaque', message: `a block that only ${origin} understands` });
-  return [];
 }
 
 export const isPlainText = (part: JsonObject): boolean => part['type'] === 'text' && Object.keys(part).length === 2;

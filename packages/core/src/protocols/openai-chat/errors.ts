@@ -7,10 +7,15 @@ export function findError(payload: JsonObject, event: string | undefined): unkno
   if (payload['error']) return payload['error'];
   const choices = payload['choices'];
   if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice) && choice['error']) return choice['error'];
+  const failure = payload['base_resp'];
+  if (isObject(failure) && isFailure(failure)) return failure;
   // FastAPI servers answer {"detail": …}, others {"object":"error","message": …}.
   const isError =
     event === 'error' || payload['object'] === 'error' || (payload['detail'] !== undefined && choices === undefined);
   return isError ? payload : undefined;
 }
+
+/** MiniMax puts a verdict on every answer; 0 is success. */
+const isFailure = ({ status_code: code }: JsonObject): boolean => typeof code === 'number' && code !== 0;
 
 export const decodeError = (error: unknown): CanonicalError => decodeWireError('openai-chat', errorBody(error));

@@ -1,13 +1,12 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CacheControl, Node } from '../../canonical/protocol.ts';
+import type { CacheControl } from '../../canonical/protocol.ts';
+import { type Keeper, keeper } from '../shared/kept.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 
-/** What the decoder kept of a node under wire names. */
-export const fieldsOf = (node: Node): JsonObject => objectOf(node.extensions?.['openai-chat']);
+const kept: Keeper = keeper('openai-chat');
 
-/** As a part of a node: nothing when there is nothing to keep. */
-export const keep = (fields: JsonObject | undefined): Node =>
-  fields && Object.keys(fields).length > 0 ? { extensions: { 'openai-chat': fields } } : {};
+export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
+export const keep: Keeper['keep'] = kept.keep;
 
 /** The unknown fields of an object and, under its own name, those of one object inside it. */
 export function unknownWithin(

@@ -15,7 +15,7 @@ export const openaiChat: Protocol = {
 };
 
 function recognises({ object, choices }: JsonObject): boolean {
-  if (typeof object === 'string' && object.startsWith('chat.completion')) return true;
+  if (typeof object === 'string' && (object.startsWith('chat.completion') || object === 'text_completion')) return true;
   return (
     Array.isArray(choices) &&
     choices.every((choice) => isObject(choice) && (isObject(choice['delta']) || isObject(choice['message'])))

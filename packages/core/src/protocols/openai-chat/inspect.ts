@@ -5,7 +5,8 @@ import type { WireChoice } from './wire.ts';
 /** Names the departures of a choice from the chunk shape. Reads only: what is done about them is decided elsewhere. */
 export function inspectChoice(choice: WireChoice, finish: string | null, offset: number, report: Report): void {
   const { delta, message, finish_reason: next } = choice;
-  if ((delta === undefined || delta === null) && message === undefined) report('chat/delta-missing', offset);
+  if ((delta === undefined || delta === null) && message === undefined)
+    report(typeof choice.text === 'string' ? 'chat/text-completion' : 'chat/delta-missing', offset);
   if (next === '') report('chat/finish-empty', offset);
   else if (finish !== null && typeof next === 'string') report('chat/finish-repeated', offset);
   else if (finish !== null && isObject(delta) && (delta['content'] || delta['tool_calls']))

@@ -1,5 +1,6 @@
 import type { InterfaceType } from '../../canonical/interfaces.ts';
 import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../shared/url.ts';
 
 const SUPPORTED: Record<InterfaceType, boolean> = {
   CHAT: true,
@@ -33,7 +34,6 @@ const BY_LAST: ReadonlyMap<string, InterfaceType> = new Map([
 const FOREIGN_HEADERS = ['anthropic-version', 'x-api-key', 'x-goog-api-key'];
 /** `/v1beta/models/gemini-pro:generateContent` is no model id, `/v1/models/llama3:8b` is one. */
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/;
-const VERSION = /^v\d+(alpha|beta)?\d*$/;
 
 export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
 
@@ -46,7 +46,7 @@ export function detectInterface(path: string, headers: HeaderBag = {}): Interfac
   const afterModels = models < 0 ? [] : segments.slice(models + 1);
   const single = BY_LAST.get(last);
   // A model may be called org/rerank; Azure Foundry has /models/embeddings and Hugging Face /models/{id}/v1/embeddings.
-  if (single && (afterModels.length < 2 || afterModels.some((segment) => VERSION.test(segment)))) return single;
+  if (single && (afterModels.length < 2 || afterModels.some((segment) => isVersion(segment)))) return single;
   if (models < 0 || GEMINI_VERB.test(last) || FOREIGN_HEADERS.some((name) => Object.hasOwn(headers, name))) return 'PASSTHROUGH';
   return afterModels.length === 0 ? 'MODELS' : 'MODEL_INFO';
 }
@@ -68,8 +68,7 @@ export function buildUrl(type: InterfaceType, target: Target, modelId: string = 
   const { base_url: base, adapter_config: { api_version: version } = {} } = target.provider;
   const url = parseUrl(base);
   const path = `${rootOf(url.pathname, type, target)}/${endpointOf(type, modelId, nativePath)}`;
-  if (LEADS_OUT.test(path)) throw invalid(needsNativePath(type) ? 'path' : 'model', 'leads out of the path of the provider');
-  url.pathname = path;
+  setPath(url, path, needsNativePath(type) ? 'path' : 'model');
   if (needsNativePath(type)) copyQuery(nativePath, url);
   if (version !== undefined) url.searchParams.set('api-version', version);
   return url.href;
@@ -93,29 +92,6 @@ function authorization(key: string, { auth, api_version }: NonNullable<Provider[
   const isPlain = auth === undefined ? api_version !== undefined : auth === 'api-key';
   return isPlain ? { 'api-key': key } : { authorization: `Bearer ${key}` };
 }
-
-/** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
-function segmentsOf(path: string): string[] {
-  const [plain = ''] = path.split(/[?#]/, 1);
-  return plain.split('/').filter((segment) => segment !== '');
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function parseUrl(base: string): URL {
-  const url = URL.canParse(base) ? new URL(base) : undefined;
-  if (!url?.protocol.startsWith('http')) throw invalid('provider.base_url', 'must be an http URL');
-  return url;
-}
-
-/** URLs resolve `..`, also when escaped, read `\` as `/`, and skip tabs and line ends. */
-const LEADS_OUT = /\/(\.|%2e){1,2}(\/|$)|[\\\t\n\r]/i;
 
 /** The endpoints that Azure serves below a deployment (openai-node, azure.ts). */
 const DEPLOYED: ReadonlySet<InterfaceType> = new Set(['CHAT', 'EMBEDDINGS', 'AUDIO', 'IMAGES']);
@@ -166,20 +142,7 @@ function nativeEndpoint(type: InterfaceType, path: string): string {
   if (segments.length === 0 || (type !== 'PASSTHROUGH' && detectInterface(path) !== type))
     throw invalid('path', `is not the path of ${type}`);
   if (type !== 'PASSTHROUGH') return segments.slice(-2).join('/');
-  const version = segments.findIndex((segment) => VERSION.test(segment)) + 1;
+  const version = segments.findIndex((segment) => isVersion(segment)) + 1;
   const deployment = segments.indexOf('deployments') + 1;
   return segments.slice(version || (deployment > 0 ? deployment + 1 : 0)).join('/');
-}
-
-/** `key` is how clients of Google show who they are, to us. */
-function copyQuery(path: string, url: URL): void {
-  const query = path.indexOf('?');
-  if (query < 0) return;
-  for (const [name, value] of new URLSearchParams(path.slice(query + 1)))
-    if (name !== 'key') url.searchParams.append(name, value);
-}
-
-function escaped(model: string): string {
-  if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be the name of a model');
-  return encodeURIComponent(model);
 }

@@ -2,12 +2,20 @@ import { deriveId } from '../../accumulate/derive-id.ts';
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ToolResultBlock } from '../../canonical/blocks.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
+import { SOURCE } from '../../canonical/source.ts';
 import { type CodecContext, invalid, repair } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { CallBook } from './call-book.ts';
 import { decodeCalls, decodeLegacyCall } from './calls.ts';
-import { type AssistantPart, decodeAssistantContent, decodeContent, decodeSystemContent, type Part } from './content-decode.ts';
+import {
+  type AssistantPart,
+  decodeAssistantContent,
+  decodeContent,
+  decodeSystemContent,
+  type Part,
+  placed,
+} from './content-decode.ts';
 import { decodeCacheControl, keep } from './fields.ts';
 import { decodeReasoning, REASONING_FIELDS, signNext } from './reasoning.ts';
 
@@ -53,7 +61,7 @@ export function decodeMessages(list: readonly unknown[], ttl: unknown, context: 
     const role = expectText(message['role'], `${at}.role`);
     const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
     if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
-    add(conversation, decode(message, at, scope), context);
+    add(conversation, placed(at, decode(message, at, scope), context), context);
   });
   return conversation;
 }
@@ -73,7 +81,7 @@ function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
   const message = { ...rest, ...(name !== undefined && { name }) };
   return content
     .filter((block) => block.type === 'text')
-    .map(({ text, cache_control: cache, extensions: own }, i): SystemBlock => {
+    .map(({ text, cache_control: cache, extensions: own, ...block }, i): SystemBlock => {
       const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
       return {
         type: 'text',
@@ -81,6 +89,7 @@ function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
         ...(cache && { cache_control: cache }),
         ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }),
         ...keep(fields),
+        ...(SOURCE in block && { [SOURCE]: block[SOURCE] }),
       };
     });
 }
@@ -106,10 +115,10 @@ function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMes
 }
 
 /** Users and systems must say something; a cache mark on the message is one on its last block. */
-function decodeSpoken(message: JsonObject, at: string, decode: typeof decodeContent, { ttl }: Scope): Part[] {
+function decodeSpoken(message: JsonObject, at: string, decode: typeof decodeContent, { ttl, context }: Scope): Part[] {
   const { content } = message;
   if (typeof content !== 'string') expectList(content, `${at}.content`);
-  const blocks = decode(content, { at: `${at}.content`, ttl });
+  const blocks = decode(content, { at: `${at}.content`, ttl, context });
   const last = blocks.at(-1);
   return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...decodeCacheControl(message, ttl) }] : blocks;
 }
@@ -129,13 +138,19 @@ const ASSISTANT_FIELDS = new Set([
 function decodeAssistant(message: JsonObject, at: string, { context, book, ttl }: Scope): CanonicalMessage {
   const { blocks, next } = decodeReasoning(message);
   const spoken: ContentBlock[] = [
-    ...decodeAssistantContent(message['content'], { at: `${at}.content`, ttl }).toSorted(refusalLast),
-    ...decodeRefusal(message['refusal'], at),
-    ...decodeAudio(message['audio'], `${at}.audio`),
-    ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context),
-    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, book, context),
+    ...decodeAssistantContent(message['content'], { at: `${at}.content`, ttl, context }).toSorted(refusalLast),
+    ...decodeRefusal(message['refusal'], at).map((block) => placed(`${at}.refusal`, block, context)),
+    ...decodeAudio(message['audio'], `${at}.audio`).map((block) => placed(`${at}.audio`, block, context)),
+    ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context).map((call, i) =>
+      placed(`${at}.tool_calls[${i}]`, call, context),
+    ),
+    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, book, context).map((call) =>
+      placed(`${at}.function_call`, call, context),
+    ),
   ];
-  const content = [...blocks, ...signNext(spoken, next)];
+  const field = REASONING_FIELDS.find((name) => message[name] !== undefined);
+  const thought = blocks.map((block) => placed(field === undefined ? at : `${at}.${field}`, block, context));
+  const content = [...thought, ...signNext(spoken, next)];
   for (const block of content) if (block.type === 'tool_use') book.ask(block.id, block.name);
   const fields = unknownFields(message, ASSISTANT_FIELDS);
   return { role: 'assistant', content, ...nameOf(message, at), ...keep(fields) };
@@ -180,7 +195,7 @@ function decodeResult(
   id: string,
   at: string,
   known: ReadonlySet<string>,
-  { book, ttl }: Scope,
+  { book, ttl, context }: Scope,
 ): CanonicalMessage {
   const { content } = message;
   const called = book.answer(id);
@@ -188,12 +203,12 @@ function decodeResult(
   const result: ToolResultBlock = {
     type: 'tool_result',
     tool_use_id: id,
-    content: typeof content === 'string' ? content : emptyAsText(decodeContent(content, { at: `${at}.content`, ttl })),
+    content: typeof content === 'string' ? content : emptyAsText(decodeContent(content, { at: `${at}.content`, ttl, context })),
     ...(name !== undefined && { name }),
     ...decodeCacheControl(message, ttl),
     ...keep(unknownFields(message, known)),
   };
-  return { role: 'tool', content: [result] };
+  return { role: 'tool', content: [placed(at, result, context)] };
 }
 
 const emptyAsText = (blocks: Part[]): string | Part[] => (blocks.length === 0 ? '' : blocks);

@@ -12,7 +12,7 @@ import { isClientCall } from '../../canonical/response.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeCall } from './calls.ts';
-import { encodeContent, encodeOpaque, encodeParts, encodeText, isPlainText } from './content-encode.ts';
+import { encodeContent, encodeParts, encodeText, isPlainText } from './content-encode.ts';
 import { fieldsOf } from './fields.ts';
 import { encodeReasoning, encodeThinkingPart } from './reasoning.ts';
 
@@ -102,7 +102,7 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
   blocks.forEach((block, i) => {
     const path = `${at}/${i}`;
     if (block.type === 'tool_use' && isClientCall(block.kind)) sorted.calls.push(block);
-    else if (block.type === 'thinking') sortThinking(block, path, sorted, context);
+    else if (block.type === 'thinking') sortThinking(block, sorted, context);
     else if (block.type === 'text') {
       isLate ||= sorted.calls.length > 0;
       if (block.citations?.length)
@@ -111,7 +111,7 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
       else if (block.text !== '') sorted.content.push(block);
     } else if (block.type === 'audio' && block.audio_id !== undefined && !sorted.audio) sorted.audio = block;
     else if (block.type === 'audio' && block.transcript) sorted.content.push({ type: 'text', text: block.transcript });
-    else if (block.type === 'opaque') sorted.content.push(...encodeOpaque(block, path, context));
+    else if (block.type === 'opaque') sorted.content.push(objectOf(block.raw));
     else
       drop(context, {
         path,
@@ -124,23 +124,12 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
   return sorted;
 }
 
-/** What another provider signed is worth nothing here, whatever it says. */
-function sortThinking(block: ThinkingBlock, path: string, sorted: Sorted, context: CodecContext): void {
-  const isForeign = block.signature !== undefined && block.signature.origin !== 'openai-chat';
-  if (!isForeign && !saysSomething(block)) return;
-  if (!isForeign) {
-    if (context.profile.reasoning_field === 'parts' && context.profile.reasoning_replay !== 'never')
-      sorted.content.push(encodeThinkingPart(block));
-    else sorted.thinking.push(block);
-  } else if (context.policy.foreignThinking === 'text' && block.thinking !== '')
-    sorted.content.push({ type: 'text', text: `<thinking>${block.thinking}</thinking>` });
-  else dropThinking(path, context);
+/** The thinking of others is gone by now: what is left was thought here, or nobody signed it. */
+function sortThinking(block: ThinkingBlock, sorted: Sorted, { profile }: CodecContext): void {
+  if (block.thinking === '' && Object.keys(fieldsOf(block)).length === 0) return;
+  if (profile.reasoning_field === 'parts' && profile.reasoning_replay !== 'never') sorted.content.push(encodeThinkingPart(block));
+  else sorted.thinking.push(block);
 }
-
-const saysSomething = (block: ThinkingBlock): boolean => block.thinking !== '' || Object.keys(fieldsOf(block)).length > 0;
-
-const dropThinking = (path: string, context: CodecContext): void =>
-  drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
 
 /** Texts in one, parts where one has more to say than its text; undefined when there is nothing. */
 function joinContent(content: Sorted['content'], context: CodecContext): string | JsonObject[] | undefined {
@@ -159,7 +148,8 @@ function replay(thinking: readonly ThinkingBlock[], hasCalls: boolean, at: strin
     const fields = encodeReasoning(thinking, field);
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
-  if (thinking.length > 0) dropThinking(at, context);
+  if (thinking.length > 0)
+    drop(context, { path: at, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return {};
 }
 

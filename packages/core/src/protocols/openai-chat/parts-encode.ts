@@ -1,9 +1,9 @@
-import { isObject, type JsonObject, sameJson, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { Citation, ImageBlock, TokenLogprob, ToolUseBlock } from '../../canonical/blocks.ts';
-import type { Note } from '../../canonical/notes.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
+import { codePoints } from '../shared/answer.ts';
 import { type Attach, encodeCarrier } from '../shared/carrier.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { listOf, objectOf } from '../shared/read.ts';
 import { encodeImage } from './blocks.ts';
 
@@ -20,13 +20,6 @@ interface Source {
   model: string;
   created?: number;
   extensions?: Extensions;
-}
-
-/** Whether an answer was given in another protocol: the context says it, or what the decoder kept. */
-export function isForeign({ extensions }: Source, { source, target }: CodecContext): boolean {
-  if (extensions?.['openai-chat']) return false;
-  const protocol = source ?? target?.provider.protocol;
-  return protocol === undefined ? Object.keys(extensions ?? {}).length > 0 : protocol !== 'openai-chat';
 }
 
 /** The model is the one that the client asked for; the id looks like one of this protocol, unless it is one. */
@@ -67,13 +60,6 @@ export function encodeCitation(citation: Citation, offset: number, text: string)
   };
 }
 
-/** OpenAI counts the characters of the whole message. */
-export function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
-}
-
 /** Google's own place for the signature of a call; the value goes as it came. */
 const googleSignature = (value: string): JsonObject => ({ extra_content: { google: { thought_signature: value } } });
 
@@ -95,15 +81,6 @@ export function callFields({ extensions, kind }: ToolUseBlock): { outer: JsonObj
   const body = kind === 'custom' ? 'custom' : 'function';
   const { index: _, [body]: inner, ...outer }: JsonObject = extensions?.['openai-chat'] ?? {};
   return { outer, inner: objectOf(inner) };
-}
-
-/** The argument text of a whole call. The text of the wire goes verbatim; none means none, unless the message was cut. */
-export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut: boolean): string {
-  if (raw !== undefined && raw !== '') return raw;
-  if (kind === 'custom') return typeof input === 'string' ? input : (writeJson(input) ?? '');
-  const isEmpty = typeof input === 'string' ? input === '' : Object.keys(input).length === 0;
-  if (isEmpty) return isCut ? '' : '{}';
-  return typeof input === 'string' ? input : (writeJson(input) ?? '');
 }
 
 /** A call that another provider ran itself is nothing that this client could run; one of chat is written as it came. */
@@ -140,10 +117,6 @@ export function reasoningField({ profile }: CodecContext): 'reasoning_content' |
 
 export function lose(context: CodecContext, path: string, feature: string, message: string): void {
   drop(context, { path, feature, message });
-}
-
-export function approximate(context: CodecContext, note: Omit<Note, 'code'>): void {
-  context.note({ code: 'APPROXIMATED', ...note });
 }
 
 /** Chat has one text and a list of calls. */

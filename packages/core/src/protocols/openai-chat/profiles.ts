@@ -1,10 +1,12 @@
-import type { ProviderProfile } from '../shared/profile.ts';
+import type { ToolRules } from '../../passes/rules.ts';
+import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
 
 /**
  * An unknown server that calls itself compatible: the oldest names, nothing that only OpenAI has, and no field that a strict server refuses
  * (Groq and Mistral answer 400 or 422 to any they do not know).
  */
 export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
+  ...DEFAULT_PROFILE,
   // Ollama ignores max_completion_tokens, Mistral refuses it; only OpenAI's reasoning models refuse max_tokens (P66).
   max_tokens_field: 'max_tokens',
   // Accepted in the recordings of 26 providers.
@@ -24,20 +26,6 @@ export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
   json_schema: true,
   max_stop: 4,
   official: false,
-  // Nothing below is read by this protocol but the last two.
-  thinking_mode: 'none',
-  rejects_sampling: false,
-  prefill: false,
-  mid_system: true,
-  max_output_tokens: Number.MAX_SAFE_INTEGER,
-  structured_outputs: false,
-  temperature_xor_top_p: false,
-  rejects_disabled_above_high: false,
-  gemini3: false,
-  json_schema_params: false,
-  function_call_ids: true,
-  tools_with_json_output: true,
-  builtin_with_functions: true,
   tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 },
   tool_id: { pattern: /^[\x21-\x7e]+$/, max: 40 },
 };
@@ -197,3 +185,11 @@ export function profileFor(providerId: string, model = ''): ProviderProfile {
     if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
   return profile;
 }
+
+/** OpenAI refuses a tool whose schema is no object. */
+export const toolRules = (profile: ProviderProfile): ToolRules => ({
+  toolName: profile.tool_name,
+  custom: profile.custom_tools,
+  namespaces: false,
+  objectRoot: true,
+});

@@ -24,7 +24,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
   const list = expectMessages(body['messages']);
   checkDepth(body);
   const { system, messages } = decodeMessages(list, objectOf(body['prompt_cache_options'])['ttl'], context);
-  const tools = decodeTools(body);
+  const tools = decodeTools(body, context);
   const choice = decodeToolChoice(body);
   const { format, rest } = decodeOutputFormat(body['response_format']);
   const thinking = decodeThinking(body);

@@ -2,15 +2,17 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules } from '../../passes/rules.ts';
-import { type CodecContext, drop, incompatible, invalid, repair, type WireRequest } from '../shared/codec.ts';
+import { type CodecContext, drop, incompatible, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
 import { encodeMessages } from './messages-encode.ts';
 import { encodeOptions, OPTION_FIELDS } from './options.ts';
 import { addHint, encodeOutputFormat } from './output-format.ts';
 import { BOUNDS, encodeParameters } from './parameters.ts';
+import { toolRules } from './profiles.ts';
 import { encodeThinking, THINKING_FIELDS } from './thinking.ts';
 import { encodeToolFields } from './tool-choice.ts';
+import { serverTools } from './tools.ts';
 
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
   const body = encodeRequestBody(request, context);
@@ -18,8 +20,8 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 }
 
 /** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, context: CodecContext): JsonObject {
-  const { request } = prepare(source, rulesOf(context));
+export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const { request, context } = prepare(source, rulesOf(source, caller), caller);
   const sent = fieldsOf(request);
   const thinking = encodeThinking(request.thinking, sent, context);
   // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
@@ -45,18 +47,40 @@ export function encodeRequestBody(source: CanonicalRequest, context: CodecContex
 const MAX_TOOLS = 128;
 const MAX_BREAKPOINTS = 4;
 
-const rulesOf = (context: CodecContext): Rules => ({
-  note: context.note.bind(context),
-  drop: (loss) => drop(context, loss),
-  repair: (loss) => repair(context, loss),
-  refuse: (loss) => {
-    throw incompatible(loss);
-  },
+const rulesOf = ({ output_format: format }: CanonicalRequest, context: CodecContext): Rules => ({
+  ...rulesTelling(context),
+  ...toolRules(context.profile),
   protocol: 'openai-chat',
-  toolName: context.profile.tool_name,
+  ...(context.target && { provider: context.target.provider.id, model: context.target.model }),
   toolId: context.profile.tool_id,
-  media: { audio: ['wav', 'mp3'], fileUrls: false, imageIds: false, inToolResults: context.profile.tool_images },
+  foreignThinking: context.policy.foreignThinking ?? 'drop',
+  unsignedThinking: 'keep',
+  // Google's own endpoint signs calls in `extra_content`.
+  carriesSignature: (block) => fieldsOf(block)['extra_content'] !== undefined,
+  foreignBlocks: 'drop',
+  serverTools: serverTools(context.profile),
+  media: {
+    audio: ['wav', 'mp3'],
+    imageUrls: true,
+    fileUrls: false,
+    imageIds: false,
+    fileIds: true,
+    // OpenAI's files are the same in both of its protocols.
+    ...(context.profile.official && { idsOf: ['openai-chat', 'openai-responses'] }),
+    inToolResults: context.profile.tool_images,
+  },
   alternate: context.profile.strict_alternation,
+  foldResults: false,
+  dropWhitespace: false,
+  firstUser: false,
+  trailingAssistant: 'keep',
+  midSystem: 'keep',
+  schemas: {
+    tool: 'openai',
+    // Only OpenAI itself is known to refuse what its strict mode does not know.
+    strictTool: context.profile.official ? 'openai-strict' : 'openai',
+    output: context.profile.official && format?.type === 'json_schema' && format.json_schema.strict ? 'openai-strict' : 'openai',
+  },
   bounds: BOUNDS,
   maxStop: context.profile.max_stop,
   maxTools: MAX_TOOLS,

@@ -2,15 +2,13 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
-import { type CodecContext, CodecError } from '../shared/codec.ts';
+import { argumentsOf, codePoints, isForeign } from '../shared/answer.ts';
+import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type KeptChoice, readKept } from './kept.ts';
 import {
-  approximate,
   approximateOrder,
-  argumentsOf,
   callFields,
-  codePoints,
   encodeCallSignature,
   encodeCitation,
   encodeEnvelope,
@@ -18,7 +16,6 @@ import {
   encodeSignature,
   encodeTier,
   encodeTokens,
-  isForeign,
   isForeignServerCall,
   isGoogleSigned,
   lose,
@@ -29,7 +26,7 @@ import { encodeUsage } from './usage.ts';
 
 /** A whole `chat.completion` with all fields that the official type requires. Throws when the response is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
-  const foreign = isForeign(response, context);
+  const foreign = isForeign(response, 'openai-chat', context);
   const { content, extensions, stop_reason, stop_details, usage, system_fingerprint: fingerprint } = response;
   const tier = encodeTier(response.service_tier, foreign, context);
   const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];

@@ -4,10 +4,11 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
+import { isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError } from '../shared/codec.ts';
 import { ChoiceEncoder } from './choice-encode.ts';
 import { encodeErrorBody } from './errors-encode.ts';
-import { encodeEnvelope, encodeTier, isForeign } from './parts-encode.ts';
+import { encodeEnvelope, encodeTier } from './parts-encode.ts';
 import { encodeUsage } from './usage.ts';
 
 /** Canonical events to chunks, in the form that every official client accepts. */
@@ -92,7 +93,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #start(message: MessageStart['message']): void {
-    this.#isForeign = isForeign(message, this.#context);
+    this.#isForeign = isForeign(message, 'openai-chat', this.#context);
     const { id, created, model } = encodeEnvelope(message, this.#isForeign, this.#context);
     const tier = encodeTier(message.service_tier, this.#isForeign, this.#context);
     const { system_fingerprint: fingerprint } = message;

@@ -1,11 +1,8 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
-import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
+import type { ThinkingConfig } from '../../canonical/request.ts';
+import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { countOf, objectOf } from '../shared/read.ts';
-
-/** From least to most. */
-const EFFORTS: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
-const isEffort = (word: unknown): word is Effort => EFFORTS.some((effort) => effort === word);
 
 /** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
 const FIELDS = ['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking', 'thinking_budget', 'disable_thinking'] as const;
@@ -120,33 +117,13 @@ function writeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObjec
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return {};
   if (!thinking.effort) approximate(`a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
-  const effort = allowed ? nearest(wanted, allowed) : wanted;
+  const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined) {
     lose('thinking.effort', 'this model takes no effort', context);
     return {};
   }
   if (effort !== wanted) approximate(`the effort "${wanted}" is sent as "${effort}"`, context);
   return { reasoning_effort: effort };
-}
-
-/** CANONICAL §15: the most tokens of each effort. */
-const BUDGETS: readonly (readonly [number, Effort])[] = [
-  [512, 'minimal'],
-  [1024, 'low'],
-  [8192, 'medium'],
-  [24576, 'high'],
-  [32768, 'xhigh'],
-];
-
-function effortOf(budget: number | undefined): Effort | undefined {
-  if (budget === undefined || budget < 0) return undefined;
-  return BUDGETS.find(([most]) => budget <= most)?.[1] ?? 'max';
-}
-
-/** The allowed effort next to the wanted one; of two, the lesser. */
-function nearest(wanted: Effort, allowed: readonly string[]): Effort | undefined {
-  const distance = (effort: Effort): number => Math.abs(EFFORTS.indexOf(effort) - EFFORTS.indexOf(wanted));
-  return EFFORTS.filter((effort) => allowed.includes(effort)).toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
 const lose = (feature: string, message: string, context: CodecContext): void =>

@@ -3,7 +3,7 @@ import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonica
 import { type CodecContext, drop, invalid } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { objectOf } from '../shared/read.ts';
-import { type EncodedTools, encodeTools, refuseForced } from './tools.ts';
+import { encodeTools } from './tools.ts';
 
 /** Mistral says "any". */
 const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
@@ -57,16 +57,15 @@ function decodeAllowed(body: JsonObject, at: string): ToolChoice {
 export function encodeToolFields(request: CanonicalRequest, context: CodecContext): JsonObject {
   const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
   const encoded = encodeTools(restrict(tools, choice, context), context);
-  if (choice?.type === 'tool' && encoded.lost.has(choice.name)) throw refuseForced(choice.name);
   const search = encoded.search && { web_search_options: encoded.search };
   if (encoded.tools.length === 0) {
-    if (choice && isForcing(choice) && encoded.lost.size === 0 && !search)
+    if (choice && isForcing(choice) && !search)
       drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
     return { ...search };
   }
   return {
     tools: encoded.tools,
-    ...(choice && encodeChoice(choice, tools, encoded, context)),
+    ...(choice && encodeChoice(choice, tools, context)),
     ...(parallel !== undefined && { parallel_tool_calls: parallel }),
     ...search,
   };
@@ -88,18 +87,12 @@ function restrict(
   return kept;
 }
 
-function encodeChoice(
-  choice: ToolChoice,
-  tools: readonly CanonicalTool[],
-  { tools: written }: EncodedTools,
-  context: CodecContext,
-): JsonObject {
-  const custom = new Set(tools.filter(({ kind }) => kind === 'custom' && context.profile.custom_tools).map(({ name }) => name));
+function encodeChoice(choice: ToolChoice, tools: readonly CanonicalTool[], context: CodecContext): JsonObject {
+  const custom = new Set(tools.filter(({ kind }) => kind === 'custom').map(({ name }) => name));
   const entry = (name: string): JsonObject =>
     custom.has(name) ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
   if (choice.type === 'tool') return { tool_choice: entry(choice.name) };
-  if (!choice.allowed_tools || !context.profile.allowed_tools || written.length === 0)
-    return { tool_choice: TO_WIRE[choice.type] };
+  if (!choice.allowed_tools || !context.profile.allowed_tools) return { tool_choice: TO_WIRE[choice.type] };
   const mode = choice.type === 'any' ? 'required' : 'auto';
   return { tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: choice.allowed_tools.map(entry) } } };
 }

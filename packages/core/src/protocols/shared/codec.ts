@@ -1,6 +1,7 @@
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
 import type {
+  CanonicalCountTokensResponse,
   CanonicalEmbeddingRequest,
   CanonicalEmbeddingResponse,
   CanonicalModel,
@@ -13,10 +14,12 @@ import type { Note } from '../../canonical/notes.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
+import type { Telling, ToolRules } from '../../passes/rules.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import type { Context } from './context.ts';
 import type { ProviderProfile } from './profile.ts';
+import type { Protocol } from './protocol.ts';
 
 /** Lower-case names. */
 export type HeaderBag = Record<string, string>;
@@ -87,6 +90,10 @@ export interface CodecContext extends Context {
   embedding?: CanonicalEmbeddingRequest;
   rerank?: CanonicalRerankRequest;
   target?: Target;
+  /** Nodes of a decoded request remember where they stood, so that notes point into the source. */
+  trace?: boolean;
+  /** A path of the request at hand as one of the source; `prepare` brings it. */
+  locate?(path: string): string;
   /** The protocol in which an answer came, when no target says it. */
   source?: ProtocolId;
 }
@@ -97,9 +104,25 @@ export interface Codec<Wire, Canonical> {
   encode(value: Canonical, context: CodecContext): Wire;
 }
 
+/** `json-array`: one JSON list over the whole body, as Gemini streams to clients that do not ask for SSE. */
+export type Framing = 'sse' | 'json-array';
+
 /** Both directions of a protocol: what stands beside reading its streams. Kept apart from `Protocol`, so that readers need not load it. */
 export interface ProtocolCodec {
   readonly id: ProtocolId;
+  /** The reader of the same language. */
+  readonly protocol: Protocol;
+  /** What a provider, and the model there, is known to accept. */
+  profileFor(providerId: string, model?: string): ProviderProfile;
+  /** How tools must look there. Answers are mapped back by the same rules. */
+  toolRules(profile: ProviderProfile): ToolRules;
+  /** Paths of the canonical request as pointers into this wire, for notes; the longest prefix wins. Messages, tools and instructions remember their own place. */
+  readonly pointers: Readonly<Record<string, string>>;
+  /**
+   * Request fields that are kept as they came although the canonical request says them, too: the path where it does, or "" for those that say
+   * nothing more than their node, wherever they stand. Their loss is the encoder's to tell; that of all other kept fields is the engine's.
+   */
+  readonly fields?: Readonly<Record<string, string>>;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;
   supports(type: InterfaceType): boolean;
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
@@ -107,6 +130,8 @@ export interface ProtocolCodec {
   readonly request: Codec<WireRequest, CanonicalRequest>;
   readonly response: Codec<unknown, CanonicalResponse>;
   readonly error: Codec<WireReply, CanonicalError>;
+  /** How a client that called this path reads a stream; absent: always SSE. */
+  framing?(path: string): Framing;
   /** Canonical events to frames. */
   streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
   readonly models?: Codec<unknown, CanonicalModelList>;
@@ -114,6 +139,10 @@ export interface ProtocolCodec {
   readonly embeddings?: {
     readonly request: Codec<WireRequest, CanonicalEmbeddingRequest>;
     readonly response: Codec<unknown, CanonicalEmbeddingResponse>;
+  };
+  readonly countTokens?: {
+    readonly request: Codec<WireRequest, CanonicalRequest>;
+    readonly response: Codec<unknown, CanonicalCountTokensResponse>;
   };
   readonly rerank?: {
     readonly request: Codec<WireRequest, CanonicalRerankRequest>;
@@ -150,18 +179,36 @@ export function incompatible({ path, message }: Loss): CodecError {
 }
 
 /** Whether the policy refuses to lose or repair this feature. */
-export function isStrict({ policy: { strict } }: CodecContext, feature: string): boolean {
+export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, feature: string): boolean {
   return strict === true || (Array.isArray(strict) && strict.includes(feature));
 }
 
+const placeOf = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
+
 /** A loss: told as a note, or refused when the policy is strict about its feature. */
 export function drop(context: CodecContext, loss: Loss): void {
-  if (isStrict(context, loss.feature)) throw incompatible(loss);
+  if (isStrict(context, loss.feature)) throw incompatible({ ...loss, path: placeOf(context, loss.path) });
   context.note({ code: 'DROPPED', ...loss });
+}
+
+/** Carried in other words: told as a note. */
+export function approximate(context: Pick<CodecContext, 'note'>, loss: Loss): void {
+  context.note({ code: 'APPROXIMATED', ...loss });
 }
 
 /** Input that is wrong but can be mended: told as a note, or refused when the policy is strict about its feature. */
 export function repair(context: CodecContext, { path, feature, message }: Loss): void {
-  if (isStrict(context, feature)) throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: path });
+  if (isStrict(context, feature))
+    throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: placeOf(context, path) });
   context.note({ code: 'REPAIRED', path, feature, message });
 }
+
+/** How a pass tells what it did, under the caller's policy. */
+export const rulesTelling = (context: CodecContext): Telling => ({
+  note: (note) => context.note(note),
+  drop: (loss) => drop(context, loss),
+  repair: (loss) => repair(context, loss),
+  refuse: (loss) => {
+    throw incompatible(loss);
+  },
+});

@@ -45,6 +45,8 @@ export interface ProviderProfile {
   // Gemini
   /** thoughtSignature enforced, functionResponse.parts, thinkingLevel instead of thinkingBudget. */
   gemini3: boolean;
+  /** The tokens that may be thought, and whether thinking can be switched off. */
+  thinking_budgets?: { least: number; most: number; off: boolean };
   json_schema_params: boolean;
   function_call_ids: boolean;
   tools_with_json_output: boolean;
@@ -53,3 +55,38 @@ export interface ProviderProfile {
   tool_name: { pattern: RegExp; max: number };
   tool_id: { pattern: RegExp; max: number };
 }
+
+/** A server of which nothing is known: each protocol lays its own defaults over it. */
+export const DEFAULT_PROFILE: ProviderProfile = {
+  max_tokens_field: 'max_tokens',
+  stream_usage: true,
+  reasoning_field: 'none',
+  reasoning_replay: 'never',
+  reasoning_additive: false,
+  supports_sampling: true,
+  supports_stop: true,
+  system_role: 'system',
+  strict_alternation: false,
+  content_parts: true,
+  tool_images: false,
+  custom_tools: false,
+  allowed_tools: false,
+  json_schema: true,
+  max_stop: Number.MAX_SAFE_INTEGER,
+  official: false,
+  thinking_mode: 'none',
+  rejects_sampling: false,
+  prefill: false,
+  mid_system: true,
+  max_output_tokens: Number.MAX_SAFE_INTEGER,
+  structured_outputs: false,
+  temperature_xor_top_p: false,
+  rejects_disabled_above_high: false,
+  gemini3: false,
+  json_schema_params: false,
+  function_call_ids: true,
+  tools_with_json_output: true,
+  builtin_with_functions: true,
+  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 },
+  tool_id: { pattern: /^[\x21-\x7e]+$/, max: 64 },
+};

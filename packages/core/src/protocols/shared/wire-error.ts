@@ -79,9 +79,9 @@ function classify(message: string, names: readonly unknown[], status: number | u
 export const codeOfStatus = (status: number | undefined): ErrorCode | undefined =>
   status === undefined ? undefined : BY_STATUS[status];
 
-/** FastAPI says `detail`, others `msg`, or put one error into another. */
-function messageOf({ message, detail, error, msg, code }: JsonObject): string {
-  for (const value of [message, detail, error, msg])
+/** FastAPI says `detail`, MiniMax `status_msg`, others `msg`, or put one error into another. */
+function messageOf({ message, detail, error, msg, status_msg: status, code }: JsonObject): string {
+  for (const value of [message, detail, error, msg, status])
     if (value !== undefined && value !== null && value !== '') return describeValue(value);
   return typeof code === 'string' && code !== '' ? code : NO_MESSAGE;
 }

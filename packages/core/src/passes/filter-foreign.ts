@@ -1,0 +1,100 @@
+import type { ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock, ToolUseBlock } from '../canonical/blocks.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { isClientCall } from '../canonical/response.ts';
+import { changeAll, changeBlocks, inPlaceOf } from './blocks.ts';
+import type { Rules } from './rules.ts';
+
+/** Blocks that only another protocol understands go; a call and its result go together, and a stand-in that the source gave stays. */
+export function filterForeign(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const own = ownServerCalls(request, rules);
+  const told = new Set<string>();
+  const filtered = changeBlocks(request, (block, path) => {
+    switch (block.type) {
+      case 'opaque':
+        return filterOpaque(block, path, rules);
+      case 'tool_use':
+        return isClientCall(block.kind) || own.has(block.id) ? block : drop(block, block.id, path, told, rules);
+      case 'tool_result':
+        if (isClientCall(block.kind)) return filterResult(block, path, rules);
+        return own.has(block.tool_use_id) ? block : drop(block, block.tool_use_id, path, told, rules);
+      default:
+        return block;
+    }
+  });
+  return filtered === request ? request : dropBereft(filtered, request, rules);
+}
+
+/** The calls that this protocol's own servers ran. The decoder of a protocol keeps something of each call or result that its server made. */
+function ownServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Set<string> {
+  const own = new Set<string>();
+  for (const { content } of messages)
+    for (const block of content) {
+      if (block.extensions?.[protocol] === undefined) continue;
+      if (block.type === 'tool_use' && !isClientCall(block.kind)) own.add(block.id);
+      else if (block.type === 'tool_result' && !isClientCall(block.kind)) own.add(block.tool_use_id);
+    }
+  return own;
+}
+
+function drop(
+  { type, name }: ToolUseBlock | ToolResultBlock,
+  id: string,
+  path: string,
+  told: Set<string>,
+  rules: Rules,
+): undefined {
+  if (!told.has(id))
+    rules.drop({
+      path,
+      feature: `assistant.${type}`,
+      message: `${name ?? 'a tool'} was run by another provider; neither its call nor its result is sent`,
+    });
+  told.add(id);
+}
+
+function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {
+  if (block.origin === rules.protocol) return block;
+  if (block.text) return inPlaceOf<TextBlock>(block, { type: 'text', text: block.text });
+  rules.drop({ path, feature: 'messages.opaque', message: `a block that only ${block.origin} understands` });
+  return undefined;
+}
+
+function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
+  if (typeof block.content === 'string') return block;
+  const content = changeAll(block.content, (part, i) =>
+    part.type === 'opaque' ? filterOpaque(part, `${path}/content/${i}`, rules) : part,
+  );
+  return content === block.content ? block : { ...block, content };
+}
+
+/** Responses refuses an encrypted reasoning item without the item that followed it (P18). */
+function dropBereft(filtered: CanonicalRequest, before: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const messages = changeAll(filtered.messages, (message, i) => {
+    const original = before.messages[i];
+    if (!original || message === original) return message;
+    const lone = bereft(message, original);
+    for (const k of lone.values())
+      rules.drop({
+        path: `/messages/${i}/content/${k}`,
+        feature: 'assistant.thinking',
+        message: 'what this reasoning led to is not sent, so neither is it',
+      });
+    return lone.size === 0 ? message : { ...message, content: message.content.filter((block) => !lone.has(block)) };
+  });
+  return messages === filtered.messages ? filtered : { ...filtered, messages };
+}
+
+/** The reasoning whose follower is gone, with its place in the original. */
+function bereft(message: CanonicalMessage, original: CanonicalMessage): Map<ContentBlock, number> {
+  const kept = new Set(message.content);
+  const lone = new Map<ContentBlock, number>();
+  let isGone = false;
+  for (let i = original.content.length - 1; i >= 0; i--) {
+    const block = original.content[i];
+    if (!block) continue;
+    if (block.type === 'thinking' && block.signature?.form === 'encrypted' && kept.has(block)) {
+      if (isGone) lone.set(block, i);
+    } else isGone = !kept.has(block) && !(block.type === 'opaque' && block.text);
+  }
+  return lone;
+}

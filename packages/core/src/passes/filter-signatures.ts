@@ -1,0 +1,48 @@
+import type { TextBlock, ThinkingBlock, ToolUseBlock } from '../canonical/blocks.ts';
+import type { SignedBlob } from '../canonical/protocol.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import { changeBlocks, inPlaceOf } from './blocks.ts';
+import type { Rules } from './rules.ts';
+
+/** Only who issued a signature can use it: every other one goes, and with it the thinking it was made for (CANONICAL §14). */
+export function filterSignatures(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  return changeBlocks(request, (block, path) => {
+    if (block.type === 'thinking') return filterThinking(block, path, rules);
+    return block.type === 'tool_use' || block.type === 'text' ? unsign(block, path, rules) : block;
+  });
+}
+
+function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
+  if (origin !== rules.protocol) return false;
+  if (provider !== undefined && rules.provider !== undefined && provider !== rules.provider) return false;
+  return origin !== 'anthropic-messages' || isSameFamily(model, rules.model);
+}
+
+/** Anthropic checks signatures by the family of the model: `claude-3-7-sonnet-…` and `claude-sonnet-4-5` are of one. */
+function isSameFamily(issuer: string | undefined, target: string | undefined): boolean {
+  const [ours, theirs] = [familyOf(issuer), familyOf(target)];
+  return ours === undefined || theirs === undefined || ours === theirs;
+}
+
+const familyOf = (model = ''): string | undefined => /claude-(?:[\d.-]+-)?([a-z]+)/.exec(model)?.[1];
+
+function filterThinking(block: ThinkingBlock, path: string, rules: Rules): ThinkingBlock | TextBlock | undefined {
+  const { signature, thinking } = block;
+  if (signature ? isUsable(signature, rules) : rules.unsignedThinking === 'keep') return block;
+  if (rules.foreignThinking === 'text' && thinking !== '') return told(block);
+  if (signature || thinking !== '')
+    rules.drop({ path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+  return undefined;
+}
+
+const told = (block: ThinkingBlock): TextBlock =>
+  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+
+/** What was said and called stays, without the proof. */
+function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
+  if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
+  const { signature, ...rest } = block;
+  const message = `a signature of ${signature?.provider ?? signature?.origin} is worth nothing to others`;
+  rules.drop({ path, feature: `assistant.${block.type}.signature`, message });
+  return rest as T; // the signature is optional
+}

@@ -1,0 +1,63 @@
+import type { ContentBlock } from '../canonical/blocks.ts';
+import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
+import { isClientCall } from '../canonical/response.ts';
+import { changeBlocks } from './blocks.ts';
+import { type Called, keyOf, sentNames } from './call-names.ts';
+import type { Rules } from './rules.ts';
+
+/**
+ * Tool names that the target would refuse get new ones, and namespaces it does not know become part of the name: in definitions, in the
+ * choice, in calls and in results alike. The names are those of the source, so that whoever reads the answer can make the same table again.
+ */
+export function mapNames(request: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
+  const names = sentNames(source, rules);
+  if (names.size === 0) return request;
+  for (const [key, sent] of names) {
+    const message = `the tool ${key.replace('\0', '.')} is called ${sent} there`;
+    rules.note({ code: 'RENAMED', path: '/tools', feature: 'tools.name', message });
+  }
+  const rename = <T extends Called>(called: T): T => {
+    const name = names.get(keyOf(called, rules));
+    if (name === undefined) return called;
+    const { namespace, ...rest } = called;
+    return { ...rest, name, ...(rules.namespaces && namespace !== undefined && { namespace }) } as T; // the namespace is optional
+  };
+  const tools = request.tools?.map((tool) => (isClientCall(tool.kind) ? rename(tool) : tool));
+  const named = toolsByName(request);
+  const chosen = (name: string): string => {
+    const tool = named.get(name);
+    return tool && !isClientCall(tool.kind) ? name : rename<Called>(tool ?? { name }).name;
+  };
+  return {
+    ...changeBlocks(request, renamer(rename)),
+    ...(tools && { tools }),
+    ...(request.tool_choice && { tool_choice: renameChoice(request.tool_choice, chosen) }),
+  };
+}
+
+/** A result is of the name of its call, which stands before it. Ids may be used again: call and name tell which. */
+function renamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {
+  const names = new Map<string, string>();
+  const keyOfResult = (id: string, name: string): string => `${name}\0${id}`;
+  return (block) => {
+    if (block.type === 'tool_use' && isClientCall(block.kind)) {
+      const renamed = rename(block);
+      names.set(keyOfResult(block.id, block.name), renamed.name);
+      return renamed;
+    }
+    if (block.type !== 'tool_result' || !isClientCall(block.kind) || block.name === undefined) return block;
+    const name = names.get(keyOfResult(block.tool_use_id, block.name)) ?? rename({ name: block.name }).name;
+    return name === block.name ? block : { ...block, name };
+  };
+}
+
+const renameChoice = (choice: ToolChoice, to: (name: string) => string): ToolChoice =>
+  choice.type === 'tool'
+    ? { ...choice, name: to(choice.name) }
+    : { ...choice, ...(choice.allowed_tools && { allowed_tools: choice.allowed_tools.map(to) }) };
+
+/** A choice says only a name: of several tools it means one that the client runs, and of these one without a namespace. */
+function toolsByName({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool> {
+  const rank = ({ kind, namespace }: CanonicalTool): number => Number(isClientCall(kind)) * 2 + Number(namespace === undefined);
+  return new Map(tools.toSorted((a, b) => rank(a) - rank(b)).map((tool) => [tool.name, tool]));
+}

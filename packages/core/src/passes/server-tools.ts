@@ -1,0 +1,56 @@
+import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
+import { changeAll } from './blocks.ts';
+import { BUILT_IN_TOOLS } from './built-in-tools.ts';
+import type { Rules } from './rules.ts';
+
+/** Tools that another protocol's servers know: the target's counterpart, a function where the client runs them, or nothing. */
+export function mapServerTools(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  if (!request.tools) return request;
+  const lost = new Set<string>();
+  const tools = changeAll(request.tools, (tool, i) => {
+    const mapped = mapTool(tool, `/tools/${i}`, rules);
+    if (!mapped) lost.add(tool.name);
+    return mapped;
+  });
+  if (tools === request.tools) return request;
+  for (const { name } of tools) lost.delete(name);
+  const { tool_choice: choice, ...rest } = request;
+  const left = choice && withoutLost(choice, lost, rules);
+  return { ...rest, tools, ...(left && { tool_choice: left }) };
+}
+
+function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool | undefined {
+  const { server, kind: _, ...rest } = tool;
+  if (!server || server.origin === rules.protocol) return tool;
+  const told = { path, feature: `tools.${server.type}` };
+  const rule = Object.hasOwn(rules.serverTools ?? {}, server.type) ? rules.serverTools?.[server.type] : undefined;
+  if (rule) {
+    const own = rule(server.config);
+    rules.note({ code: 'APPROXIMATED', ...told, message: `${server.wire_type} is sent as ${own.wire_type}` });
+    return { ...tool, server: { type: server.type, origin: rules.protocol, ...own } };
+  }
+  const known = BUILT_IN_TOOLS.get(server.type);
+  if (known) {
+    rules.note({ code: 'APPROXIMATED', ...told, message: `${server.wire_type} is a function there` });
+    return { ...rest, description: tool.description ?? known.description, input_schema: known.schema };
+  }
+  rules.drop({ ...told, message: `${server.wire_type} is no tool of this provider` });
+  return undefined;
+}
+
+/** A tool that must be called and is not there would be a different question. */
+function withoutLost(choice: ToolChoice, lost: ReadonlySet<string>, rules: Rules): ToolChoice {
+  if (choice.type === 'tool') {
+    if (!lost.has(choice.name)) return choice;
+    const message = `${choice.name} must be called, but this provider has no such tool`;
+    return rules.refuse({ path: '/tool_choice', feature: 'tool_choice', message });
+  }
+  const allowed = choice.allowed_tools?.filter((name) => !lost.has(name));
+  if (!allowed || allowed.length === choice.allowed_tools?.length) return choice;
+  rules.drop({
+    path: '/tool_choice',
+    feature: 'tool_choice.allowed_tools',
+    message: 'some of the allowed tools are not tools of this provider',
+  });
+  return allowed.length === 0 ? { type: 'none' } : { ...choice, allowed_tools: allowed };
+}

@@ -1,0 +1,33 @@
+import { writeJson } from '../../accumulate/overlay.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { Extensions, ProtocolId } from '../../canonical/protocol.ts';
+import type { CodecContext } from './codec.ts';
+
+// What the encoders of answers share.
+
+/** Whether an answer was given in another protocol than the one it is written in: the context says it, or what the decoder kept. */
+export function isForeign(
+  { extensions }: { extensions?: Extensions },
+  protocol: ProtocolId,
+  { source, target }: CodecContext,
+): boolean {
+  if (extensions?.[protocol]) return false;
+  const origin = source ?? target?.provider.protocol;
+  return origin === undefined ? Object.keys(extensions ?? {}).length > 0 : origin !== protocol;
+}
+
+/** The argument text of a whole call. The text of the wire goes verbatim; none means none, unless the message was cut. */
+export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut: boolean): string {
+  if (raw !== undefined && raw !== '') return raw;
+  if (kind === 'custom') return typeof input === 'string' ? input : (writeJson(input) ?? '');
+  const isEmpty = typeof input === 'string' ? input === '' : Object.keys(input).length === 0;
+  if (isEmpty) return isCut ? '' : '{}';
+  return typeof input === 'string' ? input : (writeJson(input) ?? '');
+}
+
+/** Offsets of citations count characters, not UTF-16 units. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../../src/canonical/request.ts';
+import { dropEmpty } from '../../src/passes/drop-empty.ts';
+import { midSystem } from '../../src/passes/mid-system.ts';
+import type { Rules } from '../../src/passes/rules.ts';
+import { ensureFirstUser, trailingAssistant } from '../../src/passes/turns.ts';
+import { testRules } from './telling.ts';
+
+const text = (value: string): ContentBlock => ({ type: 'text', text: value });
+const said = (role: CanonicalMessage['role'], ...texts: string[]): CanonicalMessage => ({ role, content: texts.map(text) });
+const user = (...texts: string[]) => said('user', ...texts);
+const assistant = (...texts: string[]) => said('assistant', ...texts);
+const system = (...texts: string[]) => said('system', ...texts);
+const tool: CanonicalMessage = { role: 'tool', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] };
+const call: CanonicalMessage = { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] };
+const request = (messages: CanonicalMessage[]): CanonicalRequest => ({ model: 'm', parameters: {}, messages });
+
+type Row = [name: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], rules: Partial<Rules>];
+type Run = (request: CanonicalRequest, rules: Rules) => CanonicalRequest;
+
+const holds =
+  (pass: Run) =>
+  (_: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], over: Partial<Rules>) => {
+    const rules = testRules(over);
+    const once = pass(request(messages), rules);
+    expect(once.messages).toEqual(expected);
+    expect(rules.told).toEqual(told);
+    expect(pass(once, testRules(over)).messages).toEqual(expected);
+  };
+
+describe('instructions in the middle', () => {
+  const REMINDER: Partial<Rules> = { midSystem: 'reminder' };
+  const AFTER: Partial<Rules> = { midSystem: 'after_user' };
+  const brief = user('<system-reminder>be brief</system-reminder>');
+  const told = (at: number) => [`APPROXIMATED messages.system /messages/${at}`];
+
+  test.each<Row>([
+    ['P15 where they may stand', [user('a'), system('s'), user('b')], [user('a'), system('s'), user('b')], [], {}],
+    [
+      'P14 a reminder, in place',
+      [user('a'), assistant('b'), system('be brief'), user('c')],
+      [user('a'), assistant('b'), brief, user('c')],
+      told(2),
+      REMINDER,
+    ],
+    ['P14 after a user’s turn', [user('a'), system('s'), assistant('b')], [user('a'), system('s'), assistant('b')], [], AFTER],
+    ['P14 after results, which are one', [call, tool, system('s')], [call, tool, system('s')], [], AFTER],
+    [
+      'P14 not after an assistant',
+      [user('a'), assistant('b'), system('be brief'), user('c')],
+      [user('a'), assistant('b'), brief, user('c')],
+      told(2),
+      AFTER,
+    ],
+    ['two after one turn are one', [user('a'), system('s'), system('t')], [user('a'), system('s', 't')], [], AFTER],
+    ['at the end', [user('a'), assistant('b'), system('be brief')], [user('a'), assistant('b'), brief], told(2), REMINDER],
+  ])('%s', holds(midSystem));
+});
+
+describe('empty texts and messages', () => {
+  const CLAUDE: Partial<Rules> = { dropWhitespace: true, foldResults: true };
+  const EMPTY = (at: number) => [`REPAIRED messages.empty /messages/${at}`];
+
+  test.each<Row>([
+    ['P29 an empty text', [user('', 'a')], [user('a')], [], {}],
+    ['P29 white space is something', [user(' ')], [user(' ')], [], {}],
+    ['P29 white space is nothing', [user(' \n', 'a')], [user('a')], [], CLAUDE],
+    ['P29 turns are kept', [user(''), assistant('')], [user(), assistant()], [], {}],
+    ['P29 turns that say nothing go', [user(''), assistant('a')], [assistant('a')], EMPTY(0), CLAUDE],
+    ['instructions without any', [user('a'), system('')], [user('a')], [], {}],
+    ['results without any', [user('a'), said('tool')], [user('a')], [], {}],
+  ])('%s', holds(dropEmpty));
+
+  test('P83 a signature is something', () => {
+    const signed: ContentBlock = {
+      type: 'text',
+      text: '',
+      signature: { origin: 'gemini', form: 'thought_signature', value: 's' },
+    };
+    const source = request([{ role: 'assistant', content: [signed] }]);
+    expect(dropEmpty(source, testRules(CLAUDE)).messages).toEqual(source.messages);
+  });
+
+  test('in the results of tools and in the instructions', () => {
+    const block = (content: string | ContentBlock[]) => ({ type: 'tool_result', tool_use_id: 'a', content }) as ContentBlock;
+    const source: CanonicalRequest = {
+      ...request([{ role: 'tool', content: [block([text(''), text('x')]), block([text('')])] }]),
+      system: [
+        { type: 'text', text: ' ' },
+        { type: 'text', text: 's' },
+      ],
+    };
+    const { system: left, messages } = dropEmpty(source, testRules(CLAUDE));
+    expect(left).toEqual([{ type: 'text', text: 's' }]);
+    expect(messages).toEqual([{ role: 'tool', content: [block([text('x')]), block('')] }]);
+  });
+});
+
+describe('the first word', () => {
+  const FIRST: Partial<Rules> = { firstUser: true };
+  const TOLD = ['APPROXIMATED messages.first_user /messages/0'];
+
+  test.each<Row>([
+    ['P12 the assistant’s', [assistant('Hi'), user('yo')], [user('(continued)'), assistant('Hi'), user('yo')], TOLD, FIRST],
+    ['P10 a call', [call, tool], [user('(continued)'), call, tool], TOLD, FIRST],
+    ['the user’s', [user('a')], [user('a')], [], FIRST],
+    ['where anybody may have it', [assistant('Hi')], [assistant('Hi')], [], {}],
+    ['nobody’s', [], [], [], FIRST],
+  ])('%s', holds(ensureFirstUser));
+});
+
+describe('the last word', () => {
+  const TRIM: Partial<Rules> = { trailingAssistant: 'trim' };
+  const CONTINUE: Partial<Rules> = { trailingAssistant: 'continue' };
+  const TOLD = ['APPROXIMATED messages.prefill /messages/1'];
+  const paused: CanonicalMessage = {
+    role: 'assistant',
+    content: [{ type: 'tool_use', id: 's', name: 'web_search', input: {}, kind: 'server' }],
+  };
+
+  test.each<Row>([
+    ['P13 a prefill', [user('q'), assistant('{ ')], [user('q'), assistant('{ ')], [], {}],
+    ['P13 without white space at its end', [user('q'), assistant('{ \n')], [user('q'), assistant('{')], TOLD, TRIM],
+    ['P13 that has none', [user('q'), assistant('{')], [user('q'), assistant('{')], [], TRIM],
+    ['P13 of nothing else', [user('q'), assistant(' ')], [user('q')], TOLD, TRIM],
+    ['P13 no prefill', [user('q'), assistant('{')], [user('q'), assistant('{'), user('Continue.')], TOLD, CONTINUE],
+    ['the user’s', [user('q')], [user('q')], [], CONTINUE],
+    ['an open call', [user('q'), call], [user('q'), call], [], CONTINUE],
+    ['a turn that the server paused', [user('q'), paused], [user('q'), paused], [], CONTINUE],
+  ])('%s', holds(trailingAssistant));
+});
