@@ -1,4 +1,5 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
+import { isObject } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { isClientCall } from '../../canonical/response.ts';
@@ -58,11 +59,17 @@ export class Calls {
   }
 
   opened(block: ToolUseBlock): void {
-    if (isClientCall(block.kind)) this.#client ??= block;
+    if (isClientCall(block.kind) && !isCalledByCode(block)) this.#client ??= block;
   }
 
   count(characters: number): void {
     this.#characters += characters;
     if (this.#characters > MAX_CHARACTERS) throw new LimitError(`more than ${MAX_CHARACTERS} characters of tool arguments`);
   }
+}
+
+/** A call that code made while the provider ran it: it may be answered already, and only Anthropic knows, which says so by its stop reason. */
+function isCalledByCode({ extensions }: ToolUseBlock): boolean {
+  const caller = extensions?.['anthropic-messages']?.['caller'];
+  return isObject(caller) && caller['type'] !== 'direct';
 }

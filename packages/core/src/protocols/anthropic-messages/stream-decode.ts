@@ -12,7 +12,7 @@ import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } 
 import { textOf } from '../shared/read.ts';
 import { ContentDecoder } from './content-decode.ts';
 import { decodeError } from './errors.ts';
-import { contentPayloads, isWholeMessage, messagePayloads } from './response-decode.ts';
+import { contentPayloads, isWholeMessage, messagePayloads } from './message-payloads.ts';
 import { decodeStop, decodeStopDetails, isCut, isStandardStop } from './stop.ts';
 import { decodeUsage, mergeUsage } from './usage.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireMessage } from './wire.ts';

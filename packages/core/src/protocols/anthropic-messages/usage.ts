@@ -65,3 +65,68 @@ function decodeDetails(raw: JsonObject): UsageDetails {
     ...(fetches !== undefined && { web_fetch_requests: fetches }),
   };
 }
+
+/** What the official type of `message_delta` requires: counters that do not apply are null. */
+const DELTA_FIELDS: JsonObject = {
+  input_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: 0,
+  output_tokens_details: null,
+  server_tool_use: null,
+};
+
+/** And that of a whole message. */
+const MESSAGE_FIELDS: JsonObject = {
+  ...DELTA_FIELDS,
+  cache_creation: null,
+  service_tier: null,
+  inference_geo: null,
+  speed: null,
+};
+
+/** The usage of a whole message and of `message_start`. It is never null: the SDK writes into it. */
+export const encodeUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
+  ...MESSAGE_FIELDS,
+  ...countersOf(usage ?? {}),
+});
+
+export const encodeDeltaUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
+  ...DELTA_FIELDS,
+  ...countersOf(usage ?? {}),
+});
+
+/** The wire's own counters where they still say what the usage says. */
+function countersOf(usage: Partial<CanonicalUsage>): JsonObject {
+  const raw = objectOf(usage.extensions?.['anthropic-messages']);
+  const said = decodeUsage(raw);
+  const isSame = said.input_tokens === (usage.input_tokens ?? 0) && said.output_tokens === (usage.output_tokens ?? 0);
+  if (!isSame) return { ...raw, ...splitOf(usage) };
+  return { ...raw, input_tokens: countOf(raw['input_tokens']) ?? 0, output_tokens: countOf(raw['output_tokens']) ?? 0 };
+}
+
+/** `input_tokens` of the wire is what no cache had (P99). */
+function splitOf(usage: Partial<CanonicalUsage>): JsonObject {
+  const { input_tokens: input = 0, output_tokens: output = 0, reasoning_tokens: reasoning, details = {} } = usage;
+  const read = Math.min(Math.max(0, usage.cache_read_tokens ?? 0), input);
+  const written = Math.min(Math.max(0, usage.cache_creation_tokens ?? 0), input - read);
+  const {
+    cache_creation_5m: short,
+    cache_creation_1h: long,
+    web_search_requests: searches,
+    web_fetch_requests: fetches,
+  } = details;
+  return {
+    input_tokens: Math.max(0, input - read - written),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    output_tokens: Math.max(0, output),
+    ...(reasoning !== undefined && { output_tokens_details: { thinking_tokens: Math.min(Math.max(0, reasoning), output) } }),
+    ...((short !== undefined || long !== undefined) && {
+      cache_creation: { ephemeral_5m_input_tokens: short ?? 0, ephemeral_1h_input_tokens: long ?? 0 },
+    }),
+    ...((searches !== undefined || fetches !== undefined) && {
+      server_tool_use: { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 },
+    }),
+  };
+}

@@ -1,0 +1,119 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { Citation, ImageBlock, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
+import { isClientCall, type StopDetails, type StopReason } from '../../canonical/response.ts';
+import { type Attach, encodeCarrier } from '../shared/carrier.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { fieldsOf } from './fields.ts';
+
+// What a whole message and a stream write in the same words.
+
+const OWN: ProtocolId = 'anthropic-messages';
+
+/** What is known of the answer at hand. */
+export interface Answer {
+  context: CodecContext;
+  /** It was given in another protocol. */
+  isForeign: boolean;
+}
+
+/** The id looks like one of this protocol, unless it is one; the model is the one that the client asked for. */
+export function encodeEnvelope({ id, model }: { id: string; model: string }, { context, isForeign }: Answer): JsonObject {
+  return {
+    id: id === '' ? context.newId('msg_') : isForeign ? encodeId(id) : id,
+    type: 'message',
+    role: 'assistant',
+    model: context.request?.model ?? model,
+  };
+}
+
+const encodeId = (id: string): string => (id.startsWith('msg_') ? id : `msg_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
+
+/** What the official type knows, and what the other protocols call the same. */
+const TIERS: Readonly<Record<string, string>> = {
+  standard: 'standard',
+  default: 'standard',
+  priority: 'priority',
+  batch: 'batch',
+};
+
+/** The tier that served the request is a part of the usage. */
+export const encodeTier = (tier: string | undefined, { isForeign }: Answer): JsonObject =>
+  isForeign && tier !== undefined && Object.hasOwn(TIERS, tier) ? { service_tier: TIERS[tier] } : {};
+
+/** A signature of another provider is carried in the place of our own, so that the client hands it back. */
+export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: CodecContext): string {
+  return blob.origin === OWN ? blob.value : encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', attach);
+}
+
+/** A thinking block that says nothing and only carries the signature of something else. */
+export const carrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
+  type: 'thinking',
+  thinking: '',
+  signature: encodeSignature(blob, attach, context),
+});
+
+/** Ours goes as it came. A web citation needs an `encrypted_index` that only Anthropic can issue, a document one a document of the request. */
+export function encodeCitation({ origin, kind, raw }: Citation, path: string, context: CodecContext): unknown {
+  if (origin === OWN && raw !== undefined) return raw;
+  drop(context, {
+    path,
+    feature: 'citations',
+    message: `a ${kind} citation of ${origin} is none that Anthropic could have made`,
+  });
+  return undefined;
+}
+
+const TYPES = { function: 'tool_use', custom: 'tool_use', server: 'server_tool_use', mcp: 'mcp_tool_use' } satisfies Record<
+  NonNullable<ToolUseBlock['kind']>,
+  string
+>;
+
+/** The head of a call; the official type asks who called. */
+export const encodeCall = (block: ToolUseBlock, input: unknown): JsonObject => ({
+  type: TYPES[block.kind ?? 'function'],
+  ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
+  ...fieldsOf(block),
+  id: block.id,
+  name: block.name,
+  input,
+});
+
+/** A call that another provider ran itself is nothing that this client could run, or understand. */
+export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: Answer): boolean {
+  if (!isForeign || isClientCall(kind)) return false;
+  drop(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
+  return true;
+}
+
+/** A block of our own that is passed on as it came: it says what it is. */
+export const isOwnBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
+
+/** An image as text: where it is, or that there was one. */
+export function imageText({ source }: ImageBlock, path: string, context: CodecContext): string {
+  approximate(context, {
+    path,
+    feature: 'content.image',
+    message: 'an answer of Anthropic holds no image; a text stands for it',
+  });
+  return source.url === undefined ? `[image${source.media_type ? ` ${source.media_type}` : ''}]` : `![image](${source.url})`;
+}
+
+/** `said`: the transcript. */
+export function tellAudio(said: boolean, path: string, context: CodecContext): void {
+  const feature = 'content.audio';
+  if (said) approximate(context, { path, feature, message: 'of the audio only the transcript is passed on' });
+  else drop(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
+}
+
+/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
+export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
+  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
+  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
+  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
+}
+
+/** Only the first choice has a place here. */
+export const dropChoices = (context: CodecContext): void =>
+  drop(context, { path: '/choices', feature: 'choices', message: 'Anthropic Messages has one answer; the others are left out' });

@@ -1,0 +1,163 @@
+import { isObject, type JsonObject, setOwn } from '../../accumulate/overlay.ts';
+import type { AudioBlock, Citation, ContentBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
+import type { BlockDelta } from '../../canonical/events.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { type Answer, carrierBlock, encodeCitation, encodeSignature, tellAudio } from './answer.ts';
+import type { BlockPort } from './block-port.ts';
+import { fieldsOf } from './fields.ts';
+
+/** One block of the answer, on its way to the wire. */
+export interface BlockWriter {
+  /** The index under which it went out, once it did. */
+  readonly index: number | undefined;
+  delta(delta: BlockDelta): void;
+  /** `final` corrects what was settled late. */
+  stop(final: ContentBlock | undefined): void;
+}
+
+/** What the writers share. */
+export interface WriterScope {
+  readonly port: BlockPort;
+  readonly answer: Answer;
+  /** Of the block, for notes. */
+  readonly path: string;
+}
+
+/** Nothing goes out. */
+export const SKIPPED: BlockWriter = { index: undefined, delta: () => {}, stop: () => {} };
+
+/** Text. It starts with its first character or citation: there are no empty ones. */
+export class TextWriter implements BlockWriter {
+  index: number | undefined;
+  readonly #scope: WriterScope;
+  readonly #fields: JsonObject;
+  #signature: SignedBlob | undefined;
+
+  constructor(scope: WriterScope, block: TextBlock) {
+    this.#scope = scope;
+    this.#fields = fieldsOf(block);
+    this.#signature = block.signature;
+    if (block.text !== '') this.#write(block.text);
+    for (const citation of block.citations ?? []) this.#cite(citation);
+  }
+
+  delta(delta: BlockDelta): void {
+    if (delta.type === 'text_delta') this.#write(delta.text);
+    else if (delta.type === 'citations_delta') this.#cite(delta.citation);
+    else if (delta.type === 'signature_delta') this.#signature = delta.signature;
+  }
+
+  #write(text: string): void {
+    if (text !== '') this.#scope.port.delta(this.#begin(), 'text_delta', 'text', text);
+  }
+
+  #cite(citation: Citation): void {
+    const raw = encodeCitation(citation, `${this.#scope.path}/citations`, this.#scope.answer.context);
+    if (raw !== undefined) this.#scope.port.delta(this.#begin(), 'citations_delta', 'citation', raw);
+  }
+
+  /** What is signed before it begins follows its signature. */
+  #begin(): number {
+    if (this.index !== undefined) return this.index;
+    const { port, answer } = this.#scope;
+    if (this.#signature) port.whole(carrierBlock(this.#signature, 'next', answer.context));
+    this.#signature = undefined;
+    this.index = port.start({ ...this.#fields, type: 'text', text: '', citations: null });
+    return this.index;
+  }
+
+  /** A signature that came when the text had gone out stands behind it, for itself. */
+  stop(): void {
+    const { port, answer } = this.#scope;
+    if (this.index !== undefined) port.stop(this.index);
+    if (this.#signature) port.whole(carrierBlock(this.#signature, 'self', answer.context));
+  }
+}
+
+/** Thinking. Its signature goes out last, right before the stop, and once. */
+export class ThinkingWriter implements BlockWriter {
+  index: number | undefined;
+  readonly #scope: WriterScope;
+  readonly #fields: JsonObject;
+  #signature: SignedBlob | undefined;
+
+  constructor(scope: WriterScope, block: ThinkingBlock) {
+    this.#scope = scope;
+    this.#fields = fieldsOf(block);
+    this.#signature = block.signature;
+    if (block.thinking !== '') this.#write(block.thinking);
+  }
+
+  delta(delta: BlockDelta): void {
+    if (delta.type === 'thinking_delta') this.#write(delta.thinking);
+    else if (delta.type === 'signature_delta') this.#signature = delta.signature;
+  }
+
+  #write(thinking: string): void {
+    if (thinking !== '') this.#scope.port.delta(this.#begin(), 'thinking_delta', 'thinking', thinking);
+  }
+
+  #begin(): number {
+    this.index ??= this.#scope.port.start({ ...this.#fields, type: 'thinking', thinking: '', signature: '' });
+    return this.index;
+  }
+
+  stop(): void {
+    const { port, answer } = this.#scope;
+    // Another protocol's reasoning that shows nothing and carries nothing; ours may be empty and is passed on as it is.
+    if (this.index === undefined && !this.#signature && answer.isForeign) return;
+    const index = this.#begin();
+    if (this.#signature)
+      port.delta(index, 'signature_delta', 'signature', encodeSignature(this.#signature, 'self', answer.context));
+    port.stop(index);
+  }
+}
+
+/** A block of our own that nobody here understands: its deltas are laid into it, and it goes out whole. */
+export class OpaqueWriter implements BlockWriter {
+  readonly index = undefined;
+  readonly #scope: WriterScope;
+  readonly #raw: JsonObject;
+
+  constructor(scope: WriterScope, raw: JsonObject) {
+    this.#scope = scope;
+    this.#raw = { ...raw };
+  }
+
+  delta(delta: BlockDelta): void {
+    if (delta.type !== 'opaque_delta' || !isObject(delta.raw)) return;
+    for (const [key, value] of Object.entries(delta.raw)) {
+      const before = Object.hasOwn(this.#raw, key) ? this.#raw[key] : undefined;
+      if (value !== null)
+        setOwn(this.#raw, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+    }
+  }
+
+  stop(): void {
+    this.#scope.port.whole(this.#raw);
+  }
+}
+
+/** Audio, of which a client of text gets what was said. */
+export class AudioWriter implements BlockWriter {
+  readonly #scope: WriterScope;
+  readonly #text: TextWriter;
+
+  constructor(scope: WriterScope, block: AudioBlock) {
+    this.#scope = scope;
+    this.#text = new TextWriter(scope, { type: 'text', text: block.transcript ?? '' });
+  }
+
+  get index(): number | undefined {
+    return this.#text.index;
+  }
+
+  delta(delta: BlockDelta): void {
+    if (delta.type === 'audio_delta' && delta.transcript) this.#text.delta({ type: 'text_delta', text: delta.transcript });
+  }
+
+  stop(): void {
+    tellAudio(this.index !== undefined, this.#scope.path, this.#scope.answer.context);
+    this.#text.stop();
+  }
+}

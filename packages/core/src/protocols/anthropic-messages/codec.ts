@@ -1,0 +1,37 @@
+import type { ProtocolCodec } from '../shared/codec.ts';
+import { countTokensRequest, countTokensResponse } from './count-tokens.ts';
+import { decodeErrorReply } from './errors-decode.ts';
+import { encodeError } from './errors-encode.ts';
+import { anthropicMessages } from './index.ts';
+import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
+import { modelInfo, models } from './models.ts';
+import { FIELDS, POINTERS } from './pointers.ts';
+import { profileFor, toolRules } from './profiles.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeRequest } from './request-encode.ts';
+import { decodeResponse } from './response-decode.ts';
+import { encodeResponse } from './response-encode.ts';
+import { encodeStream } from './stream-encode.ts';
+
+export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
+
+/** Anthropic Messages in both directions: requests, responses, streams, errors, models, counts of tokens. */
+export const anthropicMessagesCodec: ProtocolCodec = {
+  id: 'anthropic-messages',
+  protocol: anthropicMessages,
+  profileFor,
+  toolRules,
+  pointers: POINTERS,
+  fields: FIELDS,
+  detectInterface,
+  supports,
+  buildUrl,
+  buildHeaders,
+  request: { decode: decodeRequest, encode: encodeRequest },
+  response: { decode: decodeResponse, encode: encodeResponse },
+  error: { decode: decodeErrorReply, encode: encodeError },
+  streamEncoder: encodeStream,
+  models,
+  modelInfo,
+  countTokens: { request: countTokensRequest, response: countTokensResponse },
+};

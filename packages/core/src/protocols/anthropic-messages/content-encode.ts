@@ -1,0 +1,143 @@
+import type { ContentBlock } from '../../canonical/blocks.ts';
+import type { BlockDelta } from '../../canonical/events.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { type BlockEvent, BlockSerializer } from '../shared/block-serializer.ts';
+import { drop } from '../shared/codec.ts';
+import { type Answer, carrierBlock, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
+import { BlockPort, type Send } from './block-port.ts';
+import {
+  AudioWriter,
+  type BlockWriter,
+  OpaqueWriter,
+  SKIPPED,
+  TextWriter,
+  ThinkingWriter,
+  type WriterScope,
+} from './block-writers.ts';
+import { CallWriter } from './call-writer.ts';
+import { fieldsOf } from './fields.ts';
+
+/** The blocks of a stream, one open at a time: the SDK takes the last one for the open one. */
+export class ContentEncoder {
+  readonly #answer: Answer;
+  readonly #port: BlockPort;
+  readonly #serializer = new BlockSerializer((event) => this.#write(event));
+  #open: BlockWriter | undefined;
+  #at = -1;
+  /** Thinking that has gone out, by the index of its event: its signature may come late. */
+  readonly #thinking = new Map<number, number>();
+  /** Signatures of what has gone out, which wait for the end of the open block. */
+  #late: SignedBlob[] = [];
+
+  constructor(answer: Answer, send: Send) {
+    this.#answer = answer;
+    this.#port = new BlockPort(send);
+  }
+
+  push(event: BlockEvent): void {
+    this.#serializer.push(event);
+  }
+
+  /** Stops what is open. */
+  end(): void {
+    this.#serializer.end();
+  }
+
+  #write(event: BlockEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        if (this.#open && event.index === this.#at) this.#open.delta(event.delta);
+        else this.#sign(event.index, event.delta);
+        return;
+      case 'content_block_start':
+        this.#at = event.index;
+        this.#open = this.#createWriter(event.content_block);
+        return;
+      case 'content_block_stop':
+        this.#stop(event.content_block);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #createWriter(block: ContentBlock): BlockWriter {
+    const { context } = this.#answer;
+    const scope: WriterScope = { port: this.#port, answer: this.#answer, path: `/content/${this.#at}` };
+    switch (block.type) {
+      case 'text':
+        return new TextWriter(scope, block);
+      case 'thinking':
+        return this.#createThinking(scope, block);
+      case 'tool_use':
+        return isLostCall(block, scope.path, this.#answer) ? SKIPPED : new CallWriter(scope, block, this.#signsCalls);
+      case 'audio':
+        return new AudioWriter(scope, block);
+      case 'image':
+        this.#port.text(imageText(block, scope.path, context));
+        return SKIPPED;
+      case 'opaque':
+        if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueWriter(scope, block.raw);
+        return block.text ? this.#passText(block.text) : this.#lose(block.type, scope);
+      case 'tool_result':
+        if (!isOwnBlock(fieldsOf(block))) return this.#lose(block.type, scope);
+        this.#port.whole(fieldsOf(block));
+        return SKIPPED;
+      case 'file':
+        return this.#lose(block.type, scope);
+      default:
+        return block satisfies never;
+    }
+  }
+
+  /** Gemini signs its calls, and nobody else does. */
+  get #signsCalls(): boolean {
+    const { context, isForeign } = this.#answer;
+    const source = context.source ?? context.target?.provider.protocol;
+    return isForeign && (source === undefined || source === 'gemini');
+  }
+
+  #createThinking(scope: WriterScope, block: Extract<ContentBlock, { type: 'thinking' }>): BlockWriter {
+    const { signature } = block;
+    if (signature?.origin !== 'anthropic-messages' || signature.form !== 'redacted') return new ThinkingWriter(scope, block);
+    this.#port.whole({ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value });
+    return SKIPPED;
+  }
+
+  #passText(text: string): BlockWriter {
+    this.#port.text(text);
+    return SKIPPED;
+  }
+
+  #lose(type: string, { path }: WriterScope): BlockWriter {
+    const message = `an answer of Anthropic Messages holds no such ${type}`;
+    drop(this.#answer.context, { path, feature: `content.${type}`, message });
+    return SKIPPED;
+  }
+
+  #stop(final: ContentBlock | undefined): void {
+    const writer = this.#open;
+    if (!writer) return;
+    writer.stop(final);
+    if (writer instanceof ThinkingWriter && writer.index !== undefined) this.#thinking.set(this.#at, writer.index);
+    this.#open = undefined;
+    const late = this.#late;
+    this.#late = [];
+    for (const blob of late) this.#carry(blob);
+  }
+
+  /** A signature for a block that has gone out. For thinking there is the index, which the SDK accepts; anything else cannot be reached any more. */
+  #sign(at: number, delta: BlockDelta): void {
+    if (delta.type !== 'signature_delta') return;
+    const index = this.#thinking.get(at);
+    const { context } = this.#answer;
+    if (index !== undefined)
+      this.#port.delta(index, 'signature_delta', 'signature', encodeSignature(delta.signature, 'self', context));
+    else if (this.#open) this.#late.push(delta.signature);
+    else this.#carry(delta.signature);
+  }
+
+  #carry(blob: SignedBlob): void {
+    this.#port.whole(carrierBlock(blob, 'self', this.#answer.context));
+  }
+}

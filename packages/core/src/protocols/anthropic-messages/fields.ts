@@ -1,0 +1,44 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CacheControl } from '../../canonical/protocol.ts';
+import { at } from '../../canonical/source.ts';
+import type { CodecContext } from '../shared/codec.ts';
+import { pointerOf } from '../shared/expect.ts';
+import { type Keeper, keeper } from '../shared/kept.ts';
+import { objectOf, unknownFields } from '../shared/read.ts';
+
+const kept: Keeper = keeper('anthropic-messages');
+
+export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
+export const keep: Keeper['keep'] = kept.keep;
+
+/** The node, remembering its place when notes are to point into the source. */
+export const placed = <T extends object>(param: string, node: T, context: CodecContext): T =>
+  context.trace ? at(pointerOf(param), node, context) : node;
+
+/** The unknown fields of an object and, under its own name, those of one object inside it. */
+export function unknownWithin(
+  source: JsonObject,
+  known: ReadonlySet<string>,
+  inner: string,
+  innerKnown: ReadonlySet<string>,
+): JsonObject {
+  const rest = unknownFields(objectOf(source[inner]), innerKnown);
+  return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
+}
+
+const TTLS: readonly string[] = ['5m', '30m', '1h', '24h'] satisfies CacheControl['ttl'][];
+
+const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => typeof ttl === 'string' && TTLS.includes(ttl);
+
+/** A cache breakpoint. */
+export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
+  const { type, ttl } = objectOf(source['cache_control']);
+  return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
+}
+
+/** The wire knows five minutes, which is what it means when it says nothing, and an hour. */
+export function encodeCacheControl({ cache_control: mark }: { cache_control?: CacheControl }): JsonObject {
+  if (!mark) return {};
+  const ttl = mark.ttl === undefined || mark.ttl === '5m' ? mark.ttl : '1h';
+  return { cache_control: { type: 'ephemeral', ...(ttl && { ttl }) } };
+}

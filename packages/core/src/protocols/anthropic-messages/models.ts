@@ -1,0 +1,118 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
+import { type Codec, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { countOf, textOf, unknownFields } from '../shared/read.ts';
+import { isoOf, unixOf } from './civil-date.ts';
+import { decodeErrorBody } from './errors-decode.ts';
+import { fieldsOf, keep } from './fields.ts';
+
+/** `GET /v1/models`. */
+export const models: Codec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+
+/** `GET /v1/models/{id}`. */
+export const modelInfo: Codec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+
+const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
+const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
+
+/** The body of an answer; an error that came with status 200, and a text or a page instead of JSON, are thrown as what they are. */
+function answerOf(wire: unknown): JsonObject {
+  if (isObject(wire) && wire['type'] !== 'error' && !wire['error']) return wire;
+  throw new CodecError(decodeErrorBody(wire));
+}
+
+/** The server's answer is wrong at `param`: nothing that the client could mend. */
+const badAnswer = (param: string, message: string): CodecError =>
+  new CodecError({ code: 'UPSTREAM_ERROR', message: `${param} of the answer ${message}`, http_status: 502, param });
+
+function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
+  const body = answerOf(wire);
+  const entries = body['data'];
+  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
+  const found = entries.flatMap((entry, i) => {
+    const model = decodeModel(entry);
+    if (!model) drop(context, { path: `/data/${i}`, feature: 'models.entry', message: 'a model without an id' });
+    return model ?? [];
+  });
+  const hasMore = body['has_more'] === true;
+  return {
+    models: found,
+    ...(typeof body['has_more'] === 'boolean' && { has_more: hasMore }),
+    ...(hasMore && textOf(body['last_id']) !== '' && { next_page: textOf(body['last_id']) }),
+    ...keep(unknownFields(body, LIST_FIELDS)),
+  };
+}
+
+function decodeModelInfo(wire: unknown): CanonicalModel {
+  const model = decodeModel(answerOf(wire));
+  if (!model) throw badAnswer('id', 'must be the name of the model');
+  return model;
+}
+
+/** Undefined when the entry names no model. Whatever else it says stays with it. */
+function decodeModel(entry: unknown): CanonicalModel | undefined {
+  if (!isObject(entry) || textOf(entry['id']) === '') return undefined;
+  const id = textOf(entry['id']);
+  const created = unixOf(textOf(entry['created_at']));
+  const input = countOf(entry['max_input_tokens']);
+  const output = countOf(entry['max_tokens']);
+  const capabilities = decodeCapabilities(entry['capabilities']);
+  return {
+    id,
+    name: textOf(entry['display_name']) || id,
+    ...(created !== undefined && { created }),
+    ...(input !== undefined && { max_input_tokens: input }),
+    ...(output !== undefined && { max_output_tokens: output }),
+    ...(capabilities && { capabilities }),
+    ...keep(unknownFields(entry, MODEL_FIELDS)),
+  };
+}
+
+/** Each says whether it is supported, and then in what ways. */
+function decodeCapabilities(value: unknown): Record<string, boolean> | undefined {
+  if (!isObject(value)) return undefined;
+  const flags = Object.entries(value).flatMap(([name, entry]): [string, boolean][] =>
+    isObject(entry) && typeof entry['supported'] === 'boolean' ? [[name, entry['supported']]] : [],
+  );
+  return Object.fromEntries(flags);
+}
+
+/** Pages are asked for by the id of a model (`after_id`): another protocol's token for the next one has no place. */
+function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {
+  const { models: entries, next_page: next, has_more: more } = list;
+  const last = entries.at(-1)?.id;
+  const isLost = next !== undefined && next !== last;
+  if (isLost)
+    drop(context, { path: '/next_page', feature: 'models.next_page', message: 'the next page cannot be asked for by a model' });
+  return {
+    ...fieldsOf(list),
+    data: entries.map(encodeModel),
+    has_more: !isLost && (more ?? next !== undefined),
+    first_id: entries[0]?.id ?? null,
+    last_id: last ?? null,
+  };
+}
+
+/** What the official type requires; a model of which the time is not known is as old as time itself. */
+const REQUIRED: JsonObject = {
+  capabilities: null,
+  deprecated_at: null,
+  lifecycle: 'active',
+  line: null,
+  retires_at: null,
+};
+
+function encodeModel(model: CanonicalModel): JsonObject {
+  const { id, name, created = 0, max_input_tokens: input = null, max_output_tokens: output = null } = model;
+  const { created_at: said, ...kept } = fieldsOf(model);
+  return {
+    ...REQUIRED,
+    ...kept,
+    type: 'model',
+    id,
+    display_name: name ?? id,
+    created_at: typeof said === 'string' && unixOf(said) === created ? said : isoOf(created),
+    max_input_tokens: input,
+    max_tokens: output,
+  };
+}

@@ -1,0 +1,79 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { approximate, type CodecContext, drop, incompatible } from '../shared/codec.ts';
+import { expectObject, expectText, optional } from '../shared/expect.ts';
+import { objectOf, unknownFields } from '../shared/read.ts';
+import { decodeCacheControl, encodeCacheControl } from './fields.ts';
+
+type Options = Pick<CanonicalRequest, 'user_id' | 'service_tier' | 'prompt_cache'>;
+
+const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { standard_only: 'standard' };
+const TIERS_TO_WIRE: Readonly<Record<string, string>> = { standard: 'standard_only', default: 'standard_only', auto: 'auto' };
+
+/** What a request says beside the conversation. */
+export function decodeOptions(body: JsonObject): Options {
+  const user = optional(optional(body['metadata'], 'metadata', expectObject)?.['user_id'], 'metadata.user_id', expectText);
+  const tier = optional(body['service_tier'], 'service_tier', expectText);
+  const { cache_control: mark } = decodeCacheControl(body);
+  return {
+    ...(user !== undefined && { user_id: user }),
+    ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS_FROM_WIRE, tier) && TIERS_FROM_WIRE[tier]) || tier }),
+    ...(mark && { prompt_cache: { cache_control: mark } }),
+  };
+}
+
+const USER_FIELDS: ReadonlySet<string> = new Set(['user_id']);
+
+export function keptOptions(body: JsonObject): JsonObject {
+  const metadata = unknownFields(objectOf(body['metadata']), USER_FIELDS);
+  return metadata ? { metadata } : {};
+}
+
+export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
+  const { user_id: user, service_tier: tier, prompt_cache: cache = {} } = request;
+  const metadata = { ...objectOf(sent['metadata']), ...(user !== undefined && { user_id: user }) };
+  return {
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(tier !== undefined && { service_tier: encodeTier(tier, context) }),
+    ...encodeCacheControl(cache),
+  };
+}
+
+function encodeTier(tier: string, context: CodecContext): string {
+  const known = Object.hasOwn(TIERS_TO_WIRE, tier) ? TIERS_TO_WIRE[tier] : undefined;
+  if (known) return known;
+  approximate(context, {
+    path: '/service_tier',
+    feature: 'service_tier',
+    message: `the service tier "${tier}" is sent as "auto"`,
+  });
+  return 'auto';
+}
+
+/** What a request of another protocol may ask for, and this one has no word for. */
+export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
+  const { state = {}, prompt_cache: cache = {} } = request;
+  for (const name of ['previous_response_id', 'conversation_id', 'cached_content'] as const)
+    if (state[name] !== undefined)
+      throw incompatible({
+        path: `/state/${name}`,
+        feature: `state.${name}`,
+        message: `Anthropic Messages holds no conversation: ${name} cannot be followed`,
+      });
+  const lose = (isAsked: unknown, name: string, message: string): void => {
+    if (isAsked) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
+  };
+  lose(state.background, 'state.background', 'Anthropic Messages answers at once');
+  lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
+  lose(request.store, 'store', 'Anthropic Messages does not store answers');
+  lose(
+    request.modalities?.some((modality) => modality !== 'text'),
+    'modalities',
+    'Anthropic answers in text',
+  );
+  lose(request.audio_output, 'audio_output', 'Anthropic answers in text');
+  lose(cache.key, 'prompt_cache.key', 'Anthropic finds its cache without a key');
+  lose(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
+  lose(request.truncation === 'auto', 'truncation', 'Anthropic Messages does not shorten a conversation');
+  lose(request.include?.length, 'include', 'Anthropic Messages cannot be asked to include more');
+}

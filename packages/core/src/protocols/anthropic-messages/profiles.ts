@@ -1,0 +1,146 @@
+import type { ToolRules } from '../../passes/rules.ts';
+import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+
+/**
+ * A model of which nothing is known is taken for one of Anthropic's latest: these refuse most of what the older ones took, and what they
+ * refuse the older ones can do without.
+ */
+export const DEFAULT_ANTHROPIC_PROFILE: ProviderProfile = {
+  ...DEFAULT_PROFILE,
+  thinking_mode: 'adaptive',
+  // The official types of SDK 1.8 have no sampling any more (WIRE_FACTS 19).
+  rejects_sampling: true,
+  prefill: false,
+  mid_system: false,
+  max_output_tokens: 32_000,
+  structured_outputs: true,
+  temperature_xor_top_p: true,
+  rejects_disabled_above_high: true,
+  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 128 },
+  tool_id: { pattern: /^[a-zA-Z0-9_-]+$/, max: Number.MAX_SAFE_INTEGER },
+};
+
+/**
+ * A server that speaks the protocol with models of its own: the plain core of it, and nothing that only Claude is known to have. No recording
+ * stands behind these rows, only the pages that name the endpoint; the operator's own `profile` goes over them.
+ */
+const COMPATIBLE: Partial<ProviderProfile> = {
+  thinking_mode: 'budget',
+  rejects_sampling: false,
+  prefill: true,
+  structured_outputs: false,
+  temperature_xor_top_p: false,
+  rejects_disabled_above_high: false,
+};
+
+/** Names of tools are shorter on Bedrock (CANONICAL §11). */
+const BEDROCK: Partial<ProviderProfile> = { tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
+
+/**
+ * What is known of each provider beyond the default. `recorded` means ../shared/recordings/anthropic-messages/<provider>__*; the models of
+ * Anthropic are told apart below, wherever they run.
+ */
+export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
+  // recorded: 107 requests, claude-3 to claude-opus-5.
+  anthropic: {},
+  // recorded: the body says anthropic_version, the path the model.
+  bedrock: BEDROCK,
+  'amazon-bedrock': BEDROCK,
+  // recorded: the same.
+  'google-vertex': {},
+  // recorded: claude-haiku-4-5 to claude-opus-4-5.
+  azure: {},
+  // recorded: anthropic/claude-haiku-4.5.
+  openrouter: {},
+  // api-docs.deepseek.com/guides/anthropic_api: names of Claude are taken for models of its own, anthropic-beta and -version are ignored.
+  deepseek: COMPATIBLE,
+  moonshot: COMPATIBLE,
+  zai: COMPATIBLE,
+  'zai-coder': COMPATIBLE,
+  // platform.minimax.io/docs/api-reference/text-anthropic-api: thinking goes back with the calls it led to.
+  minimax: COMPATIBLE,
+  alibaba: COMPATIBLE,
+  ollama: COMPATIBLE,
+  lmstudio: COMPATIBLE,
+  vllm: COMPATIBLE,
+  llamacpp: COMPATIBLE,
+};
+
+interface ModelRule {
+  model: RegExp;
+  profile: Partial<ProviderProfile>;
+}
+
+/** Claude before it refused anything. */
+const EARLY: Partial<ProviderProfile> = {
+  thinking_mode: 'none',
+  rejects_sampling: false,
+  prefill: true,
+  structured_outputs: false,
+  temperature_xor_top_p: false,
+  rejects_disabled_above_high: false,
+  max_output_tokens: 4096,
+};
+const BUDGET: Partial<ProviderProfile> = { ...EARLY, thinking_mode: 'budget', max_output_tokens: 64_000 };
+const LOW_TO_HIGH = ['low', 'medium', 'high'];
+
+/**
+ * Every rule that fits is laid over the row of the provider, in this order. Names are compared with `-` for `.` and without what gateways put
+ * around them: `anthropic/claude-opus-4.5`, `us.anthropic.claude-opus-4-1-20250805-v1:0`, `claude-haiku-4-5@20251001`.
+ *
+ * recorded: which models took temperature, budgets, prefills, `role: system`, effort. Maximal outputs: platform.claude.com model pages.
+ */
+const MODEL_RULES: readonly ModelRule[] = [
+  { model: /^claude-(instant|v?2|3)/, profile: EARLY },
+  { model: /^claude-3-5-/, profile: { max_output_tokens: 8192 } },
+  { model: /^claude-3-7-/, profile: BUDGET },
+  { model: /^claude-(opus|sonnet|haiku)-4/, profile: { ...BUDGET, effort_values: LOW_TO_HIGH } },
+  { model: /^claude-opus-4(-[01](-|$)|-\d{8}|$)/, profile: { max_output_tokens: 32_000 } },
+  // P69: 4.1 and later refuse both together. LOSS [12]: structured outputs from 4.5 on; 4.1 has them too.
+  {
+    model: /^claude-(opus|sonnet|haiku)-4-[1-9](-|$)/,
+    profile: { temperature_xor_top_p: true, structured_outputs: true },
+  },
+  // Budgets are deprecated there, prefills refused (P13).
+  {
+    model: /^claude-(opus|sonnet)-4-[6-9](-|$)/,
+    profile: { thinking_mode: 'adaptive', prefill: false, max_output_tokens: 128_000, effort_values: [...LOW_TO_HIGH, 'max'] },
+  },
+  {
+    model: /^claude-opus-4-[7-9](-|$)/,
+    profile: { rejects_sampling: true, effort_values: [...LOW_TO_HIGH, 'xhigh', 'max'] },
+  },
+  // recorded: role system after the user's turn.
+  { model: /^claude-opus-4-[89](-|$)/, profile: { mid_system: true } },
+  // recorded: claude-opus-5 with effort max, and with thinking disabled at effort high.
+  {
+    model: /^claude-([a-z]+-([5-9]|\d\d)(-|$)|mythos|fable)/,
+    profile: { mid_system: true, max_output_tokens: 128_000 },
+  },
+];
+
+/** Everything up to `claude`, which regions and vendors stand before, and dots. */
+const plainName = (model: string): string =>
+  model
+    .toLowerCase()
+    .replace(/^.*?(?=claude)/, '')
+    .replaceAll('.', '-')
+    .replace(/[@:].*$/, '');
+
+/** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
+export function profileFor(providerId: string, model = ''): ProviderProfile {
+  const row = Object.hasOwn(ANTHROPIC_PROFILES, providerId) ? ANTHROPIC_PROFILES[providerId] : {};
+  const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
+  if (row === COMPATIBLE) return profile; // whatever its models are called
+  const name = plainName(model);
+  for (const rule of MODEL_RULES) if (rule.model.test(name)) Object.assign(profile, rule.profile);
+  return profile;
+}
+
+/** Anthropic refuses a tool whose schema is no object (P57), and knows neither free text nor namespaces. */
+export const toolRules = (profile: ProviderProfile): ToolRules => ({
+  toolName: profile.tool_name,
+  custom: false,
+  namespaces: false,
+  objectRoot: true,
+});

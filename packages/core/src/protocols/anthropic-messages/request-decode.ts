@@ -1,0 +1,99 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { type CodecContext, type HeaderBag, invalid, type WireRequest } from '../shared/codec.ts';
+import { expectBoolean, expectName, expectObject, isDeeperThan, MAX_DEPTH, optional } from '../shared/expect.ts';
+import { listOf, objectOf, unknownFields } from '../shared/read.ts';
+import { keep } from './fields.ts';
+import { modelOf } from './interface.ts';
+import { decodeConversation } from './messages-decode.ts';
+import { decodeOptions, keptOptions } from './options.ts';
+import { decodeOutputFormat, keptFormat } from './output-format.ts';
+import { decodeParameters } from './parameters.ts';
+import { decodeThinking, keptThinking } from './thinking.ts';
+import { decodeToolChoice } from './tool-choice.ts';
+import { decodeTools } from './tools.ts';
+
+/** The headers that belong to the request: what they switch on stands in the body. */
+export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;
+
+/** A request as it came in; Bedrock and Vertex name the model in the path. */
+export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
+  return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
+}
+
+export function decodeRequestBody(
+  wire: unknown,
+  context: CodecContext,
+  headers: HeaderBag = {},
+  model?: string,
+): CanonicalRequest {
+  const body = expectObject(wire, 'body');
+  checkDepth(body);
+  const { system, messages } = decodeConversation(body, context);
+  const tools = decodeTools(body['tools'], context);
+  const format = decodeOutputFormat(body);
+  const thinking = decodeThinking(body);
+  const stream = optional(body['stream'], 'stream', expectBoolean);
+  return {
+    model: model ?? expectName(body['model'], 'model'),
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(tools.length > 0 && { tools }),
+    ...decodeToolChoice(body['tool_choice']),
+    parameters: decodeParameters(body),
+    ...(format && { output_format: format }),
+    ...(thinking && { thinking }),
+    ...(stream !== undefined && { stream }),
+    ...decodeOptions(body),
+    ...keep({ ...keptFields(body), ...keptHeaders(headers) }),
+  };
+}
+
+/** What the passes and encoders walk may not end their stack. */
+function checkDepth(body: JsonObject): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
+    const at = listOf(value).findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2));
+    throw invalid(at < 0 ? name : `${name}[${at}]`, `is nested more than ${MAX_DEPTH} deep`);
+  }
+}
+
+/** Fields that have a place of their own. Everything else goes back as it came: betas are fields that nobody knows yet. */
+const MAPPED: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  'service_tier',
+  'cache_control',
+  'stream',
+]);
+
+const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
+
+function keptFields(body: JsonObject): JsonObject {
+  return { ...unknownFields(body, MAPPED), ...keptThinking(body), ...keptConfig(body), ...keptOptions(body) };
+}
+
+/** An effort alone is kept, so that it comes back alone. */
+function keptConfig(body: JsonObject): JsonObject {
+  const config = objectOf(body['output_config']);
+  const { effort } = config;
+  const isAlone = !body['thinking'] && effort !== undefined && effort !== null;
+  const format = keptFormat(body);
+  const kept = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format && { format }) };
+  return Object.keys(kept).length > 0 ? { output_config: kept } : {};
+}
+
+const keptHeaders = (headers: HeaderBag): JsonObject =>
+  Object.fromEntries(REQUEST_HEADERS.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));

@@ -1,0 +1,121 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { prepare } from '../../passes/prepare.ts';
+import type { Rules } from '../../passes/rules.ts';
+import { type CodecContext, type HeaderBag, rulesTelling, type WireRequest } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { fieldsOf } from './fields.ts';
+import { dropUnreadable } from './media-encode.ts';
+import { encodeMessages, encodeSystem } from './messages-encode.ts';
+import { dropForeign, encodeOptions } from './options.ts';
+import { encodeOutputFormat } from './output-format.ts';
+import { BOUNDS, encodeParameters, limitOf } from './parameters.ts';
+import { toolRules } from './profiles.ts';
+import { REQUEST_HEADERS } from './request-decode.ts';
+import { encodeThinking } from './thinking.ts';
+import { encodeToolFields } from './tool-choice.ts';
+import { SERVER_TOOLS } from './tools.ts';
+
+export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  return { method: 'POST', path: '/v1/messages', headers: encodeHeaders(request), body: encodeRequestBody(request, context) };
+}
+
+/** What the client of this protocol said beside the body. */
+export function encodeHeaders(request: CanonicalRequest): HeaderBag {
+  const sent = fieldsOf(request);
+  const own = REQUEST_HEADERS.flatMap((name): [string, string][] => {
+    const value = sent[name];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
+  return { 'content-type': 'application/json', ...Object.fromEntries(own) };
+}
+
+/** Fields of the client's first, what the request says over them. */
+export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const { request, context } = prepare(dropUnreadable(source, caller), rulesOf(caller), caller);
+  dropForeign(request, context);
+  const limit = limitOf(request, context);
+  const { body, isThinking, max_tokens = limit } = encodeQuestion(request, limit, context);
+  return {
+    ...body,
+    max_tokens,
+    ...encodeParameters(request, isThinking, context),
+    ...encodeOptions(request, fieldsOf(request), context),
+    ...encodeStreaming(request, context),
+  };
+}
+
+/** Only what is asked: what a count of tokens wants to know. */
+export function encodeQuestionBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const { request, context } = prepare(dropUnreadable(source, caller), rulesOf(caller), caller);
+  return encodeQuestion(request, undefined, context).body;
+}
+
+interface Question {
+  body: JsonObject;
+  isThinking: boolean;
+  /** When thinking needs more. */
+  max_tokens?: number;
+}
+
+function encodeQuestion(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Question {
+  const sent = fieldsOf(request);
+  const thought = encodeThinking(request, limit, context);
+  const { format, hint } = encodeOutputFormat(request.output_format, context);
+  const system = encodeSystem([...(request.system ?? []), ...(hint ? [{ type: 'text' as const, text: hint }] : [])], context);
+  const config = {
+    ...withoutEffort(objectOf(sent['output_config'])),
+    ...(thought.effort !== undefined && { effort: thought.effort }),
+    ...(format && { format }),
+  };
+  const body = {
+    ...withoutMapped(sent),
+    model: context.target?.model ?? request.model,
+    ...(system && { system }),
+    messages: encodeMessages(request, context),
+    ...encodeToolFields(request, thought.isOn, context),
+    ...(thought.thinking && { thinking: thought.thinking }),
+    ...(Object.keys(config).length > 0 && { output_config: config }),
+  };
+  return { body, isThinking: thought.isOn, ...(thought.max_tokens !== undefined && { max_tokens: thought.max_tokens }) };
+}
+
+const withoutEffort = ({ effort: _, ...rest }: JsonObject): JsonObject => rest;
+
+/** What the client sent under these names is said by the canonical fields, or in headers. */
+const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata']);
+
+/** fromEntries defines, it does not assign: a field may be called `__proto__`. */
+const withoutMapped = (sent: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED.has(name)));
+
+const rulesOf = (context: CodecContext): Rules => ({
+  ...rulesTelling(context),
+  ...toolRules(context.profile),
+  protocol: 'anthropic-messages',
+  ...(context.target && { provider: context.target.provider.id, model: context.target.model }),
+  toolId: context.profile.tool_id,
+  foreignThinking: context.policy.foreignThinking ?? 'drop',
+  unsignedThinking: 'drop',
+  foreignBlocks: 'drop',
+  serverTools: SERVER_TOOLS,
+  media: { audio: [], imageUrls: true, fileUrls: true, imageIds: true, fileIds: true, textFiles: true, inToolResults: true },
+  alternate: true,
+  foldResults: true,
+  dropWhitespace: true,
+  firstUser: true,
+  trailingAssistant: context.profile.prefill ? 'trim' : 'continue',
+  midSystem: context.profile.mid_system ? 'after_user' : 'reminder',
+  schemas: { tool: 'anthropic', strictTool: 'anthropic-strict', output: 'anthropic-strict' },
+  bounds: BOUNDS,
+  maxStop: Number.POSITIVE_INFINITY,
+  maxTools: Number.POSITIVE_INFINITY,
+  maxCacheMarks: 4,
+  marksEverywhere: true,
+});
+
+function encodeStreaming({ stream: asked }: CanonicalRequest, { target }: CodecContext): JsonObject {
+  const stream = target?.stream ?? asked;
+  if (stream) return { stream: true };
+  return asked === undefined ? {} : { stream: false };
+}

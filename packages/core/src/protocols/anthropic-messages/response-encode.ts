@@ -1,0 +1,106 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { CanonicalResponse } from '../../canonical/response.ts';
+import { isForeign } from '../shared/answer.ts';
+import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import {
+  type Answer,
+  carrierBlock,
+  dropChoices,
+  encodeCall,
+  encodeCitation,
+  encodeEnvelope,
+  encodeSignature,
+  encodeTier,
+  failureOf,
+  imageText,
+  isLostCall,
+  isOwnBlock,
+  tellAudio,
+} from './answer.ts';
+import { encodeInput } from './call-input.ts';
+import { fieldsOf } from './fields.ts';
+import { encodeStop, encodeStopDetails } from './stop.ts';
+import { encodeUsage } from './usage.ts';
+
+/** A whole `message` with all fields that the official type requires. Throws when the response is a failure. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  const { content, stop_reason: stop, stop_details: details, usage, error } = response;
+  if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, details));
+  if ((response.choices?.length ?? 0) > 1) dropChoices(context);
+  const answer: Answer = { context, isForeign: isForeign(response, 'anthropic-messages', context) };
+  const { finish_reason: said, stop_details: raw, ...kept } = fieldsOf(response);
+  return {
+    container: null,
+    diagnostics: null,
+    ...kept,
+    ...encodeEnvelope(response, answer),
+    content: content.flatMap((block, i) => encodeBlock(block, `/content/${i}`, answer)),
+    stop_reason: encodeStop(stop, said),
+    stop_sequence: response.stop_sequence ?? null,
+    stop_details: encodeStopDetails(stop, details, raw),
+    usage: { ...encodeUsage(usage), ...encodeTier(response.service_tier, answer) },
+  };
+}
+
+/** A block of an answer as the blocks of the wire that say the same. */
+function encodeBlock(block: ContentBlock, path: string, answer: Answer): JsonObject[] {
+  const { context } = answer;
+  switch (block.type) {
+    case 'text':
+      return encodeText(block, path, answer);
+    case 'thinking':
+      return encodeThinking(block, answer);
+    case 'tool_use':
+      return isLostCall(block, path, answer) ? [] : signed(block, encodeCall(block, encodeInput(block, path, context)), context);
+    case 'image':
+      return [plainText(imageText(block, path, context))];
+    case 'audio':
+      tellAudio(Boolean(block.transcript), path, context);
+      return block.transcript ? [plainText(block.transcript)] : [];
+    case 'opaque':
+      if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return [block.raw];
+      return block.text ? [plainText(block.text)] : lose(block.type, path, context);
+    case 'tool_result':
+      return isOwnBlock(fieldsOf(block)) ? [fieldsOf(block)] : lose(block.type, path, context);
+    case 'file':
+      return lose(block.type, path, context);
+    default:
+      return block satisfies never;
+  }
+}
+
+const plainText = (text: string): JsonObject => ({ type: 'text', text, citations: null });
+
+function lose(type: string, path: string, context: CodecContext): JsonObject[] {
+  drop(context, { path, feature: `content.${type}`, message: `an answer of Anthropic Messages holds no such ${type}` });
+  return [];
+}
+
+/** What another provider signed follows its signature. */
+const signed = ({ signature }: TextBlock | ToolUseBlock, block: JsonObject, context: CodecContext): JsonObject[] =>
+  signature ? [carrierBlock(signature, 'next', context), block] : [block];
+
+function encodeText(block: TextBlock, path: string, { context }: Answer): JsonObject[] {
+  const { text, citations = [], signature } = block;
+  const cited = citations.flatMap((citation) => encodeCitation(citation, `${path}/citations`, context) ?? []);
+  if (text === '' && cited.length === 0) return signature ? [carrierBlock(signature, 'self', context)] : [];
+  const written = { ...fieldsOf(block), type: 'text', text, citations: cited.length > 0 ? cited : null };
+  return signed(block, written, context);
+}
+
+/** Thinking always has a signature; none is empty, and such a block is not sent to Anthropic again (P80). */
+function encodeThinking(block: ThinkingBlock, { context, isForeign }: Answer): JsonObject[] {
+  const { thinking, signature } = block;
+  if (signature?.origin === 'anthropic-messages' && signature.form === 'redacted')
+    return [{ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value }];
+  if (isForeign && thinking === '' && !signature) return [];
+  return [
+    {
+      ...fieldsOf(block),
+      type: 'thinking',
+      thinking,
+      signature: signature ? encodeSignature(signature, 'self', context) : '',
+    },
+  ];
+}

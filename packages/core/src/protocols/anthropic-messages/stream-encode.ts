@@ -1,0 +1,188 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
+import type { CanonicalUsage } from '../../canonical/usage.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import { NOTHING, type Stage } from '../../stage.ts';
+import { isForeign } from '../shared/answer.ts';
+import type { BlockEvent } from '../shared/block-serializer.ts';
+import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
+import { type Answer, dropChoices, encodeEnvelope, encodeTier, failureOf } from './answer.ts';
+import { written } from './block-port.ts';
+import { ContentEncoder } from './content-encode.ts';
+import { encodeErrorBody } from './errors-encode.ts';
+import { fieldsOf } from './fields.ts';
+import { encodeStop, encodeStopDetails } from './stop.ts';
+import { encodeDeltaUsage, encodeUsage } from './usage.ts';
+
+/** Canonical events to the events of a message stream, in the form that every official client accepts. */
+export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
+  return new StreamEncoder(context);
+}
+
+const PING: SseFrame = { event: 'ping', data: '{"type":"ping"}' };
+const STOP: SseFrame = { event: 'message_stop', data: '{"type":"message_stop"}' };
+
+class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
+  readonly #context: CodecContext;
+  #answer: Answer | undefined;
+  #content: ContentEncoder | undefined;
+  /** The end of the first choice: it goes out when the message stops, since usage may come later, and a second one would undo it (P95). */
+  #final: MessageDelta | undefined;
+  #usage: CanonicalUsage | undefined;
+  #hasOthers = false;
+  #out: SseFrame[] = [];
+  #ended = false;
+
+  constructor(context: CodecContext) {
+    this.#context = context;
+  }
+
+  push(event: CanonicalStreamEvent): Iterable<SseFrame> {
+    if (this.#ended) return NOTHING;
+    try {
+      this.#write(event);
+    } catch (error) {
+      // A loss that the policy refuses: the stream has begun, so that only an error event can say it.
+      if (!(error instanceof CodecError)) throw error;
+      this.#fail(error.error);
+    }
+    return this.#take();
+  }
+
+  end(): Iterable<SseFrame> {
+    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    return this.#take();
+  }
+
+  #take(): Iterable<SseFrame> {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #write(event: CanonicalStreamEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+      case 'content_block_start':
+      case 'content_block_stop':
+        this.#writeBlock(event);
+        return;
+      case 'message_start':
+        if (!this.#answer) this.#start(event.message);
+        return;
+      case 'message_delta':
+        this.#finish(event);
+        return;
+      case 'message_stop':
+        this.#stop();
+        return;
+      case 'error':
+        this.#fail(event.error);
+        return;
+      case 'ping':
+        this.#out.push(PING);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #start(message: MessageStart['message']): Answer {
+    const answer: Answer = { context: this.#context, isForeign: isForeign(message, 'anthropic-messages', this.#context) };
+    this.#answer = answer;
+    this.#content = new ContentEncoder(answer, (event, data) => this.#out.push({ event, data }));
+    this.#send('message_start', {
+      message: {
+        ...encodeEnvelope(message, answer),
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        stop_details: null,
+        container: null,
+        diagnostics: null,
+        usage: { ...encodeUsage(message.usage), ...encodeTier(message.service_tier, answer) },
+      },
+    });
+    // Clients watch for silence; the API itself begins with one, and what it sent is passed on.
+    if (answer.isForeign) this.#out.push(PING);
+    return answer;
+  }
+
+  #send(type: string, payload: JsonObject): void {
+    this.#out.push({ event: type, data: written({ type, ...payload }) });
+  }
+
+  #writeBlock(event: BlockEvent): void {
+    if (event.choice) {
+      this.#leaveOut();
+      return;
+    }
+    if (!this.#content) this.#start({ id: '', model: '' });
+    this.#content?.push(event);
+  }
+
+  #leaveOut(): void {
+    if (!this.#hasOthers) dropChoices(this.#context);
+    this.#hasOthers = true;
+  }
+
+  #finish(event: MessageDelta): void {
+    if (event.usage) this.#usage = event.usage;
+    if (event.choice) {
+      this.#leaveOut();
+      return;
+    }
+    const { stop_reason: stop, stop_details: details } = event.delta;
+    if (stop === null) return; // an error follows
+    if (stop === 'error') {
+      this.#fail(failureOf(stop, details));
+      return;
+    }
+    this.#final ??= event;
+    for (const { index } of event.late_blocks ?? []) {
+      const message = 'the source changed a call after it had been passed on';
+      approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
+    }
+  }
+
+  #stop(): void {
+    const final = this.#final ?? this.#unsaid();
+    const stop = final?.delta.stop_reason;
+    if (!final || !stop || stop === 'error') {
+      this.#fail(failureOf(null, undefined));
+      return;
+    }
+    const answer = this.#answer ?? this.#start({ id: '', model: '' });
+    this.#content?.end();
+    const { finish_reason: said, stop_details: raw, container = null, ...kept } = fieldsOf(final);
+    this.#send('message_delta', {
+      ...kept,
+      type: 'message_delta',
+      delta: {
+        stop_reason: encodeStop(stop, said),
+        stop_sequence: final.delta.stop_sequence ?? null,
+        stop_details: encodeStopDetails(stop, final.delta.stop_details, raw),
+        container,
+      },
+      usage: { ...encodeDeltaUsage(this.#usage), ...encodeTier(final.message?.service_tier, answer) },
+    });
+    this.#out.push(STOP);
+    this.#ended = true;
+  }
+
+  /** The source had only other choices: the first one is empty. */
+  #unsaid(): MessageDelta | undefined {
+    if (!this.#hasOthers) return undefined;
+    const message = 'the first choice was never sent; it is empty';
+    this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
+    return { type: 'message_delta', delta: { stop_reason: 'end_turn' } };
+  }
+
+  /** Without `message_stop`: to a client, that would be a good end. */
+  #fail(error: CanonicalError): void {
+    this.#out.push({ event: 'error', data: written(encodeErrorBody(error)) });
+    this.#ended = true;
+  }
+}

@@ -1,0 +1,172 @@
+import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
+import type { CanonicalMessage, CanonicalRequest, Effort, ThinkingConfig } from '../../canonical/request.ts';
+import { isClientCall } from '../../canonical/response.ts';
+import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { expectObject, expectText, optional } from '../shared/expect.ts';
+import { countOf, objectOf, textOf } from '../shared/read.ts';
+import { fieldsOf } from './fields.ts';
+
+const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
+  enabled: 'enabled',
+  disabled: 'disabled',
+  adaptive: 'adaptive',
+};
+
+/** What `thinking` and `output_config.effort` say together. An effort alone leaves it to the model whether to think. */
+export function decodeThinking(body: JsonObject): ThinkingConfig | undefined {
+  const thinking = optional(body['thinking'], 'thinking', expectObject);
+  const { effort } = objectOf(body['output_config']);
+  if (!thinking && !isEffort(effort)) return undefined;
+  const { type, budget_tokens: budget, display } = thinking ?? {};
+  if (thinking) expectText(type, 'thinking.type');
+  const tokens = countOf(budget);
+  return {
+    type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
+    ...(isEffort(effort) && { effort }),
+    ...(tokens !== undefined && { budget_tokens: tokens }),
+    ...((display === 'summarized' || display === 'omitted') && { display }),
+  };
+}
+
+/** Words that the canonical form does not have: they go back as they came, as long as they say the same. */
+export function keptThinking(body: JsonObject): JsonObject {
+  const { type } = objectOf(body['thinking']);
+  return typeof type === 'string' && !Object.hasOwn(TYPES, type) ? { thinking: body['thinking'] } : {};
+}
+
+/** How much is thought, and what follows from it for the rest of the request. */
+export interface Thought {
+  thinking?: JsonObject;
+  effort?: unknown;
+  isOn: boolean;
+  max_tokens?: number;
+}
+
+const OFF: Thought = { isOn: false };
+
+/** `limit`: the most tokens of the answer; thinking counts among them. Undefined when only the question is counted. */
+export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
+  const { thinking } = request;
+  if (!thinking) return OFF;
+  const { thinking: said, output_config: config } = fieldsOf(request);
+  const { effort } = objectOf(config);
+  const words = { ...(said !== undefined && { thinking: said }), ...(effort !== undefined && { output_config: { effort } }) };
+  if (Object.keys(words).length > 0 && sameJson(decodeThinking(words), thinking))
+    return {
+      ...(said !== undefined && { thinking: objectOf(said) }),
+      ...(effort !== undefined && { effort }),
+      isOn: said !== undefined,
+    };
+  return MODES[context.profile.thinking_mode](thinking, request, limit, context);
+}
+
+type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
+
+const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
+  none: (thinking, _request, _limit, context) => {
+    if (thinking.type !== 'disabled')
+      drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+    return OFF;
+  },
+  adaptive: (thinking, _request, _limit, context) =>
+    thinking.type === 'disabled' ? encodeDisabled(thinking, context) : encodeAdaptive(thinking, context),
+  budget: (thinking, request, limit, context) => {
+    if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
+    return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
+  },
+};
+
+/** It has to be said: some models think when they hear nothing (P71). */
+function encodeDisabled({ effort }: ThinkingConfig, context: CodecContext): Thought {
+  const isTooMuch = context.profile.rejects_disabled_above_high && (effort === 'xhigh' || effort === 'max');
+  if (isTooMuch) tellEffort(`the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
+  const sent = isTooMuch ? 'high' : effort && allowed(effort, context);
+  return { thinking: { type: 'disabled' }, ...(sent && { effort: sent }), isOn: false };
+}
+
+const WORDS: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
+
+/** The word of this model that is next to the wanted one. */
+function allowed(wanted: Effort, context: CodecContext): Effort | undefined {
+  const effort = nearestEffort(wanted, context.profile.effort_values ?? WORDS);
+  if (effort === undefined)
+    drop(context, { path: '/thinking/effort', feature: 'thinking.effort', message: 'this model takes no effort' });
+  else if (effort !== wanted) tellEffort(`the effort "${wanted}" is sent as "${effort}"`, context);
+  return effort;
+}
+
+const tellEffort = (message: string, context: CodecContext): void =>
+  approximate(context, { path: '/thinking/effort', feature: 'thinking.effort', message });
+
+const displayOf = ({ display }: ThinkingConfig): JsonObject =>
+  display === 'summarized' || display === 'omitted' ? { display } : {};
+
+function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
+  const { effort: asked, budget_tokens: budget } = thinking;
+  const wanted = asked ?? effortOf(budget);
+  if (!asked && wanted) tellEffort(`a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+  const effort = wanted && allowed(wanted, context);
+  return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...(effort && { effort }), isOn: true };
+}
+
+/** Anthropic's own least budget, and what is left for the answer. */
+const LEAST = 1024;
+/** What is asked for when nobody says how much. */
+const USUAL: Effort = 'medium';
+
+function encodeBudget(
+  thinking: ThinkingConfig,
+  limit: number | undefined,
+  request: CanonicalRequest,
+  context: CodecContext,
+): Thought {
+  const { budget_tokens: asked, effort } = thinking;
+  const wanted = Math.max(LEAST, asked ?? budgetOf(effort ?? USUAL));
+  if (asked === undefined)
+    tellBudget(`${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`, context);
+  const fitted = fit(wanted, limit, request, context);
+  return {
+    thinking: { type: 'enabled', budget_tokens: fitted.budget, ...displayOf(thinking) },
+    // Only a client of this protocol says both; to others the effort is the budget.
+    ...(asked !== undefined && effort && { effort: allowed(effort, context) }),
+    isOn: true,
+    ...(fitted.limit !== undefined && { max_tokens: fitted.limit }),
+  };
+}
+
+/** The budget has to leave room for the answer (P70), except when thinking goes on between calls. */
+function fit(
+  budget: number,
+  limit: number | undefined,
+  request: CanonicalRequest,
+  context: CodecContext,
+): { budget: number; limit?: number } {
+  const isInterleaved = textOf(fieldsOf(request)['anthropic-beta']).includes('interleaved-thinking');
+  if (limit === undefined || budget < limit || isInterleaved) return { budget };
+  const shrunk = Math.max(LEAST, limit - LEAST);
+  if (shrunk !== budget) tellBudget(`a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
+  if (shrunk < limit) return { budget: shrunk };
+  const raised = shrunk + LEAST;
+  const message = `max_tokens ${limit} leaves no room for thinking; ${raised} is sent`;
+  context.note({ code: 'CLAMPED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
+  return { budget: shrunk, limit: raised };
+}
+
+const tellBudget = (message: string, context: CodecContext): void =>
+  approximate(context, { path: '/thinking', feature: 'thinking.budget_tokens', message });
+
+/** Whether the turn whose calls were just answered does not begin with thinking, because another provider made it (P79). */
+function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  const said = messages[last]?.content ?? [];
+  const isAnswered = messages[last + 1]?.role === 'tool';
+  const hasCalls = said.some((block) => block.type === 'tool_use' && isClientCall(block.kind));
+  return isAnswered && hasCalls && said[0]?.type !== 'thinking';
+}
+
+function switchOff(context: CodecContext): Thought {
+  const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
+  approximate(context, { path: '/thinking', feature: 'thinking', message });
+  return { thinking: { type: 'disabled' }, isOn: false };
+}

@@ -1,0 +1,130 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalTool } from '../../canonical/request.ts';
+import type { ServerToolRule } from '../../passes/rules.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, placed } from './fields.ts';
+
+export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
+  return (optional(value, 'tools', expectList) ?? []).map((item, i) => {
+    const at = `tools[${i}]`;
+    return placed(at, decodeTool(expectObject(item, at), at), context);
+  });
+}
+
+function decodeTool(tool: JsonObject, at: string): CanonicalTool {
+  const type = optional(tool['type'], `${at}.type`, expectText) ?? 'custom';
+  return type === 'custom' ? decodeCustom(tool, at) : decodeTyped(tool, type);
+}
+
+const TOOL_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'description',
+  'input_schema',
+  'strict',
+  'defer_loading',
+  'allowed_callers',
+  'input_examples',
+  'eager_input_streaming',
+  'cache_control',
+]);
+
+function decodeCustom(tool: JsonObject, at: string): CanonicalTool {
+  const given = <T>(name: string, expect: (value: unknown, param: string) => T): Record<string, T> => {
+    const value = optional(tool[name], `${at}.${name}`, expect);
+    return value === undefined ? {} : { [name]: value };
+  };
+  const callers = optional(tool['allowed_callers'], `${at}.allowed_callers`, expectList);
+  const examples = optional(tool['input_examples'], `${at}.input_examples`, expectList);
+  return {
+    name: expectName(tool['name'], `${at}.name`),
+    ...given('description', expectText),
+    ...given('input_schema', expectObject),
+    ...given('strict', expectBoolean),
+    ...given('defer_loading', expectBoolean),
+    ...(callers && { allowed_callers: callers.map(textOf) }),
+    ...(examples && { input_examples: [...examples] }),
+    ...given('eager_input_streaming', expectBoolean),
+    ...decodeCacheControl(tool),
+    ...keep(unknownFields(tool, TOOL_FIELDS)),
+  };
+}
+
+/** What the dated types are called in general. */
+const FAMILIES: readonly (readonly [RegExp, string])[] = [
+  [/^tool_search_tool_/, 'tool_search'],
+  [/^mcp_toolset$/, 'mcp'],
+];
+
+/** A tool that the provider knows by its type: it runs it itself, or the client does (bash, text_editor, memory, computer). */
+function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
+  const { type: _, cache_control: _mark, ...config } = tool;
+  const family = FAMILIES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType.replace(/_\d{8}$/, '');
+  return {
+    name: textOf(tool['name']) || family,
+    kind: family === 'mcp' ? 'mcp' : 'server',
+    server: { type: family, wire_type: wireType, config, origin: 'anthropic-messages' },
+    ...decodeCacheControl(tool),
+  };
+}
+
+/** The tools of other providers that have a counterpart here; of a search, what all of them can say. */
+export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
+  web_search: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
+  web_fetch: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
+  url_context: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
+  code_execution: () => ({ wire_type: 'code_execution_20250825', config: { name: 'code_execution' } }),
+};
+
+/** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */
+function searchOf(config: JsonObject): JsonObject {
+  const filters = { ...objectOf(config['filters']), ...config };
+  const located = objectOf(config['user_location']);
+  const { type: _, ...place } = objectOf(located['approximate'] ?? located);
+  const uses = config['max_uses'];
+  return {
+    ...(typeof uses === 'number' && { max_uses: uses }),
+    ...domains('allowed_domains', filters),
+    ...domains('blocked_domains', filters),
+    ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', ...place } }),
+  };
+}
+
+function domains(name: string, filters: JsonObject): JsonObject {
+  const list = listOf(filters[name]);
+  return list.length > 0 ? { [name]: list } : {};
+}
+
+/** Tools of others have been replaced by ours, or dropped. */
+export const encodeTools = (tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] =>
+  tools.map((tool, i) => {
+    const { server } = tool;
+    return server
+      ? { type: server.wire_type, ...server.config, ...encodeCacheControl(tool) }
+      : encodeFunction(tool, `/tools/${i}`, context);
+  });
+
+function encodeFunction(tool: CanonicalTool, path: string, context: CodecContext): JsonObject {
+  return {
+    ...fieldsOf(tool),
+    name: tool.name,
+    ...(tool.description && { description: tool.description }),
+    input_schema: tool.input_schema ?? { type: 'object', properties: {} },
+    ...encodeStrict(tool, path, context),
+    ...(tool.defer_loading !== undefined && { defer_loading: tool.defer_loading }),
+    ...(tool.allowed_callers && { allowed_callers: tool.allowed_callers }),
+    ...(tool.input_examples && { input_examples: tool.input_examples }),
+    ...(tool.eager_input_streaming !== undefined && { eager_input_streaming: tool.eager_input_streaming }),
+    ...encodeCacheControl(tool),
+  };
+}
+
+/** Only models with structured outputs know strict tools; to say `false` to the others says nothing. */
+function encodeStrict({ name, strict }: CanonicalTool, path: string, context: CodecContext): JsonObject {
+  if (strict === undefined) return {};
+  if (context.profile.structured_outputs) return { strict };
+  if (strict) drop(context, { path, feature: 'tools.strict', message: `this model cannot be held to the schema of ${name}` });
+  return {};
+}

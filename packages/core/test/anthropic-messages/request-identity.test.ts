@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { messagesContext } from '../../../../test/sdk/anthropic.ts';
+import { SHARED } from '../../../../test/shared.ts';
+import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { DEFAULT_ANTHROPIC_PROFILE } from '../../src/protocols/anthropic-messages/profiles.ts';
+import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
+import { encodeRequest } from '../../src/protocols/anthropic-messages/request-encode.ts';
+import type { HeaderBag } from '../../src/protocols/shared/codec.ts';
+import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
+import { NORMALISATIONS } from './request-normal-form.ts';
+
+interface Source {
+  name: string;
+  body: JsonObject;
+  headers: HeaderBag;
+}
+
+const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
+
+const recordings: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'recordings/anthropic-messages'))
+      .filter((file) => file.endsWith('.request.json'))
+      .map((file) => ({
+        name: file.replace('.request.json', ''),
+        body: readJson('recordings/anthropic-messages', file),
+        headers: {},
+      }))
+  : [];
+
+const clients: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
+      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject; headers: HeaderBag }[])
+        .filter(({ path, body }) => /\/messages(\?|$)/.test(path) && isObject(body))
+        .map(({ body, headers }, i) => ({ name: `${file}#${i}`, body, headers })),
+    )
+  : [];
+
+/** A model that takes what the source asks of it. */
+function profileOf(body: JsonObject): ProviderProfile {
+  const { thinking } = body;
+  return {
+    ...DEFAULT_ANTHROPIC_PROFILE,
+    thinking_mode: isObject(thinking) && thinking['type'] === 'enabled' ? 'budget' : 'adaptive',
+    rejects_sampling: false,
+    temperature_xor_top_p: false,
+    prefill: true,
+    mid_system: true,
+  };
+}
+
+const used = new Set<string>();
+
+function normalForm(source: JsonObject): JsonObject {
+  const body = structuredClone(source);
+  for (const { name, apply } of NORMALISATIONS) {
+    const before = JSON.stringify(body);
+    apply(body);
+    if (JSON.stringify(body) !== before) used.add(name);
+  }
+  return body;
+}
+
+const PATH = '/model/model-of-the-path/invoke';
+
+describe.skipIf(!SHARED)('Anthropic to canonical to Anthropic is the identity', () => {
+  test('there are requests', () => expect([recordings.length, clients.length]).toEqual([143, 15]));
+
+  test.each([...recordings, ...clients])('$name', ({ body, headers }) => {
+    const context = messagesContext({ profile: profileOf(body) });
+    const original = structuredClone(body);
+    const path = body['model'] === undefined ? PATH : '/v1/messages';
+    const request = decodeRequest({ method: 'POST', path, headers, body }, context);
+    const wire = encodeRequest(request, context);
+    expect(wire.body).toEqual(normalForm(body));
+    for (const name of ['anthropic-beta', 'anthropic-version']) expect(wire.headers[name]).toBe(headers[name]);
+    expect(body, 'the source is not changed').toEqual(original);
+    expect(JSON.stringify(encodeRequest(request, context).body), 'P130: the same bytes again').toBe(JSON.stringify(wire.body));
+  });
+
+  test('every normalisation is needed', () => {
+    expect(NORMALISATIONS.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  });
+});
