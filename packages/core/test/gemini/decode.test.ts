@@ -149,7 +149,7 @@ const GRAMMAR: Row[] = [
       close(2),
       open(3, { type: 'image', source: { url: 'https://x/y.png', media_type: 'image/png' } }),
       close(3),
-      open(4, { type: 'file', source: { file_id: 'gs://b/c' } }),
+      open(4, { type: 'file', source: { file_id: 'gs://b/c' }, extensions: { gemini: {} } }),
       close(4),
       ...ended('end_turn'),
     ],

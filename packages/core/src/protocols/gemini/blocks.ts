@@ -9,7 +9,7 @@ import type {
   ToolResultBlock,
 } from '../../canonical/blocks.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { listOf, textOf, unknownFields } from '../shared/read.ts';
+import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { BLOB_FIELDS, camelObject, FUNCTION_RESPONSE_FIELDS, type WirePart } from './wire.ts';
 
 type MediaBlock = ImageBlock | AudioBlock | FileBlock;
@@ -34,7 +34,10 @@ export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObj
   const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
   const media_type = textOf(mimeType);
   const more = unknownFields(blob, BLOB_FIELDS);
-  const node = extended(fields || more ? { ...more, ...fields } : undefined);
+  const within = more && { [isObject(inlineData) ? 'inlineData' : 'fileData']: more };
+  // Whose a file is, its node says.
+  const isOwn = typeof fileUri === 'string' && !isRemote(fileUri);
+  const node = extended(fields || within || isOwn ? { ...fields, ...within } : undefined);
   if (isObject(inlineData) && typeof data === 'string') return inlineBlock(media_type, standardBase64(data), node);
   return typeof fileUri === 'string' ? fileBlock(media_type, fileUri, node) : undefined;
 }
@@ -50,37 +53,48 @@ function inlineBlock(media_type: string, data: string, node: Node): MediaBlock {
 }
 
 /** Files of the API and of Cloud Storage are no addresses that others could fetch. */
+const isRemote = (uri: string): boolean => /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
+
 function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
-  const isRemote = /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
   const type = media_type === '' ? {} : { media_type };
-  const at = isRemote ? { url: uri } : { file_id: uri };
+  const at = isRemote(uri) ? { url: uri } : { file_id: uri };
   if (media_type.startsWith('image/')) return { type: 'image', source: { ...at, ...type }, ...node };
   if (media_type.startsWith('audio/')) return { type: 'audio', source: { ...at, ...type }, ...node };
-  return { type: 'file', source: { ...(isRemote ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
+  return { type: 'file', source: { ...(isRemote(uri) ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
 }
 
 /** A functionResponse in the model's own content: the answer to a call that Google ran itself (tools[].mcpServers). */
-export function decodeServerResult(result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock {
+export const decodeServerResult = (result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock => ({
+  ...decodeResult(result, tool_use_id, fields),
+  kind: 'server',
+});
+
+export function decodeResult(result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock {
   const { response }: { response?: unknown } = result;
-  const isError = isObject(response) && response['error'] !== undefined && response['error'] !== null;
-  const text = resultText(response);
-  const media = listOf(result['parts']).flatMap((part) => decodeMedia(camelObject(part)) ?? []);
-  const kept = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...fields, ...(!isPlainResult(response) && { response }) };
+  const isError = isFailure(response);
+  const text = responseText(response);
+  const media = listOf(result['parts'])
+    .filter((part) => isObject(part) && Object.keys(part).length > 0)
+    .map((part) => decodeMedia(camelObject(part)) ?? opaque(objectOf(part)));
+  const within = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
+  const kept = { ...fields, ...(Object.keys(within).length > 0 && { functionResponse: within }) };
   return {
     type: 'tool_result',
     tool_use_id,
     ...(textOf(result['name']) !== '' && { name: textOf(result['name']) }),
     content: media.length > 0 ? [{ type: 'text', text }, ...media] : text,
     ...(isError && { is_error: true }),
-    kind: 'server',
     ...extended(Object.keys(kept).length > 0 ? kept : undefined),
   };
 }
 
+export const isFailure = (response: unknown): boolean =>
+  isObject(response) && response['error'] !== undefined && response['error'] !== null;
+
 const RESULT_KEYS = ['output', 'result', 'error'] as const;
 
 /** `{output}`, `{result}` and `{error}` are Google's convention; any other object is the result itself. */
-function resultText(response: unknown): string {
+export function responseText(response: unknown): string {
   const values = isObject(response) ? RESULT_KEYS.map((key) => response[key]) : [];
   const value = values.find((found) => found !== undefined && found !== null) ?? response;
   return typeof value === 'string' ? value : (writeJson(value) ?? '');
@@ -88,4 +102,6 @@ function resultText(response: unknown): string {
 
 /** The text alone brings it back. */
 const isPlainResult = (response: unknown): boolean =>
-  isObject(response) && Object.keys(response).length === 1 && RESULT_KEYS.some((key) => typeof response[key] === 'string');
+  isObject(response) &&
+  Object.keys(response).length === 1 &&
+  (typeof response['output'] === 'string' || typeof response['error'] === 'string');

@@ -1,5 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
+import type { TokenLogprob } from '../../canonical/blocks.ts';
+import type { BlockDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopDetails, type StopReason } from '../../canonical/response.ts';
 import type { RuleId } from '../../doctor/rules.ts';
 import { BlockWriter, type Emit, type Flow } from '../shared/block-writer.ts';
@@ -8,14 +10,16 @@ import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeMedia, decodeServerResult, emptyBlock, opaque, signed } from './blocks.ts';
 import { CallWriter } from './calls.ts';
 import { decodeCitations } from './citations.ts';
-import { addLogprobs } from './logprobs.ts';
+import { addLogprobs, decodeLogprobs } from './logprobs.ts';
 import { decodeStop, finishName, isKnownFinish } from './stop.ts';
 import {
   CANDIDATE_FIELDS,
+  CANDIDATE_NAMES,
   CARRIER_FIELDS,
   CONTENT_FIELDS,
   camelKeys,
   camelObject,
+  camelOf,
   PART_FIELDS,
   type WireCandidate,
   type WirePart,
@@ -35,6 +39,8 @@ export class CandidateDecoder {
   readonly #fields = new UnknownFields(CANDIDATE_FIELDS);
   readonly #contentFields = new UnknownFields(CONTENT_FIELDS);
   #logprobs: JsonObject | undefined;
+  /** The tokens of this fragment, which its first text brings. */
+  #tokens: TokenLogprob[] | undefined;
   #offset = 0;
 
   /** The text-like block that is the last one so far; a signature seals it: what follows belongs to another part. */
@@ -62,9 +68,15 @@ export class CandidateDecoder {
     this.#offset = offset;
     const { content, finishReason, logprobsResult }: WireCandidate = this.#camel(raw);
     this.#fields.look(raw);
-    if (isObject(logprobsResult)) this.#logprobs = addLogprobs(this.#logprobs, logprobsResult);
+    if (isObject(logprobsResult)) this.#readLogprobs(logprobsResult);
+    else this.#tokens = undefined;
     if (isObject(content)) this.#pushContent(content);
     this.#readFinish(finishReason);
+  }
+
+  #readLogprobs(result: JsonObject): void {
+    this.#logprobs = addLogprobs(this.#logprobs, result);
+    this.#tokens = decodeLogprobs(result);
   }
 
   #camel(raw: JsonObject): JsonObject {
@@ -182,8 +194,15 @@ export class CandidateDecoder {
       this.#flow && this.#flow.kind === kind && !this.#isSealed && !unknown ? this.#flow : this.#openFlow(kind, unknown);
     if (kind === 'text') this.#text += text;
     if (text === '') this.#writer.open(flow);
-    else this.#writer.write(flow, kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', thinking: text });
+    else this.#writer.write(flow, kind === 'text' ? this.#textDelta(text) : { type: 'thinking_delta', thinking: text });
     if (unknown) this.#isSealed = true;
+  }
+
+  #textDelta(text: string): BlockDelta {
+    const logprobs = this.#tokens;
+    if (!logprobs) return { type: 'text_delta', text };
+    this.#tokens = undefined;
+    return { type: 'text_delta', text, logprobs };
   }
 
   #openFlow(kind: TextKind, fields: JsonObject | undefined): Flow {
@@ -248,12 +267,20 @@ export class CandidateDecoder {
   /** What the candidate said beside its parts, in the words of the wire. */
   get extensions(): JsonObject {
     return {
-      ...this.#fields.kept,
+      ...knownFirst(this.#fields.kept),
       ...(!this.#contentFields.isEmpty && { content: this.#contentFields.kept }),
       ...(this.#logprobs && { logprobsResult: this.#logprobs }),
       ...(this.#finish !== undefined && { finish_reason: this.#finish }),
     };
   }
+}
+
+/** Fields that nobody knows stand apart from those of the response, which are kept beside them. */
+function knownFirst(fields: JsonObject): JsonObject {
+  const unknown = Object.entries(fields).filter(([key]) => !CANDIDATE_NAMES.has(camelOf(key)));
+  if (unknown.length === 0) return fields;
+  const known = Object.entries(fields).filter(([key]) => CANDIDATE_NAMES.has(camelOf(key)));
+  return { ...Object.fromEntries(known), candidate: Object.fromEntries(unknown) };
 }
 
 const kindOf = ({ thought }: WirePart): TextKind => (thought === true ? 'thinking' : 'text');

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Protocol } from '../shared/protocol.ts';
+import { isResponse, isWrapped } from './envelope.ts';
 import { callFields, extrasOf } from './extras.ts';
-import { isResponse, isWrapped } from './response-decode.ts';
 import { decodeStream } from './stream-decode.ts';
 import { camelKeys } from './wire.ts';
 

@@ -64,3 +64,32 @@ export function decodeStop(name: string, hasContent: boolean): StopReason {
   if (reading === 'empty') return hasContent ? 'end_turn' : 'error';
   return reading ?? 'end_turn';
 }
+
+/** `error` has no one word: the wire's own is kept, and an error of another protocol is an error object. */
+const TO_WIRE = {
+  end_turn: 'STOP',
+  stop_sequence: 'STOP',
+  pause_turn: 'STOP',
+  tool_use: 'STOP',
+  max_tokens: 'MAX_TOKENS',
+  context_window: 'MAX_TOKENS',
+  content_filter: 'SAFETY',
+  // "STOP" without any text would be a silent empty answer, and agents loop on it.
+  refusal: 'SAFETY',
+} as const satisfies Record<Exclude<StopReason, 'error'>, string>;
+
+/** The word of the wire where it still says what the stop says; undefined when there is none for it. */
+export function encodeStop(stop: StopReason, wire: string | number | undefined, hasContent: boolean): string | undefined {
+  if (wire !== undefined) {
+    const name = finishName(wire);
+    const read = decodeStop(name, hasContent);
+    if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
+  }
+  if (stop === 'error') return undefined;
+  return stop === 'refusal' && hasContent ? 'STOP' : TO_WIRE[stop];
+}
+
+/** Stops after which a call without whole arguments has lost them: nobody may run it. */
+export const isCutStop = (stop: StopReason): boolean => CUT.has(stop);
+
+const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);

@@ -10,8 +10,8 @@ import type { Context } from '../shared/context.ts';
 import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
 import { CandidateDecoder } from './candidate-decode.ts';
+import { decodeEnvelope, isResponse, isWrapped } from './envelope.ts';
 import { decodeError, findError } from './errors.ts';
-import { decodeEnvelope, isResponse, isWrapped } from './response-decode.ts';
 import { decodeUsage, hasCounts } from './usage.ts';
 import { camelKeys, camelObject, RESPONSE_FIELDS, type WireResponse, WRAPPER_FIELDS } from './wire.ts';
 
@@ -89,7 +89,10 @@ class GeminiMachine implements PayloadMachine {
     const envelope = decodeEnvelope(response);
     // Older models and many mocks send no responseId.
     this.#id = envelope.id || deriveId('resp_', envelope.model, textOf(response.createTime));
-    this.#emit({ type: 'message_start', message: { ...envelope, id: this.#id } });
+    const time = textOf(response.createTime);
+    // Canonical has whole seconds: whoever writes the stream again needs the time as it was from the first fragment on.
+    const extensions = time === '' ? {} : { extensions: { gemini: { createTime: time } } };
+    this.#emit({ type: 'message_start', message: { ...envelope, id: this.#id, ...extensions } });
   }
 
   #pushCandidate(candidate: unknown, place: number): void {

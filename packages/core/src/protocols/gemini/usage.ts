@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
-import { listOf } from '../shared/read.ts';
-import { camelKeys, camelObject } from './wire.ts';
+import { listOf, objectOf } from '../shared/read.ts';
+import { camelKeys, camelObject, camelOf } from './wire.ts';
 
 const COUNTS = [
   'promptTokenCount',
@@ -80,4 +80,60 @@ function addModalities(details: UsageDetails, list: unknown, names: Partial<Reco
     const field = typeof name === 'string' && Object.hasOwn(names, name) ? names[name] : undefined;
     if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
   }
+}
+
+/** Names that may come in either spelling; others may have underscores of their own. */
+const WIRE_NAMES: ReadonlySet<string> = new Set([
+  ...COUNTS,
+  'promptTokensDetails',
+  'cacheTokensDetails',
+  'candidatesTokensDetails',
+  'toolUsePromptTokensDetails',
+  'trafficType',
+  'serviceTier',
+]);
+
+/** Over what the wire had, so that counts nobody knows survive. The parts never exceed the whole, and the total is their sum. */
+export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage, note: (note: Note) => void): JsonObject {
+  const raw = Object.entries(objectOf(extensions?.gemini)).map(([key, value]) => [
+    WIRE_NAMES.has(camelOf(key)) ? camelOf(key) : key,
+    value,
+  ]);
+  const input = Math.max(0, usage.input_tokens);
+  const output = Math.max(0, usage.output_tokens);
+  const toolPrompt = within(details.tool_use_prompt, input);
+  const cached = within(usage.cache_read_tokens, input);
+  const thoughts = within(usage.reasoning_tokens, output);
+  if (usage.cache_creation_tokens) note(uncounted(usage.cache_creation_tokens));
+  return {
+    ...Object.fromEntries(raw),
+    promptTokenCount: input - (toolPrompt ?? 0),
+    ...(cached !== undefined && { cachedContentTokenCount: cached }),
+    candidatesTokenCount: output - (thoughts ?? 0),
+    ...(toolPrompt !== undefined && { toolUsePromptTokenCount: toolPrompt }),
+    ...(thoughts !== undefined && { thoughtsTokenCount: thoughts }),
+    totalTokenCount: input + output,
+    ...(!extensions?.gemini && {
+      ...encodeDetails('promptTokensDetails', details, INPUT),
+      ...encodeDetails('candidatesTokensDetails', details, OUTPUT),
+    }),
+  };
+}
+
+const within = (part: number | undefined, whole: number): number | undefined =>
+  part === undefined ? undefined : Math.min(Math.max(0, part), whole);
+
+const uncounted = (written: number): Note => ({
+  code: 'APPROXIMATED',
+  path: '/usage/cache_creation_tokens',
+  feature: 'usage.cache_creation_tokens',
+  message: `${written} tokens written to a cache are counted as a part of the prompt`,
+});
+
+function encodeDetails(key: string, details: UsageDetails, names: Partial<Record<string, keyof UsageDetails>>): JsonObject {
+  const list = Object.entries(names).flatMap(([modality, name]) => {
+    const tokenCount = name && details[name];
+    return tokenCount ? [{ modality, tokenCount }] : [];
+  });
+  return list.length > 0 ? { [key]: list } : {};
 }

@@ -50,6 +50,20 @@ export const RESPONSE_FIELDS: ReadonlySet<string> = bothSpellings(
 );
 export const WRAPPER_FIELDS: ReadonlySet<string> = new Set(['response']);
 export const CANDIDATE_FIELDS: ReadonlySet<string> = bothSpellings('index', 'content', 'finishReason', 'logprobsResult');
+/** What a candidate says beside its content; the decoder keeps these together with the fields of the response, and any other apart. */
+export const CANDIDATE_NAMES: ReadonlySet<string> = new Set([
+  'finishMessage',
+  'safetyRatings',
+  'citationMetadata',
+  'groundingMetadata',
+  'groundingAttributions',
+  'urlContextMetadata',
+  'urlRetrievalMetadata',
+  'tokenCount',
+  'avgLogprobs',
+  'logprobsResult',
+  'score',
+]);
 export const CONTENT_FIELDS: ReadonlySet<string> = new Set(['parts', 'role']);
 export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
   'text',
@@ -73,6 +87,10 @@ export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
 export const FUNCTION_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts']);
 export const BLOB_FIELDS: ReadonlySet<string> = bothSpellings('mimeType', 'data', 'fileUri');
 
+/** `inline_data` is `inlineData`; other underscores stay (`_responseJsonSchema`). */
+export const camelOf = (key: string): string =>
+  key.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
 /** proto3 JSON may spell a key `inlineData` or `inline_data`. The object itself when no key needs the change. */
 export function camelKeys(value: JsonObject): JsonObject {
   for (const key in value) if (key.includes('_')) return withCamelKeys(value);
@@ -82,7 +100,7 @@ export function camelKeys(value: JsonObject): JsonObject {
 function withCamelKeys(value: JsonObject): JsonObject {
   const out: JsonObject = {};
   for (const key of Object.keys(value)) {
-    const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    const camel = camelOf(key);
     if (camel === key || !Object.hasOwn(value, camel)) setOwn(out, camel, value[key]);
   }
   return out;

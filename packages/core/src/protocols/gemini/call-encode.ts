@@ -1,0 +1,115 @@
+import { type JsonObject, parseJson } from '../../accumulate/overlay.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { argumentsOf } from '../shared/answer.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { argsText, callParts, signatureField, tellWrapped } from './parts-encode.ts';
+
+interface QueuedCall {
+  at: number;
+  block: ToolUseBlock;
+  text: string;
+  signature: SignedBlob | undefined;
+  isStopped: boolean;
+}
+
+/**
+ * Calls go out whole, in the order in which they began. One whose arguments are no whole JSON waits for what follows it: when the message
+ * goes on or ends well it was meant so, and when the message was cut the call is left out.
+ */
+export class CallEncoder {
+  readonly #context: CodecContext;
+  readonly #isForeign: boolean;
+  readonly #send: (part: string) => void;
+  /** From the first that has not gone out. */
+  readonly #queue = new Map<number, QueuedCall>();
+
+  constructor(context: CodecContext, isForeign: boolean, send: (part: string) => void) {
+    this.#context = context;
+    this.#isForeign = isForeign;
+    this.#send = send;
+  }
+
+  has(at: number): boolean {
+    return this.#queue.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    this.#queue.set(at, { at, block, text: argumentsOf(block, true), signature: block.signature, isStopped: false });
+  }
+
+  write(at: number, text: string): void {
+    const call = this.#queue.get(at);
+    if (call) call.text += text;
+  }
+
+  sign(at: number, signature: SignedBlob): void {
+    const call = this.#queue.get(at);
+    if (call) call.signature = signature;
+  }
+
+  /** `final` corrects what was settled late. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#queue.get(at);
+    if (!call) return;
+    call.isStopped = true;
+    if (final) call.block = final;
+    this.#flush(false);
+  }
+
+  /** The call as it is in the end, if it has not gone out. */
+  replace(at: number, block: ToolUseBlock): boolean {
+    const call = this.#queue.get(at);
+    if (!call) return false;
+    this.#queue.set(at, { ...call, block, text: argumentsOf(block, true) });
+    return true;
+  }
+
+  /** Something follows: what has stopped was not cut. */
+  settle(): void {
+    if (this.#queue.size > 0) this.#flush(true);
+  }
+
+  /** The end of the candidate. */
+  end(isCut: boolean): void {
+    if (!isCut) this.settle();
+    for (const { at, block } of this.#queue.values()) this.#lose(at, `the call of ${block.name} was cut`);
+    this.#queue.clear();
+  }
+
+  /** `isSure`: those that have stopped are whole, whatever their text is. */
+  #flush(isSure: boolean): void {
+    for (const call of this.#queue.values()) {
+      const isOpen = !call.isStopped || (!isSure && isDoubtful(call));
+      if (isOpen) return;
+      this.#queue.delete(call.at);
+      this.#write(call);
+    }
+  }
+
+  #write({ at, block, text, signature }: QueuedCall): void {
+    if (this.#isForeign && (block.kind === 'server' || block.kind === 'mcp'))
+      this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
+    else if (block.status === 'incomplete') this.#lose(at, `the call of ${block.name} was cut`);
+    else {
+      const { json, isWrapped } = argsText(text);
+      if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
+      this.#send(encodeCall(block, json, signature, this.#context));
+    }
+  }
+
+  #lose(at: number, message: string, feature = 'content.tool_use'): void {
+    drop(this.#context, { path: `/content/${at}`, feature, message });
+  }
+}
+
+/** No arguments at all, or a text that is no JSON: perhaps the rest of it was cut off. */
+const isDoubtful = ({ text }: QueuedCall): boolean => text.trim() === '' || parseJson(text) === undefined;
+
+/** `args` is JSON text. */
+function encodeCall(block: ToolUseBlock, args: string, signature: SignedBlob | undefined, context: CodecContext): string {
+  const { outer, inner } = callParts(block, true);
+  const rest: JsonObject = { ...outer, ...signatureField({ signature }, context) };
+  const tail = Object.keys(rest).length > 0 ? `,${JSON.stringify(rest).slice(1)}` : '}';
+  return `{"functionCall":${JSON.stringify(inner).slice(0, -1)},"args":${args}}${tail}`;
+}

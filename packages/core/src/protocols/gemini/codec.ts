@@ -1,0 +1,43 @@
+import type { ProtocolCodec } from '../shared/codec.ts';
+import { countRequest, countResponse } from './count-tokens.ts';
+import { embeddingRequest, embeddingResponse } from './embeddings.ts';
+import { decodeErrorReply } from './errors-decode.ts';
+import { encodeError } from './errors-encode.ts';
+import { gemini } from './index.ts';
+import { buildHeaders, buildUrl, detectInterface, isSse, supports } from './interface.ts';
+import { modelInfo, models } from './models.ts';
+import { FIELDS, POINTERS } from './pointers.ts';
+import { profileFor, toolRules } from './profiles.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeRequest } from './request-encode.ts';
+import { decodeResponse } from './response-decode.ts';
+import { encodeResponse } from './response-encode.ts';
+import { encodeStream } from './stream-encode.ts';
+
+export { keyOf } from './interface.ts';
+export { createJsonArray } from './json-array.ts';
+export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
+export { wantsJsonArray } from './request-decode.ts';
+
+/** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */
+export const geminiCodec: ProtocolCodec = {
+  id: 'gemini',
+  protocol: gemini,
+  profileFor,
+  toolRules,
+  pointers: POINTERS,
+  fields: FIELDS,
+  detectInterface,
+  supports,
+  buildUrl,
+  buildHeaders,
+  request: { decode: decodeRequest, encode: encodeRequest },
+  response: { decode: decodeResponse, encode: encodeResponse },
+  error: { decode: decodeErrorReply, encode: encodeError },
+  framing: (path) => (isSse(path) ? 'sse' : 'json-array'),
+  streamEncoder: encodeStream,
+  models,
+  modelInfo,
+  embeddings: { request: embeddingRequest, response: embeddingResponse },
+  countTokens: { request: countRequest, response: countResponse },
+};

@@ -1,0 +1,176 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import { parseJson } from '../../accumulate/overlay.ts';
+import type {
+  AudioBlock,
+  ContentBlock,
+  FileBlock,
+  ImageBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../canonical/blocks.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../../canonical/request.ts';
+import { isClientCall } from '../../canonical/response.ts';
+import { argumentsOf } from '../shared/answer.ts';
+import { approximate, type CodecContext, drop, repair } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { encodeServerResult } from './candidate-encode.ts';
+import { fieldsOf, innerFields, partFields } from './kept.ts';
+import { levelOf } from './media-decode.ts';
+import {
+  argsText,
+  callParts,
+  encodeAllMedia,
+  encodeMedia,
+  encodeResult,
+  isMedium,
+  resultMedia,
+  signatureField,
+  tellWrapped,
+} from './parts-encode.ts';
+
+/** Google's documented word for "there is no signature": without any, Gemini 3 refuses the calls of a turn. */
+const NO_SIGNATURE = 'skip_thought_signature_validator';
+
+interface Turn {
+  role: 'user' | 'model';
+  /** What the client's contents said beside role and parts. */
+  fields: JsonObject;
+  parts: JsonObject[];
+}
+
+/** The conversation in turns that change hands; results are the user's, and stand first in the user's turn. */
+export function encodeContents(request: CanonicalRequest, context: CodecContext): JsonObject[] {
+  const calls = new Map(callsOf(request).map((call) => [call.id, call]));
+  const turns: Turn[] = [];
+  signTurns(request.messages, context).forEach((message, i) => {
+    const role = message.role === 'assistant' ? 'model' : 'user';
+    const parts = encodeMessage(message, `/messages/${i}/content`, calls, context);
+    const last = turns.at(-1);
+    if (last?.role !== role) turns.push({ role, fields: fieldsOf(message), parts });
+    else turns[turns.length - 1] = { role, fields: { ...last.fields, ...fieldsOf(message) }, parts: [...last.parts, ...parts] };
+  });
+  return turns.filter(({ parts }) => parts.length > 0).map(({ fields, role, parts }) => ({ ...fields, role, parts }));
+}
+
+const callsOf = ({ messages }: CanonicalRequest): ToolUseBlock[] =>
+  messages.flatMap(({ content }) => content.filter((block) => block.type === 'tool_use'));
+
+/** Gemini 3: the first call of a turn without any signature gets the word for none; its siblings stay without. */
+function signTurns(messages: readonly CanonicalMessage[], context: CodecContext): readonly CanonicalMessage[] {
+  if (!context.profile.gemini3) return messages;
+  return messages.map((message, i) => {
+    const first = message.content.find((block) => block.type === 'tool_use' && isClientCall(block.kind));
+    if (first?.type !== 'tool_use' || first.signature) return message;
+    repair(context, {
+      path: `/messages/${i}`,
+      feature: 'messages.signature',
+      message: 'the calls have no signature of Gemini; they say so',
+    });
+    const signed: ToolUseBlock = { ...first, signature: { origin: 'gemini', form: 'thought_signature', value: NO_SIGNATURE } };
+    return { ...message, content: message.content.map((block) => (block === first ? signed : block)) };
+  });
+}
+
+function encodeMessage(
+  { role, content }: CanonicalMessage,
+  path: string,
+  calls: ReadonlyMap<string, ToolUseBlock>,
+  context: CodecContext,
+): JsonObject[] {
+  if (role !== 'tool') return content.flatMap((block, i) => encodeBlock(block, `${path}/${i}`, calls, context));
+  const results = content.filter((block) => block.type === 'tool_result');
+  const parts = results.map((block) => encodeToolResult(block, calls.get(block.tool_use_id), context));
+  // Before Gemini 3 a result holds no media: they follow all results of the turn.
+  const media = context.profile.gemini3 ? [] : results.flatMap(({ content: inner }) => resultMedia(inner));
+  return [...parts, ...encodeAllMedia(media)];
+}
+
+function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined, context: CodecContext): JsonObject {
+  const { gemini3 } = context.profile;
+  const name = call?.name ?? block.name ?? block.tool_use_id;
+  const media = gemini3 ? encodeAllMedia(resultMedia(block.content)) : [];
+  const parts = [...media, ...ownParts(block)];
+  return {
+    ...partFields(block),
+    functionResponse: { ...encodeResult(block, name, hasId(call, context)), ...(parts.length > 0 && { parts }) },
+  };
+}
+
+/** A result names its call where ids are known, and where the call has one. */
+const hasId = (call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
+  profile.function_call_ids && !(call && innerFields(call, 'functionCall')['id'] === null);
+
+/** Parts of a result that only Google understands. */
+const ownParts = ({ content }: ToolResultBlock): unknown[] =>
+  typeof content === 'string'
+    ? []
+    : content.flatMap((part) => (part.type === 'opaque' && part.origin === 'gemini' ? [part.raw] : []));
+
+function encodeBlock(
+  block: ContentBlock,
+  path: string,
+  calls: ReadonlyMap<string, ToolUseBlock>,
+  context: CodecContext,
+): JsonObject[] {
+  switch (block.type) {
+    case 'text': {
+      const part = { ...partFields(block), text: block.text, ...signatureField(block, context) };
+      if (block.citations?.length)
+        drop(context, { path, feature: 'assistant.citations', message: 'citations of earlier turns are not sent' });
+      return block.text === '' && Object.keys(part).length === 1 ? [] : [part];
+    }
+    case 'thinking':
+      return encodeThought(block, path, context);
+    case 'tool_use':
+      return [encodeToolUse(block, path, context)];
+    case 'tool_result':
+      return isClientCall(block.kind) ? [] : [encodeServerResult(block, hasId(calls.get(block.tool_use_id), context))];
+    case 'image':
+    case 'audio':
+    case 'file':
+      return encodeMediaPart(block, path, context);
+    case 'opaque':
+      return block.origin === 'gemini' ? [objectOf(block.raw)] : block.text ? [{ text: block.text }] : [];
+    default:
+      return block satisfies never;
+  }
+}
+
+/** Google needs no thoughts back; those that a client of its own sent go as they came, and so does what Google signed. */
+function encodeThought(block: ThinkingBlock, path: string, context: CodecContext): JsonObject[] {
+  const fields = partFields(block);
+  if (block.signature || fields['thought'] === true) {
+    const thought = block.thinking !== '' || fields['thought'] === true ? { thought: true } : {};
+    return [{ ...fields, text: block.thinking, ...thought, ...signatureField(block, context) }];
+  }
+  if (block.thinking !== '')
+    drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+  return [];
+}
+
+function encodeToolUse(block: ToolUseBlock, path: string, context: CodecContext): JsonObject {
+  const { json, isWrapped } = argsText(argumentsOf(block, false));
+  if (isWrapped) tellWrapped(context, path);
+  const { outer, inner } = callParts(block, context.profile.function_call_ids);
+  return { ...outer, functionCall: { ...inner, args: parseJson(json) }, ...signatureField(block, context) };
+}
+
+function encodeMediaPart(block: ImageBlock | AudioBlock | FileBlock, path: string, context: CodecContext): JsonObject[] {
+  const part = encodeMedia(block);
+  if (!part || !isMedium(block)) return [];
+  if (block.type === 'image' && block.source.url !== undefined && !block.extensions?.gemini)
+    approximate(context, { path, feature: 'image.url', message: 'Gemini fetches the image itself, which older models do not' });
+  return [{ ...part, ...(block.type === 'image' && encodeDetail(block, path, context)) }];
+}
+
+/** How closely an image is looked at can be said from Gemini 3 on. */
+function encodeDetail(block: ImageBlock, path: string, context: CodecContext): JsonObject {
+  const { detail } = block.source;
+  const kept = fieldsOf(block)['mediaResolution'];
+  const level = levelOf(detail);
+  if (kept !== undefined || detail === undefined || detail === 'auto') return {};
+  if (level !== undefined && context.profile.gemini3) return { mediaResolution: { level } };
+  drop(context, { path, feature: 'image.detail', message: `this model is not told the detail ${detail}` });
+  return {};
+}

@@ -1,0 +1,42 @@
+/** Paths of the canonical request as pointers into a body of this protocol. Messages, tools and instructions remember their own place. */
+export const POINTERS: Readonly<Record<string, string>> = {
+  '/messages': '/contents',
+  '/system': '/systemInstruction',
+  '/tool_choice': '/toolConfig/functionCallingConfig',
+  '/parameters': '/generationConfig',
+  '/parameters/max_tokens': '/generationConfig/maxOutputTokens',
+  '/parameters/top_p': '/generationConfig/topP',
+  '/parameters/top_k': '/generationConfig/topK',
+  '/parameters/frequency_penalty': '/generationConfig/frequencyPenalty',
+  '/parameters/presence_penalty': '/generationConfig/presencePenalty',
+  '/parameters/stop_sequences': '/generationConfig/stopSequences',
+  '/parameters/n': '/generationConfig/candidateCount',
+  '/parameters/logprobs': '/generationConfig/responseLogprobs',
+  '/parameters/top_logprobs': '/generationConfig/logprobs',
+  '/output_format': '/generationConfig/responseMimeType',
+  '/thinking': '/generationConfig/thinkingConfig',
+  '/thinking/budget_tokens': '/generationConfig/thinkingConfig/thinkingBudget',
+  '/thinking/effort': '/generationConfig/thinkingConfig/thinkingLevel',
+  '/thinking/display': '/generationConfig/thinkingConfig/includeThoughts',
+  '/modalities': '/generationConfig/responseModalities',
+  '/audio_output': '/generationConfig/speechConfig',
+  '/metadata': '/labels',
+  '/service_tier': '/serviceTier',
+  '/state/cached_content': '/cachedContent',
+};
+
+/** Fields that are kept as they came although the canonical request says them, too. */
+export const FIELDS: Readonly<Record<string, string>> = {
+  toolConfig: '/tool_choice',
+  parameters: '',
+  parametersJsonSchema: '',
+  response: '',
+  responseJsonSchema: '',
+  thought: '',
+  functionCall: '',
+  functionResponse: '',
+  inlineData: '',
+  fileData: '',
+  videoMetadata: '',
+  mediaResolution: '',
+};

@@ -1,0 +1,59 @@
+import type { ToolRules } from '../../passes/rules.ts';
+import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+
+/** A model of which nothing is known: what all from 2.5 on take. */
+export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
+  ...DEFAULT_PROFILE,
+  thinking_mode: 'budget',
+  max_stop: 5,
+  gemini3: false,
+  json_schema_params: true,
+  function_call_ids: true,
+  // P62, P63: refused by all models before Gemini 3.
+  tools_with_json_output: false,
+  builtin_with_functions: false,
+  tool_name: { pattern: /^[a-zA-Z_][a-zA-Z0-9_.:-]*$/, max: 128 },
+  // Ids are free, and optional.
+  tool_id: { pattern: /./s, max: Number.MAX_SAFE_INTEGER },
+};
+
+const GEMINI_3: Partial<ProviderProfile> = { gemini3: true, tools_with_json_output: true, builtin_with_functions: true };
+/** Before names could have dots and colons. */
+const OLD_NAMES: ProviderProfile['tool_name'] = { pattern: /^[a-zA-Z_][a-zA-Z0-9_-]*$/, max: 64 };
+const BEFORE_THINKING: Partial<ProviderProfile> = { thinking_mode: 'none', tool_name: OLD_NAMES };
+
+/** What is known of each model beyond the default, by its name; the first row that fits counts. */
+export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partial<ProviderProfile>])[] = [
+  // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output (native-output-with-builtin-tools-stream).
+  [/gemini-3(\.\d+)?-pro/, { ...GEMINI_3, effort_values: ['low', 'high'] }],
+  [/gemini-([3-9]|\d\d)(\.\d+)?-/, { ...GEMINI_3, effort_values: ['minimal', 'low', 'medium', 'high'] }],
+  // WIRE_FACTS 18: the budgets of 2.5; only Pro cannot be switched off.
+  [/gemini-2\.5-pro/, { thinking_budgets: { least: 128, most: 32_768, off: false } }],
+  [/gemini-2\.5-flash-lite/, { thinking_budgets: { least: 512, most: 24_576, off: true } }],
+  // The image and voice models of 2.5 do not think.
+  [/gemini-2\.5-flash(-preview)?-(image|tts)/, BEFORE_THINKING],
+  [/gemini-2\.5-flash/, { thinking_budgets: { least: 1, most: 24_576, off: true } }],
+  [/gemini-(1\.|2\.0)/, BEFORE_THINKING],
+  [/gemma/, { ...BEFORE_THINKING, json_schema: false }],
+];
+
+/** What is known of each provider, whatever the model. */
+export const GEMINI_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
+  google: {},
+  // recorded: functionCall ids in requests and answers of Vertex too.
+  'google-vertex': {},
+};
+
+export function profileFor(providerId: string, model = ''): ProviderProfile {
+  const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
+  const row = GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
+  return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };
+}
+
+/** Every tool is a function here, and its arguments are an object. */
+export const toolRules = ({ tool_name }: ProviderProfile): ToolRules => ({
+  toolName: tool_name,
+  custom: false,
+  namespaces: false,
+  objectRoot: true,
+});

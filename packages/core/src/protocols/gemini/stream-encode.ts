@@ -1,0 +1,165 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
+import type { CanonicalUsage } from '../../canonical/usage.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import { NOTHING, type Stage } from '../../stage.ts';
+import { isForeign } from '../shared/answer.ts';
+import { type CodecContext, CodecError, repair } from '../shared/codec.ts';
+import { encodeEnvelope, failureOf } from './answer-encode.ts';
+import { CandidateEncoder } from './candidate-encode.ts';
+import { encodeErrorBody } from './errors-encode.ts';
+import { isBlocked, readKept } from './kept.ts';
+import { encodeUsage } from './usage.ts';
+
+/** Canonical events to fragments of a GenerateContentResponse: `data:` and nothing else, for comments, names and `[DONE]` break clients. */
+export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
+  return new StreamEncoder(context);
+}
+
+/** Google's clients wait for a part in the last fragment too. */
+const NO_PARTS = [{ text: '' }];
+
+class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
+  readonly #context: CodecContext;
+  #isForeign = false;
+  /** Model and id: the same in every fragment, and written once. */
+  #envelope: JsonObject = {};
+  #tail = '}';
+  readonly #candidates = new Map<number, CandidateEncoder>();
+  /** The last words of the candidates that came to their end. */
+  readonly #endings = new Map<number, JsonObject>();
+  /** What the source said around the candidates. */
+  #fields: JsonObject = {};
+  #isBlocked = false;
+  #usage: CanonicalUsage | undefined;
+  #out: SseFrame[] = [];
+  #ended = false;
+
+  constructor(context: CodecContext) {
+    this.#context = context;
+  }
+
+  push(event: CanonicalStreamEvent): Iterable<SseFrame> {
+    if (this.#ended) return NOTHING;
+    try {
+      this.#write(event);
+    } catch (error) {
+      // A loss that the policy refuses: the stream has begun, so that only an error in it can say so.
+      if (!(error instanceof CodecError)) throw error;
+      this.#fail(error.error);
+    }
+    return this.#take();
+  }
+
+  end(): Iterable<SseFrame> {
+    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    return this.#take();
+  }
+
+  #take(): Iterable<SseFrame> {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #write(event: CanonicalStreamEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        this.#candidate(event.choice).delta(event.index, event.delta);
+        return;
+      case 'content_block_start':
+        this.#candidate(event.choice).start(event.index, event.content_block);
+        return;
+      case 'content_block_stop':
+        this.#candidate(event.choice).stop(event);
+        return;
+      case 'message_start':
+        this.#start(event.message);
+        return;
+      case 'message_delta':
+        this.#finish(event);
+        return;
+      case 'message_stop':
+        this.#stop();
+        return;
+      case 'error':
+        this.#fail(event.error);
+        return;
+      case 'ping':
+        return; // nothing that a client could read
+      default:
+        event satisfies never;
+    }
+  }
+
+  #start(message: MessageStart['message']): void {
+    this.#isForeign = isForeign(message, 'gemini', this.#context);
+    this.#envelope = encodeEnvelope(message, this.#context);
+    this.#tail = `,${JSON.stringify(this.#envelope).slice(1)}`;
+  }
+
+  #candidate(index = 0): CandidateEncoder {
+    let candidate = this.#candidates.get(index);
+    if (!candidate) {
+      const middle = `],"role":"model"},"index":${index}}]`;
+      candidate = new CandidateEncoder(index, this.#isForeign, this.#context, (part) => this.#send(part, middle));
+      this.#candidates.set(index, candidate);
+    }
+    return candidate;
+  }
+
+  #send(part: string, middle: string): void {
+    this.#out.push({ data: `{"candidates":[{"content":{"parts":[${part}${middle}${this.#tail}` });
+  }
+
+  #finish(event: MessageDelta): void {
+    const { choice = 0, delta, usage, extensions } = event;
+    if (usage) this.#usage = usage;
+    const kept = readKept(extensions);
+    this.#fields = { ...this.#fields, ...kept.response };
+    if (delta.stop_reason === null) return; // an error follows
+    if (!this.#candidates.has(choice) && isBlocked(kept)) {
+      this.#isBlocked = true;
+      return;
+    }
+    const ending = this.#candidate(choice).finish(event, delta.stop_reason, kept);
+    if (ending)
+      this.#endings.set(choice, { content: { ...kept.content, parts: NO_PARTS, role: 'model' }, ...ending, index: choice });
+    else this.#fail(failureOf(delta.stop_reason, delta.stop_details));
+  }
+
+  #stop(): void {
+    for (const index of this.#candidates.keys()) if (!this.#endings.has(index)) this.#finishUnsaid(index);
+    if (this.#endings.size === 0 && !this.#isBlocked) {
+      this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a stop reason' });
+      return;
+    }
+    const last = {
+      ...(this.#endings.size > 0 && { candidates: [...this.#endings.values()] }),
+      ...this.#fields,
+      ...(this.#usage && { usageMetadata: encodeUsage(this.#usage, (note) => this.#context.note(note)) }),
+      ...this.#envelope,
+    };
+    this.#out.push({ data: JSON.stringify(last) });
+    this.#ended = true;
+  }
+
+  /** The source ended without a word on this candidate. */
+  #finishUnsaid(index: number): void {
+    if (this.#endings.size === 0) return;
+    repair(this.#context, {
+      path: `/choices/${index}`,
+      feature: 'choices',
+      message: `choice ${index} has no stop reason; it is taken as ended`,
+    });
+    this.#endings.set(index, { content: { parts: NO_PARTS, role: 'model' }, finishReason: 'OTHER', index });
+  }
+
+  /** Outside of SSE, and on its own: behind `data:` older clients take it for an empty fragment. */
+  #fail(error: CanonicalError): void {
+    this.#out.push({ data: JSON.stringify(encodeErrorBody(error)), bare: true });
+    this.#ended = true;
+  }
+}

@@ -1,0 +1,96 @@
+import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
+import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
+import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { expectBoolean, expectNumber, expectObject, expectText, optional } from '../shared/expect.ts';
+import { camelKeys } from './wire.ts';
+
+const PARAM = 'generationConfig.thinkingConfig';
+
+/** The model decides how much it thinks. */
+const ADAPTIVE = -1;
+
+/** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
+export function decodeThinking(value: unknown): ThinkingConfig | undefined {
+  const wire = optional(value, PARAM, expectObject);
+  if (!wire) return undefined;
+  const config = camelKeys(wire);
+  const shown = optional(config['includeThoughts'], `${PARAM}.includeThoughts`, expectBoolean);
+  const budget = optional(config['thinkingBudget'], `${PARAM}.thinkingBudget`, expectNumber);
+  const level = optional(config['thinkingLevel'], `${PARAM}.thinkingLevel`, expectText)?.toLowerCase();
+  const effort = isEffort(level) ? level : undefined;
+  const display = shown === undefined ? {} : { display: shown ? ('summarized' as const) : ('omitted' as const) };
+  if (budget === 0 && !effort) return { type: 'disabled', ...display };
+  if (!effort && (budget === undefined || budget < 0)) return { type: 'adaptive', ...display };
+  return {
+    type: 'enabled',
+    ...(effort && { effort }),
+    ...(!effort && budget !== undefined && { budget_tokens: budget }),
+    ...display,
+  };
+}
+
+/** `kept`: what the client itself said in this protocol, which goes back as long as it is what is wanted. */
+export function encodeThinking(
+  thinking: ThinkingConfig | undefined,
+  kept: unknown,
+  context: CodecContext,
+): JsonObject | undefined {
+  if (!thinking) return undefined;
+  const said = optional(kept, PARAM, expectObject);
+  if (said && sameJson(decodeThinking(said), thinking)) return camelKeys(said);
+  const { profile } = context;
+  if (profile.thinking_mode === 'none') {
+    if (thinking.type !== 'disabled')
+      drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+    return undefined;
+  }
+  if (thinking.summary !== undefined)
+    drop(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'Gemini has one kind of summary' });
+  const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
+  const isShown = thinking.type !== 'disabled' && thinking.display !== 'omitted';
+  const config = { ...(isShown && { includeThoughts: true }), ...amount };
+  return Object.keys(config).length > 0 ? config : undefined;
+}
+
+/** What Gemini 3 offers; the smaller models also MINIMAL and MEDIUM. It cannot be kept from thinking. */
+function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
+  const levels = context.profile.effort_values ?? ['low', 'high'];
+  const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
+  if (wanted === undefined) return {};
+  const level = nearestLevel(wanted, levels);
+  if (type === 'disabled') tell('this model cannot be kept from thinking; it thinks as little as it can', context);
+  else if (level !== wanted) tell(`the effort ${wanted} is sent as ${level}`, context);
+  else if (effort === undefined) tell(`a budget of ${budget} is sent as the effort ${level}`, context);
+  return level ? { thinkingLevel: level.toUpperCase() } : {};
+}
+
+/** Between two levels the higher (§15: MEDIUM if offered, else HIGH). */
+function nearestLevel(wanted: Effort, levels: readonly string[]): Effort | undefined {
+  if (wanted === 'medium' && !levels.includes('medium')) return nearestEffort('high', levels);
+  return nearestEffort(wanted, levels);
+}
+
+function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
+  const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
+  if (type === 'disabled') {
+    if (off) return { thinkingBudget: 0 };
+    tell('this model cannot be kept from thinking; it thinks as little as it can', context);
+    return { thinkingBudget: least };
+  }
+  const wanted = budget ?? (effort && budgetOf(effort));
+  if (wanted === undefined) return { thinkingBudget: ADAPTIVE };
+  const tokens = Math.min(Math.max(wanted, least), most);
+  if (tokens !== wanted && budget !== undefined)
+    context.note({
+      code: 'CLAMPED',
+      path: '/thinking/budget_tokens',
+      feature: 'thinking.budget_tokens',
+      message: `a budget of ${wanted} is outside ${least} to ${most}; ${tokens} is sent`,
+    });
+  if (effort !== undefined && budget === undefined) tell(`the effort ${effort} is sent as a budget of ${tokens}`, context);
+  return { thinkingBudget: tokens };
+}
+
+const tell = (message: string, context: CodecContext): void =>
+  approximate(context, { path: '/thinking', feature: 'thinking.effort', message });

@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
+import { SHARED } from '../../../../test/shared.ts';
+import { isObject } from '../../src/accumulate/overlay.ts';
+import { profileFor } from '../../src/protocols/gemini/profiles.ts';
+import { decodeRequest } from '../../src/protocols/gemini/request-decode.ts';
+import { encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';
+import { NORMALISATIONS } from './request-normal-form.ts';
+
+interface Source {
+  name: string;
+  path: string;
+  body: Json;
+}
+
+const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
+
+const recordings: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'recordings/gemini'))
+      .filter((file) => file.endsWith('.request.json'))
+      .map((file) => ({
+        name: file.replace('.request.json', ''),
+        path: `/v1beta/models/${file.split('__')[1]}:streamGenerateContent?alt=sse`,
+        body: readJson('recordings/gemini', file),
+      }))
+      // An embedding and the making of a cache are other requests.
+      .filter(({ body }) => body.contents !== undefined && body.ttl === undefined)
+  : [];
+
+const clients: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
+      (readJson('clients/requests-shape', file).requests as { path: string; body: Json }[])
+        .filter(({ path, body }) => path.includes(':streamGenerateContent') && isObject(body))
+        .map(({ path, body }, i) => ({ name: `${file}#${i}`, path, body })),
+    )
+  : [];
+
+const used = new Set<string>();
+
+function normalForm(source: Json): Json {
+  const body = structuredClone(source);
+  for (const { name, apply } of NORMALISATIONS) {
+    const before = JSON.stringify(body);
+    apply(body);
+    if (JSON.stringify(body) !== before) used.add(name);
+  }
+  return body;
+}
+
+/** A model that takes what the source has: signatures and results with media are those of Gemini 3. */
+const contextOf = ({ name, body }: Source) => {
+  const hasResultMedia = /"(functionResponse|function_response)":\{.*"parts":/.test(JSON.stringify(body));
+  const profile = profileFor('google', name.split('__')[1]);
+  return geminiContext({ profile: { ...profile, gemini3: hasResultMedia, builtin_with_functions: true } });
+};
+
+describe.skipIf(!SHARED)('gemini to canonical to gemini is the identity', () => {
+  test.each([...recordings, ...clients])('$name', (source) => {
+    const { path, body } = source;
+    const context = contextOf(source);
+    const original = structuredClone(body);
+    const request = decodeRequest({ method: 'POST', path, headers: {}, body }, context);
+    const encoded = encodeRequestBody(request, context);
+    expect(encoded).toEqual(normalForm(body));
+    expect(body, 'the source is not changed').toEqual(original);
+    const again = decodeRequest({ method: 'POST', path, headers: {}, body: encoded }, contextOf(source));
+    expect(JSON.stringify(encodeRequestBody(again, contextOf(source))), 'P130: the same bytes again').toBe(
+      JSON.stringify(encoded),
+    );
+  });
+
+  test('every normalisation is needed', () => {
+    expect(NORMALISATIONS.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  });
+});
