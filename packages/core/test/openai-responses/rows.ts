@@ -93,7 +93,7 @@ const CONFORMING: Row[] = [
     end: stop('tool_use'),
   },
   {
-    name: 'summary parts are joined by a blank line, the ciphertext comes with done',
+    name: 'P85 summary parts are joined by a blank line, the ciphertext comes with done',
     payloads: [
       p.created,
       p.added(0, p.reasoning('rs_1', { encrypted_content: 'part' })),
@@ -221,7 +221,7 @@ const CONFORMING: Row[] = [
 /** Departures: what is read nevertheless, and what it is called. */
 const LENIENT: Row[] = [
   {
-    name: 'item ids rotate',
+    name: 'P113 item ids rotate',
     payloads: [
       p.created,
       p.added(0, p.message('a')),
@@ -485,7 +485,7 @@ const LENIENT: Row[] = [
     rules: ['responses/call-id-missing', 'responses/call-id-repeated', 'responses/item-not-added', 'responses/output-empty'],
   },
   {
-    name: 'the parallel wrapper is taken apart',
+    name: 'P118 the parallel wrapper is taken apart',
     payloads: [
       p.created,
       p.added(0, p.call('call_1', 'multi_tool_use.parallel')),

@@ -6,7 +6,7 @@ import { CallWriter } from './calls.ts';
 import { ContentWriter } from './content.ts';
 import type { ItemAction } from './event-types.ts';
 import { type Item, type ItemKind, ItemStore, kindOf, type Part, type ReportHere } from './items.ts';
-import { pairItems } from './response-decode.ts';
+import { pairItems } from './response-fields.ts';
 import { argumentsOf, type Channel, channelOf, indexOf, looseText, type WireEvent, type WireItem } from './wire.ts';
 
 const isReasoning = (channel: Channel): boolean => channel === 'summary' || channel === 'full';

@@ -19,3 +19,26 @@ export function decodeStop(status: string, reason: unknown): StopReason {
   if (status !== 'incomplete') return 'end_turn';
   return typeof reason === 'string' && Object.hasOwn(FROM_REASON, reason) ? (FROM_REASON[reason] ?? 'max_tokens') : 'max_tokens';
 }
+
+/** How a response ends: `incomplete` says why. */
+export type Ending = { status: 'completed' } | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' };
+
+const COMPLETED: Ending = { status: 'completed' };
+const CUT: Ending = { status: 'incomplete', reason: 'max_output_tokens' };
+const FILTERED: Ending = { status: 'incomplete', reason: 'content_filter' };
+
+/** `error` has no ending of its own: such a response has failed. */
+const TO_WIRE: Record<Exclude<StopReason, 'error'>, Ending> = {
+  end_turn: COMPLETED,
+  stop_sequence: COMPLETED,
+  tool_use: COMPLETED,
+  pause_turn: COMPLETED,
+  refusal: COMPLETED,
+  max_tokens: CUT,
+  context_window: CUT,
+  content_filter: FILTERED,
+};
+
+/** A refusal without a word would be an empty success, and agents loop on it. */
+export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysSomething: boolean): Ending =>
+  stop === 'refusal' && !saysSomething ? FILTERED : TO_WIRE[stop];

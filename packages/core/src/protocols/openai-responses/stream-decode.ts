@@ -19,7 +19,7 @@ import {
   responseExtras,
   responseOf,
   statusOf,
-} from './response-decode.ts';
+} from './response-fields.ts';
 import { decodeStop } from './stop.ts';
 import { decodeUsage } from './usage.ts';
 import { filled, looseText, type WireEvent, type WireResponse } from './wire.ts';

@@ -21,3 +21,21 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
     extensions: { 'openai-responses': raw },
   };
 }
+
+/** Over what the wire had, so that counts nobody knows survive. The details are required objects. */
+export function encodeUsage({ extensions, ...usage }: CanonicalUsage): JsonObject {
+  const raw = objectOf(extensions?.['openai-responses']);
+  const input = Math.max(0, usage.input_tokens);
+  const output = Math.max(0, usage.output_tokens);
+  const read = Math.min(Math.max(0, usage.cache_read_tokens ?? 0), input);
+  const written = Math.min(Math.max(0, usage.cache_creation_tokens ?? 0), input - read);
+  const reasoning = Math.min(Math.max(0, usage.reasoning_tokens ?? 0), output);
+  return {
+    ...raw,
+    input_tokens: input,
+    input_tokens_details: { ...objectOf(raw['input_tokens_details']), cached_tokens: read, cache_write_tokens: written },
+    output_tokens: output,
+    output_tokens_details: { ...objectOf(raw['output_tokens_details']), reasoning_tokens: reasoning },
+    total_tokens: input + output,
+  };
+}

@@ -1,0 +1,37 @@
+import type { ProtocolCodec } from '../shared/codec.ts';
+import { countRequest, countResponse } from './count-tokens.ts';
+import { decodeErrorReply } from './errors-decode.ts';
+import { encodeError } from './errors-encode.ts';
+import { openaiResponses } from './index.ts';
+import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
+import { modelInfo, models } from './models.ts';
+import { FIELDS, POINTERS } from './pointers.ts';
+import { profileFor, toolRules } from './profiles.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeRequest } from './request-encode.ts';
+import { decodeResponse } from './response-decode.ts';
+import { encodeResponse } from './response-encode.ts';
+import { encodeStream } from './stream-encode.ts';
+
+export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
+
+/** OpenAI Responses in both directions: requests, responses, streams, errors, models, and the count of a request's tokens. */
+export const openaiResponsesCodec: ProtocolCodec = {
+  id: 'openai-responses',
+  protocol: openaiResponses,
+  profileFor,
+  toolRules,
+  pointers: POINTERS,
+  fields: FIELDS,
+  detectInterface,
+  supports,
+  buildUrl,
+  buildHeaders,
+  request: { decode: decodeRequest, encode: encodeRequest },
+  response: { decode: decodeResponse, encode: encodeResponse },
+  error: { decode: decodeErrorReply, encode: encodeError },
+  streamEncoder: encodeStream,
+  models,
+  modelInfo,
+  countTokens: { request: countRequest, response: countResponse },
+};

@@ -1,0 +1,235 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { CanonicalMessage } from '../../canonical/request.ts';
+import { argumentsOf } from '../shared/answer.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { listOf, objectOf } from '../shared/read.ts';
+import { encodeBuiltIn } from './built-in-calls.ts';
+import { encodeParts, isPlainText } from './content-encode.ts';
+import { replayableId } from './ids.ts';
+import { fieldsOf, PROTOCOL } from './kept.ts';
+import { encodeCitation, encodeLogprobs } from './parts-encode.ts';
+import { encodeReasoning, isOwnThinking, isSameItem, PART } from './reasoning.ts';
+
+/** The conversation as items, in its order. */
+export function encodeMessages(messages: readonly CanonicalMessage[], context: CodecContext): JsonObject[] {
+  const custom = customCalls(messages);
+  return messages.flatMap((message, i) => {
+    const at = `/messages/${i}`;
+    switch (message.role) {
+      case 'user':
+        return [encodeSpoken(message, 'user', at, context)];
+      case 'system':
+        return [encodeSpoken(message, fieldsOf(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
+      case 'assistant':
+        return new TurnEncoder(message, at, context).encode();
+      case 'tool':
+        return message.content.flatMap((block, k) =>
+          block.type === 'tool_result'
+            ? [encodeBuiltIn(block) ?? encodeOutput(block, custom.has(block.tool_use_id), `${at}/content/${k}`, context)]
+            : [],
+        );
+      default:
+        return message.role satisfies never;
+    }
+  });
+}
+
+function customCalls(messages: readonly CanonicalMessage[]): Set<string> {
+  const ids = new Set<string>();
+  for (const { content } of messages)
+    for (const block of content) {
+      if (block.type === 'tool_use' && block.kind === 'custom') ids.add(block.id);
+      else if (block.type === 'tool_result' && block.kind === 'custom') ids.add(block.tool_use_id);
+    }
+  return ids;
+}
+
+function encodeSpoken(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
+  if (message.name !== undefined)
+    drop(context, { path: `${at}/name`, feature: 'messages.name', message: 'OpenAI Responses has no names of participants' });
+  const id = replayableId(message.id, 'msg');
+  const { role: _, ...fields } = fieldsOf(message);
+  return {
+    ...fields,
+    type: 'message',
+    ...(id !== undefined && { id }),
+    role,
+    content: encodeParts(message.content, `${at}/content`, context),
+  };
+}
+
+/** A turn of the assistant: its blocks as items, in the order in which they were made. */
+class TurnEncoder {
+  readonly #message: CanonicalMessage;
+  readonly #at: string;
+  readonly #context: CodecContext;
+  readonly #items: JsonObject[] = [];
+  #texts: TextBlock[] = [];
+  #thoughts: ThinkingBlock[] = [];
+
+  constructor(message: CanonicalMessage, at: string, context: CodecContext) {
+    this.#message = message;
+    this.#at = `${at}/content`;
+    this.#context = context;
+  }
+
+  encode(): JsonObject[] {
+    this.#message.content.forEach((block, i) => {
+      this.#add(block, `${this.#at}/${i}`);
+    });
+    this.#flush();
+    this.#dropTrailing();
+    return this.#items;
+  }
+
+  #add(block: ContentBlock, path: string): void {
+    if (block.type === 'text') this.#addText(block, path);
+    else if (block.type === 'thinking') this.#addThinking(block, path);
+    else {
+      this.#flush();
+      this.#addItem(block, path);
+    }
+  }
+
+  #addText(block: TextBlock, path: string): void {
+    if (block.text === '') return;
+    const last = this.#texts.at(-1);
+    if (this.#thoughts.length > 0 || (last && !isSameMessage(last, block))) this.#flush();
+    if (block.citations?.some(({ origin }) => origin !== PROTOCOL))
+      drop(this.#context, { path, feature: 'assistant.citations', message: 'citations of other providers are not sent' });
+    this.#texts.push(block);
+  }
+
+  /** What this protocol did not make has no item to go back to. */
+  #addThinking(block: ThinkingBlock, path: string): void {
+    if (!isOwnThinking(block)) {
+      drop(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+      return;
+    }
+    const last = this.#thoughts.at(-1);
+    if (this.#texts.length > 0 || (last && !isSameItem(last, block))) this.#flush();
+    this.#thoughts.push(block);
+  }
+
+  #addItem(block: Exclude<ContentBlock, TextBlock | ThinkingBlock>, path: string): void {
+    if (block.type === 'tool_use') this.#items.push(encodeBuiltIn(block) ?? encodeCall(block));
+    else if (block.type === 'opaque') this.#items.push(objectOf(block.raw));
+    else if (block.type === 'audio' && block.transcript) this.#texts.push({ type: 'text', text: block.transcript });
+    else
+      drop(this.#context, {
+        path,
+        feature: `assistant.${block.type}`,
+        message: `an assistant of OpenAI Responses cannot hold this ${block.type}`,
+      });
+  }
+
+  #flush(): void {
+    if (this.#thoughts.length > 0) this.#addReasoning(encodeReasoning(this.#thoughts));
+    if (this.#texts.length > 0) this.#items.push(encodeSaid(this.#texts, this.#message));
+    this.#thoughts = [];
+    this.#texts = [];
+  }
+
+  /** An item that lost its id, which was no id of this API, may have nothing left to say. */
+  #addReasoning(item: JsonObject): void {
+    const { id, summary, content, encrypted_content: cipher } = item;
+    if (id ?? cipher ?? content ?? listOf(summary)[0]) this.#items.push(item);
+    else drop(this.#context, { path: this.#at, feature: 'assistant.thinking', message: 'reasoning of which nothing is left' });
+  }
+
+  /** The API looks up reasoning by its id, and refuses it without the item it led to (P18). Without an id only the ciphertext counts. */
+  #dropTrailing(): void {
+    const { length } = this.#items;
+    while (isKnownReasoning(this.#items.at(-1))) this.#items.pop();
+    if (this.#items.length === length) return;
+    const message = 'reasoning that led to nothing is not sent';
+    drop(this.#context, { path: this.#at, feature: 'assistant.thinking', message });
+  }
+}
+
+const isKnownReasoning = (item: JsonObject | undefined): boolean => item?.['type'] === 'reasoning' && item['id'] !== undefined;
+
+/** Texts of one item say so by its id or by their number in it; texts of other protocols run on. */
+function isSameMessage(before: TextBlock, after: TextBlock): boolean {
+  const own = after.extensions?.[PROTOCOL];
+  if (own === undefined) return before.extensions?.[PROTOCOL] === undefined;
+  return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === fieldsOf(before)['item_id']);
+}
+
+/** Always `output_text`: the API refuses `input_text` of an assistant (P39). */
+function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage): JsonObject {
+  const [first] = texts;
+  const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
+  const id = replayableId(itemId ?? message.id, 'msg');
+  const said = phase ?? message.phase;
+  return {
+    ...objectOf(rest),
+    type: 'message',
+    ...(id !== undefined && { id }),
+    role: 'assistant',
+    // Who names an output item by its id has to say how far it came.
+    ...(status !== undefined ? { status } : id !== undefined && { status: 'completed' }),
+    content: texts.map(encodeSaidPart),
+    ...(said !== undefined && { phase: said }),
+  };
+}
+
+function encodeSaidPart(block: TextBlock): JsonObject {
+  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
+  if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
+  const annotations = (block.citations ?? [])
+    .filter(({ origin }) => origin === PROTOCOL)
+    .flatMap((citation) => encodeCitation(citation, block.text) ?? []);
+  return {
+    ...fields,
+    type: 'output_text',
+    text: block.text,
+    annotations,
+    ...(block.logprobs && { logprobs: encodeLogprobs(block.logprobs) }),
+  };
+}
+
+function encodeCall(call: ToolUseBlock): JsonObject {
+  const isCustom = call.kind === 'custom';
+  const { parallel_call_id: _, ...fields } = fieldsOf(call);
+  const id = replayableId(call.item_id, isCustom ? 'ctc' : 'fc');
+  return {
+    ...fields,
+    type: isCustom ? 'custom_tool_call' : 'function_call',
+    ...(id !== undefined && { id }),
+    call_id: call.id,
+    ...(call.namespace !== undefined && { namespace: call.namespace }),
+    name: call.name,
+    [isCustom ? 'input' : 'arguments']: argumentsOf(call, false),
+    ...(call.status && { status: call.status }),
+  };
+}
+
+/** The text says that it is an error: there is no other place for it (P40). */
+const SAYS_ERROR = /^\s*error/i;
+
+function encodeOutput(block: ToolResultBlock, isCustom: boolean, at: string, context: CodecContext): JsonObject {
+  const fields = fieldsOf(block);
+  const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, at, context);
+  const isUnsaid = block.is_error === true && fields['status'] !== 'incomplete';
+  return {
+    ...fields,
+    type: isCustom ? 'custom_tool_call_output' : 'function_call_output',
+    call_id: block.tool_use_id,
+    output: isUnsaid ? markError(output, at, context) : output,
+  };
+}
+
+/** Text alone is a string; images and files stay where they are (P31). */
+function encodeOutputParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
+  const parts = encodeParts(blocks, `${at}/content`, context);
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
+}
+
+function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
+  const text = typeof output === 'string' ? output : String(output.find(({ type }) => type === 'input_text')?.['text'] ?? '');
+  if (SAYS_ERROR.test(text)) return output;
+  approximate(context, { path: at, feature: 'tool_result.is_error', message: 'the error is told in the text of the output' });
+  return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
+}

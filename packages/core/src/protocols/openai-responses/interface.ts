@@ -1,0 +1,106 @@
+import type { InterfaceType } from '../../canonical/interfaces.ts';
+import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath } from '../shared/url.ts';
+
+const SUPPORTED: Record<InterfaceType, boolean> = {
+  CHAT: true,
+  MODELS: true,
+  MODEL_INFO: true,
+  EMBEDDINGS: false,
+  RERANK: false,
+  AUDIO: false,
+  IMAGES: false,
+  COUNT_TOKENS: true,
+  // Responses that the provider holds: read, cancelled, deleted, compacted there; and conversations.
+  PASSTHROUGH: true,
+};
+
+export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
+
+/** Clients of Anthropic and Gemini ask for `/models` too, and want their own shape. */
+const FOREIGN_HEADERS = ['anthropic-version', 'x-api-key', 'x-goog-api-key'];
+/** `/v1beta/models/gemini-pro:generateContent` is no model id, `/v1/models/llama3:8b` is one. */
+const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/;
+
+/** What stands before the endpoint (`/v1`, `/openai/v1`) is the server's business. */
+export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
+  const segments = segmentsOf(path);
+  const last = segments.at(-1) ?? '';
+  if (last === 'responses') return 'CHAT';
+  if (last === 'input_tokens' && segments.at(-2) === 'responses') return 'COUNT_TOKENS';
+  const models = segments.indexOf('models');
+  const isForeign = GEMINI_VERB.test(last) || FOREIGN_HEADERS.some((name) => Object.hasOwn(headers, name));
+  if (models < 0 || isForeign || segments.includes('responses') || segments.includes('conversations')) return 'PASSTHROUGH';
+  return models === segments.length - 1 ? 'MODELS' : 'MODEL_INFO';
+}
+
+/** The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; PASSTHROUGH needs the path that the client called. */
+export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
+  const { base_url: base, adapter_config: { api_version: version } = {} } = target.provider;
+  const url = parseUrl(base);
+  const isNative = type === 'PASSTHROUGH';
+  setPath(url, `${rootOf(url.pathname, target.provider)}/${endpointOf(type, modelId, nativePath)}`, isNative ? 'path' : 'model');
+  if (isNative) copyQuery(nativePath, url);
+  if (version !== undefined) url.searchParams.set('api-version', version);
+  return url.href;
+}
+
+/** What a provider wants to see. Nothing of the client's own headers gets here, its authorization least of all. */
+export function buildHeaders({ api_key: key, adapter_config: config = {} }: Provider, stream = false): HeaderBag {
+  const { organization, project, headers = {}, auth, api_version: version } = config;
+  // Dated Azure versions know keys only as `api-key`; Bearer is for Entra tokens there.
+  const isPlain = auth === undefined ? version !== undefined : auth === 'api-key';
+  const token = key?.trim();
+  return {
+    'content-type': 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
+    ...(token && (isPlain ? { 'api-key': token } : { authorization: `Bearer ${token}` })),
+    ...(organization && { 'openai-organization': organization }),
+    ...(project && { 'openai-project': project }),
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  };
+}
+
+/** A base URL with a path is complete; a bare host gets what the protocol has there. Azure has no deployments in this API. */
+function rootOf(pathname: string, { adapter_config: { path, api_version: version } = {} }: Provider): string {
+  const base = segmentsOf(pathname);
+  const root = (segments: readonly string[]): string => segments.map((segment) => `/${segment}`).join('');
+  if (path !== undefined) return root([...base, ...segmentsOf(path)]);
+  if (base.length === 0) return version === undefined ? '/v1' : '/openai';
+  const deployments = base.indexOf('deployments');
+  return root(deployments < 0 ? base : base.slice(0, deployments));
+}
+
+function endpointOf(type: InterfaceType, modelId: string, nativePath: string): string {
+  switch (type) {
+    case 'CHAT':
+      return 'responses';
+    case 'COUNT_TOKENS':
+      return 'responses/input_tokens';
+    case 'MODELS':
+      return 'models';
+    case 'MODEL_INFO':
+      return `models/${escaped(modelId)}`;
+    case 'PASSTHROUGH':
+      return nativeEndpoint(nativePath);
+    case 'EMBEDDINGS':
+    case 'RERANK':
+    case 'AUDIO':
+    case 'IMAGES':
+      throw new CodecError({
+        code: 'UNSUPPORTED_INTERFACE',
+        message: `OpenAI Responses has no ${type.toLowerCase()}`,
+        http_status: 404,
+      });
+    default:
+      return type satisfies never;
+  }
+}
+
+/** The path below the client's own prefix: `/v1/responses/resp_1/cancel` is `responses/resp_1/cancel`. */
+function nativeEndpoint(path: string): string {
+  const segments = segmentsOf(path);
+  if (segments.length === 0) throw invalid('path', 'is not the path of an endpoint');
+  const version = segments.findIndex((segment) => isVersion(segment)) + 1;
+  return segments.slice(version).join('/');
+}

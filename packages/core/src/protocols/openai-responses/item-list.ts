@@ -1,0 +1,83 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { Citation, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import type { Attach } from '../shared/carrier.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { CallDraft } from './call-draft.ts';
+import { ItemIds, type ItemPrefix } from './ids.ts';
+import { type Draft, ItemEvents, type Send } from './item-events.ts';
+import { fieldsOf } from './kept.ts';
+import { MessageDraft } from './message-draft.ts';
+import { encodeBlob } from './parts-encode.ts';
+import { RawDraft } from './raw-draft.ts';
+import { ReasoningDraft } from './reasoning-draft.ts';
+
+/** The output items of one response, numbered as they open. */
+export class ItemList {
+  readonly drafts: Draft[] = [];
+  readonly #ids: ItemIds;
+  readonly #context: CodecContext;
+  readonly #send: Send | undefined;
+
+  constructor(responseId: string, context: CodecContext, send: Send | undefined) {
+    this.#ids = new ItemIds(responseId);
+    this.#context = context;
+    this.#send = send;
+  }
+
+  message(wanted: unknown, fields: JsonObject): MessageDraft {
+    const lose = ({ kind }: Citation): void =>
+      drop(this.#context, {
+        path: '/content',
+        feature: 'citations',
+        message: `a ${kind} citation is no annotation of OpenAI Responses`,
+      });
+    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageDraft(id, fields, events, lose));
+  }
+
+  reasoning(wanted: unknown, fields: JsonObject): ReasoningDraft {
+    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningDraft(id, fields, events));
+  }
+
+  /** An item that has nothing to show, only a blob of another provider. */
+  carrier(signature: SignedBlob, attach: Attach): void {
+    const draft = this.reasoning(undefined, {});
+    draft.sign(encodeBlob(signature, attach, this.#context));
+    draft.close();
+  }
+
+  call(block: ToolUseBlock): CallDraft {
+    const isCustom = block.kind === 'custom';
+    const call_id = this.callId(block, isCustom ? 'custom' : 'function');
+    const fields = callFields(block);
+    return this.#add(
+      this.#ids.item(block.item_id, isCustom ? 'ctc' : 'fc'),
+      (id, events) => new CallDraft({ id, call_id, name: block.name }, fields, isCustom, events),
+    );
+  }
+
+  /** The id that the client knows a call by: its own, unless another call has it. */
+  callId({ id }: ToolUseBlock, kind: string): string {
+    const given = this.#ids.call(id, kind);
+    if (given === id) return id;
+    const message = `a second call had the id ${id}; it is called ${given}`;
+    this.#context.note({ code: 'RENAMED', path: '/content', feature: 'content.tool_use.id', message });
+    return given;
+  }
+
+  raw(item: JsonObject, wanted: unknown, prefix: ItemPrefix): RawDraft {
+    return this.#add(this.#ids.item(wanted, prefix), (id, events) => new RawDraft({ ...item, id }, events));
+  }
+
+  #add<T extends Draft>(id: string, create: (id: string, events: ItemEvents) => T): T {
+    const draft = create(id, new ItemEvents(this.#send, this.drafts.length, id));
+    this.drafts.push(draft);
+    return draft;
+  }
+}
+
+/** What a call says beside its ids, name and arguments. That it was part of a `parallel` call is nothing for the wire. */
+export function callFields(block: ToolUseBlock): JsonObject {
+  const { parallel_call_id: _, ...fields } = fieldsOf(block);
+  return { ...fields, ...(block.namespace !== undefined && { namespace: block.namespace }) };
+}

@@ -1,0 +1,101 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
+import type { Draft, ItemEvents, ItemStatus } from './item-events.ts';
+import { encodeCitation, encodeLogprobs, isOpenEnded } from './parts-encode.ts';
+
+interface OpenPart {
+  isRefusal: boolean;
+  /** Item, output and content index of its events. */
+  place: string;
+  text: string;
+  logprobs: JsonObject[];
+  annotations: JsonObject[];
+  /** Citations that end where the text ends. */
+  waiting: Citation[];
+}
+
+/** A `message` item: parts of text and refusals, one after the other. */
+export class MessageDraft implements Draft {
+  isDone = false;
+  readonly item: JsonObject;
+  readonly #events: ItemEvents;
+  readonly #content: JsonObject[] = [];
+  /** Tells of a citation that has no form here. */
+  readonly #lose: (citation: Citation) => void;
+  #part: OpenPart | undefined;
+
+  constructor(id: string, fields: JsonObject, events: ItemEvents, lose: (citation: Citation) => void) {
+    this.item = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
+    this.#events = events;
+    this.#lose = lose;
+    events.added(this.item);
+  }
+
+  openPart(isRefusal: boolean): void {
+    this.closePart();
+    const place = `${this.#events.place},"content_index":${this.#content.length}`;
+    this.#part = { isRefusal, place, text: '', logprobs: [], annotations: [], waiting: [] };
+    this.#events.send?.('response.content_part.added', `${place},"part":${JSON.stringify(partOf(this.#part))}`);
+  }
+
+  write(text: string, logprobs: readonly TokenLogprob[] | undefined): void {
+    const part = this.#part;
+    if (!part || (text === '' && !logprobs)) return;
+    part.text += text;
+    if (part.isRefusal) {
+      this.#events.send?.('response.refusal.delta', `${part.place},"delta":${JSON.stringify(text)}`);
+      return;
+    }
+    const tokens = logprobs ? encodeLogprobs(logprobs) : [];
+    for (const token of tokens) part.logprobs.push(token);
+    const written = tokens.length === 0 ? '[]' : JSON.stringify(tokens);
+    this.#events.send?.('response.output_text.delta', `${part.place},"delta":${JSON.stringify(text)},"logprobs":${written}`);
+  }
+
+  cite(citation: Citation): void {
+    const part = this.#part;
+    if (!part || part.isRefusal) return;
+    if (isOpenEnded(citation)) part.waiting.push(citation);
+    else this.#annotate(part, citation);
+  }
+
+  #annotate(part: OpenPart, citation: Citation): void {
+    const annotation = encodeCitation(citation, part.text);
+    if (!annotation) {
+      this.#lose(citation);
+      return;
+    }
+    const at = part.annotations.push(annotation) - 1;
+    this.#events.send?.(
+      'response.output_text.annotation.added',
+      `${part.place},"annotation_index":${at},"annotation":${JSON.stringify(annotation)}`,
+    );
+  }
+
+  closePart(): void {
+    const part = this.#part;
+    if (!part) return;
+    for (const citation of part.waiting) this.#annotate(part, citation);
+    this.#part = undefined;
+    const whole = partOf(part);
+    this.#content.push(whole);
+    if (part.isRefusal) this.#events.send?.('response.refusal.done', `${part.place},"refusal":${JSON.stringify(part.text)}`);
+    else
+      this.#events.send?.(
+        'response.output_text.done',
+        `${part.place},"text":${JSON.stringify(part.text)},"logprobs":${JSON.stringify(part.logprobs)}`,
+      );
+    this.#events.send?.('response.content_part.done', `${part.place},"part":${JSON.stringify(whole)}`);
+  }
+
+  close(status: ItemStatus): void {
+    if (this.isDone) return;
+    this.closePart();
+    this.isDone = true;
+    this.item['status'] = status;
+    this.#events.done(this.item);
+  }
+}
+
+const partOf = ({ isRefusal, text, annotations, logprobs }: OpenPart): JsonObject =>
+  isRefusal ? { type: 'refusal', refusal: text } : { type: 'output_text', annotations: [...annotations], logprobs, text };

@@ -1,0 +1,185 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { sha256 } from '../../passes/sha256.ts';
+import { type CodecContext, drop, incompatible } from '../shared/codec.ts';
+import { expectBoolean, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
+import { objectOf } from '../shared/read.ts';
+import { LOGPROBS } from './parameters.ts';
+
+type Options = Pick<
+  CanonicalRequest,
+  'user_id' | 'metadata' | 'service_tier' | 'store' | 'state' | 'prompt_cache' | 'truncation' | 'include'
+>;
+
+const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
+
+/** What a request says beside the conversation. Everything is kept as well: the client's own words go back where they say the same. */
+export function decodeOptions(body: JsonObject): Options {
+  const user = optional(body['user'], 'user', expectText);
+  const userId = optional(body['safety_identifier'], 'safety_identifier', expectText) ?? user;
+  const tier = optional(body['service_tier'], 'service_tier', expectText);
+  const store = optional(body['store'], 'store', expectBoolean);
+  const { truncation } = body;
+  return {
+    ...(userId !== undefined && { user_id: userId }),
+    ...decodeMetadata(body['metadata']),
+    ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier }),
+    ...(store !== undefined && { store }),
+    ...decodeState(body),
+    ...decodePromptCache(body),
+    ...((truncation === 'auto' || truncation === 'disabled') && { truncation }),
+    ...decodeInclude(body['include']),
+  };
+}
+
+/** Texts only; what holds something else goes back as it came. */
+function decodeMetadata(value: unknown): Pick<Options, 'metadata'> {
+  const metadata = optional(value, 'metadata', expectObject);
+  return metadata && isTexts(metadata) ? { metadata } : {};
+}
+
+const isTexts = (value: JsonObject): value is Record<string, string> =>
+  Object.values(value).every((item) => typeof item === 'string');
+
+/** A conversation is named by its id, alone or in an object. */
+function decodeState(body: JsonObject): Pick<Options, 'state'> {
+  const previous = optional(body['previous_response_id'], 'previous_response_id', expectText);
+  const { conversation } = body;
+  const id = optional(
+    typeof conversation === 'string' ? conversation : objectOf(conversation)['id'],
+    'conversation.id',
+    expectText,
+  );
+  const background = optional(body['background'], 'background', expectBoolean);
+  const state: NonNullable<Options['state']> = {
+    ...(previous !== undefined && { previous_response_id: previous }),
+    ...(id !== undefined && { conversation_id: id }),
+    ...(background !== undefined && { background }),
+  };
+  return Object.keys(state).length > 0 ? { state } : {};
+}
+
+function decodePromptCache(body: JsonObject): Pick<Options, 'prompt_cache'> {
+  const key = optional(body['prompt_cache_key'], 'prompt_cache_key', expectText);
+  const { mode, ttl: named } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
+  const ttl = named ?? body['prompt_cache_retention'];
+  const cache: NonNullable<Options['prompt_cache']> = {
+    ...(key !== undefined && { key }),
+    ...((mode === 'implicit' || mode === 'explicit') && { mode }),
+    ...(typeof ttl === 'string' && { ttl }),
+  };
+  return Object.keys(cache).length > 0 ? { prompt_cache: cache } : {};
+}
+
+function decodeInclude(value: unknown): Pick<Options, 'include'> {
+  const list = optional(value, 'include', expectList);
+  return list ? { include: list.map((item, i) => expectText(item, `include[${i}]`)) } : {};
+}
+
+/** The names of the fields that are mapped and kept: an old value never outlives the canonical one. */
+export const OPTION_FIELDS: readonly string[] = [
+  'user',
+  'safety_identifier',
+  'metadata',
+  'service_tier',
+  'store',
+  'previous_response_id',
+  'conversation',
+  'background',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'truncation',
+  'include',
+];
+
+/** `sent`: what the client itself sent in this protocol; undefined when it spoke another. */
+export function encodeOptions(request: CanonicalRequest, sent: JsonObject | undefined, context: CodecContext): JsonObject {
+  const { metadata, state, truncation } = request;
+  const kept = sent ?? {};
+  const options = {
+    metadata: metadata ?? (isTexts(objectOf(kept['metadata'])) ? undefined : kept['metadata']),
+    service_tier: encodeTier(request, context),
+    // Left out it means yes; a client of another protocol never asked for that (P121).
+    store: request.store ?? (sent ? undefined : false),
+    previous_response_id: state?.previous_response_id,
+    conversation: encodeConversation(state?.conversation_id, kept['conversation']),
+    background: state?.background,
+    truncation,
+    include: encodeInclude(request, sent, context),
+    ...encodePromptCache(request, kept),
+    ...encodeUser(request, kept, context),
+  };
+  dropForeign(request, context);
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+const encodeConversation = (id: string | undefined, kept: unknown): unknown =>
+  id !== undefined && objectOf(kept)['id'] === id ? kept : id;
+
+function encodeTier({ service_tier: tier }: CanonicalRequest, context: CodecContext): string | undefined {
+  if (tier !== 'batch') return tier === 'standard' ? 'default' : tier;
+  drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Responses has no service tier batch' });
+  return undefined;
+}
+
+const ENCRYPTED = 'reasoning.encrypted_content';
+
+/** Without a store the reasoning has to travel with the conversation. A model that cannot reason refuses to be asked. */
+function encodeInclude(
+  { include = [], parameters }: CanonicalRequest,
+  sent: JsonObject | undefined,
+  { profile }: CodecContext,
+): readonly string[] | undefined {
+  if (sent) return sent['include'] === undefined && include.length === 0 ? undefined : include;
+  const isReasoning = profile.effort_values?.length !== 0;
+  const wanted = [...include, ...(isReasoning ? [ENCRYPTED] : []), ...(parameters.logprobs ? [LOGPROBS] : [])];
+  return wanted.length > 0 ? [...new Set(wanted)] : undefined;
+}
+
+/** Lives that `prompt_cache_retention` has words for; the others stand in `prompt_cache_options`. */
+const RETENTIONS: ReadonlySet<string> = new Set(['24h', 'in_memory', 'in-memory']);
+
+function encodePromptCache({ prompt_cache: cache = {} }: CanonicalRequest, kept: JsonObject): JsonObject {
+  const { key, mode, ttl } = cache;
+  const isRetention = mode === undefined && RETENTIONS.has(ttl ?? '');
+  const options = { ...(mode && { mode }), ...(ttl !== undefined && !isRetention && { ttl }) };
+  const hasOptions = Object.keys(options).length > 0;
+  return {
+    prompt_cache_key: key,
+    prompt_cache_options: hasOptions ? { ...objectOf(kept['prompt_cache_options']), ...options } : undefined,
+    prompt_cache_retention: isRetention ? ttl : hasOptions ? (kept['prompt_cache_retention'] ?? undefined) : undefined,
+  };
+}
+
+/** Longer ids are refused. */
+const MAX_USER = 64;
+
+/** OpenAI has a new name for it. A client that used the old one, or both, gets through what it said. */
+function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context: CodecContext): JsonObject {
+  if (id === undefined) return {};
+  const short = id.length > MAX_USER ? sha256(id) : id;
+  if (short !== id)
+    context.note({
+      code: 'RENAMED',
+      path: '/user_id',
+      feature: 'user_id',
+      message: `the id of the user is longer than ${MAX_USER}; its hash is sent`,
+    });
+  const isNew =
+    kept['user'] === id ? kept['safety_identifier'] !== undefined : context.profile.official || kept['user'] !== undefined;
+  return { user: isNew ? (kept['user'] ?? undefined) : short, safety_identifier: isNew ? short : undefined };
+}
+
+/** What only other protocols can be asked for. */
+function dropForeign({ modalities, audio_output: audio, state }: CanonicalRequest, context: CodecContext): void {
+  const lose = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
+  if (modalities?.some((word) => word !== 'text')) lose('modalities', 'OpenAI Responses answers in text');
+  if (audio) lose('audio_output', 'OpenAI Responses does not speak');
+  if (state?.cached_content !== undefined)
+    throw incompatible({
+      path: '/state/cached_content',
+      feature: 'state.cached_content',
+      message: 'the cached content of another provider cannot be followed',
+    });
+}

@@ -1,0 +1,281 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { Citation, ContentBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
+import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { CallsEncoder } from './calls-encode.ts';
+import { CurrentItem, itemFields } from './current-item.ts';
+import type { ItemStatus, Send } from './item-events.ts';
+import { ItemList } from './item-list.ts';
+import { PROTOCOL } from './kept.ts';
+import type { MessageDraft } from './message-draft.ts';
+import { encodeBlob } from './parts-encode.ts';
+import type { RawDraft } from './raw-draft.ts';
+import type { ReasoningChannel, ReasoningDraft } from './reasoning-draft.ts';
+
+interface WrittenText {
+  kind: 'text';
+  block: TextBlock;
+  /** Absent until there is something to say: empty texts have no item. */
+  draft: MessageDraft | undefined;
+  signature: SignedBlob | undefined;
+  isStopped: boolean;
+}
+
+interface WrittenThinking {
+  kind: 'thinking';
+  draft: ReasoningDraft;
+  channel: ReasoningChannel;
+  /** Its place among the blocks, which tells its parts from others'. */
+  at: number;
+}
+
+/** What became of a block. `lost`: it has no form here, and its deltas say nothing. */
+type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw'; draft: RawDraft } | { kind: 'lost' };
+
+/** The separator that stands between two summaries in the text of a block. */
+const BETWEEN_SUMMARIES = '\n\n';
+
+/** Blocks to output items, live or whole. Several items may be open at once. */
+export class OutputEncoder {
+  readonly #context: CodecContext;
+  readonly #list: ItemList;
+  readonly #calls: CallsEncoder;
+  readonly #blocks = new Map<number, Written>();
+  readonly #current: CurrentItem;
+  hasText = false;
+  hasRefusal = false;
+
+  /** Without `send` nothing but the items is made. */
+  constructor(responseId: string, context: CodecContext, send?: Send) {
+    this.#context = context;
+    this.#list = new ItemList(responseId, context, send);
+    this.#calls = new CallsEncoder(this.#list, context);
+    this.#current = new CurrentItem(this.#list);
+  }
+
+  get items(): JsonObject[] {
+    return this.#list.drafts.map(({ item }) => item);
+  }
+
+  start(at: number, block: ContentBlock): void {
+    this.#calls.settle('completed');
+    const written = this.#begin(at, block);
+    this.#blocks.set(at, written);
+    if (written.kind === 'text') this.#writeStart(written);
+  }
+
+  #begin(at: number, block: ContentBlock): Written {
+    switch (block.type) {
+      case 'text':
+        return { kind: 'text', block, draft: undefined, signature: block.signature, isStopped: false };
+      case 'thinking':
+        return this.#startThinking(at, block);
+      case 'tool_use':
+        this.#current.close();
+        if (block.kind === 'server' || block.kind === 'mcp')
+          return this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+        this.#calls.start(at, block);
+        return { kind: 'call' };
+      case 'opaque':
+        return this.#startOpaque(at, block);
+      case 'image':
+        return this.#startImage(at, block);
+      case 'audio':
+      case 'file':
+      case 'tool_result':
+        return this.#lose(at, block.type, `an answer of OpenAI Responses holds no ${block.type}`);
+      default:
+        return block satisfies never;
+    }
+  }
+
+  delta(at: number, delta: BlockDelta): void {
+    const written = this.#blocks.get(at);
+    if (!written) return;
+    switch (delta.type) {
+      case 'text_delta':
+        if (written.kind === 'text') this.#write(written, delta);
+        return;
+      case 'thinking_delta':
+        if (written.kind === 'thinking') this.#think(written, delta.thinking, delta.summary_index);
+        return;
+      case 'input_json_delta':
+        this.#calls.write(at, delta.partial_json);
+        return;
+      case 'input_text_delta':
+        this.#calls.write(at, delta.text);
+        return;
+      case 'signature_delta':
+        this.#sign(at, written, delta.signature);
+        return;
+      case 'citations_delta':
+        if (written.kind === 'text') this.#cite(written, delta.citation);
+        return;
+      case 'opaque_delta':
+      case 'audio_delta':
+        return; // the item is whole when it is done, or was lost
+      default:
+        delta satisfies never;
+    }
+  }
+
+  stop(at: number, final: ContentBlock | undefined): void {
+    const written = this.#blocks.get(at);
+    switch (written?.kind) {
+      case 'text':
+        this.#stopText(written);
+        return;
+      case 'thinking':
+        written.draft.closePart();
+        if (final?.type === 'thinking' && !written.draft.isDone) Object.assign(written.draft.item, itemFields(final));
+        return;
+      case 'call':
+        this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
+        return;
+      case 'raw':
+        if (final?.type === 'opaque' && !written.draft.isDone) written.draft.replace(objectOf(final.raw));
+        written.draft.close();
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** Calls that went on after their blocks had stopped. What went out cannot be called back. */
+  amend(late: NonNullable<MessageDelta['late_blocks']>): void {
+    for (const { index, content_block: block } of late) {
+      if (block.type === 'tool_use' && this.#calls.amend(index, block)) continue;
+      const message = 'the source changed a call after it had been passed on';
+      approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
+    }
+  }
+
+  /** Everything that is still open ends with the response. `late`: final forms of items whose blocks had stopped before. */
+  finish(status: ItemStatus, late: readonly unknown[] = []): void {
+    this.#calls.settle(status);
+    for (const draft of this.#list.drafts) if (!draft.isDone) draft.close(status);
+    const byId = new Map(late.filter(isObject).map((item) => [item['id'], item]));
+    if (byId.size === 0) return;
+    for (const { item } of this.#list.drafts) {
+      const { id, type } = item;
+      Object.assign(item, byId.get(id), { id, type });
+    }
+  }
+
+  /** What the provider says about a refusal, when the model said nothing. */
+  refuse(explanation: string): void {
+    const draft = this.#current.messageFor({ type: 'text', text: '', refusal: true });
+    draft.write(explanation, undefined);
+    draft.closePart();
+    this.hasRefusal = true;
+  }
+
+  #writeStart(written: WrittenText): void {
+    this.#write(written, written.block);
+    for (const citation of written.block.citations ?? []) this.#cite(written, citation);
+  }
+
+  #write(written: WrittenText, { text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
+    if (text === '' && !logprobs) return;
+    const draft = this.#draftOf(written);
+    if (!draft) return;
+    draft.write(text, logprobs);
+    if (written.block.refusal) this.hasRefusal = true;
+    else this.hasText = true;
+  }
+
+  #cite(written: WrittenText, citation: Citation): void {
+    this.#draftOf(written)?.cite(citation);
+  }
+
+  /** Undefined when another text has taken the place: no block of text is written while another is. */
+  #draftOf(written: WrittenText): MessageDraft | undefined {
+    if (written.isStopped || (written.draft && this.#current.block !== written.block)) return undefined;
+    written.draft ??= this.#current.messageFor(written.block);
+    return written.draft;
+  }
+
+  #stopText(written: WrittenText): void {
+    if (written.isStopped) return;
+    written.isStopped = true;
+    if (this.#current.block === written.block) written.draft?.closePart();
+    if (written.signature) this.#carryText(written.signature);
+  }
+
+  #startThinking(at: number, block: ThinkingBlock): Written {
+    const draft = this.#current.reasoningFor(block);
+    const { variant, thinking, summary_parts: summary, signature } = block;
+    const written: WrittenThinking = { kind: 'thinking', draft, channel: variant === 'full' ? 'full' : 'summary', at };
+    const parts = written.channel === 'summary' && summary ? summary : [thinking];
+    if (variant !== 'redacted')
+      parts.forEach((text, i) => {
+        this.#think(written, text, parts.length > 1 ? i : undefined);
+      });
+    if (signature) draft.sign(encodeBlob(signature, 'self', this.#context));
+    return written;
+  }
+
+  #think({ draft, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
+    if (text === '' || draft.isDone) return;
+    const isBetween = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES;
+    if (!isBetween) draft.think(text, channel, `${at} ${summary}`);
+  }
+
+  #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {
+    if (origin !== PROTOCOL)
+      return text === undefined
+        ? this.#lose(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
+        : { kind: 'text', block: { type: 'text', text }, draft: undefined, signature: undefined, isStopped: false };
+    this.#current.close();
+    const item = objectOf(raw);
+    return { kind: 'raw', draft: this.#list.raw({ type: 'unknown', ...item }, item['id'], 'item') };
+  }
+
+  #startImage(at: number, { source }: ImageBlock): Written {
+    if (source.data === undefined) return this.#lose(at, 'image', 'an image without its data has no form in OpenAI Responses');
+    const message = 'the image is written as the result of an image_generation_call';
+    approximate(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
+    this.#current.close();
+    const item = { type: 'image_generation_call', status: 'completed', result: source.data };
+    return { kind: 'raw', draft: this.#list.raw(item, undefined, 'ig') };
+  }
+
+  #sign(at: number, written: Written, signature: SignedBlob): void {
+    switch (written.kind) {
+      case 'thinking':
+        if (written.draft.isDone)
+          approximate(this.#context, {
+            path: `/content/${at}`,
+            feature: 'content.signature',
+            message: 'the signature came after its item was done; only the response at the end has it',
+          });
+        written.draft.sign(encodeBlob(signature, 'self', this.#context));
+        return;
+      case 'call':
+        this.#calls.sign(at, signature);
+        return;
+      case 'text':
+        if (written.isStopped) this.#carryText(signature);
+        else written.signature = signature;
+        return;
+      case 'raw':
+      case 'lost':
+        return;
+      default:
+        written satisfies never;
+    }
+  }
+
+  /** A text is signed when it has been written: the item behind it says so. */
+  #carryText(signature: SignedBlob): void {
+    this.#current.close();
+    this.#list.carrier(signature, 'self');
+  }
+
+  #lose(at: number, feature: string, message: string): Written {
+    drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
+    return { kind: 'lost' };
+  }
+}

@@ -1,0 +1,80 @@
+import type { ToolRules } from '../../passes/rules.ts';
+import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+
+/** An unknown server that speaks the protocol: what OpenAI's own document promises, and nothing that only its models have. */
+export const DEFAULT_RESPONSES_PROFILE: ProviderProfile = {
+  ...DEFAULT_PROFILE,
+  max_tokens_field: 'max_completion_tokens',
+  allowed_tools: true,
+  tool_images: true,
+  system_role: 'developer',
+  // There are none on the wire: they are lost, whatever their number.
+  supports_stop: false,
+  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 128 },
+  // P22: 1 to 64 characters.
+  tool_id: { pattern: /^[\x21-\x7e]+$/, max: 64 },
+};
+
+/**
+ * What is known of each provider beyond the default. `recorded` means recordings/openai-responses/<provider>__*; a row without fields is a
+ * provider whose departures are all in its answers, which the decoder reads for everyone.
+ */
+export const OPENAI_RESPONSES_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
+  openai: { official: true, custom_tools: true },
+  azure: { official: true, custom_tools: true },
+  // The endpoint of Codex subscriptions.
+  'chatgpt-codex': { official: true, custom_tools: true },
+  // recorded: item ids that change with every event.
+  'github-copilot': { custom_tools: true },
+  // recorded: reasoning items with `format`, items that overlap.
+  openrouter: {},
+  // recorded: x_search.
+  xai: {},
+  // recorded: gpt-oss with reasoning_text, parts counted from 1.
+  bedrock: {},
+};
+
+interface ModelRule {
+  providers: readonly string[];
+  model: RegExp;
+  profile: Partial<ProviderProfile>;
+}
+
+const OPENAI = ['openai', 'azure', 'chatgpt-codex', 'github-copilot'];
+const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
+
+/** Every rule that fits is laid over the row of the provider, in this order. An empty list of efforts: the model does not reason. */
+const MODEL_RULES: readonly ModelRule[] = [
+  // These refuse `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
+  { providers: OPENAI, model: /^(gpt-(3|4)|chatgpt-|gpt-5-chat)/, profile: { effort_values: [], custom_tools: false } },
+  { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, custom_tools: false, effort_values: ['low', 'medium', 'high'] } },
+  {
+    providers: OPENAI,
+    model: /^gpt-([5-9]|\d\d)(?!-chat)([.-]|$)/,
+    profile: { ...REASONING, effort_values: ['minimal', 'low', 'medium', 'high'] },
+  },
+  { providers: OPENAI, model: /^gpt-5\.1/, profile: { effort_values: ['none', 'low', 'medium', 'high'] } },
+  { providers: OPENAI, model: /^gpt-5\.([2-9]|\d\d)/, profile: { effort_values: ['none', 'low', 'medium', 'high', 'xhigh'] } },
+  { providers: OPENAI, model: /^gpt-([6-9]|\d\d)/, profile: { effort_values: ['low', 'medium', 'high', 'xhigh', 'max'] } },
+  // recorded: prompt_cache_breakpoint with gpt-5.6.
+  { providers: ['openai'], model: /^gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)/, profile: { cache_breakpoints: true } },
+];
+
+/** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
+export function profileFor(providerId: string, model = ''): ProviderProfile {
+  const row = Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
+  // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
+  const base = model.replace(/^ft:/, '');
+  const profile = { ...DEFAULT_RESPONSES_PROFILE, ...row };
+  for (const rule of MODEL_RULES)
+    if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
+  return profile;
+}
+
+/** Namespaces are OpenAI's own: elsewhere their tools are flat, and the engine restores them in the answer. */
+export const toolRules = (profile: ProviderProfile): ToolRules => ({
+  toolName: profile.tool_name,
+  custom: profile.custom_tools,
+  namespaces: profile.official,
+  objectRoot: true,
+});

@@ -1,0 +1,69 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
+import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { listOf, objectOf } from '../shared/read.ts';
+import { encodeEnvelope, keptEnvelope } from './envelope-encode.ts';
+import { PROTOCOL } from './kept.ts';
+import { OutputEncoder } from './output-encode.ts';
+import { decodeStop, type Ending, encodeStop } from './stop.ts';
+import { encodeUsage } from './usage.ts';
+
+/** A whole response with all fields that the official type requires. Throws when it is a failure. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  const { content, stop_reason: stop, stop_details: details, extensions, usage, error, choices } = response;
+  if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, details));
+  if (choices && choices.length > 1)
+    drop(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
+  const envelope = encodeEnvelope(response, context);
+  const output = new OutputEncoder(envelope.id, context);
+  content.forEach((block, i) => {
+    output.start(i, block);
+    output.stop(i, undefined);
+  });
+  const ending = endOutput(output, { stop, details, kept: objectOf(extensions?.[PROTOCOL]) }, context);
+  return {
+    ...envelope.fields,
+    ...keptEnvelope(extensions),
+    ...encodeEnding(ending, extensions?.[PROTOCOL]),
+    id: envelope.id,
+    model: envelope.fields['model'],
+    ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(context.now()) }),
+    output: output.items,
+    usage: usage ? encodeUsage(usage) : null,
+  };
+}
+
+interface End {
+  stop: Exclude<StopReason, 'error'>;
+  details: StopDetails | undefined;
+  /** What the decoder of this protocol kept. */
+  kept: JsonObject;
+}
+
+/** Ends the items, and says how the response ends. A status of this protocol stands as long as it means the same. */
+export function endOutput(output: OutputEncoder, { stop, details, kept }: End, context: CodecContext): Ending {
+  if (stop === 'pause_turn')
+    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
+  if (stop === 'refusal' && !output.hasRefusal && details?.explanation) output.refuse(details.explanation);
+  const ending = encodeStop(stop, output.hasText || output.hasRefusal);
+  output.finish(ending.status, listOf(kept['late_items']));
+  const { finish_reason: status, incomplete_details: why } = kept;
+  const reason = objectOf(why)['reason'];
+  const isSame = status === 'incomplete' && decodeStop(status, reason) === stop;
+  return isSame ? { status, reason: ending.status === 'incomplete' ? ending.reason : 'max_output_tokens' } : ending;
+}
+
+/** The reason in the source's own words, where it gave one. */
+export function encodeEnding(ending: Ending, kept: JsonObject | undefined): JsonObject {
+  if (ending.status === 'completed') return { status: 'completed', incomplete_details: null };
+  const own = objectOf(kept?.['incomplete_details']);
+  return { status: 'incomplete', incomplete_details: own['reason'] === undefined ? { reason: ending.reason } : own };
+}
+
+/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
+export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
+  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
+  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
+  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
+}

@@ -1,0 +1,191 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
+import type { CanonicalUsage } from '../../canonical/usage.ts';
+import type { SseFrame } from '../../sse/frame.ts';
+import { NOTHING, type Stage } from '../../stage.ts';
+import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { objectOf } from '../shared/read.ts';
+import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope } from './envelope-encode.ts';
+import { encodeErrorObject, encodeFailure } from './errors-encode.ts';
+import { PROTOCOL } from './kept.ts';
+import { OutputEncoder } from './output-encode.ts';
+import { encodeEnding, endOutput, failureOf } from './response-encode.ts';
+import { encodeUsage } from './usage.ts';
+
+/** Canonical events to events of a response, in the order that every official client accepts. */
+export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
+  return new StreamEncoder(context);
+}
+
+class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
+  readonly #context: CodecContext;
+  #envelope: Envelope | undefined;
+  #output: OutputEncoder | undefined;
+  #usage: CanonicalUsage | undefined;
+  /** The end of the response, once it is known: it is sent when nothing can follow. */
+  #ending: JsonObject | undefined;
+  #hasOtherChoices = false;
+  #sequence = 0;
+  #out: SseFrame[] = [];
+  #ended = false;
+
+  constructor(context: CodecContext) {
+    this.#context = context;
+  }
+
+  push(event: CanonicalStreamEvent): Iterable<SseFrame> {
+    if (this.#ended) return NOTHING;
+    try {
+      this.#write(event);
+    } catch (error) {
+      // A loss that the policy refuses: the stream has begun, so that only an event can say it.
+      if (error instanceof CodecError) this.#fail(error.error);
+      else this.#failDeep(error);
+    }
+    return this.#take();
+  }
+
+  end(): Iterable<SseFrame> {
+    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    return this.#take();
+  }
+
+  /** What came from strangers may be nested too deeply to be written; then nothing of it is. */
+  #failDeep(error: unknown): void {
+    if (!(error instanceof RangeError)) throw error;
+    this.#output = undefined;
+    this.#usage = undefined;
+    this.#fail({ code: 'PAYLOAD_TOO_LARGE', message: 'the answer is nested too deeply to be written' });
+  }
+
+  #take(): Iterable<SseFrame> {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #write(event: CanonicalStreamEvent): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        if (!this.#isOther(event.choice)) this.#output?.delta(event.index, event.delta);
+        return;
+      case 'content_block_start':
+        if (!this.#isOther(event.choice)) this.#begun().output.start(event.index, event.content_block);
+        return;
+      case 'content_block_stop':
+        if (!this.#isOther(event.choice)) this.#output?.stop(event.index, event.content_block);
+        return;
+      case 'message_start':
+        if (!this.#envelope) this.#start(event.message);
+        return;
+      case 'message_delta':
+        if (!this.#isOther(event.choice)) this.#finish(event);
+        return;
+      case 'message_stop':
+        this.#stop();
+        return;
+      case 'error':
+        this.#fail(event.error);
+        return;
+      case 'ping':
+        return; // a comment line, which a frame cannot say; unknown events make clients throw
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** What does not belong to the answer: other choices, which is told once. */
+  #isOther(choice = 0): boolean {
+    if (choice === 0) return this.#ending !== undefined; // nothing follows the end
+    if (!this.#hasOtherChoices)
+      drop(this.#context, {
+        path: '/choices',
+        feature: 'choices',
+        message: 'OpenAI Responses has one answer; the first is sent',
+      });
+    this.#hasOtherChoices = true;
+    return true;
+  }
+
+  #start(message: MessageStart['message']): { envelope: Envelope; output: OutputEncoder } {
+    const envelope = encodeEnvelope(message, this.#context);
+    const output = new OutputEncoder(envelope.id, this.#context, this.#send);
+    this.#envelope = envelope;
+    this.#output = output;
+    const response = `"response":${JSON.stringify(envelope.fields)}`;
+    this.#send('response.created', response);
+    this.#send('response.in_progress', response);
+    return { envelope, output };
+  }
+
+  /** Every stream begins with a response, also one that has nothing but an error. */
+  #begun(): { envelope: Envelope; output: OutputEncoder } {
+    const envelope = this.#envelope;
+    if (!envelope) return this.#start({ id: '', model: '' });
+    this.#output ??= new OutputEncoder(envelope.id, this.#context);
+    return { envelope, output: this.#output };
+  }
+
+  readonly #send = (type: string, fields: string): void => {
+    this.#out.push({ event: type, data: `{"type":"${type}","sequence_number":${this.#sequence++},${fields}}` });
+  };
+
+  #finish(event: MessageDelta): void {
+    const { delta, usage, extensions, late_blocks: late } = event;
+    const { stop_reason: stop, stop_details: details } = delta;
+    if (usage) this.#usage = usage;
+    if (stop === null) return; // an error follows
+    if (stop === 'error') {
+      this.#fail(failureOf(stop, details));
+      return;
+    }
+    const { envelope, output } = this.#begun();
+    if (late) output.amend(late);
+    const kept = objectOf(extensions?.[PROTOCOL]);
+    const ending = endOutput(output, { stop, details, kept }, this.#context);
+    this.#ending = {
+      ...keptEnvelope(extensions),
+      ...encodeTier(event.message?.service_tier, envelope.isForeign, this.#context),
+      ...encodeEnding(ending, kept),
+      ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(this.#context.now()) }),
+    };
+  }
+
+  #stop(): void {
+    if (!this.#ending) {
+      this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without saying why' });
+      return;
+    }
+    this.#sendWhole(this.#ending['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed', this.#ending);
+    this.#ended = true;
+  }
+
+  /** Some clients read the whole answer here: every item, and the usage. It is written once. */
+  #sendWhole(type: string, changes: JsonObject): void {
+    const { envelope, output } = this.#begun();
+    const response = {
+      ...envelope.fields,
+      ...changes,
+      id: envelope.id,
+      model: envelope.fields['model'],
+      output: output.items,
+      usage: this.#usage ? encodeUsage(this.#usage) : null,
+    };
+    this.#send(type, `"response":${JSON.stringify(response)}`);
+  }
+
+  /**
+   * As the live API does: the error, then the failed response. openai-node throws on the first and reads the second as a normal end; Codex reads
+   * only the second. The live form of the error is nested, the official type is flat: both (WIRE_FACTS 14).
+   */
+  #fail(error: CanonicalError): void {
+    this.#begun();
+    const object = encodeErrorObject(error);
+    const { code, message, param } = object;
+    this.#send('error', JSON.stringify({ code, message, param, error: object }).slice(1, -1));
+    this.#sendWhole('response.failed', { status: 'failed', error: encodeFailure(error) });
+    this.#ended = true;
+  }
+}

@@ -1,0 +1,12 @@
+import { CodecError } from '../../src/protocols/shared/codec.ts';
+
+/** The param of the CodecError that `run` throws; undefined when it throws none. Any other error is thrown on. */
+export function paramOf(run: () => unknown): string | null | undefined {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof CodecError) return error.error.param ?? error.error.code;
+    throw error;
+  }
+  return undefined;
+}

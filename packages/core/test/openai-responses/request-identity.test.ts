@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { responsesContext } from '../../../../test/sdk/responses.ts';
+import { SHARED } from '../../../../test/shared.ts';
+import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
+import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
+import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
+import { paramOf } from './bare.ts';
+import { NORMALISATIONS } from './request-normal-form.ts';
+
+interface Source {
+  name: string;
+  body: JsonObject;
+}
+
+const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
+
+const recordings: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'recordings/openai-responses'))
+      .filter((file) => file.endsWith('.request.json'))
+      .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-responses', file) }))
+  : [];
+
+const clients: Source[] = SHARED
+  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
+      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject }[])
+        .filter(({ path, body }) => path.endsWith('/responses') && isObject(body))
+        .map(({ body }, i) => ({ name: `${file}#${i}`, body })),
+    )
+  : [];
+
+/** Requests that are wrong, and where. They were sent to be refused, or to another endpoint. */
+const REFUSED: Record<string, string> = {
+  'openai__o1-pro__tool-round-trip-2': 'input[2].role',
+};
+
+/** OpenAI, and a model that takes all that the source has. */
+const PROFILE = { ...profileFor('openai', 'gpt-5.6'), supports_sampling: true };
+delete (PROFILE as { effort_values?: unknown }).effort_values;
+
+const used = new Set<string>();
+
+function normalForm(source: JsonObject): JsonObject {
+  const body = structuredClone(source);
+  for (const { name, apply } of NORMALISATIONS) {
+    const before = JSON.stringify(body);
+    apply(body);
+    if (JSON.stringify(body) !== before) used.add(name);
+  }
+  return body;
+}
+
+describe.skipIf(!SHARED)('Responses to canonical to Responses is the identity', () => {
+  const rows = [...recordings, ...clients].filter(({ name }) => !Object.hasOwn(REFUSED, name));
+
+  test.each(rows)('$name', ({ body }) => {
+    const context = responsesContext({ profile: PROFILE });
+    const original = structuredClone(body);
+    const request = decodeRequestBody(body, context);
+    expect(encodeRequestBody(request, context)).toEqual(normalForm(body));
+    expect(body, 'the source is not changed').toEqual(original);
+  });
+
+  test('every normalisation is needed', () => {
+    expect(NORMALISATIONS.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test.each(Object.entries(REFUSED))('%s is refused at %s', (name, param) => {
+    const source = recordings.find((recording) => recording.name === name);
+    expect(paramOf(() => decodeRequestBody(source?.body, responsesContext()))).toBe(param);
+  });
+});
