@@ -4,9 +4,55 @@ export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from '.
 export { withTitle } from './doctor/titles.ts';
 export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
 export { Assembler } from './engine/assembler.ts';
+export {
+  type CodecName,
+  collectStream,
+  convertCountTokensRequest,
+  convertCountTokensResponse,
+  convertEmbeddingsRequest,
+  convertEmbeddingsResponse,
+  convertError,
+  convertModelInfo,
+  convertModels,
+  convertRequest,
+  convertRerankRequest,
+  convertRerankResponse,
+  convertResponse,
+  decodeRequest,
+  estimateAnswer,
+  replayResponse,
+  streamConverter,
+  translate,
+} from './engine/by-name.ts';
 export type { EventReaderOptions } from './engine/event-reader.ts';
+export {
+  type AnswerOptions,
+  type AnswerStream,
+  type Converted,
+  type ConvertedError,
+  type ConvertedQuestion,
+  type ConvertedRequest,
+  type ConvertedResponse,
+  type ConvertOptions,
+  type DecodeOptions,
+  type ErrorReply,
+  type Exchange,
+  encodeError,
+  encodeModelInfo,
+  encodeModels,
+  estimateTokens,
+  type ReplayedStream,
+  type RequestOptions,
+  replay,
+  type StreamOptions,
+  type TranslateOptions,
+  type UpstreamRequest,
+} from './engine/index.ts';
 export { accumulate, readEvents } from './io/by-name.ts';
+export { convertStream } from './io/convert-by-name.ts';
+export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
 export type { ByteSource } from './io/source.ts';
+export { CODECS, findCodec } from './protocols/codecs.ts';
 export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
@@ -14,6 +60,7 @@ export {
   type Codec,
   type CodecContext,
   CodecError,
+  type Framing,
   type HeaderBag,
   type Policy,
   type ProtocolCodec,

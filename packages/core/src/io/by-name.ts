@@ -11,7 +11,7 @@ import {
 import type { ByteSource } from './source.ts';
 
 /** A protocol by name or as an object; left out, the first payload tells. */
-type Named<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
+type ReadBy<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
 
 /**
  * Reads a response body to its end and gives the whole message.
@@ -20,7 +20,7 @@ type Named<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
  * const { text, tool_calls, complete } = await accumulate(response.body, { protocol: 'openai-chat' });
  * ```
  */
-export function accumulate(source: ByteSource, options: Named<ReadOptions> = {}): Promise<Assembled> {
+export function accumulate(source: ByteSource, options: ReadBy<ReadOptions> = {}): Promise<Assembled> {
   return accumulateWith(source, { ...options, protocol: resolve(options.protocol) });
 }
 
@@ -33,7 +33,7 @@ export function accumulate(source: ByteSource, options: Named<ReadOptions> = {})
  */
 export function readEvents(
   source: ByteSource,
-  options: Named<ReadEventsOptions> = {},
+  options: ReadBy<ReadEventsOptions> = {},
 ): AsyncGenerator<CanonicalStreamEvent, void, undefined> {
   return readEventsWith(source, { ...options, protocol: resolve(options.protocol) });
 }

@@ -1,0 +1,82 @@
+import { deriveId } from '../accumulate/derive-id.ts';
+import type { Note } from '../canonical/notes.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { CodecContext, Policy, ProtocolCodec, Provider, Target } from '../protocols/shared/codec.ts';
+import type { ProviderProfile } from '../protocols/shared/profile.ts';
+
+/** What every conversion may be told. */
+export interface ConvertOptions {
+  /** The protocol of what is converted. */
+  from: ProtocolCodec;
+  /** The protocol it is converted to. The same one: what is wrong is repaired. */
+  to: ProtocolCodec;
+  /** Who the upstream is: its id in the tables of profiles, or its row. Opaque values of an answer are marked with it, and go back to nobody else. */
+  provider?: string | Provider;
+  /** Laid over what is known of the upstream. */
+  profile?: Partial<ProviderProfile>;
+  /** How losses are treated; by default they are told and nothing is refused. */
+  policy?: Policy;
+  /** Unix seconds, for protocols that want a time where the source has none; 0 when left out, so that the same input gives the same output. */
+  now?: () => number;
+  /** Ids for what the source left unnamed; derived from the id of the answer when left out. */
+  newId?: (prefix: string) => string;
+}
+
+/** Options of an answer: `from` is the upstream's protocol, `to` the client's. */
+export interface AnswerOptions extends ConvertOptions {
+  /** The question, as `convertRequest` gave it back; without it, the answer is written as if everything had been asked for. */
+  request?: CanonicalRequest;
+  /** The name of the model that the client sees; by default the one it asked for. */
+  model?: string;
+}
+
+export const idOf = (provider: string | Provider | undefined): string =>
+  typeof provider === 'string' ? provider : (provider?.id ?? '');
+
+/** What is known of the upstream: its row in the codec's table, then the operator's own settings, then the caller's. */
+export function profileOf(codec: ProtocolCodec, { provider, profile }: ConvertOptions, model?: string): ProviderProfile {
+  const own = typeof provider === 'object' ? provider.profile : {};
+  return { ...codec.profileFor(idOf(provider), model), ...own, ...profile };
+}
+
+/** The upstream as codecs see it; undefined when nobody said who it is. */
+export function targetOf(
+  codec: ProtocolCodec,
+  provider: string | Provider | undefined,
+  target: Omit<Target, 'provider'>,
+): Target | undefined {
+  if (provider === undefined) return undefined;
+  const row = typeof provider === 'string' ? { id: provider, protocol: codec.id, base_url: '' } : provider;
+  return { ...target, provider: row };
+}
+
+interface ContextParts extends Pick<CodecContext, 'profile'> {
+  note: (note: Note) => void;
+  policy?: Policy;
+  now?: (() => number) | undefined;
+  newId?: ((prefix: string) => string) | undefined;
+  target?: Target | undefined;
+  request?: CanonicalRequest | undefined;
+  source?: CodecContext['source'];
+  trace?: boolean;
+}
+
+/** The context of a codec: what is left out is deterministic. */
+export function createContext({ now, newId, target, request, source, ...parts }: ContextParts): CodecContext {
+  return {
+    report: () => undefined,
+    policy: {},
+    ...parts,
+    now: now ?? (() => 0),
+    newId: newId ?? createIds(() => ''),
+    ...(target && { target }),
+    ...(request && { request }),
+    ...(source && { source }),
+  };
+}
+
+/** Ids that the same answer always gets: out of its own id, and a count. */
+export function createIds(seed: () => string): (prefix: string) => string {
+  let count = 0;
+  return (prefix) => deriveId(prefix, seed(), count++);
+}

@@ -1,0 +1,91 @@
+import type { CanonicalError } from '../canonical/errors.ts';
+import type { Note } from '../canonical/notes.ts';
+import type { CanonicalResponse } from '../canonical/response.ts';
+import type { CodecContext, WireReply } from '../protocols/shared/codec.ts';
+import { type AnswerOptions, type ConvertOptions, createContext, createIds, profileOf, targetOf } from './context.ts';
+import { answerNotes, NoteList } from './notes.ts';
+import { callsOf, restoreResponse } from './restore.ts';
+
+export interface ConvertedResponse {
+  body: unknown;
+  notes: Note[];
+  /** The answer in the canonical form, as the client's encoder got it. */
+  response: CanonicalResponse;
+}
+
+/**
+ * A whole answer of one protocol as an answer of another.
+ *
+ * ```ts
+ * const { body, notes } = convertResponse(json, { from: anthropicMessagesCodec, to: openaiChatCodec, request });
+ * ```
+ *
+ * Throws a CodecError when the body is an error, or when the policy is strict about something that would be lost.
+ */
+export function convertResponse(body: unknown, options: AnswerOptions): ConvertedResponse {
+  const notes = new NoteList();
+  const response = decodeResponse(body, options, notes);
+  const context = answerContext(options, notes, { seed: () => response.id });
+  return { body: options.to.response.encode(response, context), notes: notes.list, response };
+}
+
+/** The canonical form of an answer, with the tools under the names that the client gave them. */
+export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
+  const { from, request, model } = options;
+  const profile = profileOf(from, options, request?.model);
+  const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
+  const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
+  return model === undefined ? response : { ...response, model };
+}
+
+interface AnswerParts {
+  /** The id of the answer: ids of what it left unnamed are derived from it. */
+  seed: () => string;
+  onRefusal?: (error: CanonicalError) => void;
+  stream?: boolean;
+}
+
+/** What the encoder of an answer may ask: who asked what, and who answered. */
+export function answerContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
+  const { from, to, provider, request, model, policy = {}, now, newId } = options;
+  const { strict: _, ...lenient } = policy;
+  const asked = request && model !== undefined ? { ...request, model } : request;
+  return createContext({
+    note: answerNotes(notes, policy, parts.onRefusal ?? (() => undefined)),
+    // The client is no provider: what it takes is what everybody takes who speaks its protocol.
+    profile: to.profileFor(''),
+    policy: lenient,
+    now,
+    newId: newId ?? createIds(parts.seed),
+    request: asked,
+    target: targetOf(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
+    source: from.id,
+  });
+}
+
+/** An answer with an HTTP status; what is not known of it is left out. */
+export type ErrorReply = Pick<WireReply, 'body'> & Partial<WireReply>;
+
+export interface ConvertedError extends WireReply {
+  error: CanonicalError;
+}
+
+/**
+ * An error answer of one protocol as an error answer of another: body and status agree, as the client's SDK wants them.
+ *
+ * ```ts
+ * const { status, headers, body } = convertError({ status: 529, headers: {}, body: json }, { from: anthropicMessagesCodec, to: openaiChatCodec });
+ * ```
+ */
+export function convertError({ status = 0, headers = {}, body }: ErrorReply, options: ConvertOptions): ConvertedError {
+  const notes = new NoteList();
+  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options) });
+  const error = options.from.error.decode({ status, headers, body }, decoding);
+  return { ...encodeError(error, options), error };
+}
+
+/** A failure in the client's own words: what a codec threw, too (`CodecError.error`). */
+export function encodeError(error: CanonicalError, options: Pick<AnswerOptions, 'to' | 'now' | 'newId'>): WireReply {
+  const { to, now, newId } = options;
+  return to.error.encode(error, createContext({ note: () => undefined, profile: to.profileFor(''), now, newId }));
+}

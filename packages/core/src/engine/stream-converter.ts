@@ -1,0 +1,168 @@
+import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
+import { type CanonicalError, ownError } from '../canonical/errors.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { Note } from '../canonical/notes.ts';
+import type { Diagnostic } from '../doctor/rules.ts';
+import type { Framing } from '../protocols/shared/codec.ts';
+import type { SseFrame } from '../sse/frame.ts';
+import { NOTHING, type Stage } from '../stage.ts';
+import { type AnswerOptions, profileOf } from './context.ts';
+import { answerContext } from './convert-response.ts';
+import { EventReader, type EventReaderOptions } from './event-reader.ts';
+import { createFramer, type Framer } from './framing.ts';
+import { NoteList } from './notes.ts';
+import { callsOf, restoreEvents } from './restore.ts';
+
+export interface StreamOptions extends AnswerOptions, Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
+  /** How the client wants the stream framed; SSE when left out. */
+  framing?: Framing;
+  /** Keeps the whole message beside the stream: `result` has it. */
+  tap?: boolean;
+}
+
+/** A stream on its way to the client, and what is known of it afterwards. */
+export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
+  /** In place of `end`: the source broke off for this reason, and the client is told so in its own protocol. */
+  fail(reason: string | CanonicalError): Iterable<Uint8Array>;
+  /** A limit was passed: whatever follows is ignored, and reading on is of no use. */
+  readonly hasFailed: boolean;
+  /** What could not be carried, or was carried in other words. */
+  readonly notes: Note[];
+  /** What the source did wrong. */
+  readonly diagnostics: Diagnostic[];
+  /** The error in which the client's stream ends: the source's own, its early end, or a loss that the policy refuses. */
+  readonly error: CanonicalError | undefined;
+  /** The whole message, when it is tapped. */
+  readonly result: StreamResult | undefined;
+}
+
+/**
+ * A stream of one protocol as a stream of another, bytes to bytes, without I/O. What the source does wrong is repaired on the way; an early
+ * end, or a failure, ends in an error of the client's own protocol.
+ *
+ * ```ts
+ * const converter = streamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec, request });
+ * for await (const chunk of upstream) for (const bytes of converter.push(chunk)) client.write(bytes);
+ * for (const bytes of converter.end()) client.write(bytes);
+ * converter.notes;
+ * ```
+ */
+export const streamConverter = (options: StreamOptions): AnswerStream => new StreamConverter(options);
+
+class StreamConverter implements AnswerStream {
+  readonly #reader: EventReader;
+  readonly #restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
+  readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;
+  readonly #framer: Framer;
+  readonly #bytes = new TextEncoder();
+  readonly #notes = new NoteList();
+  readonly #message: MessageAccumulator | undefined;
+  readonly #model: string | undefined;
+  #id = '';
+  #error: CanonicalError | undefined;
+  #ended = false;
+
+  constructor(options: StreamOptions) {
+    const { from, to, request, framing = 'sse', tap = false, model, maxLineBytes, maxEventBytes, onEvent } = options;
+    this.#reader = new EventReader({
+      protocol: from.protocol,
+      ...(maxLineBytes !== undefined && { maxLineBytes }),
+      ...(maxEventBytes !== undefined && { maxEventBytes }),
+      ...(onEvent && { onEvent }),
+    });
+    const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
+    this.#restore = calls && restoreEvents(calls, this.#notes.add);
+    this.#encoder = to.streamEncoder(
+      answerContext(options, this.#notes, { seed: () => this.#id, onRefusal: (error) => (this.#error ??= error), stream: true }),
+    );
+    this.#framer = createFramer(to.id, framing);
+    this.#message = tap ? new MessageAccumulator() : undefined;
+    this.#model = model;
+  }
+
+  push(chunk: Uint8Array): Iterable<Uint8Array> {
+    return this.#ended ? NOTHING : this.#send(this.#write(this.#reader.push(chunk)));
+  }
+
+  end(): Iterable<Uint8Array> {
+    if (this.#ended) return NOTHING;
+    this.#ended = true;
+    return this.#send(this.#write(this.#reader.end()) + this.#finish());
+  }
+
+  fail(reason: string | CanonicalError): Iterable<Uint8Array> {
+    if (this.#ended) return NOTHING;
+    this.#ended = true;
+    const error = brokenOff(reason);
+    const events = this.#reader.end().map((event) => (event.type === 'error' ? { type: event.type, error } : event));
+    return this.#send(this.#write(events) + this.#finish());
+  }
+
+  get hasFailed(): boolean {
+    return this.#reader.hasFailed;
+  }
+
+  get notes(): Note[] {
+    return [...this.#reader.notes, ...this.#notes.list];
+  }
+
+  get diagnostics(): Diagnostic[] {
+    return this.#reader.diagnostics;
+  }
+
+  get error(): CanonicalError | undefined {
+    return this.#error;
+  }
+
+  get result(): StreamResult | undefined {
+    return this.#message?.finish();
+  }
+
+  // One text a chunk, and one conversion to bytes: cheaper than a piece of bytes a frame.
+  #write(events: Iterable<CanonicalStreamEvent>): string {
+    let text = '';
+    for (const event of events) {
+      if (!this.#restore) text += this.#encode(event);
+      else for (const restored of this.#restore.push(event)) text += this.#encode(restored);
+    }
+    return text;
+  }
+
+  #finish(): string {
+    let text = '';
+    for (const frame of this.#encoder.end()) text += this.#framer.frame(frame);
+    return text + this.#framer.end();
+  }
+
+  #encode(source: CanonicalStreamEvent): string {
+    const event = source.type === 'content_block_delta' ? source : this.#observe(source);
+    this.#message?.push(event);
+    let text = '';
+    for (const frame of this.#encoder.push(event)) text += this.#framer.frame(frame);
+    return text;
+  }
+
+  #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
+    if (event.type === 'error') this.#error ??= event.error;
+    if (event.type !== 'message_start') return event;
+    this.#id = event.message.id;
+    return this.#model === undefined ? event : { ...event, message: { ...event.message, model: this.#model } };
+  }
+
+  #send(text: string): Iterable<Uint8Array> {
+    return text === '' ? NOTHING : [this.#bytes.encode(text)];
+  }
+}
+
+const brokenOff = (reason: string | CanonicalError): CanonicalError =>
+  typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
+
+/** An error alone, as a stream that has begun tells it. */
+export function encodeFailure(reason: string | CanonicalError, options: StreamOptions): Iterable<Uint8Array> {
+  const { to, framing = 'sse' } = options;
+  const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => '', stream: true }));
+  const framer = createFramer(to.id, framing);
+  let text = '';
+  for (const frame of encoder.push({ type: 'error', error: brokenOff(reason) })) text += framer.frame(frame);
+  return text === '' ? NOTHING : [new TextEncoder().encode(text)];
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CODECS, type ProtocolCodec } from '../packages/core/src/index.ts';
+import { type Recording, readManifest, readRecording, SHARED } from './shared.ts';
+
+/** A request as it was sent. */
+export interface Source {
+  name: string;
+  codec: ProtocolCodec;
+  body: unknown;
+  model: string;
+  /** Only of those that were caught on the way. */
+  path?: string;
+}
+
+export const codecs: readonly ProtocolCodec[] = Object.values(CODECS);
+
+export const codecOf = (id: string): ProtocolCodec | undefined => codecs.find((codec) => codec.id === id);
+
+/** Everything with the full set (`SLUICE_FULL=1`); otherwise a sample that is the same in every run. */
+export function sampled<T extends { name: string }>(rows: readonly T[], one: number): T[] {
+  if (process.env['SLUICE_FULL'] === '1') return [...rows];
+  return rows.filter(({ name }) => [...name].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 9973, 7) % one === 0);
+}
+
+type Requested = Recording & { request?: string };
+
+/** The requests of the recordings, each once. */
+export function recordedRequests(): Source[] {
+  const seen = new Set<string>();
+  return (readManifest() as Requested[]).flatMap(({ request, protocol, model }) => {
+    const codec = codecOf(protocol);
+    if (request === undefined || seen.has(request) || !codec) return [];
+    seen.add(request);
+    return [{ name: request.replace('.request.json', ''), codec, body: JSON.parse(readRecording(request).toString()), model }];
+  });
+}
+
+interface Caught {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** The requests of real clients. */
+export function clientRequests(): Source[] {
+  if (!SHARED) return [];
+  const folder = join(SHARED, 'clients', 'requests-shape');
+  return readdirSync(folder).flatMap((file) => {
+    const { requests } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { requests: Caught[] };
+    return requests.flatMap(({ path, headers, body }, i) => {
+      const codec = codecs.find(({ detectInterface }) => detectInterface(path, headers) === 'CHAT');
+      if (!codec || typeof body !== 'object' || body === null) return [];
+      const model = 'model' in body && typeof body.model === 'string' ? body.model : 'mock-model';
+      return [{ name: `clients/${file}#${i}`, codec, body, model, path }];
+    });
+  });
+}

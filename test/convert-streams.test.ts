@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type AnswerOptions,
+  type Assembled,
+  Assembler,
+  CodecError,
+  collectStream,
+  convertResponse,
+  type ProtocolCodec,
+  replayResponse,
+  streamConverter,
+} from '../packages/core/src/index.ts';
+import { codecOf, codecs, sampled } from './convert-sources.ts';
+import { bytesOf, splitEvery } from './run.ts';
+import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
+
+interface Row {
+  name: string;
+  from: ProtocolCodec;
+  to: ProtocolCodec;
+  bytes: Uint8Array;
+}
+
+const toAll = (name: string, protocol: string, read: () => Uint8Array): Row[] => {
+  const from = codecOf(protocol === 'sse' ? 'openai-chat' : protocol);
+  return from ? codecs.map((to) => ({ name: `${name} as ${to.id}`, from, to, bytes: read() })) : [];
+};
+
+const recordings = readManifest().filter(({ stream, status }) => stream && status < 400);
+const streams = sampled(
+  recordings.map((recording) => ({ ...recording, name: recording.file })),
+  3,
+).flatMap(({ file, protocol }) => toAll(file, protocol, () => readRecording(file)));
+const cases = readCases().flatMap(({ id, protocol, raw }) => toAll(id, protocol, () => bytesOf(raw)));
+
+function convert(chunks: Iterable<Uint8Array>, options: AnswerOptions): Uint8Array {
+  const converter = streamConverter(options);
+  const out: Uint8Array[] = [];
+  for (const chunk of chunks) out.push(...converter.push(chunk));
+  out.push(...converter.end());
+  expect([...converter.end()], 'end is idempotent').toEqual([]);
+  return Buffer.concat(out);
+}
+
+function read({ protocol }: ProtocolCodec, bytes: Uint8Array): Assembled {
+  const assembler = new Assembler({ protocol });
+  assembler.push(bytes);
+  return assembler.end();
+}
+
+/** What an answer says, however it came: the normal form in which two protocols can be compared. */
+function said({ text, reasoning, refusal, tool_calls: calls, finish_reason: finish, usage }: Assembled, isCut = false) {
+  const counts = usage && {
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+    cached: usage.cache_read_tokens ?? 0,
+    reasoning: usage.reasoning_tokens ?? 0,
+  };
+  return {
+    text,
+    // Blocks of thinking are paragraphs in one protocol and one text in another.
+    reasoning: reasoning.replace(/\s+/g, ''),
+    refusal,
+    calls: calls.map(({ id, name, arguments: text, type }) => ({
+      id,
+      name,
+      type,
+      arguments: jsonOf(text, isCut || finish === 'length'),
+    })),
+    finish,
+    usage: counts,
+  };
+}
+
+/** Protocols with objects for arguments write them anew, and have no words for arguments that were cut. */
+function jsonOf(text: string, isCut: boolean): unknown {
+  try {
+    return isCut ? 'cut' : JSON.parse(text === '' ? '{}' : text);
+  } catch {
+    return 'cut';
+  }
+}
+
+const namesOf = ({ tool_calls: calls }: Assembled): string[] => calls.map(({ name }) => name).toSorted();
+
+/** Streams in which something is settled after it was passed on: a client that has read it cannot be told otherwise. */
+const SETTLED_LATE: Readonly<Record<string, string>> = {
+  'own-name-grows-after-arguments': 'the name grows when the arguments have begun',
+  'own-id-after-arguments': 'the id comes behind the arguments',
+  'own-ids-after-all-calls': 'the ids come behind all calls',
+  'own-second-document-after-another-call': 'a call goes on when another has begun',
+  'tc-args-two-documents-one-call': 'the arguments turn out to be two documents',
+  'tc-args-null-drops-siblings': 'arguments that are null',
+  'chats-tests-sendmessage-multiple-messages-with-server-side-mcp-tools-s-1':
+    'that the provider ran the call shows when the result comes',
+};
+
+const isLate = (name: string): boolean => Object.keys(SETTLED_LATE).some((id) => name.includes(id));
+
+describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' '), row] as const))(
+  '%s',
+  (name, { from, to, bytes }) => {
+    const converted = convert([bytes], { from, to });
+    const streamed = read(to, converted);
+    const original = read(from, bytes);
+    // Gemini has no words for half a call.
+    const isCut = original.invalid_arguments.length > 0 || original.finish_reason !== 'tool_calls';
+
+    test.skipIf(isLate(name))('a stream converted and then collected is a stream collected and then converted', () => {
+      let whole: unknown;
+      try {
+        whole = collectStream([bytes], { from, to }).body;
+      } catch (error) {
+        if (!(error instanceof CodecError)) throw error;
+        expect(streamed.error ?? (streamed.complete ? 'complete' : 'cut')).not.toBe('complete');
+        return;
+      }
+      const isBroken = original.invalid_arguments.length > 0;
+      expect(said(streamed, isBroken)).toEqual(said(read(to, bytesOf(JSON.stringify(whole))), isBroken));
+      expect(said(read(to, replayResponse(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
+    });
+
+    test('what was said is what the client reads', () => {
+      expect(streamed.text.length).toBeGreaterThanOrEqual(original.text.length);
+      if (isCut && to.id === 'gemini') expect(namesOf(original)).toEqual(expect.arrayContaining(namesOf(streamed)));
+      else if (!isLate(name)) expect(namesOf(streamed)).toEqual(namesOf(original));
+      if (original.error || !original.complete || original.finish_reason === 'error')
+        expect(streamed.error ?? streamed.finish_reason).not.toBe('stop');
+      else expect(streamed.error).toBeNull();
+    });
+
+    test('in other pieces it is the same', () => {
+      if (bytes.length > 20_000) return;
+      expect(Buffer.from(convert(splitEvery(bytes, 7), { from, to })).equals(Buffer.from(converted))).toBe(true);
+    });
+  },
+);
+
+const bodies = readManifest().filter(({ stream, status, file }) => !stream && status < 400 && file.endsWith('.json'));
+
+describe.skipIf(!SHARED).each(
+  sampled(
+    bodies.map((body) => ({ ...body, name: body.file })),
+    4,
+  ),
+)('$file', ({ file, protocol }) => {
+  const from = codecOf(protocol);
+  test.each(codecs)('as a whole and as a stream of $id', (to) => {
+    if (!from) throw new Error('no codec');
+    const body: unknown = JSON.parse(readRecording(file).toString());
+    let whole: unknown;
+    try {
+      whole = convertResponse(body, { from, to }).body;
+    } catch (error) {
+      if (error instanceof CodecError) return; // an error in the place of an answer
+      throw error;
+    }
+    const replayed = replayResponse(body, { from, to });
+    expect(said(read(to, replayed.body))).toEqual(said(read(to, bytesOf(JSON.stringify(whole)))));
+  });
+});
