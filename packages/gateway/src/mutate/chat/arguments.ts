@@ -1,0 +1,94 @@
+import { type Mutation, mutations, type Row } from '../mutation.ts';
+import { isDocument, type Json, objectOf } from '../payloads.ts';
+import { argumentsOf, type CallPlace, editCalls, withFunction } from './wire.ts';
+
+/** The first delta has it all, the others of the call have nothing. */
+const whole =
+  (change: (entry: Json, place: CallPlace) => Json): Row['apply'] =>
+  (stream) =>
+    editCalls(stream, (entry, place) => (place.at === 0 ? change(entry, place) : withFunction(entry, { arguments: '' })));
+
+const ARGUMENTS = mutations('calls', ['openai-chat'], {
+  'chat/arguments-in-opener': {
+    title: 'The whole call in one delta, empty ones after it',
+    apply: whole((entry, { call }) => withFunction(entry, { arguments: call.arguments })),
+  },
+  'chat/arguments-object': {
+    title: 'Arguments are an object',
+    rule: 'chat/tool-args-object',
+    apply: (stream) =>
+      editCalls(stream, (entry, { call, at }) => {
+        const value = objectOf(call.arguments);
+        if (value === undefined) return entry;
+        return withFunction(entry, { arguments: at === 0 ? value : null });
+      }),
+  },
+  'chat/arguments-object-repeated': {
+    title: 'Every delta has the arguments as an object',
+    rule: 'chat/tool-args-object',
+    apply: (stream) =>
+      editCalls(stream, (entry, { call }) => {
+        const value = objectOf(call.arguments);
+        return value === undefined ? entry : withFunction(entry, { arguments: value });
+      }),
+  },
+  'chat/arguments-null': {
+    title: 'The opener has arguments null',
+    rule: 'chat/tool-args-null',
+    apply: (stream) =>
+      editCalls(stream, (entry, { at }) =>
+        at === 0 && argumentsOf(entry) === '' ? withFunction(entry, { arguments: null }) : entry,
+      ),
+  },
+  'chat/arguments-cumulative': {
+    title: 'Every piece repeats the arguments so far',
+    rule: 'chat/tool-args-cumulative',
+    apply: (stream) =>
+      editCalls(stream, (entry, place) =>
+        hasPieces(place) ? withFunction(entry, { arguments: place.before + argumentsOf(entry) }) : entry,
+      ),
+  },
+  'chat/arguments-leading-empty-object': {
+    title: 'The opener has "{}", the arguments follow',
+    rule: 'chat/tool-args-leading-empty-object',
+    apply: (stream) =>
+      editCalls(stream, (entry, place) => {
+        const isOpener = place.at === 0 && argumentsOf(entry) === '' && isDocument(place.call.arguments);
+        return isOpener ? withFunction(entry, { arguments: '{}' }) : entry;
+      }),
+  },
+  'chat/arguments-sent-again': {
+    title: 'The whole call is sent again at its end',
+    rule: 'chat/tool-args-sent-again',
+    apply: (stream) =>
+      editCalls(stream, (entry, place) => {
+        if (!place.isLast || !hasPieces(place)) return entry;
+        const { id, name, arguments: text } = place.call;
+        return [entry, { index: entry['index'], id, type: 'function', function: { name, arguments: text } }];
+      }),
+  },
+  'chat/arguments-in-halves': {
+    title: 'Every piece of the arguments comes in two, between any two units of UTF-16',
+    apply: (stream, random) =>
+      editCalls(stream, (entry) => {
+        const text = argumentsOf(entry);
+        if (text.length < 2) return entry;
+        const at = 1 + Math.floor(random() * (text.length - 1));
+        const rest = { index: entry['index'], function: { arguments: text.slice(at) } };
+        return [withFunction(entry, { arguments: text.slice(0, at) }), rest];
+      }),
+  },
+  'chat/arguments-empty-at-the-end': {
+    title: 'An empty piece after the last',
+    apply: (stream) =>
+      editCalls(stream, (entry, { isLast }) =>
+        isLast ? [entry, { index: entry['index'], function: { arguments: '' } }] : entry,
+      ),
+  },
+});
+
+/** More than one piece, none of which could be a document by itself. */
+const hasPieces = ({ call }: CallPlace): boolean =>
+  call.deltas > 2 && call.arguments.startsWith('{') && isDocument(call.arguments);
+
+export const CHAT_ARGUMENT_MUTATIONS: readonly Mutation[] = ARGUMENTS;
