@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigDocument } from './document.ts';
+import { problemsOf } from './issues.ts';
+import type { Options } from './options.ts';
+import { ConfigError, type Path, type Problem } from './problem.ts';
+import type { Env } from './references.ts';
+import { parseOptions } from './schema.ts';
+
+/** Where a configuration is looked for when none is named. */
+const CONFIG_FILES: readonly string[] = ['sluice.yaml', 'sluice.yml', 'sluice.json'];
+
+export function findConfig(folder: string): string | undefined {
+  return CONFIG_FILES.map((name) => join(folder, name)).find((file) => existsSync(file));
+}
+
+/** A configuration as it was written: the options, and where each of them stands. */
+export interface Source {
+  readonly options: Options;
+  /** References that lead nowhere: nobody can use these options, but everything else about them can be checked. */
+  readonly missing: readonly Problem[];
+  /** A problem with the value, or the key, at a path. */
+  problem(path: Path, message: string, at?: 'key' | 'value'): Problem;
+}
+
+/** YAML or JSON to options. Throws a `ConfigError` with everything that is wrong about their form. */
+export function loadConfig(file: string, text: string, env: Env): Source {
+  const document = new ConfigDocument(file, text, env);
+  if (document.syntax.length > 0) throw new ConfigError(document.syntax);
+  const value = withoutEmptySections(document.value);
+  const first = parseOptions(value);
+  const parsed =
+    'issues' in first ? parseOptions(readReferences(value, problemsOf(first.issues, value, document), document)) : first;
+  const problems =
+    'issues' in parsed ? problemsOf(parsed.issues, value, document).filter(({ path }) => !document.isMissing(path)) : [];
+  if ('issues' in parsed) throw new ConfigError([...document.missing, ...problems]);
+  return {
+    options: parsed.options,
+    missing: document.missing,
+    problem: (path, message, at) => document.problem(path, message, at),
+  };
+}
+
+/** What is used when there is no file. */
+export function noConfig(): Source {
+  const parsed = parseOptions({});
+  if ('issues' in parsed) throw new Error('every option has a default');
+  return { options: parsed.options, missing: [], problem: (path, message) => ({ path, message }) };
+}
+
+/** `models:` with nothing below it is a section whose lines are all comments. */
+function withoutEmptySections(value: unknown): unknown {
+  if (value === null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
+}
+
+/** A variable is text. Where the schema has no use for text, and the variable holds a number or a switch, that is what was meant. */
+function readReferences(value: unknown, problems: readonly Problem[], document: ConfigDocument): unknown {
+  return problems.filter(({ path }) => document.isReference(path)).reduce((read, { path }) => withScalar(read, path), value);
+}
+
+function withScalar(value: unknown, [step, ...rest]: Path): unknown {
+  if (step === undefined) return typeof value === 'string' && SCALAR.test(value) ? JSON.parse(value) : value;
+  if (Array.isArray(value)) return value.map((item, i) => (i === step ? withScalar(item, rest) : item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, key === step ? withScalar(item, rest) : item]));
+}
+
+const SCALAR = /^(true|false|(0|[1-9]\d*)(\.\d+)?)$/;

@@ -1,0 +1,172 @@
+import type { ProtocolId } from '@sluice/core';
+import { didYouMean } from '../cli/suggest.ts';
+import { isLoopback } from '../providers/base-url.ts';
+import { familyOf } from '../providers/families.ts';
+import { rowOf, rowsOf } from '../providers/lookup.ts';
+import type { Limits } from './limits.ts';
+import type { Source } from './load.ts';
+import type { Goal } from './model-reader.ts';
+import { type ModelTable, matchPattern, readModels } from './models.ts';
+import type { LogLevel } from './options.ts';
+import { ConfigError, type Problem } from './problem.ts';
+import { type ConfiguredProvider, DEMO_ID } from './provider.ts';
+import { configureProviders } from './providers.ts';
+import { type Env, readEnv } from './references.ts';
+import { Secret, type SecretRegistry } from './secret.ts';
+import type { World } from './world.ts';
+
+/** Who answers, and under which name the model is known there. */
+export interface ModelTarget {
+  readonly provider: ConfiguredProvider;
+  readonly model: string;
+}
+
+/** Everything the gateway knows by configuration, at one moment. It never changes: a reload makes another. */
+export interface GatewayState {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Keys of the clients; without any, everybody who reaches the gateway is let in. */
+  readonly keys: readonly Secret[];
+  readonly limits: Limits;
+  readonly log: { readonly level: LogLevel };
+  readonly providers: ReadonlyMap<string, ConfiguredProvider>;
+  /** The names to show to who asks what there is: those of the file. */
+  readonly models: readonly string[];
+  /** What the operator should know. */
+  readonly warnings: readonly Problem[];
+  providerFor(id: string): ConfiguredProvider | undefined;
+  /**
+   * Who may answer for a name, in order; undefined when nobody does. With the protocol of the client, a vendor that speaks it
+   * officially is asked in it: a Responses client that wants openai/gpt-5 gets it from Responses.
+   */
+  resolveModel(name: string, client?: ProtocolId): readonly ModelTarget[] | undefined;
+}
+
+/** Why nobody answers for a name, for who asked. */
+export function whyUnknown(name: string, { models, providers }: GatewayState): string {
+  const shown = JSON.stringify(name.slice(0, 200));
+  const provider = name.slice(0, Math.max(0, name.indexOf('/')));
+  const row = rowOf(provider || (familyOf(name) ?? ''));
+  const hint = row
+    ? `; ${row.title} is not configured`
+    : didYouMean(name, [...models, ...[...providers.keys()].map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  return `the model ${shown} is not known here${hint}`;
+}
+
+export interface ResolveOptions {
+  readonly env: Env;
+  readonly secrets: SecretRegistry;
+  /** What the command line says beats the file. */
+  readonly listen?: { readonly host?: string; readonly port?: number };
+}
+
+/** Options and environment to the state of a gateway. Throws a `ConfigError` with everything that is wrong. */
+export function resolveConfig(source: Source, { env, secrets, listen: told = {} }: ResolveOptions): GatewayState {
+  const { options } = source;
+  const listen = { ...options.listen, ...told };
+  const world: World = { source, env, listen, problems: [...source.missing], warnings: [] };
+  const providers = configureProviders(world);
+  const table = readModels(providers, world);
+  const keys = clientKeys(world);
+  checkExposure(keys, world);
+  if (world.problems.length > 0) throw new ConfigError(world.problems);
+  for (const secret of secretsOf(keys, providers)) secrets.add(secret);
+  const directory = new Directory(providers, table);
+  return Object.freeze({
+    listen,
+    keys,
+    limits: options.limits,
+    log: options.log,
+    providers,
+    models: [...table.names.keys()],
+    warnings: world.warnings,
+    providerFor: (id: string) => providers.get(id),
+    resolveModel: (name: string, client?: ProtocolId) => directory.resolve(name, client),
+  });
+}
+
+/** Those of the file; else those of the environment, where a container has no file. */
+const KEYS_VARIABLE = 'SLUICE_KEYS';
+
+function clientKeys({ source, env }: World): readonly Secret[] {
+  const { keys } = source.options.auth;
+  if (keys.length > 0) return keys;
+  const listed = readEnv(env, KEYS_VARIABLE)?.split(',') ?? [];
+  return listed
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+    .map((key) => new Secret(key));
+}
+
+/** What can be guessed is no key. */
+const SHORTEST_KEY = 16;
+
+/** Nobody but this machine may come in without a key. */
+function checkExposure(keys: readonly Secret[], { source, listen, problems }: World): void {
+  if (isLoopback(listen.host)) return;
+  const path = ['listen', 'host'];
+  if (keys.length === 0)
+    problems.push(source.problem(path, `${listen.host} can be reached from elsewhere: set auth.keys or ${KEYS_VARIABLE} first`));
+  if (keys.some((key) => key.reveal().length < SHORTEST_KEY))
+    problems.push(
+      source.problem(path, `${listen.host} can be reached from elsewhere: keys need ${SHORTEST_KEY} characters or more`),
+    );
+}
+
+function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
+  yield* keys;
+  for (const { key, headers } of providers.values()) {
+    if (key) yield key;
+    yield* Object.values(headers);
+  }
+}
+
+/** Finds who answers for a name. */
+class Directory {
+  readonly #providers: ReadonlyMap<string, ConfiguredProvider>;
+  readonly #table: ModelTable;
+  /** Nothing is configured: the demo answers for every name, so that any client can be tried out. */
+  readonly #isDemo: boolean;
+
+  constructor(providers: ReadonlyMap<string, ConfiguredProvider>, table: ModelTable) {
+    this.#providers = providers;
+    this.#table = table;
+    this.#isDemo = providers.size === 1 && table.names.size === 0 && table.patterns.length === 0;
+  }
+
+  resolve(name: string, client: ProtocolId | undefined): readonly ModelTarget[] | undefined {
+    const goals = this.#goals(name);
+    return goals?.flatMap(({ provider, model }) => {
+      const found = this.#providers.get(provider);
+      return found ? [{ provider: this.#inLanguage(found, client), model }] : [];
+    });
+  }
+
+  #goals(name: string): readonly Goal[] | undefined {
+    const exact = this.#table.names.get(name);
+    if (exact) return exact;
+    const slash = name.indexOf('/');
+    const provider = name.slice(0, Math.max(0, slash));
+    const model = name.slice(slash + 1);
+    if (this.#providers.has(provider) && model !== '') return this.#ofProvider(provider, model);
+    return matchPattern(this.#table.patterns, name) ?? this.#byFamily(name);
+  }
+
+  /** `provider/model` always works, unless a pattern speaks of that very provider. */
+  #ofProvider(provider: string, model: string): readonly Goal[] {
+    const own = this.#table.patterns.filter(({ prefix }) => prefix.startsWith(`${provider}/`));
+    return matchPattern(own, `${provider}/${model}`) ?? [{ provider, model }];
+  }
+
+  #byFamily(model: string): readonly Goal[] | undefined {
+    const provider = familyOf(model);
+    if (provider && this.#providers.has(provider)) return [{ provider, model }];
+    return this.#isDemo && model !== '' ? [{ provider: DEMO_ID, model }] : undefined;
+  }
+
+  #inLanguage(provider: ConfiguredProvider, client: ProtocolId | undefined): ConfiguredProvider {
+    if (client === undefined || !provider.official || provider.provider.protocol === client || !rowOf(provider.id))
+      return provider;
+    const siblings = rowsOf(provider.id).flatMap((id) => this.#providers.get(id) ?? []);
+    return siblings.find((sibling) => sibling.official && sibling.provider.protocol === client) ?? provider;
+  }
+}

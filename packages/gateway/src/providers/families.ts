@@ -1,0 +1,20 @@
+import type { ProviderId } from './table.ts';
+
+/** Whose models are called like this, for names without a provider. The vendor itself: only there is the bare name the model's name. */
+const FAMILIES: readonly (readonly [names: RegExp, provider: ProviderId])[] = [
+  [/^(gpt-|chatgpt-|codex-|o[1-9](-|$)|text-embedding-|ft:|davinci|tts-|whisper-|dall-e)/, 'openai'],
+  [/^claude-/, 'anthropic'],
+  [/^(gemini-|gemma-|gemini-embedding|imagen-|learnlm-)/, 'google'],
+  [/^(mistral-|ministral-|magistral-|codestral-|devstral-|pixtral-|voxtral-|open-mi[sx]tral-)/, 'mistral'],
+  [/^deepseek-/, 'deepseek'],
+  [/^grok-/, 'xai'],
+  [/^(kimi-|moonshot-)/, 'moonshot'],
+  [/^glm-/i, 'zai'],
+  [/^(minimax-|abab)/i, 'minimax'],
+  [/^(qwen|qwq-|qvq-)/, 'alibaba'],
+  [/^sonar(-|$)/, 'perplexity'],
+];
+
+export function familyOf(model: string): ProviderId | undefined {
+  return FAMILIES.find(([names]) => names.test(model))?.[1];
+}

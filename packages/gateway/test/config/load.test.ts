@@ -1,0 +1,383 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { loadConfig, noConfig } from '../../src/config/load.ts';
+import type { Options } from '../../src/config/options.ts';
+import { ConfigError } from '../../src/config/problem.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { SecretRegistry } from '../../src/config/secret.ts';
+
+const CANARY = 'hunter2correcthorse';
+const ENV = { KEY: CANARY, PORT: '8080', YES: 'true', HOST: '127.0.0.1', OPENAI_API_KEY: 'openai-key', DIGITS: '12345678' };
+
+const options = (text: string, file = 'sluice.yaml'): Options => loadConfig(file, text, ENV).options;
+
+describe('good files', () => {
+  const DEFAULTS = noConfig().options;
+
+  test.each([
+    ['empty', ''],
+    ['comments', '# nothing\n\n# at all\n'],
+    ['empty sections', 'listen:\nauth:\nproviders:\nmodels:\nlimits:\nlog:\n'],
+    ['empty maps', 'listen: {}\nproviders: {}\nmodels: {}\nlimits: {}\nlog: {}\n'],
+    ['schema', '$schema: ./sluice.schema.json\n'],
+    ['BOM', '\ufeff{}\n'],
+    ['CRLF', 'listen:\r\n  port: 4141\r\n'],
+    ['JSON', '{\n\t"$schema": "x",\n\t"listen": {\n\t\t"port": 4141\n\t}\n}\n'],
+  ])('%s: the defaults', (_, text) => {
+    const { $schema: __, ...read } = options(text) as Options & { $schema?: string };
+    expect(read).toEqual(DEFAULTS);
+  });
+
+  test('defaults', () => {
+    expect(DEFAULTS.listen).toEqual({ host: '127.0.0.1', port: 4141 });
+    expect(DEFAULTS.log).toEqual({ level: 'info' });
+    expect(DEFAULTS.limits).toMatchObject({
+      requestBytes: 32 * 1024 ** 2,
+      connectMs: 5000,
+      totalMs: 1_800_000,
+      streams: 2000,
+      queue: 0,
+      retryShare: 0.1,
+    });
+  });
+
+  const ROWS: [string, unknown][] = [
+    [`listen: { port: \${PORT} }`, { listen: { port: 8080 } }],
+    [`listen: { port: "\${PORT}", host: env.HOST }`, { listen: { port: 8080, host: '127.0.0.1' } }],
+    ['listen: { port: os.environ/PORT }', { listen: { port: 8080 } }],
+    [`limits: { connect_timeout: \${PORT} }`, { limits: { connectMs: 8_080_000 } }],
+    [
+      'limits: { connect_timeout: 250ms, request_bytes: 1MiB, queue: 0 }',
+      { limits: { connectMs: 250, requestBytes: 1_048_576, queue: 0 } },
+    ],
+    ['limits: { drain: 5 }', { limits: { drainMs: 5000 } }],
+    ['models: { a: openai/x, "b-*": [openai/*, demo/x] }', { models: { a: ['openai/x'], 'b-*': ['openai/*', 'demo/x'] } }],
+    ['providers: { openai: false, groq: }', { providers: { openai: false, groq: {} } }],
+    [
+      'providers: { a: { protocol: responses, base_url: http://x } }',
+      { providers: { a: { protocol: 'openai-responses', base_url: 'http://x' } } },
+    ],
+    [
+      `providers: { a: { repair: \${YES}, idle_timeout: 10m } }`,
+      { providers: { a: { repair: true, times: { betweenEventsMs: 600_000 } } } },
+    ],
+    [
+      `providers: { a: { base_url: "http://\${HOST}:\${PORT}/v1" } }`,
+      { providers: { a: { base_url: 'http://127.0.0.1:8080/v1' } } },
+    ],
+    [
+      'providers: { a: { profile: { tool_id: { pattern: "^[a-z]{9}$", max: 9 } } } }',
+      { providers: { a: { profile: { tool_id: { pattern: /^[a-z]{9}$/, max: 9 } } } } },
+    ],
+    [
+      'providers:\n  a: &x { repair: true }\n  b: *x\n  c: { <<: *x, path: "" }\n',
+      { providers: { a: { repair: true }, b: { repair: true }, c: { repair: true, path: '' } } },
+    ],
+  ];
+
+  test.each(ROWS)('%s', (text, expected) => expect(options(text)).toMatchObject(expected as object));
+
+  test('keys become secrets, also those that look like numbers', () => {
+    const { providers, auth } = options(
+      `auth: { keys: [abc, "\${KEY}"] }\nproviders: { a: { api_key: \${DIGITS}, headers: { x-token: "\${KEY}" } } }`,
+    );
+    const a = providers['a'];
+    if (!a) throw new Error('no provider');
+    expect(a.api_key?.reveal()).toBe('12345678');
+    expect(a.headers?.['x-token']?.reveal()).toBe(CANARY);
+    expect(auth.keys.map((key) => key.reveal())).toEqual(['abc', CANARY]);
+    expect(inspect({ providers, auth }, { depth: 9 })).not.toContain(CANARY);
+  });
+});
+
+interface Bad {
+  name: string;
+  text: string;
+  /** `line:column path: message`, each. */
+  says: string[];
+}
+
+const BAD: Bad[] = [
+  {
+    name: 'a missing variable',
+    text: `providers:\n  openai: { api_key: \${NOPE} }`,
+    says: ['2:22: providers.openai.api_key: the environment variable NOPE is not set'],
+  },
+  {
+    name: 'everything at once',
+    text: `listen: { prot: 1, port: 99999 }\nproviders:\n  a: { api_key: \${NOPE}, repiar: 1, repair: maybe, protocol: opnai }\nlog: { level: loud }\nmodels: { x: 5, y: [], z: [""] }`,
+    says: [
+      '1:11: listen: unknown key "prot"; did you mean "port"?',
+      '1:26: listen.port: must be at most 65535',
+      '3:17: providers.a.api_key: the environment variable NOPE is not set',
+      '3:26: providers.a: unknown key "repiar"; did you mean "repair"?',
+      '3:45: providers.a.repair: must be true or false',
+      '3:62: providers.a.protocol: must be one of openai-chat, anthropic-messages, openai-responses, gemini, openai, anthropic, responses; did you mean "openai"?',
+      '4:15: log.level: must be one of fatal',
+      '5:14: models.x: must be "provider/model", or a list of these',
+      '5:20: models.y: must not be empty',
+      '5:28: models.z[0]: must not be empty',
+    ],
+  },
+  { name: 'an unknown section', text: 'provider: {}', says: ['1:1: unknown key "provider"; did you mean "providers"?'] },
+  { name: 'a list', text: '- a\n', says: ['1:1: must be a map of settings'] },
+  { name: 'a word', text: 'hello', says: ['1:1: must be a map of settings'] },
+  { name: 'a port that is text', text: 'listen: { port: "4141" }', says: ['1:17: listen.port: must be a number'] },
+  {
+    name: 'a port in a variable that is none',
+    text: `listen: { port: \${HOST} }`,
+    says: ['1:17: listen.port: must be a number'],
+  },
+  {
+    name: 'a wrong unit',
+    text: 'limits:\n  drain: 5 parsecs\n',
+    says: ['2:10: limits.drain: must be a duration: 500ms, 5s, 2m, 1h'],
+  },
+  { name: 'a wrong size', text: 'limits: { event_bytes: 5s }', says: ['1:24: limits.event_bytes: must be a size: 64KiB, 32MiB'] },
+  { name: 'a time of nothing', text: 'limits: { drain: 0 }', says: ['1:18: limits.drain: must be more than nothing'] },
+  { name: 'a share above one', text: 'limits: { heap_shed: 85 }', says: ['1:22: limits.heap_shed: must be at most 1'] },
+  { name: 'no streams', text: 'limits: { streams: 0 }', says: ['1:20: limits.streams: must be at least 1'] },
+  { name: 'a half stream', text: 'limits: { streams: 1.5 }', says: ['1:20: limits.streams: must be a whole number'] },
+  {
+    name: 'a provider that is text',
+    text: `providers:\n  openai: ${CANARY}\n`,
+    says: ['2:11: providers.openai: must be a map of settings, or false'],
+  },
+  { name: 'a name with a slash', text: 'providers: { "a/b": {} }', says: ['1:14: providers["a/b"]: must be letters, digits'] },
+  {
+    name: 'a key of two words',
+    text: `providers: { a: { api_key: "${CANARY} x" } }`,
+    says: ['1:28: providers.a.api_key: must be one word of printable ASCII'],
+  },
+  {
+    name: 'a key that is a list',
+    text: `providers: { a: { api_key: [${CANARY}] } }`,
+    says: ['1:28: providers.a.api_key: must be text'],
+  },
+  {
+    name: 'a key that is a map',
+    text: `providers: { a: { api_key: {${CANARY}} } }`,
+    says: ['1:28: providers.a.api_key: must be text'],
+  },
+  {
+    name: 'a key under a misspelt name',
+    text: `providers:\n  a:\n    api_kye: ${CANARY}\n`,
+    says: ['3:5: providers.a: unknown key "api_kye"; did you mean "api_key"?'],
+  },
+  { name: 'a key in the place of a name', text: `providers:\n  a:\n    ${CANARY}: 1\n`, says: ['3:5: providers.a: unknown key'] },
+  {
+    name: 'a key at the wrong level',
+    text: `providers:\n  a:\n  api_key: ${CANARY}\n`,
+    says: ['3:12: providers.api_key: must be a map of settings, or false'],
+  },
+  { name: 'no client keys', text: 'auth: { keys: [] }', says: ['1:15: auth.keys: must not be empty'] },
+  { name: 'client keys that are none', text: `auth: { keys: ${CANARY} }`, says: ['1:15: auth.keys: must be a list'] },
+  {
+    name: 'a header of the connection',
+    text: `providers: { a: { headers: { Host: ${CANARY} } } }`,
+    says: ['1:30: providers.a.headers.Host: is a header of the connection and cannot be set'],
+  },
+  {
+    name: 'a header that breaks out',
+    text: `providers: { a: { headers: { x-a: "a\\r\\nb: ${CANARY}" } } }`,
+    says: ['1:35: providers.a.headers.x-a: must be one line of printable ASCII'],
+  },
+  {
+    name: 'a password in the address',
+    text: `providers: { a: { base_url: "http://u:${CANARY}@x" } }`,
+    says: ['1:29: providers.a.base_url: must not carry a user or a password'],
+  },
+  {
+    name: 'a key in the address',
+    text: `providers: { a: { base_url: "http://x?key=${CANARY}" } }`,
+    says: ['1:29: providers.a.base_url: must not have a query'],
+  },
+  {
+    name: 'no address',
+    text: 'providers: { a: { base_url: example.com } }',
+    says: ['1:29: providers.a.base_url: must be a URL that begins with http:// or https://'],
+  },
+  {
+    name: 'a profile that is none',
+    text: 'providers: { a: { profile: { stream_usge: true } } }',
+    says: ['1:30: providers.a.profile: unknown key "stream_usge"; did you mean "stream_usage"?'],
+  },
+  {
+    name: 'an expression that is none',
+    text: 'providers: { a: { profile: { tool_id: { pattern: "(", max: 9 } } } }',
+    says: ['1:50: providers.a.profile.tool_id.pattern: must be a regular expression'],
+  },
+  {
+    name: 'a secret put into braces',
+    text: `providers: { groq: { api_key: "\${sk-${CANARY}}" } }`,
+    says: [`1:31: providers.groq.api_key: what stands in \${…} is not the name of a variable`],
+  },
+  // Syntax
+  { name: 'a key twice', text: 'log: {}\nlog: {}\n', says: ['2:1: this key is there twice'] },
+  { name: 'tabs', text: 'log:\n\tlevel: info\n', says: ['2:1: lines are indented with spaces, not with tabs'] },
+  {
+    name: 'an open quote',
+    text: `providers:\n  a: { api_key: "${CANARY}\n`,
+    says: ['2:17: a quote that opens here is not closed', '3:1: flow map in block collection'],
+  },
+  { name: 'an open bracket', text: 'models: { a: [b\n', says: ['2:1: flow sequence in block collection'] },
+  {
+    name: 'no colon',
+    text: `providers:\n  a:\n    api_key ${CANARY}\n    repair: true\n`,
+    says: ['3:5: implicit keys need to be on a single line'],
+  },
+  {
+    name: 'a star without quotes',
+    text: 'models:\n  *: demo/x\n',
+    says: ['2:4: a name that begins with * has to stand in quotes'],
+  },
+  {
+    name: 'a star that is an alias',
+    text: 'models:\n  a: *b\n',
+    says: ['2:6: models.a: there is no anchor of that name; a name that begins with * has to stand in quotes'],
+  },
+  { name: 'two documents', text: 'log: {}\n---\nlog: {}\n', says: ['2:1: the file has more than one document'] },
+  { name: 'a tag', text: `providers: { a: { api_key: !!js/function ${CANARY} } }`, says: ['1:28: unresolved tag'] },
+  { name: 'the prototype', text: '__proto__: { listen: {} }', says: ['1:1: nothing can be called __proto__'] },
+  {
+    name: 'the prototype, deeper',
+    text: 'models:\n  __proto__: demo/x\n',
+    says: ['2:3: models: nothing can be called __proto__'],
+  },
+  { name: 'too deep', text: `models: ${'['.repeat(20_000)}`, says: ['1:1: the file is nested deeper than 50 levels'] },
+  {
+    name: 'too deep by dashes',
+    text: `models:\n${'- '.repeat(20_000)}a`,
+    says: ['1:1: the file is nested deeper than 50 levels'],
+  },
+  { name: 'too large', text: `#${'x'.repeat(1024 * 1024)}`, says: ['1:1: the file is larger than 1 MiB'] },
+  {
+    name: 'aliases that multiply',
+    text: `$schema: x\nmodels:\n  a: &a [x, x, x, x, x, x, x, x, x, x]\n${'bcdefghi'
+      .split('')
+      .map((name, i) => `  ${name}: &${name} [${Array.from({ length: 10 }, () => `*${'abcdefgh'[i]}`).join(', ')}]`)
+      .join('\n')}\n`,
+    says: ['1:1: the aliases multiply into too much'],
+  },
+  { name: 'JSON with a comma too few', text: '{\n  "listen": { "port": 1 }\n  "log": {}\n}', says: ['3:3: '] },
+  // What can be told only when everything is known
+  {
+    name: 'a provider nobody knows',
+    text: 'providers:\n  grok: {}\n',
+    says: [
+      '2:3: providers.grok: is not known by name; did you mean "groq"? (a provider of your own needs protocol and base_url)',
+    ],
+  },
+  {
+    name: 'a provider without an address',
+    text: 'providers: { mine: { protocol: gemini } }',
+    says: ['1:14: providers.mine: is not known by name (a provider of your own needs base_url)'],
+  },
+  {
+    name: 'a likeness nobody knows',
+    text: 'providers: { mine: { extends: opnai } }',
+    says: ['1:31: providers.mine.extends: is no provider that is known by name; did you mean "openai"?'],
+  },
+  {
+    name: 'a protocol it does not speak',
+    text: 'providers: { groq: { protocol: gemini, api_key: x } }',
+    says: ['1:32: providers.groq.protocol: groq is not known to speak gemini: say where, with base_url'],
+  },
+  { name: 'no key', text: 'providers: { groq: {} }', says: ['1:14: providers.groq: has no key: set GROQ_API_KEY, or api_key'] },
+  {
+    name: 'no resource',
+    text: 'providers: { azure: { api_key: x } }',
+    says: ['1:14: providers.azure: needs base_url, or AZURE_OPENAI_ENDPOINT in the environment'],
+  },
+  { name: 'the demo', text: 'providers: { demo: {} }', says: ['1:14: providers.demo: is built in and has no settings'] },
+  {
+    name: 'itself',
+    text: 'providers: { a: { protocol: openai, base_url: http://localhost:4141/v1 } }',
+    says: ['1:47: providers.a.base_url: is the address of the gateway itself'],
+  },
+  {
+    name: 'open to the world',
+    text: 'listen:\n  host: 0.0.0.0\n',
+    says: ['2:9: listen.host: 0.0.0.0 can be reached from elsewhere: set auth.keys or SLUICE_KEYS first'],
+  },
+  {
+    name: 'open to who guesses',
+    text: 'listen: { host: "::" }\nauth: { keys: [guessme] }',
+    says: ['1:17: listen.host: :: can be reached from elsewhere: keys need 16 characters or more'],
+  },
+  {
+    name: 'models that lead nowhere',
+    text: 'models:\n  a: b\n  b: [c, openai/x]\n  c: a\n  "d-*-*": openai/*\n  e: openai/*\n  f: gpt-5\n  g: groqq/x\n  h: openai/\n  i: fasst\n  fast: demo/x\n  self: self\n',
+    says: [
+      '4:6: models.c: leads back to itself: a → b → c → a',
+      '5:3: models["d-*-*"]: must not have more than one *',
+      '6:6: models.e: has a * that nothing stands for',
+      '7:6: models.f: "gpt-5" is neither provider/model nor another name; did you mean "openai/gpt-5"?',
+      '8:6: models.g: there is no provider "groqq"; did you mean "groq"?',
+      '9:6: models.h: names no model',
+      '10:6: models.i: "fasst" is neither provider/model nor another name; did you mean "fast"?',
+      '12:9: models.self: leads back to itself: self → self',
+    ],
+  },
+  {
+    name: 'a missing variable and a model that leads nowhere',
+    text: `providers: { openai: { api_key: \${NOPE} } }\nmodels: { a: nope/x }\n`,
+    says: [
+      '1:33: providers.openai.api_key: the environment variable NOPE is not set',
+      '2:14: models.a: there is no provider "nope"',
+    ],
+  },
+];
+
+function refusal(text: string): ConfigError {
+  try {
+    resolveConfig(loadConfig('sluice.yaml', text, ENV), { env: ENV, secrets: new SecretRegistry() });
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('the file was taken');
+}
+
+describe('bad files', () => {
+  test.each(BAD)('$name', ({ text, says }) => {
+    const error = refusal(text);
+    const told = error.message
+      .split('\n')
+      .filter((line) => line.startsWith('sluice.yaml:'))
+      .map((line) => line.slice('sluice.yaml:'.length));
+    expect(told).toEqual(says.map((start) => expect.stringContaining(start)));
+    for (const [i, start] of says.entries()) expect(told[i]?.startsWith(start)).toBe(true);
+    for (const shown of [error.message, String(error), inspect(error, { depth: 9 }), JSON.stringify(error.problems)])
+      expect(shown).not.toContain(CANARY);
+  });
+});
+
+describe('excerpts', () => {
+  const ROWS: [string, string][] = [
+    ['log: { level: loud }', '  1 | log: { level: loud }\n    |               ^^^^'],
+    [`log: { level: loud } # ${CANARY}`, '  1 | log: { level: loud } # ***\n    |               ^^^^'],
+    [
+      `providers: { openai: { api_key: \${NOPE} } }`,
+      `  1 | providers: { openai: { api_key: \${NOPE} } }\n    |                                 ^^^^^^^`,
+    ],
+    [
+      `providers: { openai: { api_key: ${CANARY}, repair: 3 } }`,
+      '  1 | providers: { openai: { api_key: ***, repair: 3 } }\n    |                                              ^',
+    ],
+    [`auth: { keys: [${CANARY}, 3] }`, '  1 | auth: { keys: [***, ***] }\n    |                     ^^^'],
+    [
+      `providers: { openai: { headers: { x-a: ${CANARY} }, path: 3 } }`,
+      '  1 | providers: { openai: { headers: { x-a: *** }, path: 3 } }\n    |                                                     ^',
+    ],
+    ['models:\n\n\n\n\n\n\n\n\n  a: 5\n', '  10 |   a: 5\n     |      ^'],
+    [
+      'models: { a: demo/x, "b\\u001b[2J": 5 }',
+      '  1 | models: { a: demo/x, "b\\u001b[2J": 5 }\n    |                                    ^',
+    ],
+    [`models: {${' '.repeat(300)}a: 5 }`, `  1 | …${' '.repeat(56)}a: 5 }\n    | ${' '.repeat(60)}^`],
+    [`models: { a: [${'"demo/x", '.repeat(100)}5] }`, `  1 | …${'"demo/x", '.repeat(6).slice(1)}5] }\n    | ${' '.repeat(60)}^`],
+  ];
+
+  test.each(ROWS)('%s', (text, excerpt) => expect(refusal(text).problems[0]?.place?.excerpt).toBe(excerpt));
+});

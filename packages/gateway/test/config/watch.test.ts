@@ -1,0 +1,230 @@
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { GatewayState } from '../../src/config/resolve.ts';
+import { SecretRegistry } from '../../src/config/secret.ts';
+import { LiveConfig, readConfig, type WatchOptions } from '../../src/config/watch.ts';
+
+let folder: string;
+let file: string;
+let live: LiveConfig | undefined;
+let reloads: GatewayState[];
+let restarts: (readonly string[])[];
+let refusals: string[];
+
+const port = (number: number): string => `listen: { port: ${number} }\n`;
+
+async function open(options: Partial<WatchOptions> = {}): Promise<LiveConfig> {
+  live = await LiveConfig.open({
+    file,
+    env: {},
+    secrets: new SecretRegistry(),
+    onReload: (state, restart) => {
+      reloads.push(state);
+      restarts.push(restart);
+    },
+    onRefused: ({ message }) => refusals.push(message),
+    quietMs: 20,
+    pollMs: 50,
+    ...options,
+  });
+  return live;
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 250));
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-'));
+  file = join(folder, 'sluice.yaml');
+  await writeFile(file, port(1));
+  [reloads, restarts, refusals] = [[], [], []];
+});
+
+afterEach(async () => {
+  live?.close();
+  live = undefined;
+  await rm(folder, { recursive: true });
+});
+
+/** The ways in which a file comes to be another one. */
+const EDITORS: [string, (text: string) => Promise<void>][] = [
+  ['writes in place', (text) => writeFile(file, text)],
+  [
+    'writes beside it and renames',
+    async (text) => {
+      await writeFile(`${file}.tmp`, text);
+      await rename(`${file}.tmp`, file);
+    },
+  ],
+  [
+    'moves the old one away first',
+    async (text) => {
+      await rename(file, `${file}~`);
+      await writeFile(file, text);
+    },
+  ],
+  [
+    'removes it first',
+    async (text) => {
+      await unlink(file);
+      await writeFile(file, text);
+    },
+  ],
+  [
+    'empties it first',
+    async (text) => {
+      await writeFile(file, '');
+      await writeFile(file, text);
+    },
+  ],
+];
+
+test.each(EDITORS)('an editor that %s', async (_, edit) => {
+  const config = await open();
+  const before = config.current;
+  await edit(port(2));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
+  // Who holds the old state keeps it.
+  expect(before.listen.port).toBe(1);
+  expect(reloads).toEqual([config.current]);
+  await edit(port(3));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(3), { timeout: 5000 });
+});
+
+test('a volume of Kubernetes: a link to a link that is put in the place of another', async () => {
+  const place = async (name: string, number: number): Promise<void> => {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, 'sluice.yaml'), port(number));
+    await symlink(name, join(folder, '..data_tmp'));
+    await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+  };
+  await place('..1', 1);
+  await unlink(file);
+  await symlink(join('..data', 'sluice.yaml'), file);
+  const config = await open();
+  await place('..2', 2);
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
+});
+
+test.each([
+  ['syntax', 'listen: [', 'flow sequence'],
+  ['an unknown key', 'listn: {}', 'did you mean "listen"?'],
+  ['a variable', `listen: { host: \${NOPE} }`, 'NOPE is not set'],
+  ['open to the world', 'listen: { host: 0.0.0.0 }', 'can be reached from elsewhere'],
+  ['emptied', '', 'is empty'],
+  ['not text', '\u0000\u0001', 'must be a map of settings'],
+])('a bad file (%s) is refused once, the old one stays, a good one ends it', async (_, bad, reason) => {
+  const config = await open();
+  const before = config.current;
+  await writeFile(file, bad);
+  await vi.waitFor(() => expect(refusals).toHaveLength(1), { timeout: 5000 });
+  expect(refusals[0]).toContain(reason);
+  await settled();
+  expect(refusals).toHaveLength(1);
+  expect(config.current).toBe(before);
+  expect(reloads).toEqual([]);
+  await writeFile(file, port(2));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
+});
+
+test('a file that is gone is told of, and what comes after it is taken', async () => {
+  const config = await open();
+  await unlink(file);
+  await vi.waitFor(() => expect(refusals).toHaveLength(1), { timeout: 5000 });
+  expect(refusals[0]).toContain('ENOENT');
+  expect(config.current.listen.port).toBe(1);
+  await writeFile(file, port(2));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
+});
+
+test('a bad file that becomes the old one again is told of as well', async () => {
+  const config = await open();
+  await writeFile(file, 'bad: 1');
+  await vi.waitFor(() => expect(refusals).toHaveLength(1), { timeout: 5000 });
+  await writeFile(file, port(1));
+  await vi.waitFor(() => expect(reloads).toHaveLength(1), { timeout: 5000 });
+  expect(config.current.listen.port).toBe(1);
+});
+
+test('nothing changes when nothing changed', async () => {
+  const config = await open();
+  const before = config.current;
+  await writeFile(file, port(1));
+  await writeFile(join(folder, 'neighbour'), 'x');
+  await settled();
+  expect(config.current).toBe(before);
+  expect(reloads).toEqual([]);
+});
+
+test('reload reads at once, changed or not: for SIGHUP', async () => {
+  const config = await open({ pollMs: 60_000, quietMs: 60_000 });
+  const before = config.current;
+  await config.reload();
+  expect(config.current).not.toBe(before);
+  await writeFile(file, port(2));
+  await config.reload();
+  expect(config.current.listen.port).toBe(2);
+  await writeFile(file, 'bad: 1');
+  await config.reload();
+  expect(config.current.listen.port).toBe(2);
+  expect(refusals).toHaveLength(1);
+  expect(reloads).toHaveLength(2);
+});
+
+test('reloads do not overtake each other', async () => {
+  const config = await open({ pollMs: 60_000, quietMs: 60_000 });
+  await writeFile(file, port(2));
+  await Promise.all([config.reload(), config.reload(), config.reload()]);
+  expect(reloads).toHaveLength(3);
+  expect(config.current).toBe(reloads[2]);
+});
+
+test('a callback that throws breaks nothing', async () => {
+  const config = await open({
+    onReload: () => {
+      throw new Error('listener');
+    },
+  });
+  await writeFile(file, port(2));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
+  await writeFile(file, port(3));
+  await vi.waitFor(() => expect(config.current.listen.port).toBe(3), { timeout: 5000 });
+});
+
+test('what needs a new start is said', async () => {
+  const config = await open({ pollMs: 60_000, quietMs: 60_000 });
+  for (const text of [
+    'models: { a: demo/x }\nlisten: { port: 1 }',
+    port(2),
+    `${port(2)}limits: { drain: 1s }\nlog: { level: debug }`,
+  ]) {
+    await writeFile(file, text);
+    await config.reload();
+  }
+  expect(restarts).toEqual([[], ['listen'], ['limits', 'log']]);
+});
+
+test('secrets of both states are known', async () => {
+  const secrets = new SecretRegistry();
+  await writeFile(file, 'providers: { groq: { api_key: first-secret } }');
+  const config = await open({ secrets });
+  await writeFile(file, 'providers: { groq: { api_key: second-secret } }');
+  await config.reload();
+  expect(secrets.redact('first-secret second-secret')).toBe('*** ***');
+});
+
+test('closed, it looks no more', async () => {
+  const config = await open();
+  config.close();
+  await writeFile(file, port(2));
+  await settled();
+  expect(config.current.listen.port).toBe(1);
+  expect(reloads).toEqual([]);
+});
+
+test('a bad file is no start', async () => {
+  await writeFile(file, 'bad: 1');
+  await expect(open()).rejects.toThrow('unknown key "bad"');
+  await expect(readConfig(join(folder, 'absent'), { env: {}, secrets: new SecretRegistry() })).rejects.toThrow('ENOENT');
+});

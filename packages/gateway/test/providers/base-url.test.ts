@@ -1,0 +1,105 @@
+import type { ProtocolId } from '@sluice/core';
+import { describe, expect, test } from 'vitest';
+import { completeBaseUrl, faultOf, fromHost, isLoopback, leadsTo } from '../../src/providers/base-url.ts';
+import { rowOf } from '../../src/providers/lookup.ts';
+
+test.each([
+  ['https://api.example.com', undefined],
+  ['http://127.0.0.1:9999/v1/', undefined],
+  ['api.example.com/v1', 'begins with http'],
+  ['localhost:8080', 'begins with http'],
+  ['ftp://example.com', 'begins with http'],
+  ['', 'begins with http'],
+  ['https://user:hunter2@example.com', 'a user or a password'],
+  ['https://user@example.com', 'a user or a password'],
+  ['https://example.com/?key=hunter2', 'a query'],
+  ['https://example.com/#x', 'a query'],
+  ['https://example.com/v1/chat/completions', 'leave off /chat/completions'],
+  ['https://example.com/v1/messages/', 'leave off /messages'],
+  ['https://example.com/v1beta/models', 'leave off /models'],
+])('%s: %s', (url, fault) => {
+  if (fault === undefined) expect(faultOf(url)).toBeUndefined();
+  else expect(faultOf(url)).toContain(fault);
+  expect(faultOf(url) ?? '').not.toContain('hunter2');
+});
+
+interface Completion {
+  protocol: ProtocolId;
+  url: string;
+  row?: string;
+  api_version?: string;
+  is: string;
+  path?: string;
+}
+
+const COMPLETIONS: Completion[] = [
+  { protocol: 'openai-chat', url: 'http://127.0.0.1:8080', is: 'http://127.0.0.1:8080/v1' },
+  { protocol: 'openai-chat', url: 'http://127.0.0.1:8080/', is: 'http://127.0.0.1:8080/v1' },
+  { protocol: 'openai-chat', url: 'http://x/api/paas/v4/', is: 'http://x/api/paas/v4' },
+  { protocol: 'openai-chat', url: 'http://x/inference', is: 'http://x/inference' },
+  { protocol: 'openai-responses', url: 'https://api.openai.com', is: 'https://api.openai.com/v1' },
+  { protocol: 'anthropic-messages', url: 'https://api.anthropic.com', is: 'https://api.anthropic.com/v1' },
+  { protocol: 'anthropic-messages', url: 'https://api.anthropic.com/v1', is: 'https://api.anthropic.com/v1' },
+  { protocol: 'anthropic-messages', url: 'https://api.deepseek.com/anthropic', is: 'https://api.deepseek.com/anthropic/v1' },
+  {
+    protocol: 'gemini',
+    url: 'https://generativelanguage.googleapis.com',
+    is: 'https://generativelanguage.googleapis.com/v1beta',
+  },
+  { protocol: 'gemini', url: 'https://x/v1alpha', is: 'https://x/v1alpha' },
+  { protocol: 'gemini', url: 'https://x/proxy', is: 'https://x/proxy/v1beta' },
+  { protocol: 'openai-chat', row: 'perplexity', url: 'https://api.perplexity.ai', is: 'https://api.perplexity.ai', path: '' },
+  { protocol: 'openai-chat', row: 'azure', url: 'https://r.openai.azure.com', is: 'https://r.openai.azure.com/openai/v1' },
+  {
+    protocol: 'openai-chat',
+    row: 'azure',
+    url: 'https://r.openai.azure.com/',
+    api_version: '2024-10-21',
+    is: 'https://r.openai.azure.com',
+  },
+];
+
+test.each(COMPLETIONS)('$protocol $row $url is $is', ({ protocol, url, row, api_version, is, path }) => {
+  const completed = completeBaseUrl(url, { protocol, api_version, row: row === undefined ? undefined : rowOf(row) });
+  expect(completed).toEqual({ base_url: is, ...(path !== undefined && { path }) });
+});
+
+test.each([
+  ['127.0.0.1', 'http://127.0.0.1:11434'],
+  ['127.0.0.1:80', 'http://127.0.0.1'],
+  ['myhost:9000', 'http://myhost:9000'],
+  [':9000', 'http://127.0.0.1:9000'],
+  ['0.0.0.0', 'http://127.0.0.1:11434'],
+  ['0.0.0.0:9000', 'http://127.0.0.1:9000'],
+  ['[::]:9000', 'http://[::1]:9000'],
+  ['http://myhost', 'http://myhost'],
+  ['https://myhost/ollama/', 'https://myhost/ollama'],
+  ['http://myhost:9000/v1', 'http://myhost:9000/v1'],
+  ['not a host', 'not a host'],
+])('OLLAMA_HOST=%s is %s', (host, url) => expect(fromHost(host, 11434)).toBe(url));
+
+describe('loopback', () => {
+  test.each(['127.0.0.1', '127.1.2.3', 'localhost', 'LOCALHOST', 'localhost.', '::1', '[::1]'])('%s is', (host) =>
+    expect(isLoopback(host)).toBe(true),
+  );
+  test.each(['0.0.0.0', '::', '10.0.0.1', 'example.com', '127.evil.com', 'localhost.evil.com', '', '1127.0.0.1'])(
+    '%j is not',
+    (host) => expect(isLoopback(host)).toBe(false),
+  );
+});
+
+test.each([
+  ['http://127.0.0.1:4141', true],
+  ['http://127.0.0.1:4141/v1', true],
+  ['http://localhost:4141/anthropic', true],
+  ['http://[::1]:4141', true],
+  ['http://0.0.0.0:4141', true],
+  ['http://gate.example:4141', true],
+  ['http://127.0.0.1:4142', false],
+  ['http://other.example:4141', false],
+  ['https://api.openai.com/v1', false],
+  ['nonsense', false],
+])('%s leads to the gateway: %s', (url, isOurs) => expect(leadsTo(url, { host: 'gate.example', port: 4141 })).toBe(isOurs));
+
+test('a port of the system’s choice is nobody’s address', () =>
+  expect(leadsTo('http://127.0.0.1:0', { host: '127.0.0.1', port: 0 })).toBe(false));

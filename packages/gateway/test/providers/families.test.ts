@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { familyOf } from '../../src/providers/families.ts';
+
+test.each([
+  ['gpt-5', 'openai'],
+  ['gpt-4o-mini', 'openai'],
+  ['o1', 'openai'],
+  ['o3-mini', 'openai'],
+  ['chatgpt-4o-latest', 'openai'],
+  ['ft:gpt-5-mini:org::id', 'openai'],
+  ['text-embedding-3-small', 'openai'],
+  ['claude-haiku-4-5-20251001', 'anthropic'],
+  ['gemini-2.5-pro', 'google'],
+  ['mistral-large-latest', 'mistral'],
+  ['codestral-2508', 'mistral'],
+  ['open-mixtral-8x7b', 'mistral'],
+  ['deepseek-chat', 'deepseek'],
+  ['grok-4', 'xai'],
+  ['kimi-k2.5', 'moonshot'],
+  ['glm-4.6', 'zai'],
+  ['GLM-4.6', 'zai'],
+  ['MiniMax-M2', 'minimax'],
+  ['qwen3-max', 'alibaba'],
+  ['sonar', 'perplexity'],
+  ['sonar-pro', 'perplexity'],
+  ['llama-3.3-70b', undefined],
+  ['o', undefined],
+  ['o10', undefined],
+  ['ollama', undefined],
+  ['my-gpt-5', undefined],
+  ['sonarqube', undefined],
+  ['', undefined],
+])('%s is of %s', (model, provider) => expect(familyOf(model)).toBe(provider));
