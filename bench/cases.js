@@ -36,23 +36,18 @@ function sseCase(name, bytes, pieceBytes, json) {
   return { section: 'sse', name, kind: 'text', bytes, pieceBytes, json, subjects };
 }
 
-/** Bytes of a chat stream to bytes of an Anthropic one. */
-function convertCase(kind, n) {
+/** Bytes of a stream in one protocol to bytes of one in another. The hand-written converters know only chat to Anthropic. */
+function convertCase(kind, n, from = 'openai-chat', to = 'anthropic-messages') {
+  const isHand = from === 'openai-chat' && to === 'anthropic-messages';
   const subjects = [
-    { ...HAND, name: 'hand: objects', function: 'convertObjects' },
-    { ...HAND, name: 'hand: templates', function: 'convertTemplates' },
+    ...(isHand ? [{ ...HAND, name: 'hand: objects', function: 'convertObjects' }] : []),
+    ...(isHand ? [{ ...HAND, name: 'hand: templates', function: 'convertTemplates' }] : []),
     SLUICE,
     { name: 'llm-bridge', run: 'llm-bridge' },
-    { name: '@musistudio/llms', run: 'llms' },
+    ...(isHand ? [{ name: '@musistudio/llms', run: 'llms' }] : []),
   ];
-  return {
-    section: 'convert',
-    name: `${label[kind]} ${kind === 'parallel' ? 'x ' : ''}${size(n)}`,
-    kind,
-    n,
-    pieceBytes: 8192,
-    subjects,
-  };
+  const pair = isHand ? '' : `, ${from} to ${to}`;
+  return { section: 'convert', name: `${label[kind]} ${size(n)}${pair}`, kind, n, from, to, pieceBytes: 8192, subjects };
 }
 
 export function casesOf({ quick }) {
@@ -78,6 +73,9 @@ export function casesOf({ quick }) {
     convertCase('text', 50_000),
     convertCase('tool', 1000),
     convertCase('tool', 50_000),
+    convertCase('text', 10_000, 'anthropic-messages', 'openai-chat'),
+    convertCase('text', 10_000, 'openai-chat', 'openai-responses'),
+    convertCase('text', 10_000, 'openai-chat', 'gemini'),
   ];
   return quick ? cases.filter(({ n, bytes }) => (n ?? bytes) <= 10_000 || bytes === 1e6) : cases;
 }

@@ -4,7 +4,7 @@ import * as data from './reference/data.mjs';
 
 const CALLS = 64;
 const { case: test, subject } = JSON.parse(process.argv[2]);
-const { section, kind, n, bytes, pieceBytes, json } = test;
+const { section, kind, n, bytes, pieceBytes, json, from, to } = test;
 
 const payloads = n === undefined ? payloadsOf(bytes) : data.chunkJson(kind, n, CALLS);
 const subjects = await import(`./subjects/${subject.run}.js`);
@@ -51,12 +51,13 @@ function inputOf() {
     const pieces = data.pieces(data.sseAnthropic(anthropic()), pieceBytes);
     return { anthropicResponse: () => data.sseResponse(pieces) };
   }
-  const pieces = wire();
-  return { pieces, json, stream: () => data.webStream(pieces), response: () => data.sseResponse(pieces) };
+  const isAnthropic = from === 'anthropic-messages';
+  const pieces = isAnthropic ? data.pieces(data.sseAnthropic(anthropic()), pieceBytes) : wire();
+  return { from, to, pieces, json, stream: () => data.webStream(pieces), response: () => data.sseResponse(pieces) };
 }
 
 function isRight(result) {
-  if (section === 'convert') return isSame(readAnthropic(Buffer.concat(result.out).toString()));
+  if (section === 'convert') return isSame(readersOf()[to](payloadsIn(Buffer.concat(result.out).toString())));
   if (section === 'sse') return result.characters === payloads.reduce((sum, text) => sum + text.length, '[DONE]'.length);
   return isSame(result);
 }
@@ -66,13 +67,36 @@ function isSame(result) {
   return result.text === text && result.args.length === args.length && result.args.every((value, i) => value === args[i]);
 }
 
-/** What an Anthropic client makes of the stream, when it came to its end. */
-function readAnthropic(wire) {
+function payloadsIn(wire) {
+  const lines = wire.split(/\r?\n/).filter((line) => line.startsWith('data: ') && line !== 'data: [DONE]');
+  return lines.map((line) => JSON.parse(line.slice('data: '.length)));
+}
+
+/** What a client of each protocol makes of a stream; no text when it did not come to its end. */
+function readersOf() {
+  return {
+    'anthropic-messages': readAnthropic,
+    'openai-chat': (chunks) => {
+      const isDone = chunks.some(({ choices }) => choices[0]?.finish_reason === 'stop');
+      return { text: isDone ? chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('') : undefined, args: [] };
+    },
+    'openai-responses': (events) => {
+      const isDone = events.some(({ type }) => type === 'response.completed');
+      const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta);
+      return { text: isDone ? deltas.join('') : undefined, args: [] };
+    },
+    gemini: (chunks) => {
+      const isDone = chunks.some(({ candidates }) => candidates?.[0]?.finishReason === 'STOP');
+      const parts = chunks.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? []);
+      return { text: isDone ? parts.map(({ text }) => text ?? '').join('') : undefined, args: [] };
+    },
+  };
+}
+
+function readAnthropic(events) {
   const blocks = [];
   let isDone = false;
-  for (const line of wire.split('\n')) {
-    if (!line.startsWith('data: ')) continue;
-    const event = JSON.parse(line.slice('data: '.length));
+  for (const event of events) {
     if (event.type === 'content_block_start') blocks[event.index] = { type: event.content_block.type, text: '' };
     if (event.type === 'content_block_delta') blocks[event.index].text += event.delta.text ?? event.delta.partial_json;
     if (event.type === 'message_stop') isDone = true;

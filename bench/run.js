@@ -15,7 +15,7 @@ const TITLES = {
   accumulate: 'accumulate: parsed chunks to message (CPU ns a chunk)',
   sse: 'sse: bytes to frames (CPU ns a frame)',
   endToEnd: 'end to end: bytes in 8 KB pieces to message (CPU ns a chunk)',
-  convert: 'convert: a chat stream to an Anthropic one, bytes to bytes (CPU ns a chunk)',
+  convert: 'convert: a stream of one protocol to another, bytes to bytes (CPU ns a chunk)',
 };
 const EFFORT = {
   accumulate: { warmMs: 500, cpuMs: 300 },

@@ -37,10 +37,14 @@ function platformOf(name) {
 let added = 0;
 for (const [place, { optionalDependencies = {}, dev }] of Object.entries(packages)) {
   for (const [name, version] of Object.entries(optionalDependencies)) {
-    const isThere = packages[`node_modules/${name}`] ?? packages[`${place}/node_modules/${name}`];
+    // Beside the package that lists it: two versions of one tool each have their own.
+    const beside = `${place.slice(0, place.lastIndexOf('node_modules/'))}node_modules/${name}`;
+    const isThere = [beside, `${place}/node_modules/${name}`, `node_modules/${name}`].some(
+      (at) => packages[at]?.version === version,
+    );
     const platform = platformOf(name);
     if (isThere || Object.keys(platform).length === 0) continue;
-    packages[`node_modules/${name}`] = { version, ...(dev && { dev }), optional: true, ...platform };
+    packages[beside] = { version, ...(dev && { dev }), optional: true, ...platform };
     added++;
   }
 }

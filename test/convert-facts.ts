@@ -1,5 +1,6 @@
 import { isObject } from '../packages/core/src/accumulate/overlay.ts';
-import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../packages/core/src/canonical/blocks.ts';
+import type { ContentBlock, FileBlock, ToolResultBlock, ToolUseBlock } from '../packages/core/src/canonical/blocks.ts';
+import type { CacheControl } from '../packages/core/src/canonical/protocol.ts';
 import { locate } from '../packages/core/src/canonical/source.ts';
 import { pointerOf } from '../packages/core/src/engine/notes.ts';
 import type { CanonicalMessage, CanonicalRequest, Note, ProtocolCodec } from '../packages/core/src/index.ts';
@@ -31,7 +32,7 @@ export function* factsOf(request: CanonicalRequest): Iterable<Fact> {
   for (const [name, value] of Object.entries(request)) if (!APART.has(name)) yield* leaves(value, `/${name}`);
   for (const [i, { text, cache_control: cache }] of (request.system ?? []).entries()) {
     yield { key: 'system', text, path: `/system/${i}` };
-    if (cache) yield { key: `system marked ${json(cache)}`, path: `/system/${i}/cache_control` };
+    yield* markFacts(cache, 'system', `/system/${i}`);
   }
   for (const [i, tool] of (request.tools ?? []).entries()) yield* toolFacts(tool, `/tools/${i}`);
   const calls: Calls = new Map();
@@ -40,9 +41,16 @@ export function* factsOf(request: CanonicalRequest): Iterable<Fact> {
 
 function* leaves(value: unknown, path: string): Iterable<Fact> {
   if (path === '/output_format/json_schema/schema') yield* propertyFacts(value, path, 'answer');
+  else if (path === '/include' && Array.isArray(value)) for (const entry of value) yield { key: `${path} ${entry}`, path };
   else if (isObject(value) && Object.keys(value).length > 0)
     for (const [name, inner] of Object.entries(value)) yield* leaves(inner, `${path}/${name}`);
   else yield { key: `${path} ${json(value)}`, path };
+}
+
+function* markFacts(mark: CacheControl | undefined, on: string, path: string): Iterable<Fact> {
+  if (!mark) return;
+  yield { key: `${on} marked`, path: `${path}/cache_control` };
+  if (mark.ttl) yield { key: `${on} marked for ${mark.ttl}`, path: `${path}/cache_control/ttl` };
 }
 
 /** Dialects differ in how they say a schema; the names of its properties are the same in all of them. */
@@ -63,7 +71,7 @@ function* toolFacts(tool: NonNullable<CanonicalRequest['tools']>[number], path: 
   yield { key: `tool ${called}`, path };
   if (description !== undefined) yield { key: `tool ${called} is`, text: description, path: `${path}/description` };
   if (strict) yield { key: `tool ${called} is strict`, path: `${path}/strict` };
-  if (cache) yield { key: `tool ${called} is marked ${json(cache)}`, path: `${path}/cache_control` };
+  yield* markFacts(cache, `tool ${called}`, path);
   if (kind === 'function') yield* propertyFacts(schema ?? {}, `${path}/input_schema`, `tool ${called}`);
 }
 
@@ -74,8 +82,7 @@ function* messageFacts({ role, content, name }: CanonicalMessage, path: string, 
 }
 
 function* blockFacts(block: ContentBlock, speaker: string, path: string, calls: Calls): Iterable<Fact> {
-  if ('cache_control' in block && block.cache_control)
-    yield { key: `${speaker} ${block.type} marked ${json(block.cache_control)}`, path: `${path}/cache_control` };
+  if ('cache_control' in block) yield* markFacts(block.cache_control, `${speaker} ${block.type}`, path);
   if ('signature' in block && block.signature) yield { key: `signature ${block.signature.value}`, path: `${path}/signature` };
   switch (block.type) {
     case 'text':
@@ -100,9 +107,14 @@ function* blockFacts(block: ContentBlock, speaker: string, path: string, calls: 
       yield { key: `${block.type} ${json(block.source.data ?? block.source.url ?? block.source.file_id)}`, path };
       return;
     case 'file': {
-      const { file_data: data, file_url: url, file_id: id, text, content } = block.source;
-      yield { key: `file ${json(data ?? url ?? id ?? text ?? content)}`, path };
+      const { file_data: data, file_url: url, file_id: id, content } = block.source;
+      const text = textOf(block.source);
+      // A document of text may have become what its reader says.
+      if (text === undefined) yield { key: `file ${json(data ?? url ?? id ?? content)}`, path };
+      else yield { key: speaker, text, path };
       if (block.title !== undefined) yield { key: `file is called ${block.title}`, path: `${path}/title` };
+      if (block.context !== undefined) yield { key: `file is about ${block.context}`, path: `${path}/context` };
+      if (block.citations_enabled) yield { key: 'file may be cited', path: `${path}/citations_enabled` };
       return;
     }
     case 'opaque':
@@ -112,6 +124,9 @@ function* blockFacts(block: ContentBlock, speaker: string, path: string, calls: 
       block satisfies never;
   }
 }
+
+const textOf = ({ text, file_data: data, media_type: type }: FileBlock['source']): string | undefined =>
+  text ?? (type?.startsWith('text/') && data !== undefined ? Buffer.from(data, 'base64').toString() : undefined);
 
 function* resultFacts(block: ToolResultBlock, answered: string, path: string, calls: Calls): Iterable<Fact> {
   if (block.is_error) yield { key: `error of ${answered}`, path: `${path}/is_error` };

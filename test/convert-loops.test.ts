@@ -137,22 +137,8 @@ function expected({ provider, body, model }: Row): string[] {
   return signaturesOf(decodeRequest(sent.body, { from: provider, path: sent.path }));
 }
 
-/** Loops that do not close yet, or close otherwise, and why. Entries that are not needed any more fail. */
-const OPEN_LOOPS: readonly { why: string; covers(row: Row, signatures: readonly string[]): boolean }[] = [
-  {
-    why: 'a chat message has one text of reasoning; of several carriers in its reasoning_details one comes back',
-    covers: ({ client }, signatures) => client.id === 'openai-chat' && signatures.length > 1,
-  },
-  {
-    why: 'OpenRouter signs reasoning that led to nothing: Responses does not send it back, a carrier does',
-    covers: ({ file }) => file.includes('openai-responses-raw-response-accepts-service'),
-  },
-];
-
 /** CANONICAL §14: chat clients get the signature of a Gemini call in Google's own place, where no issuer is named. */
 const isUnnamed = ({ provider, client }: Row): boolean => provider.id === 'gemini' && client.id === 'openai-chat';
-
-const needed = new Set<string>();
 
 describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), row] as const))('%s', (_, row) => {
   const { provider, client, model } = row;
@@ -161,10 +147,7 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
   test('signatures come back to who issued them, on the same blocks', () => {
     const { body, path } = convertRequest(next, { from: client, to: provider, provider: 'acme', model });
     const signatures = signaturesOf(decodeRequest(body, { from: provider, path }));
-    const open = OPEN_LOOPS.find(({ covers }) => covers(row, expected(row)));
-    const isClosed = JSON.stringify(signatures) === JSON.stringify(expected(row));
-    if (open && !isClosed) needed.add(open.why);
-    else expect(signatures).toEqual(expected(row));
+    expect(signatures).toEqual(expected(row));
   });
 
   test.skipIf(isUnnamed(row)).each(codecs)('nobody else gets one: another provider of $id', (other) => {
@@ -186,7 +169,6 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
   });
 });
 
-test.skipIf(!SHARED)('there is something to test, and every exception is needed', () => {
+test.skipIf(!SHARED)('there is something to test', () => {
   expect(rows.length).toBeGreaterThan(20);
-  expect(OPEN_LOOPS.map(({ why }) => why).filter((why) => !needed.has(why))).toEqual([]);
 });

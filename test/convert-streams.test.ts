@@ -91,8 +91,6 @@ const SETTLED_LATE: Readonly<Record<string, string>> = {
   'own-second-document-after-another-call': 'a call goes on when another has begun',
   'tc-args-two-documents-one-call': 'the arguments turn out to be two documents',
   'tc-args-null-drops-siblings': 'arguments that are null',
-  'chats-tests-sendmessage-multiple-messages-with-server-side-mcp-tools-s-1':
-    'that the provider ran the call shows when the result comes',
 };
 
 const isLate = (name: string): boolean => Object.keys(SETTLED_LATE).some((id) => name.includes(id));

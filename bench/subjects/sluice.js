@@ -1,9 +1,7 @@
-import { Assembler, streamConverter } from '@sluice/core';
+import { Assembler, CODECS, streamConverter } from '@sluice/core';
 import { ChatAccumulator } from '@sluice/core/accumulate';
-import { anthropicMessagesCodec } from '@sluice/core/anthropic-messages/codec';
 import { accumulate as readToEnd } from '@sluice/core/io';
 import { openaiChat } from '@sluice/core/openai-chat';
-import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { createSseDecoder } from '@sluice/core/sse';
 
 const protocol = openaiChat;
@@ -46,10 +44,10 @@ export function endToEndAsync({ stream }) {
   return async () => resultOf(await readToEnd(stream(), { protocol }));
 }
 
-export function convert({ pieces }) {
+export function convert({ pieces, from, to }) {
   return () => {
     const out = [];
-    const converter = streamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec });
+    const converter = streamConverter({ from: CODECS[from], to: CODECS[to] });
     for (const piece of pieces) out.push(...converter.push(piece));
     out.push(...converter.end());
     return { out };

@@ -31,7 +31,6 @@ Paths: \`messages[assistant]\` is an item of the list \`messages\` whose \`role\
 | same | written as it came |
 | as \`x\` | written under its newer name, or in its usual form |
 | anew | written without being read: the encoder knows the value |
-| **lost** | left out, and should not be: a known gap |
 | label | a constant that names the thing around it; it stands and falls with that |
 
 Other protocols: what a change of the field changes there. **said** in their own words; **approximated** or **dropped** with a note that tells
@@ -40,7 +39,7 @@ say what responses say.`;
 
 /** @param {Chapter[]} chapters */
 function counts(chapters) {
-  const columns = ['mapped', 'carried', 'extension', 'changed', 'derived', 'dropped', 'lost', 'outside'];
+  const columns = ['mapped', 'carried', 'extension', 'changed', 'derived', 'dropped', 'outside'];
   const lines = chapters.flatMap(({ protocol, sections }) =>
     sections.map(({ section, rows }) => {
       const of = (/** @type {string} */ verdict) => rows.filter(({ decision }) => decision.verdict === verdict).length;
@@ -66,7 +65,7 @@ function chapterText({ protocol, package: name, version, sections }) {
 /** Decided with everything around it. @param {Row} row */
 const isWhole = ({ pattern, decision }) =>
   pattern.endsWith('.**') &&
-  ['carried', 'extension', 'outside', 'dropped', 'lost', 'label', 'container'].includes(decision.verdict);
+  ['carried', 'extension', 'outside', 'dropped', 'label', 'container'].includes(decision.verdict);
 
 /** @param {Section} section */
 function sectionText({ section, type, rows }) {
@@ -177,7 +176,6 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 function decodeText({ verdict, where, why }) {
   if (verdict === 'carried') return `raw ${code(where ?? '')}`;
   if (verdict === 'extension' || verdict === 'outside') return verdict === 'outside' ? `not on the wire: ${why}` : 'extension';
-  if (verdict === 'lost') return `**lost**: ${why}`;
   return where === undefined ? 'not read' : code(where);
 }
 
@@ -186,7 +184,7 @@ function encodeText({ verdict, as, why }) {
   if (verdict === 'changed') return `as ${why}`;
   if (verdict === 'derived') return `anew: ${why}`;
   if (verdict === 'dropped') return `never: ${why}`;
-  if (verdict === 'lost' || verdict === 'outside') return '–';
+  if (verdict === 'outside') return '–';
   return as === undefined ? 'same' : `as ${code(as)}`;
 }
 

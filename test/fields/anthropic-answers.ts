@@ -1,5 +1,5 @@
 import { citations } from './anthropic-blocks.ts';
-import { carried, derived, extension, lost, mapped } from './decision.ts';
+import { carried, derived, dropped, extension, mapped } from './decision.ts';
 
 const RESULT = 'content[].content[].raw';
 const POSITION = 'blocks are numbered from 0 in the order they open';
@@ -95,7 +95,7 @@ export const betaStream = {
   '(message_delta).input_transformations': extension,
   '(message_delta).usage.fallback_credit': extension,
   '(message_delta).usage.iterations': extension,
-  '(content_block_delta).delta(thinking_delta).estimated_tokens': lost('a running estimate'),
+  '(content_block_delta).delta(thinking_delta).estimated_tokens': dropped('an estimate while it goes on; the usage at the end counts'),
   '(content_block_delta).delta(compaction_delta).content': carried('content[].raw', {
     as: '(content_block_start).content_block.content',
   }),

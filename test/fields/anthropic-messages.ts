@@ -1,6 +1,6 @@
 import { betaResponse, betaStream, response, stream } from './anthropic-answers.ts';
 import { AS_BLOCK, cacheMark, citations, documents, plainBlocks } from './anthropic-blocks.ts';
-import { carried, changed, dropped, extension, type Ledger, lost, mapped, outside } from './decision.ts';
+import { carried, changed, dropped, extension, type Ledger, mapped, outside } from './decision.ts';
 
 const NOT_HERE = 'the API refuses it in such a message';
 const BLOCKS = 'messages[].content[]';
@@ -93,7 +93,7 @@ const betaRequest = {
   'output_config.task_budget.**': extension,
   'output_format.schema': mapped('output_format.json_schema.schema', { as: 'output_config.format.schema' }),
   'thread.**': extension,
-  'thinking(*).block_binding.**': lost('how thinking is bound to what stands before it'),
+  'thinking(*).block_binding.**': extension,
   'messages[system].clear_at': extension,
   'messages[system].output_config.**': extension,
   'messages[system].content[text].text': mapped(`${BLOCKS}.text`),

@@ -12,8 +12,6 @@ export type Decision =
   | { verdict: 'derived'; why: string; test?: string }
   /** Left out on purpose. */
   | { verdict: 'dropped'; why: string; test?: string }
-  /** Left out, and should not be. */
-  | { verdict: 'lost'; why: string }
   /** Never on the wire of this endpoint. */
   | { verdict: 'outside'; why: string };
 
@@ -32,5 +30,4 @@ export const extension: Decision = { verdict: 'extension' };
 export const changed = (where: string, why: string, more: Shown = {}): Decision => ({ verdict: 'changed', where, why, ...more });
 export const derived = (why: string, more: Shown = {}): Decision => ({ verdict: 'derived', why, ...more });
 export const dropped = (why: string, more: Shown = {}): Decision => ({ verdict: 'dropped', why, ...more });
-export const lost = (why: string): Decision => ({ verdict: 'lost', why });
 export const outside = (why: string): Decision => ({ verdict: 'outside', why });

@@ -1,4 +1,4 @@
-import { carried, changed, derived, dropped, extension, type Ledger, lost, mapped, outside } from './decision.ts';
+import { carried, changed, derived, dropped, extension, type Ledger, mapped, outside } from './decision.ts';
 
 const SDK = 'the SDK keeps it to itself';
 const PARTIAL = 'the call as a whole';
@@ -25,7 +25,7 @@ const parts = (at: string, where: string) => ({
   [`${at}.functionResponse.parts[].*Data.displayName`]: extension,
   [`${at}.functionResponse.parts[].fileData.*`]: mapped(`${where}.content[].source`),
   [`${at}.functionResponse.parts[].inlineData.*`]: mapped(`${where}.content[].source`),
-  [`${at}.functionResponse.parts[].mediaProcessing`]: lost('how a result is looked at'),
+  [`${at}.functionResponse.parts[].mediaProcessing`]: extension,
   [`${at}.executableCode.**`]: carried(`${where}.raw`),
   [`${at}.codeExecutionResult.**`]: carried(`${where}.raw`),
   [`${at}.toolCall.**`]: carried(`${where}.raw`),
@@ -186,7 +186,7 @@ export const gemini: Ledger = {
   'embedding response': {
     'sdkHttpResponse.**': outside(SDK),
     'embeddings[].values': mapped('data[].embedding'),
-    'embeddings[].statistics.**': lost('the numbers of each text'),
+    'embeddings[].statistics.**': extension,
     'metadata.**': extension,
   },
   'count request': { 'generationConfig.**': dropped('it changes no count') },

@@ -92,5 +92,4 @@ const COMPLAINTS: { [V in Verdict]: Complain<V> } = {
     (!places.some((place) => place.startsWith(where) && !isExtension(place)) && `is not in ${where} but in ${seen(places)}`),
   derived: ({ isWritten }) => !isWritten && 'is not written',
   dropped: ({ survives }) => survives && 'survives: it is not dropped',
-  lost: ({ survives }) => survives && 'survives: it is not lost any more',
 };

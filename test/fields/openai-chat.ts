@@ -1,4 +1,4 @@
-import { changed, derived, extension, type Ledger, lost, mapped } from './decision.ts';
+import { changed, derived, extension, type Ledger, mapped } from './decision.ts';
 
 const messages = 'messages[].content[]';
 const SUM = 'the sum of both';
@@ -17,7 +17,9 @@ const request = {
   'messages[developer].content[].prompt_cache_breakpoint': mapped('system[].cache_control'),
   'messages[system].content[].prompt_cache_breakpoint': mapped('system[].cache_control'),
   'messages[*].content[*].prompt_cache_breakpoint': mapped(`${messages}.cache_control`),
-  'messages[*].content[*].prompt_cache_breakpoint.ttl': lost('the time to live of a single breakpoint'),
+  'messages[developer].content[].prompt_cache_breakpoint.ttl': mapped('system[].cache_control'),
+  'messages[system].content[].prompt_cache_breakpoint.ttl': mapped('system[].cache_control'),
+  'messages[*].content[*].prompt_cache_breakpoint.ttl': mapped(`${messages}.cache_control`),
 
   'messages[user].content': mapped(`${messages}.text`),
   'messages[user].content[text].text': mapped(`${messages}.text`, { as: 'messages[user].content' }),
@@ -25,7 +27,6 @@ const request = {
   'messages[user].content[image_url].image_url.detail': mapped(`${messages}.source.detail`),
   'messages[user].content[input_audio].input_audio.data': mapped(`${messages}.source.data`),
   'messages[user].content[input_audio].input_audio.format': mapped(`${messages}.source.format`),
-  'messages[user].content[input_audio].prompt_cache_breakpoint': lost('audio blocks have no cache_control'),
   'messages[user].content[file].file': mapped(`${messages}.source`),
   'messages[user].content[file].file.file_data': mapped(`${messages}.source.file_data`),
   'messages[user].content[file].file.file_id': mapped(`${messages}.source.file_id`),
@@ -56,6 +57,7 @@ const request = {
   'messages[tool].content': mapped(`${messages}.content`),
   'messages[tool].content[].text': mapped(`${messages}.content[].text`, { as: 'messages[tool].content' }),
   'messages[tool].content[].prompt_cache_breakpoint': mapped(`${messages}.content[].cache_control`),
+  'messages[tool].content[].prompt_cache_breakpoint.ttl': mapped(`${messages}.content[].cache_control`),
   'messages[tool].tool_call_id': mapped(`${messages}.tool_use_id`),
   'messages[function].content': mapped(`${messages}.content`, { as: 'messages[tool].content' }),
   'messages[function].name': mapped(`${messages}.name`, { as: 'messages[assistant].tool_calls[function].function.name' }),

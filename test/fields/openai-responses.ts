@@ -1,4 +1,4 @@
-import { carried, derived, dropped, extension, type Ledger, lost, mapped, outside } from './decision.ts';
+import { carried, derived, dropped, extension, type Ledger, mapped, outside } from './decision.ts';
 
 const BLOCKS = 'messages[].content[]';
 
@@ -13,7 +13,7 @@ const inputParts = (at: string, where: string) => ({
   [`${at}[input_file].filename`]: mapped(`${where}.source.filename`),
   [`${at}[input_file].detail`]: extension,
   [`${at}[*].prompt_cache_breakpoint`]: mapped(`${where}.cache_control`),
-  [`${at}[*].prompt_cache_breakpoint.ttl`]: lost('the time to live of a single breakpoint'),
+  [`${at}[*].prompt_cache_breakpoint.ttl`]: mapped(`${where}.cache_control`),
 });
 
 const annotations = (at: string, where: string) => ({
@@ -77,8 +77,8 @@ const request = {
   prompt_cache_key: mapped('prompt_cache.key'),
   'prompt_cache_options.mode': mapped('prompt_cache.mode'),
   'prompt_cache_options.ttl': mapped('prompt_cache.ttl'),
-  'prompt_cache_options.comparison_response_id': lost('for diagnostics'),
-  'prompt_cache_options.prewarm': lost('only to fill the cache'),
+  'prompt_cache_options.comparison_response_id': extension,
+  'prompt_cache_options.prewarm': extension,
   prompt_cache_retention: mapped('prompt_cache.ttl'),
   'reasoning.effort': mapped('thinking.effort'),
   'reasoning.summary': mapped('thinking.summary'),
@@ -201,7 +201,7 @@ const response = {
   ...output('output', 'content[]'),
   'output[message].status': derived('incomplete where the answer was cut'),
   'output[reasoning].id': extension,
-  'output[reasoning].status': lost('whether the reasoning is whole'),
+  'output[reasoning].status': extension,
   // What the response repeats of the request.
   ...Object.fromEntries(
     [
@@ -273,7 +273,7 @@ const stream = {
     as: '(response.reasoning_summary_text.delta).delta',
   }),
   '(response.reasoning_summary_part.done).part.text': mapped('content[].thinking'),
-  '(response.reasoning_summary_part.done).status': lost('whether the part is whole'),
+  '(response.reasoning_summary_part.done).status': dropped('a part is cut when its item is, and the item says so'),
   '(error).*': mapped('error'),
   '(response.audio.*).sequence_number': dropped(AUDIO),
   '(response.audio.*).delta': dropped(AUDIO),

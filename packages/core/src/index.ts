@@ -28,6 +28,7 @@ export type { EventReaderOptions } from './engine/event-reader.ts';
 export {
   type AnswerOptions,
   type AnswerStream,
+  type ClientRequest,
   type Converted,
   type ConvertedError,
   type ConvertedQuestion,

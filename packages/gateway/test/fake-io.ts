@@ -1,4 +1,4 @@
-import type { CliIo, Input, Output } from '../src/cli/io.ts';
+import type { CliIo, Input, Output, OutputFile, Program } from '../src/cli/io.ts';
 import { main } from '../src/cli/main.ts';
 
 type Source = string | Uint8Array | Error | (() => AsyncIterable<Uint8Array>);
@@ -14,12 +14,18 @@ export interface World {
   /** What happens to every write to stdout. */
   stdoutError?: Error;
   size?: number;
+  /** What happens when a file of this name is created. */
+  createErrors?: Record<string, Error>;
+  /** What a program does that is started: its exit code, or the error of the system. */
+  program?: (program: Program) => number | Promise<number>;
 }
 
 export interface Outcome {
   code: number;
   stdout: string;
   stderr: string;
+  /** What was written to files, by their paths. */
+  files: Record<string, string>;
 }
 
 export const systemError = (code: string): Error => Object.assign(new Error(`${code}: made up`), { code });
@@ -28,6 +34,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
   const isTTY = (name: 'stdin' | 'stdout' | 'stderr'): boolean => world.terminals?.includes(name) ?? false;
   const stdout = new Recorder(isTTY('stdout'), world.columns, world.stdoutError);
   const stderr = new Recorder(isTTY('stderr'), world.columns);
+  const files: Record<string, string> = {};
   let clock = 0;
   const io: CliIo = {
     stdout,
@@ -35,9 +42,16 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     stdin: { isTTY: isTTY('stdin'), open: () => open(world.stdin ?? '') },
     env: world.env ?? {},
     openFile: async (path) => ({ ...open(world.files?.[path] ?? systemError('ENOENT')), size: world.size }),
+    makeDirectory: async () => undefined,
+    createFile: async (path) => createFile(path, files, world.createErrors?.[path]),
+    inTemporaryFolder: (use) => use('/own'),
+    runProgram: async (program) => {
+      if (!world.program) throw systemError('ENOENT');
+      return world.program(program);
+    },
     now: () => (clock += 60),
   };
-  return { code: await main(argv, io), stdout: stdout.text, stderr: stderr.text };
+  return { code: await main(argv, io), stdout: stdout.text, stderr: stderr.text, files };
 }
 
 export const jsonLines = ({ stdout }: Outcome): Record<string, unknown>[] =>
@@ -72,4 +86,17 @@ function open(source: Source): Input {
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   yield bytes;
+}
+
+/** Shows up in `files` when it is committed, as a real one does. */
+function createFile(path: string, files: Record<string, string>, error: Error | undefined): OutputFile {
+  if (error) throw error;
+  const pieces: Uint8Array[] = [];
+  return {
+    write: async (bytes) => void pieces.push(bytes.slice()),
+    commit: async () => {
+      files[path] = Buffer.concat(pieces).toString();
+    },
+    discard: async () => undefined,
+  };
 }

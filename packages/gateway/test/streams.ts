@@ -72,3 +72,7 @@ export const responses = (text: string): string => {
     event({ type: 'response.completed', sequence_number: 6, response: { ...response, status: 'completed', output: [item] } })
   );
 };
+
+/** With what Anthropic has no words for. */
+export const chatAudio: string =
+  chunk({ role: 'assistant', audio: { id: 'audio_1', data: 'AAAA', expires_at: 9 } }) + chunk({}, 'stop') + DONE;

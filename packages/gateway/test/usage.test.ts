@@ -10,8 +10,11 @@ interface Row {
   stderr?: string[];
 }
 
+const CONVERT = ['convert', 'request', '--from', 'openai', '--to', 'anthropic'];
+
 const ROWS: Row[] = [
-  { argv: ['--help'], code: 0, stdout: ['Usage', 'assemble', 'Exit codes'] },
+  { argv: ['--help'], code: 0, stdout: ['Usage', 'assemble', 'Exit codes', 'Without a command, the gateway starts'] },
+  { argv: ['--port', '80', '--help'], code: 0, stdout: ['Usage', 'Exit codes'] },
   { argv: ['-h'], code: 0, stdout: ['Usage'] },
   { argv: ['help'], code: 0, stdout: ['Usage'] },
   { argv: ['help', '--json'], code: 0, stdout: ['Usage'] },
@@ -19,7 +22,7 @@ const ROWS: Row[] = [
   { argv: ['assemble', '--help'], code: 0, stdout: ['--split-think', 'Examples', 'sluice assemble --json'] },
   { argv: ['assemble', '--wrong', '-h'], code: 0, stdout: ['Examples'] },
   { argv: ['--version'], code: 0, stdout: ['0.1.0'] },
-  { argv: [], code: 2, stderr: ['Usage', 'assemble'] },
+  { argv: ['--port', 'many'], code: 2, stderr: ['--port must be a number', 'sluice --help'] },
   { argv: ['asemble'], code: 2, stderr: ['unknown command "asemble"; did you mean "assemble"?', 'sluice --help'] },
   { argv: ['zzz'], code: 2, stderr: ['unknown command "zzz"\n'] },
   { argv: ['constructor'], code: 2, stderr: ['unknown command "constructor"'] },
@@ -45,6 +48,30 @@ const ROWS: Row[] = [
   { argv: ['assemble', '--protocol', 'toString', 'a'], code: 2, stderr: ['unknown protocol "toString"'] },
   { argv: ['assemble'], world: { terminals: ['stdin'] }, code: 2, stderr: ['no input', 'sluice assemble --help'] },
   { argv: ['assemble', '-', 'a', '-'], code: 2, stderr: ['only once'] },
+  { argv: ['convert', '--help'], code: 0, stdout: ['--request FILE', '--strict', 'Examples', 'sluice convert stream'] },
+  { argv: ['help', 'convert'], code: 0, stdout: ['sluice convert request|response|stream|error --from P --to Q'] },
+  { argv: ['convert'], code: 2, stderr: ['say what to convert: request, response, stream, error', 'sluice convert --help'] },
+  { argv: ['convert', 'requst'], code: 2, stderr: ['cannot convert "requst"; did you mean "request"?'] },
+  { argv: ['convert', 'toString'], code: 2, stderr: ['cannot convert "toString"'] },
+  { argv: ['convert', 'request', 'a'], code: 2, stderr: ['--from is missing'] },
+  { argv: ['convert', 'request', '--from', 'openai', 'a'], code: 2, stderr: ['--to is missing'] },
+  {
+    argv: ['convert', 'request', '--from', 'openai', '--to', 'anthropc', 'a'],
+    code: 2,
+    stderr: ['unknown protocol "anthropc"; did you mean "anthropic"?'],
+  },
+  { argv: ['convert', 'request', '--form', 'openai'], code: 2, stderr: ['unknown option "--form"; did you mean "--from"?'] },
+  { argv: [...CONVERT, '--request', 'q', 'a'], code: 2, stderr: ['--request goes with a response or a stream'] },
+  { argv: CONVERT, world: { terminals: ['stdin'] }, code: 2, stderr: ['no input'] },
+  { argv: [...CONVERT, '-', '-'], code: 2, stderr: ['only once'] },
+  {
+    argv: ['convert', 'stream', '--from', 'openai', '--to', 'gemini', '--request=-', '-'],
+    code: 2,
+    stderr: ['only once'],
+  },
+  { argv: [...CONVERT, '--out', 'd', 'x/a.json', 'y/a.json'], code: 2, stderr: ['"x/a.json" and "y/a.json"', 'd/a.json'] },
+  { argv: [...CONVERT, '--out', '.', 'a.json'], code: 2, stderr: ['would write over the input'] },
+  { argv: [...CONVERT, '--out', 'x', './x/../x/a.json'], code: 2, stderr: ['would write over the input'] },
 ];
 
 describe('usage', () => {

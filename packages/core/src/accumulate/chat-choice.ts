@@ -62,10 +62,10 @@ export class ChatChoice {
    * Takes a choice that only continues the text, or the arguments of a call, and says whether it was one. Inside the delta there is nothing else then:
    * its keys are counted. The keys of the choice are left to `look`.
    */
-  continue({ delta, finish_reason, logprobs, message, content_filter_results: filter }: WireChoice): boolean {
+  continue({ delta, finish_reason, logprobs, message, content_filter_results: filter, usage }: WireChoice): boolean {
     if (typeof delta !== 'object' || delta === null) return false;
-    // Azure's filter says something else with every chunk.
-    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter)) return false;
+    // Azure's filter says something else with every chunk, and so does usage where it stands in the choice.
+    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage)) return false;
     return this.#continueWith(delta);
   }
 

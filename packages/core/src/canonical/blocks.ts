@@ -41,6 +41,7 @@ export interface AudioBlock extends Node {
   transcript?: string;
   audio_id?: string;
   expires_at?: number;
+  cache_control?: CacheControl;
 }
 
 /** Documents, and video and other media: `media_type` tells. */

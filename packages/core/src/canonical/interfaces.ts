@@ -42,10 +42,15 @@ export interface CanonicalEmbeddingRequest extends Node {
   title?: string;
 }
 
+export interface CanonicalEmbedding extends Node {
+  index: number;
+  /** A string is base64 of little-endian float32. */
+  embedding: number[] | string;
+}
+
 export interface CanonicalEmbeddingResponse extends Node {
   model: string;
-  /** A string is base64 of little-endian float32. */
-  data: { index: number; embedding: number[] | string }[];
+  data: CanonicalEmbedding[];
   usage?: { input_tokens: number };
 }
 

@@ -11,7 +11,7 @@ export interface Node {
 /** Cache breakpoint: "the prefix up to and including this node is worth caching". */
 export interface CacheControl {
   type: 'ephemeral';
-  ttl?: '5m' | '30m' | '1h' | '24h';
+  ttl?: '5m' | '30m' | '1h' | '12h' | '24h';
 }
 
 /** Opaque, provider-issued proof or ciphertext. Only its issuer can use it; the value is never re-encoded. */

@@ -1,14 +1,24 @@
 /** Where a node stood in the source: a JSON pointer. A symbol, so that copies of the node keep it and no JSON ever shows it. */
 export const SOURCE: unique symbol = Symbol('source');
+/** Where fields of the node stood that the source calls otherwise, by their path within the node. */
+const FIELDS: unique symbol = Symbol('fields');
 
 interface Tracing {
   /** Nodes remember where they stood in the source. */
   trace?: boolean;
 }
 
-/** The node, remembering its place when the caller wants notes that point into the source. */
-export function at<T extends object>(pointer: string, node: T, { trace }: Tracing): T {
-  return trace ? { ...node, [SOURCE]: pointer } : node;
+/**
+ * The node, remembering its place when the caller wants notes that point into the source. `fields`: pointers to what the source calls
+ * otherwise, `{ 'source/detail': '/messages/0/content/1/image_url/detail' }`.
+ */
+export function at<T extends object>(
+  pointer: string,
+  node: T,
+  { trace }: Tracing,
+  fields?: Readonly<Record<string, string | undefined>>,
+): T {
+  return trace ? { ...node, [SOURCE]: pointer, ...(fields && { [FIELDS]: fields }) } : node;
 }
 
 /** A path of a canonical request as a path of its source: the place of the deepest node that remembers one, and the rest. */
@@ -19,7 +29,7 @@ export function locate(path: string, request: object): string {
   for (let i = 0; i < segments.length; i++) {
     node = childOf(node, segments[i] ?? '');
     const source = sourceOf(node);
-    if (source !== undefined) found = [source, ...segments.slice(i + 1)].join('/');
+    if (source !== undefined) found = within(node, segments.slice(i + 1)) ?? [source, ...segments.slice(i + 1)].join('/');
   }
   return found;
 }
@@ -32,4 +42,14 @@ function childOf(node: unknown, segment: string): unknown {
 function sourceOf(node: unknown): string | undefined {
   if (typeof node !== 'object' || node === null || !(SOURCE in node)) return undefined;
   return typeof node[SOURCE] === 'string' ? node[SOURCE] : undefined;
+}
+
+/** The place of a field that the source calls otherwise, and what stands below it. */
+function within(node: unknown, rest: readonly string[]): string | undefined {
+  if (typeof node !== 'object' || node === null || !(FIELDS in node)) return undefined;
+  for (let end = rest.length; end > 0; end--) {
+    const pointer = childOf(node[FIELDS], rest.slice(0, end).join('/'));
+    if (typeof pointer === 'string') return [pointer, ...rest.slice(end)].join('/');
+  }
+  return undefined;
 }

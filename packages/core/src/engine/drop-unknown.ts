@@ -1,7 +1,7 @@
 import type { ContentBlock } from '../canonical/blocks.ts';
 import type { Node } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { SOURCE } from '../canonical/source.ts';
+import { locate, SOURCE } from '../canonical/source.ts';
 import { type CodecContext, drop, type ProtocolCodec } from '../protocols/shared/codec.ts';
 import { pointerOf } from './notes.ts';
 
@@ -14,22 +14,40 @@ export function dropUnknown(request: CanonicalRequest, body: unknown, from: Prot
   for (const { node, path } of nodesOf(request)) {
     for (const [field, value] of Object.entries(node.extensions?.[from.id] ?? {})) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
-      for (const { name, pointer } of fieldsOf(body, path, field, value)) {
-        if (said.has(pointer) || from.fields?.[name] === '' || name === 'index') continue;
+      for (const { name, pointer } of fieldsOf(body, path, field, value, said)) {
+        if (from.fields?.[name] === '' || name === 'index') continue;
         drop(context, { path: pointer, feature: `unknown.${name}`, message: `only ${from.id} knows ${name}` });
       }
     }
   }
 }
 
-/** A field and where it stands in the source. Fields of an object around the node are kept with it, under the name of that object. */
-function fieldsOf(body: unknown, path: string, field: string, value: unknown): { name: string; pointer: string }[] {
-  const own = { name: field, pointer: `${path}/${escaped(field)}` };
-  if (hasValue(body, own.pointer)) return [own];
-  const around = path.slice(0, path.lastIndexOf('/'));
-  const inner = isPlain(value) ? Object.keys(value) : [];
-  return inner.map((name) => ({ name, pointer: `${around}/${escaped(name)}` })).filter(({ pointer }) => hasValue(body, pointer));
+interface Field {
+  name: string;
+  pointer: string;
 }
+
+/** What of a kept field nobody else says, and where it stands in the source. */
+function fieldsOf(body: unknown, path: string, field: string, value: unknown, said: Said): Field[] {
+  const pointer = `${path}/${escaped(field)}`;
+  if (hasValue(body, pointer)) return unsaid(body, { name: field, pointer }, value, said);
+  // Fields of an object around the node are kept with it, under the name of that object.
+  return isPlain(value) ? unsaidWithin(body, path.slice(0, path.lastIndexOf('/')), value, said) : [];
+}
+
+/** An object of which a part is said elsewhere is looked into. */
+function unsaid(body: unknown, field: Field, kept: unknown, said: Said): Field[] {
+  const { pointer } = field;
+  if (said.isWhole(pointer)) return [];
+  if (!said.has(pointer) && !said.isAround(pointer)) return [field];
+  return isPlain(kept) ? unsaidWithin(body, pointer, kept, said) : [];
+}
+
+const unsaidWithin = (body: unknown, around: string, kept: object, said: Said): Field[] =>
+  Object.entries(kept).flatMap(([name, value]) => {
+    const pointer = `${around}/${escaped(name)}`;
+    return hasValue(body, pointer) ? unsaid(body, { name, pointer }, value, said) : [];
+  });
 
 function hasValue(body: unknown, pointer: string): boolean {
   let node = body;
@@ -45,15 +63,28 @@ const escaped = (field: string): string => field.replaceAll('~', '~0').replaceAl
 const unescaped = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~');
 
 /** Where the source says what the canonical request says. */
-function saidBy(request: CanonicalRequest, { pointers, fields = {} }: ProtocolCodec): ReadonlySet<string> {
+interface Said {
+  has(pointer: string): boolean;
+  /** With all that stands below it. */
+  isWhole(pointer: string): boolean;
+  /** Something below the pointer is said. */
+  isAround(pointer: string): boolean;
+}
+
+function saidBy(request: CanonicalRequest, { pointers, fields = {} }: ProtocolCodec): Said {
   const paths = new Set<string>();
   for (const [name, value] of Object.entries(request)) {
     paths.add(`/${name}`);
     if (isPlain(value)) for (const inner of Object.keys(value)) paths.add(`/${name}/${inner}`);
   }
-  const said = new Set([...paths].map((path) => pointerOf(path, pointers)));
-  for (const [field, path] of Object.entries(fields)) if (paths.has(path)) said.add(`/${field}`);
-  return said;
+  const said = new Set([...paths].map((path) => pointerOf(locate(path, request), pointers)));
+  const whole = new Set(Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [`/${field}`] : [])));
+  const all = [...said, ...whole];
+  return {
+    has: (pointer) => said.has(pointer),
+    isWhole: (pointer) => whole.has(pointer),
+    isAround: (pointer) => all.some((inner) => inner.startsWith(`${pointer}/`)),
+  };
 }
 
 const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, parseJson } from '../accumulate/overlay.ts';
 import { type CanonicalError, ownError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
-import type { Diagnostic } from '../doctor/rules.ts';
+import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
 import { createSseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
@@ -17,6 +17,8 @@ export interface EventReaderOptions {
   maxLineBytes?: number;
   /** Longest event, in bytes; 32 MiB when absent. */
   maxEventBytes?: number;
+  /** What becomes of an event whose data is no JSON: it is named and skipped, or it ends the stream in an error. `skip` when absent. */
+  malformed?: 'skip' | 'fail';
   /** Told every event as it leaves the decoder; in debug mode, the `push` of a StreamValidator. */
   onEvent?: (event: CanonicalStreamEvent) => void;
 }
@@ -24,12 +26,14 @@ export interface EventReaderOptions {
 /** How many frames may pass before one of the protocols has to recognise its own. */
 const MAX_UNRECOGNISED = 256;
 const HEAD_BYTES = 1024;
+const MALFORMED: RuleId = 'sse/malformed-json';
 
 /** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #candidates: readonly Protocol[];
   readonly #frames: Stage<Uint8Array, SseFrame>;
   readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
+  readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
   #protocol: Protocol | undefined;
@@ -42,9 +46,12 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #head = new Uint8Array(0);
   #ended = false;
   #hasFailed = false;
+  #hasMalformed = false;
+  #failedAt: number | undefined;
 
-  constructor({ protocol, onEvent, ...limits }: EventReaderOptions) {
+  constructor({ protocol, onEvent, malformed, ...limits }: EventReaderOptions) {
     this.#onEvent = onEvent;
+    this.#failsOnMalformed = malformed === 'fail';
     this.#candidates = 'id' in protocol ? [protocol] : protocol;
     this.#frames = createSseDecoder({ ...limits, report: this.#met.report });
     const [only, another] = this.#candidates;
@@ -56,9 +63,14 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     return this.#protocol;
   }
 
-  /** The framing failed (a limit was passed): whatever follows is ignored, and reading on is of no use. */
+  /** The framing failed (a limit was passed, or an event that is no JSON): whatever follows is ignored, and reading on is of no use. */
   get hasFailed(): boolean {
     return this.#hasFailed;
+  }
+
+  /** Where the frame began in which we found an error ourselves, in bytes from the start of the body; what the source calls an error is none. */
+  get failedAt(): number | undefined {
+    return this.#failedAt;
   }
 
   get diagnostics(): Diagnostic[] {
@@ -73,7 +85,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
     if (this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
     const out: CanonicalStreamEvent[] = [];
-    for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
+    if (!this.#ended) for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     return this.#tell(out);
   }
 
@@ -85,7 +97,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     // An error body has the same shape in three protocols and none recognises it: the first one may read it.
     const [first] = this.#candidates;
     if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);
-    for (const event of this.#decoder?.end() ?? []) out.push(event);
+    if (!this.#hasMalformed) for (const event of this.#decoder?.end() ?? []) out.push(event);
     return this.#tell(
       out.map((event) => (event.type === 'error' ? { type: 'error', error: this.#explain(event.error) } : event)),
     );
@@ -106,7 +118,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #accept(frame: SseFrame, out: CanonicalStreamEvent[]): void {
     if (frame.failure) this.#hasFailed = true;
     if (this.#decoder) {
-      for (const event of this.#decoder.push(frame)) out.push(event);
+      this.#decode(frame, this.#decoder, out);
       return;
     }
     this.#waiting.push(frame);
@@ -115,8 +127,31 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   #release(decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
-    for (const frame of this.#waiting.splice(0)) for (const event of decoder.push(frame)) out.push(event);
+    for (const frame of this.#waiting.splice(0)) this.#decode(frame, decoder, out);
   }
+
+  #decode(frame: SseFrame, decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
+    if (this.#hasMalformed) return;
+    for (const event of decoder.push(frame)) {
+      out.push(event);
+      if (event.type === 'error' && !event.error.upstream) this.#failedAt ??= frame.offset;
+    }
+    if (this.#hasMalformed) this.#failAt(frame, out);
+  }
+
+  /** What the event said is lost, and nobody knows what it was: an answer that goes on as if nothing had been would be wrong. */
+  #failAt({ offset = 0 }: SseFrame, out: CanonicalStreamEvent[]): void {
+    const error = ownError('stream_error', 'UPSTREAM_ERROR', 'an event of the stream is not JSON');
+    out.push({ type: 'error', error: { ...error, details: { ...error.details, rule: MALFORMED } } });
+    this.#failedAt ??= offset;
+    this.#hasFailed = true;
+    this.#ended = true;
+  }
+
+  readonly #report: Report = (rule, offset, detail) => {
+    this.#met.report(rule, offset, detail);
+    if (rule === MALFORMED && this.#failsOnMalformed) this.#hasMalformed = true;
+  };
 
   #recognise({ data, event }: SseFrame): Protocol | undefined {
     // Without blank lines, an event holds a payload a line.
@@ -137,7 +172,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       this.#payloads++;
       whole?.push(payload);
     };
-    this.#decoder = protocol.streamDecoder({ report: this.#met.report, note: (note) => this.notes.push(note) }, { onPayload });
+    this.#decoder = protocol.streamDecoder({ report: this.#report, note: (note) => this.notes.push(note) }, { onPayload });
     return this.#decoder;
   }
 

@@ -1,56 +1,68 @@
 import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
-import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic } from '../doctor/rules.ts';
+import { ByteBuffer } from '../sse/bytes.ts';
 import { NOTHING } from '../stage.ts';
-import { EventReader } from './event-reader.ts';
-import { type AnswerStream, encodeFailure, type StreamOptions } from './stream-converter.ts';
+import type { EventReader } from './event-reader.ts';
+import { FrameEdge } from './frame-edge.ts';
+import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions } from './stream-converter.ts';
 
-/** Ends the line and the event that may have been cut. */
-const CUT = new TextEncoder().encode('\n\n');
+/** Ends the line and the event that a server left open. */
+const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
 
-/** Bytes that go through untouched; a decoded copy feeds the tap, when there is one. */
+/**
+ * An event stream whose frames go through to the byte. A decoded copy is read along: it feeds the tap, and tells whether the stream has come to
+ * its end. A frame is passed on when it is whole: behind half a one, nobody would read the error that ends a stream which broke off.
+ */
 export class PassedStream implements AnswerStream {
   readonly #options: StreamOptions;
-  readonly #reader: EventReader | undefined;
-  readonly #message = new MessageAccumulator();
+  readonly #reader: EventReader;
+  readonly #edge = new FrameEdge();
+  readonly #message: MessageAccumulator | undefined;
+  /** The frame that has begun and not ended. */
+  readonly #held = new ByteBuffer();
+  /** Bytes that were passed on. */
+  #passed = 0;
+  #start: MessageStart | undefined;
   #error: CanonicalError | undefined;
   #hasEnded = false;
 
   constructor(options: StreamOptions) {
-    const { from, tap, onEvent } = options;
     this.#options = options;
-    this.#reader = tap ? new EventReader({ protocol: from.protocol, ...(onEvent && { onEvent }) }) : undefined;
+    this.#reader = readerOf(options);
+    this.#message = options.tap ? new MessageAccumulator() : undefined;
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
-    if (this.#reader) this.#take(this.#reader.push(chunk));
-    return [chunk];
+    if (this.#hasEnded) return NOTHING;
+    for (const event of this.#reader.push(chunk)) this.#observe(event);
+    if (this.#reader.failedAt !== undefined) return this.#breakOff(chunk, this.#reader.failedAt);
+    const edge = this.#edge.in(chunk);
+    const pieces = edge === chunk.length && this.#held.length === 0 ? [chunk] : this.#cut(chunk, edge);
+    this.#passed += edge;
+    return pieces;
   }
 
   end(): Iterable<Uint8Array> {
-    if (this.#reader) this.#take(this.#reader.end());
-    return NOTHING;
+    return this.#finish();
   }
 
-  /** A body that breaks off says nothing; the error behind it does. A list cannot be closed from here, and stays open. */
   fail(reason: string | CanonicalError): Iterable<Uint8Array> {
-    this.end();
-    if (this.#hasEnded || this.#options.framing === 'json-array') return NOTHING;
-    return [CUT, ...encodeFailure(reason, this.#options)];
+    return this.#finish(brokenOff(reason));
   }
 
   get hasFailed(): boolean {
-    return false;
+    return this.#reader.hasFailed;
   }
 
   get notes(): Note[] {
-    return this.#reader?.notes ?? [];
+    return this.#reader.notes;
   }
 
   get diagnostics(): Diagnostic[] {
-    return this.#reader?.diagnostics ?? [];
+    return this.#reader.diagnostics;
   }
 
   get error(): CanonicalError | undefined {
@@ -58,14 +70,53 @@ export class PassedStream implements AnswerStream {
   }
 
   get result(): StreamResult | undefined {
-    return this.#reader && this.#message.finish();
+    return this.#message?.finish();
   }
 
-  #take(events: Iterable<CanonicalStreamEvent>): void {
-    for (const event of events) {
-      if (event.type === 'error') this.#error ??= event.error;
-      if (event.type === 'message_stop') this.#hasEnded = true;
-      this.#message.push(event);
-    }
+  /** An early end is told as the reason for it, where there is one. A stream that had said everything needs none. */
+  #finish(reason?: CanonicalError): Iterable<Uint8Array> {
+    if (this.#hasEnded) return NOTHING;
+    this.#hasEnded = true;
+    for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
+    if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
+    return this.#held.length > 0 ? [this.#takeHeld(), BLANK_LINE] : NOTHING;
+  }
+
+  #observe(event: CanonicalStreamEvent): void {
+    this.#message?.push(event);
+    if (event.type === 'content_block_delta') return;
+    if (event.type === 'message_start') this.#start = event;
+    else if (event.type === 'error') this.#error ??= event.error;
+  }
+
+  /** What was held back and the whole frames of the chunk; the rest of it is held back in turn. */
+  #cut(chunk: Uint8Array, edge: number): Uint8Array[] {
+    const pieces =
+      edge === 0 ? [] : this.#held.length > 0 ? [this.#takeHeld(), chunk.subarray(0, edge)] : [chunk.subarray(0, edge)];
+    if (edge < chunk.length) this.#held.append(chunk, edge, chunk.length);
+    return pieces;
+  }
+
+  #takeHeld(): Uint8Array {
+    const held = this.#held.bytes.slice(0, this.#held.length);
+    this.#passed += held.length;
+    this.#held.clear();
+    return held;
+  }
+
+  /** The frames before the one that cannot be read, and why nothing follows. */
+  #breakOff(chunk: Uint8Array, offset: number): Uint8Array[] {
+    this.#hasEnded = true;
+    this.#held.append(chunk, 0, chunk.length);
+    const whole = this.#held.bytes.slice(0, Math.max(0, Math.min(offset - this.#passed, this.#held.length)));
+    this.#held.free();
+    return [whole, this.#failure(this.#error ?? brokenOff('it cannot be read'))];
+  }
+
+  #failure(reason: CanonicalError): Uint8Array {
+    return encodeFailure(reason, this.#options, this.#start);
   }
 }
+
+/** One that we found ourselves. */
+const isOwnError = (event: CanonicalStreamEvent): boolean => event.type === 'error' && !event.error.upstream;

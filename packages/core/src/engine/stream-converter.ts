@@ -1,6 +1,6 @@
 import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
 import { type CanonicalError, ownError } from '../canonical/errors.ts';
-import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic } from '../doctor/rules.ts';
 import type { Framing } from '../protocols/shared/codec.ts';
@@ -13,7 +13,9 @@ import { createFramer, type Framer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { callsOf, restoreEvents } from './restore.ts';
 
-export interface StreamOptions extends AnswerOptions, Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
+type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent'>;
+
+export interface StreamOptions extends AnswerOptions, ReaderOptions {
   /** How the client wants the stream framed; SSE when left out. */
   framing?: Framing;
   /** Keeps the whole message beside the stream: `result` has it. */
@@ -63,13 +65,8 @@ class StreamConverter implements AnswerStream {
   #ended = false;
 
   constructor(options: StreamOptions) {
-    const { from, to, request, framing = 'sse', tap = false, model, maxLineBytes, maxEventBytes, onEvent } = options;
-    this.#reader = new EventReader({
-      protocol: from.protocol,
-      ...(maxLineBytes !== undefined && { maxLineBytes }),
-      ...(maxEventBytes !== undefined && { maxEventBytes }),
-      ...(onEvent && { onEvent }),
-    });
+    const { from, to, request, framing = 'sse', tap = false, model } = options;
+    this.#reader = readerOf(options);
     const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
     this.#restore = calls && restoreEvents(calls, this.#notes.add);
     this.#encoder = to.streamEncoder(
@@ -154,15 +151,27 @@ class StreamConverter implements AnswerStream {
   }
 }
 
-const brokenOff = (reason: string | CanonicalError): CanonicalError =>
+/** The reader of the source's side. */
+export function readerOf({ from, maxLineBytes, maxEventBytes, malformed, onEvent }: StreamOptions): EventReader {
+  return new EventReader({
+    protocol: from.protocol,
+    ...(maxLineBytes !== undefined && { maxLineBytes }),
+    ...(maxEventBytes !== undefined && { maxEventBytes }),
+    ...(malformed && { malformed }),
+    ...(onEvent && { onEvent }),
+  });
+}
+
+export const brokenOff = (reason: string | CanonicalError): CanonicalError =>
   typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
 
-/** An error alone, as a stream that has begun tells it. */
-export function encodeFailure(reason: string | CanonicalError, options: StreamOptions): Iterable<Uint8Array> {
+/** An error alone, as a stream that has begun tells it; `start` is what the client has read of the beginning. */
+export function encodeFailure(error: CanonicalError, options: StreamOptions, start?: MessageStart): Uint8Array {
   const { to, framing = 'sse' } = options;
-  const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => '', stream: true }));
+  const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => start?.message.id ?? '', stream: true }));
   const framer = createFramer(to.id, framing);
+  if (start) encoder.push(start);
   let text = '';
-  for (const frame of encoder.push({ type: 'error', error: brokenOff(reason) })) text += framer.frame(frame);
-  return text === '' ? NOTHING : [new TextEncoder().encode(text)];
+  for (const frame of encoder.push({ type: 'error', error })) text += framer.frame(frame);
+  return new TextEncoder().encode(text + framer.end());
 }

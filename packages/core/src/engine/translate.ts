@@ -1,26 +1,21 @@
-import { isObject } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { InterfaceType } from '../canonical/interfaces.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
-import {
-  CodecError,
-  type HeaderBag,
-  type ProtocolCodec,
-  type Provider,
-  type WireReply,
-  type WireRequest,
-} from '../protocols/shared/codec.ts';
+import type { HeaderBag, ProtocolCodec, Provider, Target, WireReply, WireRequest } from '../protocols/shared/codec.ts';
+import { ChosenStream } from './chosen-stream.ts';
 import type { AnswerOptions, ConvertOptions } from './context.ts';
-import { type ConvertedRequest, convertRequest, type RequestOptions } from './convert-request.ts';
+import { convertRequest, type RequestOptions } from './convert-request.ts';
 import { convertError, convertResponse, encodeError } from './convert-response.ts';
 import { collectStream } from './convert-whole.ts';
 import { type Lane, laneOf } from './lanes.ts';
-import { PassedStream } from './passed-stream.ts';
+import { askedOf, passedBody, passedHeaders, readAnswer, readQuestion } from './pass.ts';
 import { type AnswerStream, encodeFailure, type StreamOptions, streamConverter } from './stream-converter.ts';
 
-export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'> {
+type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
+
+export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'>, StreamLimits {
   /** Who is asked. */
   provider: Provider;
   /** The name under which the upstream knows the model; by default the one that the client asked for. */
@@ -33,6 +28,12 @@ export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | '
   tap?: boolean;
 }
 
+/** A request as a client sent it. */
+export interface ClientRequest extends WireRequest {
+  /** The body as it came: what is passed through is passed to the letter. */
+  text?: string;
+}
+
 /** A request ready to be sent. */
 export interface UpstreamRequest {
   method: string;
@@ -40,6 +41,8 @@ export interface UpstreamRequest {
   headers: HeaderBag;
   /** Undefined for questions that have none, such as one for the list of models. */
   body: unknown;
+  /** The body as JSON, where the client's own text is passed through. */
+  text?: string;
 }
 
 /**
@@ -65,7 +68,7 @@ export class Exchange {
   readonly #options: TranslateOptions;
   readonly #isPassing: boolean;
   readonly #notes: Note[] = [];
-  #path = '';
+  #wire: ClientRequest = { method: '', path: '', headers: {}, body: undefined };
   #lane: Lane | undefined;
   #stream: AnswerStream | undefined;
   #asked: CanonicalRequest | undefined;
@@ -78,13 +81,19 @@ export class Exchange {
     this.#isPassing = options.passthrough === true && client.id === upstream.id;
   }
 
+  /** Whether what comes goes through as it is. */
+  get isPassing(): boolean {
+    return this.#isPassing && !this.#lane;
+  }
+
   /** What could not be carried so far, in both directions. */
   get notes(): Note[] {
     return [...this.#notes, ...(this.#stream?.notes ?? [])];
   }
 
-  /** The question in the canonical form, when it is one of a conversation. */
+  /** The question in the canonical form, when it is one of a conversation. What is only passed through is read when somebody wants to know. */
   get asked(): CanonicalRequest | undefined {
+    if (this.isPassing) this.#asked ??= readQuestion(this.#wire, this.#client);
     return this.#asked;
   }
 
@@ -94,15 +103,16 @@ export class Exchange {
   }
 
   /** Throws a CodecError that `failure` tells the client. */
-  request(wire: WireRequest): UpstreamRequest {
-    this.#path = wire.path;
+  request(wire: ClientRequest): UpstreamRequest {
+    this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
     if (type !== 'CHAT') return this.#askLane(type, wire);
-    const options = this.#forward(wire);
-    const { body, headers, request } = this.#isPassing ? passed(wire, options) : this.#convert(wire, options);
+    if (this.#isPassing) return this.#pass(wire);
+    const { body, headers, request, notes } = convertRequest(wire.body, this.#forward(wire));
+    this.#notes.push(...notes);
     this.#asked = request;
-    const stream = this.#options.stream ?? request?.stream ?? isStreamed(wire.body);
-    return { method: 'POST', ...this.#address(type, stream, headers), body };
+    const { model = request.model, stream = request.stream ?? false } = this.#options;
+    return { method: 'POST', ...this.#address(type, { model, stream }, headers), body };
   }
 
   /** A whole answer; one with an error status is an error. */
@@ -128,7 +138,7 @@ export class Exchange {
 
   /** A stream that came in the place of a whole answer. */
   collected(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
-    const converted = collectStream([bytes], this.#backward());
+    const converted = collectStream([bytes], this.#backward(this.asked));
     this.#answer = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -140,13 +150,15 @@ export class Exchange {
 
   /** The same in a stream that has begun without a word of the upstream's. */
   inBand(error: CanonicalError): Iterable<Uint8Array> {
-    return encodeFailure(error, this.#streamOptions());
+    return [encodeFailure(error, this.#streamOptions())];
   }
 
   /** The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` sees what the upstream says, before the client does. */
   stream({ onEvent }: Pick<StreamOptions, 'onEvent'> = {}): AnswerStream {
-    const options = { ...this.#streamOptions(), ...(onEvent && { onEvent }) };
-    this.#stream = this.#isPassing ? new PassedStream(options) : streamConverter(options);
+    const options: StreamOptions = { ...this.#streamOptions(), malformed: 'fail', ...(onEvent && { onEvent }) };
+    // Upstreams are asked for event streams: who wants a list gets it from an encoder.
+    const convert = (): AnswerStream => streamConverter({ ...options, ...(this.asked && { request: this.asked }) });
+    this.#stream = this.#isPassing && options.framing === 'sse' ? new ChosenStream(options, convert) : convert();
     return this.#stream;
   }
 
@@ -155,20 +167,33 @@ export class Exchange {
     const { method } = this.#lane;
     const { body, headers, notes } = this.#lane.ask(wire.body);
     this.#notes.push(...notes);
-    return { method, ...this.#address(type, false, headers), body };
+    return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers), body };
   }
 
-  #convert(wire: WireRequest, options: RequestOptions): ConvertedRequest {
-    const converted = convertRequest(wire.body, options);
-    this.#notes.push(...converted.notes);
-    return converted;
-  }
-
-  #address(type: InterfaceType, stream: boolean, headers: HeaderBag): Pick<UpstreamRequest, 'url' | 'headers'> {
-    const { provider, model = this.#asked?.model ?? '' } = this.#options;
+  /** The body as it came, with the upstream's name of the model. What we cannot read is the upstream's to judge. */
+  #pass(wire: ClientRequest): UpstreamRequest {
+    const { provider, model, stream } = this.#options;
+    const target = model !== undefined && stream !== undefined ? { model, stream } : this.#targetOf(wire);
+    const { url, headers } = this.#address('CHAT', target, {});
     return {
-      url: this.#upstream.buildUrl(type, { provider, model, stream }),
-      headers: { ...headers, ...this.#upstream.buildHeaders(provider, stream) },
+      method: 'POST',
+      url,
+      headers: { ...headers, ...passedHeaders(wire.headers, provider) },
+      ...passedBody(wire, target.model),
+    };
+  }
+
+  #targetOf(wire: ClientRequest): Omit<Target, 'provider'> {
+    const asked = askedOf(wire, this.#client);
+    const { model = asked.model, stream = asked.stream } = this.#options;
+    return { model, stream };
+  }
+
+  #address(type: InterfaceType, target: Omit<Target, 'provider'>, headers: HeaderBag): Pick<UpstreamRequest, 'url' | 'headers'> {
+    const { provider } = this.#options;
+    return {
+      url: this.#upstream.buildUrl(type, { provider, ...target }),
+      headers: { ...headers, ...this.#upstream.buildHeaders(provider, target.stream) },
     };
   }
 
@@ -178,7 +203,8 @@ export class Exchange {
   }
 
   #passReply(reply: WireReply): WireReply {
-    if (this.#options.tap !== false) this.#answer = readAnswer(reply.body, this.#backward());
+    const answer = readAnswer(reply.body, this.#backward());
+    if (this.#options.tap !== false) this.#answer = answer;
     return reply;
   }
 
@@ -188,40 +214,12 @@ export class Exchange {
   }
 
   #streamOptions(): StreamOptions {
-    return { ...this.#backward(), tap: this.#options.tap ?? true, framing: this.#client.framing?.(this.#path) ?? 'sse' };
+    return { ...this.#backward(), tap: this.#options.tap ?? true, framing: this.#client.framing?.(this.#wire.path) ?? 'sse' };
   }
 
   /** The model in the answer is the one that the client asked for. */
-  #backward(): AnswerOptions {
+  #backward(asked: CanonicalRequest | undefined = this.#asked): AnswerOptions {
     const { passthrough: _passthrough, tap: _tap, model: _model, stream: _stream, ...options } = this.#options;
-    return { ...options, from: this.#upstream, to: this.#client, ...(this.#asked && { request: this.#asked }) };
-  }
-}
-
-const isStreamed = (body: unknown): boolean => isObject(body) && body['stream'] === true;
-
-interface Passed {
-  body: unknown;
-  headers: HeaderBag;
-  request: CanonicalRequest | undefined;
-}
-
-/** The body as it came, with the upstream's name of the model. What we cannot read is the upstream's to judge. */
-function passed({ body }: WireRequest, options: RequestOptions): Passed {
-  const { model } = options;
-  const isNamed = isObject(body) && body['model'] !== undefined && model !== undefined;
-  const { headers, request } = attempt(() => convertRequest(body, { ...options, policy: {} })) ?? {};
-  return { body: isNamed ? { ...body, model } : body, headers: headers ?? {}, request };
-}
-
-const readAnswer = (body: unknown, options: AnswerOptions): CanonicalResponse | undefined =>
-  attempt(() => convertResponse(body, { ...options, policy: {} }))?.response;
-
-function attempt<T>(run: () => T): T | undefined {
-  try {
-    return run();
-  } catch (error) {
-    if (error instanceof CodecError) return undefined;
-    throw error;
+    return { ...options, from: this.#upstream, to: this.#client, ...(asked && { request: asked }) };
   }
 }

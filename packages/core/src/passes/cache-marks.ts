@@ -1,81 +1,172 @@
 import type { ContentBlock } from '../canonical/blocks.ts';
-import type { CacheControl } from '../canonical/protocol.ts';
-import type { CanonicalRequest } from '../canonical/request.ts';
+import type { CacheControl, Node, ProtocolId } from '../canonical/protocol.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { changeAll, changeBlocks } from './blocks.ts';
-import type { Rules } from './rules.ts';
+import type { CacheMarkRule, Telling } from './rules.ts';
 
-interface Marked {
-  type?: string;
+interface MarkRules extends Telling {
+  protocol: ProtocolId;
+  cacheMarks: CacheMarkRule;
+}
+
+interface Marked extends Node {
   cache_control?: CacheControl;
 }
 
-type MarkRules = Pick<Rules, 'note' | 'maxCacheMarks' | 'marksEverywhere'>;
+/** A mark and where it stands: in the messages, or before them, where it changes least. */
+interface Mark {
+  node: Marked;
+  path: string;
+  on: 'tools' | 'system' | 'messages';
+  /** Where marks may stand only on parts, this one may. */
+  isOnPart: boolean;
+  isWritten: boolean;
+}
 
-/** A target counts its cache breakpoints; the last ones cover most. Where marks live for different times, the long ones must come first (P73). */
-export function limitCacheMarks(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
-  const marks = marksOf(request, rules);
-  const all = [...marks.tools, ...marks.system, ...marks.messages];
+/** What becomes of the mark of a node. */
+type Changes = Map<Marked, CacheControl | undefined>;
+
+/** A target has places for cache breakpoints, counts them, and knows how long they may live (P73, P74). What does not fit is told. */
+export function fitCacheMarks(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
+  const changes: Changes = new Map();
+  const placed = [...marksOf(request, rules)].filter((mark) => isPlaced(mark, changes, rules));
+  const kept = limit(placed, request, changes, rules);
+  for (const mark of kept) fitLife(mark, request, changes, rules);
+  if (rules.cacheMarks.places === 'everywhere') lengthen(kept, changes, rules);
+  const fitted = fitRequestMark(request, rules);
+  return changes.size === 0 ? fitted : remark(fitted, changes);
+}
+
+function* marksOf({ tools = [], system = [], messages }: CanonicalRequest, { protocol }: MarkRules): Iterable<Mark> {
+  for (const [i, node] of tools.entries())
+    if (isMarked(node, protocol)) yield { node, path: `/tools/${i}`, on: 'tools', isOnPart: false, isWritten: false };
+  for (const [i, node] of system.entries())
+    if (isMarked(node, protocol)) yield { node, path: `/system/${i}`, on: 'system', isOnPart: true, isWritten: false };
+  for (const [i, message] of messages.entries()) {
+    if (isOwn(message, protocol)) continue;
+    for (const [k, block] of message.content.entries()) yield* marksIn(block, `/messages/${i}/content/${k}`, message, protocol);
+  }
+}
+
+function* marksIn(block: ContentBlock, path: string, { role }: CanonicalMessage, protocol: ProtocolId): Iterable<Mark> {
+  const isCall = block.type === 'tool_use' || block.type === 'tool_result';
+  if (block.type === 'tool_result' && typeof block.content !== 'string')
+    for (const [i, node] of block.content.entries())
+      if (isMarked(node, protocol))
+        yield { node, path: `${path}/content/${i}`, on: 'messages', isOnPart: true, isWritten: false };
+  if (isMarked(block, protocol)) yield { node: block, path, on: 'messages', isOnPart: !isCall, isWritten: role === 'assistant' };
+}
+
+const isMarked = (node: Marked, protocol: ProtocolId): boolean => node.cache_control !== undefined && !isOwn(node, protocol);
+
+/** A mark in a dialect of the target's own protocol, which goes back as it came. */
+const isOwn = ({ extensions }: Node, protocol: ProtocolId): boolean => extensions?.[protocol]?.['cache_control'] !== undefined;
+
+function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
+  const { places } = rules.cacheMarks;
+  if (places === 'everywhere') return true;
+  if (places === 'parts' && mark.isOnPart) return true;
+  if (places === 'inputs' && mark.isOnPart && !mark.isWritten) return true;
+  changes.set(mark.node, undefined);
+  tellUnplaced(`${mark.path}/cache_control`, rules);
+  return false;
+}
+
+function tellUnplaced(path: string, rules: MarkRules): void {
+  const told = { path, feature: 'cache_control' };
+  if (rules.cacheMarks.places === 'none') rules.drop({ ...told, message: 'there are no cache breakpoints' });
+  else rules.note({ code: 'APPROXIMATED', ...told, message: 'no cache breakpoint can stand here; the server caches by itself' });
+}
+
+/** A mark of the whole request leaves it to the server where to set one, which OpenAI's do unasked. */
+function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
+  const { cache_control: mark, ...cache } = request.prompt_cache ?? {};
+  if (!mark) return request;
+  const path = '/prompt_cache/cache_control';
+  if (rules.cacheMarks.places === 'everywhere') {
+    const ttl = mark.ttl && nearestLife(mark.ttl, rules);
+    if (!ttl || ttl === mark.ttl) return request;
+    tellLife(`${path}/ttl`, mark.ttl, ttl, rules);
+    return { ...request, prompt_cache: { ...cache, cache_control: { ...mark, ttl } } };
+  }
+  tellUnplaced(path, rules);
+  const { prompt_cache: _, ...rest } = request;
+  return Object.keys(cache).length > 0 ? { ...rest, prompt_cache: cache } : rest;
+}
+
+/** The last marks cover most. Where tools can be marked their last mark and that of the instructions stay: they change least. */
+function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): Mark[] {
+  const { places, most: all } = rules.cacheMarks;
+  const isEverywhere = places === 'everywhere';
   // A mark of the whole request takes a place.
-  const most = rules.maxCacheMarks - (rules.marksEverywhere && request.prompt_cache?.cache_control ? 1 : 0);
-  const kept = new Set(all.length <= most ? all : choose(marks, most, rules));
-  const long = rules.marksEverywhere ? shortBeforeLong(all.filter((mark) => kept.has(mark))) : new Set<Marked>();
-  if (kept.size === all.length && long.size === 0) return request;
-  tell(all.length, kept.size, long.size, rules);
-  const marked = new Set(all);
-  return remark(request, (node) => {
-    if (!marked.has(node)) return node;
-    if (long.has(node)) return { ...node, cache_control: { type: 'ephemeral', ttl: '1h' } };
-    if (kept.has(node)) return node;
+  const most = all - (isEverywhere && cache?.cache_control ? 1 : 0);
+  if (marks.length <= most) return [...marks];
+  const last = (on: Mark['on']): Mark[] => marks.filter((mark) => mark.on === on).slice(-1);
+  const fixed = isEverywhere ? [...last('tools'), ...last('system')].slice(0, most) : [];
+  const others = marks.filter((mark) => !fixed.includes(mark));
+  const kept = new Set([...fixed, ...others.slice(Math.max(0, others.length - (most - fixed.length)))]);
+  const message = `only ${most} of ${marks.length} cache breakpoints are sent`;
+  for (const { node, path } of marks.filter((mark) => !kept.has(mark))) {
+    changes.set(node, undefined);
+    rules.note({ code: 'CLAMPED', path: `${path}/cache_control`, feature: 'cache_control', message });
+  }
+  return marks.filter((mark) => kept.has(mark));
+}
+
+const MINUTES = { '5m': 5, '30m': 30, '1h': 60, '12h': 720, '24h': 1440 } satisfies Record<
+  NonNullable<CacheControl['ttl']>,
+  number
+>;
+
+type Ttl = keyof typeof MINUTES;
+
+const isTtl = (ttl: string | undefined): ttl is Ttl => ttl !== undefined && Object.hasOwn(MINUTES, ttl);
+
+/** The life next to the wanted one. Where no request can say it for all of its marks, each says it. */
+function fitLife({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): void {
+  const { places, ttls } = rules.cacheMarks;
+  const own = node.cache_control?.ttl;
+  const ttl = own ?? (places === 'everywhere' ? cache?.ttl : undefined);
+  if (!isTtl(ttl) || (own && ttls.includes(own))) return;
+  const nearest = nearestLife(ttl, rules);
+  changes.set(node, { type: 'ephemeral', ttl: nearest });
+  if (nearest === ttl) return;
+  tellLife(own ? `${path}/cache_control/ttl` : '/prompt_cache/ttl', ttl, nearest, rules);
+}
+
+function tellLife(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
+  const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
+  rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
+}
+
+function nearestLife(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
+  const distance = (other: Ttl): number => Math.abs(Math.log(MINUTES[other] / MINUTES[ttl]));
+  return ttls.toSorted((a, b) => distance(a) - distance(b))[0] ?? ttl;
+}
+
+/** Anthropic wants marks that live longer first: those before one live as long. What says nothing lives shortest. */
+function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): void {
+  const lifeOf = ({ node }: Mark): Ttl => (changes.get(node) ?? node.cache_control)?.ttl ?? '5m';
+  let longest: Ttl = '5m';
+  for (const mark of marks.toReversed()) {
+    const life = lifeOf(mark);
+    if (MINUTES[life] >= MINUTES[longest]) {
+      longest = life;
+      continue;
+    }
+    changes.set(mark.node, { type: 'ephemeral', ttl: longest });
+    const message = `a breakpoint before one of ${longest} lives as long`;
+    rules.note({ code: 'REPAIRED', path: `${mark.path}/cache_control`, feature: 'cache_control', message });
+  }
+}
+
+function remark(request: CanonicalRequest, changes: Changes): CanonicalRequest {
+  const change = <T extends Marked>(node: T): T => {
+    if (!changes.has(node)) return node;
     const { cache_control: _, ...rest } = node;
-    return rest as typeof node; // the mark is optional
-  });
-}
-
-interface Marks {
-  tools: Marked[];
-  system: Marked[];
-  messages: Marked[];
-}
-
-function marksOf({ tools = [], system = [], messages }: CanonicalRequest, { marksEverywhere }: MarkRules): Marks {
-  const blocks = messages.flatMap(({ content }) => content);
-  return {
-    tools: marksEverywhere ? tools.filter(isMarked) : [],
-    system: system.filter(isMarked),
-    messages: blocks.flatMap((block) => marksIn(block, marksEverywhere)),
+    const mark = changes.get(node);
+    return (mark ? { ...rest, cache_control: mark } : rest) as T; // the mark is optional
   };
-}
-
-function marksIn(block: ContentBlock, isEverywhere = false): Marked[] {
-  if (block.type === 'tool_use') return isEverywhere && isMarked(block) ? [block] : [];
-  if (block.type !== 'tool_result') return isMarked(block) ? [block] : [];
-  const parts = typeof block.content === 'string' ? [] : block.content.filter(isMarked);
-  return isEverywhere && isMarked(block) ? [...parts, block] : parts;
-}
-
-const isMarked = (node: Marked): boolean => node.cache_control !== undefined;
-
-/** Where tools can be marked their last mark and that of the instructions stay: they change least. */
-function choose({ tools, system, messages }: Marks, most: number, { marksEverywhere }: MarkRules): Marked[] {
-  const fixed = marksEverywhere ? [...tools.slice(-1), ...system.slice(-1)].slice(0, most) : [];
-  const others = [...tools, ...system, ...messages].filter((mark) => !fixed.includes(mark));
-  return [...fixed, ...others.slice(Math.max(0, others.length - (most - fixed.length)))];
-}
-
-/** The marks that live shorter than a later one. */
-function shortBeforeLong(marks: readonly Marked[]): Set<Marked> {
-  const isLong = ({ cache_control: cache }: Marked): boolean => cache?.ttl !== undefined && cache.ttl !== '5m';
-  const last = marks.findLastIndex(isLong);
-  return new Set(marks.slice(0, Math.max(0, last)).filter((mark) => !isLong(mark)));
-}
-
-function tell(all: number, kept: number, long: number, rules: MarkRules): void {
-  const about = { path: '/messages', feature: 'cache_control' };
-  if (kept < all) rules.note({ code: 'CLAMPED', ...about, message: `only ${kept} of ${all} cache breakpoints are sent` });
-  if (long > 0) rules.note({ code: 'REPAIRED', ...about, message: 'breakpoints before one of an hour live an hour too' });
-}
-
-function remark(request: CanonicalRequest, change: <T extends Marked>(node: T) => T): CanonicalRequest {
   const spoken = changeBlocks(request, (block) => {
     if (block.type !== 'tool_result' || typeof block.content === 'string') return change(block);
     const content = changeAll(block.content, change);

@@ -14,7 +14,7 @@ export function filterSignatures(request: CanonicalRequest, rules: Rules): Canon
 
 function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
   if (origin !== rules.protocol) return false;
-  if (provider !== undefined && rules.provider !== undefined && provider !== rules.provider) return false;
+  if (provider !== undefined && provider !== rules.provider) return false;
   return origin !== 'anthropic-messages' || isSameFamily(model, rules.model);
 }
 
@@ -30,7 +30,8 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
   const { signature, thinking } = block;
   if (signature ? isUsable(signature, rules) : rules.unsignedThinking === 'keep') return block;
   if (rules.foreignThinking === 'text' && thinking !== '') return told(block);
-  if (signature || thinking !== '')
+  // What is kept beside the text is thought, too: ciphertext of OpenRouter's.
+  if (signature || thinking !== '' || block.extensions)
     rules.drop({ path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return undefined;
 }
@@ -43,6 +44,6 @@ function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rule
   if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
   const { signature, ...rest } = block;
   const message = `a signature of ${signature?.provider ?? signature?.origin} is worth nothing to others`;
-  rules.drop({ path, feature: `assistant.${block.type}.signature`, message });
+  rules.drop({ path: `${path}/signature`, feature: `assistant.${block.type}.signature`, message });
   return rest as T; // the signature is optional
 }

@@ -3,9 +3,9 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { locate } from '../canonical/source.ts';
 import type { Rules } from './rules.ts';
 
-/** The rules for one pass: what it tells of this request is told of the source. */
-export function locatedRules(rules: Rules, request: CanonicalRequest): Rules {
-  const place = <T extends { path: string }>(loss: T): T => ({ ...loss, path: locate(loss.path, request) });
+/** The rules for the passes: what each tells of the request at hand is told of the source. */
+export function locatedRules(rules: Rules, current: () => CanonicalRequest): Rules {
+  const place = <T extends { path: string }>(loss: T): T => ({ ...loss, path: locate(loss.path, current()) });
   return {
     ...rules,
     note: (note) => rules.note(place(note)),

@@ -9,6 +9,7 @@ import type {
 } from '../canonical/blocks.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { changeAll, inPlaceOf } from './blocks.ts';
 import type { MediaRule, Telling } from './rules.ts';
 
 type Medium = ImageBlock | AudioBlock | FileBlock;
@@ -24,6 +25,7 @@ export function media(request: CanonicalRequest, rules: MediaRules): CanonicalRe
   const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
     const path = `/messages/${at}/content`;
     if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
+    if (message.role === 'assistant') return [convertSaid(message, path, rules)];
     return message.role === 'tool' ? convertResults(message, path, rules) : [message];
   });
   return { ...request, messages };
@@ -36,6 +38,26 @@ function convertAll(blocks: readonly ContentBlock[], path: string, rules: MediaR
 
 const isMedium = (block: ContentBlock): block is Medium =>
   block.type === 'image' || block.type === 'audio' || block.type === 'file';
+
+/** What an assistant said aloud is its text, where it cannot be named or said again. */
+function convertSaid(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
+  const content = changeAll(message.content, (block, i) => {
+    if (block.type !== 'audio' || canSay(block, rules)) return block;
+    const told = { path: `${path}/${i}`, feature: 'assistant.audio' };
+    if (block.transcript) {
+      rules.note({ code: 'APPROXIMATED', ...told, message: 'of earlier audio the transcript is sent' });
+      return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
+    }
+    rules.drop({ ...told, message: 'earlier audio without a transcript is not sent' });
+    return undefined;
+  });
+  return content === message.content ? message : { ...message, content };
+}
+
+function canSay({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
+  if (spoken === 'id') return id !== undefined;
+  return spoken === 'data' && source.data !== undefined;
+}
 
 /** The tool message, and behind it a user message with the media of all its results when these may not hold any. */
 function convertResults(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage[] {
@@ -120,20 +142,27 @@ function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[
 
 /** A document of text becomes text, and one of blocks becomes these, where the target knows only files. */
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
-  const { file_data: data, file_id: id, file_url: url, text, content } = block.source;
+  const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
   if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : spellOut(block, path, rules);
+  if (type?.startsWith('video/') && !rules.media.video) return lose(path, 'file', `a film of ${type} cannot be seen`, rules);
   if (data !== undefined) return [block];
   if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : foreignId(path, 'file', rules);
   if (url !== undefined && rules.media.fileUrls) return [block];
   return lose(path, 'file', url === undefined ? 'the file has no data' : 'documents are not fetched by URL', rules);
 }
 
-function spellOut({ source, title, context, search_result: found }: FileBlock, path: string, rules: MediaRules): Part[] {
+function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {
+  const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
   rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
+  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+  const text = (said: string): TextBlock => inPlaceOf(block, { type: 'text', text: said });
   const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
-  if (source.text !== undefined) return [{ type: 'text', text: head ? `${head}\n\n${source.text}` : source.text }];
-  const parts = convertAll(source.content ?? [], path, rules).filter(isPart);
-  return head ? [{ type: 'text', text: head }, ...parts] : parts;
+  const parts =
+    source.text !== undefined
+      ? [text(head ? `${head}\n\n${source.text}` : source.text)]
+      : [...(head ? [text(head)] : []), ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart)];
+  const last = parts.at(-1);
+  return mark && last && last.type !== 'opaque' ? [...parts.slice(0, -1), { ...last, cache_control: mark }] : parts;
 }
 
 const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';

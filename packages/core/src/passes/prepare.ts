@@ -1,9 +1,10 @@
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { limitCacheMarks } from './cache-marks.ts';
+import { fitCacheMarks } from './cache-marks.ts';
 import { clamp } from './clamp.ts';
 import { customAsFunctions } from './custom-tools.ts';
 import { dropEmpty } from './drop-empty.ts';
+import { dropUnsaid } from './drop-unsaid.ts';
 import { filterForeign } from './filter-foreign.ts';
 import { filterSignatures } from './filter-signatures.ts';
 import { locatedContext, locatedRules } from './located.ts';
@@ -32,6 +33,7 @@ const PASSES: readonly Pass[] = [
   customAsFunctions,
   mapIds,
   media,
+  dropUnsaid,
   dropEmpty,
   midSystem,
   mergeRoles,
@@ -39,7 +41,7 @@ const PASSES: readonly Pass[] = [
   trailingAssistant,
   wrapRoots,
   convertSchemas,
-  limitCacheMarks,
+  fitCacheMarks,
   clamp,
 ];
 
@@ -51,6 +53,8 @@ export interface Prepared<C> {
 
 /** A request as a target wants it. */
 export function prepare<C extends { note(note: Note): void }>(source: CanonicalRequest, rules: Rules, context: C): Prepared<C> {
-  const request = PASSES.reduce((current, pass) => pass(current, locatedRules(rules, current), source), source);
+  let request = source;
+  const located = locatedRules(rules, () => request);
+  for (const pass of PASSES) request = pass(request, located, source);
   return { request, context: locatedContext(context, request) };
 }

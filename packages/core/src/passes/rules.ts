@@ -1,6 +1,6 @@
 import type { TextBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { Note } from '../canonical/notes.ts';
-import type { ProtocolId } from '../canonical/protocol.ts';
+import type { CacheControl, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../canonical/request.ts';
 
 export type Loss = Omit<Note, 'code'>;
@@ -37,8 +37,49 @@ export interface MediaRule {
   idsOf?: readonly ProtocolId[];
   /** Takes documents of plain text and of blocks as such; otherwise they become text. */
   textFiles?: boolean;
+  /** Takes films as files. */
+  video: boolean;
+  /** What an assistant said aloud: named by its id, said again, or told by its transcript. */
+  spoken: 'id' | 'data' | 'transcript';
   /** Tool results may hold images and files; otherwise these follow in a user message. */
   inToolResults: boolean;
+}
+
+/** Cache breakpoints (P73, P74). */
+export interface CacheMarkRule {
+  /**
+   * `everywhere`: on tools, calls and results, too, and those that live longer come first. `parts`: only on parts of messages; `inputs`: on
+   * those that the model did not write. `automatic`: nowhere, the server caches by itself. `none`: nowhere.
+   */
+  places: 'everywhere' | 'parts' | 'inputs' | 'automatic' | 'none';
+  most: number;
+  /** How long a mark may live. */
+  ttls: readonly NonNullable<CacheControl['ttl']>[];
+}
+
+export type ToolField =
+  | 'strict'
+  | 'defer_loading'
+  | 'allowed_callers'
+  | 'output_schema'
+  | 'input_examples'
+  | 'eager_input_streaming';
+
+/** What a target has a word for, of what not every protocol says. The rest is told, and does not reach the encoder. */
+export interface Vocabulary {
+  /** Names of participants. */
+  names: boolean;
+  /** What a document is called: a field of it, the name of a file that has none, or a text in front of it. */
+  titles: 'field' | 'filename' | 'text';
+  /** What a document is about; otherwise a text in front of it tells. */
+  contexts: boolean;
+  /** That a document may be cited. */
+  citable: boolean;
+  /** Which stretch of a film is looked at. */
+  stretches: boolean;
+  /** How closely an image is looked at: everywhere, not in results of tools, or nowhere. */
+  detail: 'everywhere' | 'messages' | 'nowhere';
+  tools: readonly ToolField[];
 }
 
 /** The numbers that have bounds, [least, most]. */
@@ -68,7 +109,7 @@ export type ServerToolRule = (
 /** What a target asks of a request. */
 export interface Rules extends Telling, ToolRules {
   protocol: ProtocolId;
-  /** The configured id of the upstream; absent: unknown, and every blob of the protocol counts as its own. */
+  /** The configured id of the upstream; absent: unknown, and a blob that names its issuer goes to nobody. */
   provider?: string;
   /** The name under which the upstream knows the model. */
   model?: string;
@@ -102,9 +143,8 @@ export interface Rules extends Telling, ToolRules {
   bounds: Bounds;
   maxStop: number;
   maxTools: number;
-  maxCacheMarks: number;
-  /** Marks may stand on tools, calls and results too, and those that live longer come first. */
-  marksEverywhere?: boolean;
+  cacheMarks: CacheMarkRule;
+  says: Vocabulary;
 }
 
 /** A step of `prepare`: what it tells has paths of the request it was given. `source` is the request before the first step. */

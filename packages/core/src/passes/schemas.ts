@@ -17,7 +17,7 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
   const { output_format: format } = request;
   if (format?.type !== 'json_schema') return converted;
   const { schema, name = 'the answer' } = format.json_schema;
-  const told = { path: '/output_format', feature: 'output_format.schema', name };
+  const told = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
   const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, told, rules);
   return after === schema
     ? converted
@@ -28,7 +28,8 @@ function convertTool(tool: CanonicalTool, path: string, rules: Rules): Canonical
   if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
   const { input_schema: schema, ...rest } = tool;
   const dialect = tool.strict ? rules.schemas.strictTool : rules.schemas.tool;
-  const after = convertArguments(schema, dialect, { path, feature: 'tools.schema', name: tool.name }, rules);
+  const told = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
+  const after = convertArguments(schema, dialect, told, rules);
   if (after === schema) return tool;
   return { ...rest, ...(after && { input_schema: after }) };
 }

@@ -371,7 +371,7 @@ describe('blocks', () => {
     };
     const encoded = encode({ messages: [user('q'), assistant(cited), user('r')] });
     expect(JSON.stringify(encoded.body)).not.toContain('https://a');
-    expect(encoded.notes).toEqual(['DROPPED assistant.citations']);
+    expect(encoded.notes).toEqual(['DROPPED messages.citations']);
   });
 });
 
@@ -697,7 +697,7 @@ describe('parameters', () => {
       { prompt_cache: { cache_control: { type: 'ephemeral', ttl: '24h' } } },
       {},
       { cache_control: { type: 'ephemeral', ttl: '1h' } },
-      [],
+      ['APPROXIMATED cache_control.ttl'],
     ],
     [
       'what only others have',

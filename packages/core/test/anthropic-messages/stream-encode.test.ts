@@ -404,7 +404,7 @@ describe('interleaved calls (P102)', () => {
     ]);
   });
 
-  test('nothing waits that need not: the first flows at once, and the next as soon as the first has stopped', () => {
+  test('nothing waits that need not: the first flows at once, and the next when it is certain that the first is whole', () => {
     const encoder = encodeStream(messagesContext({ source: 'openai-chat' }));
     const push = (events: Events): string[] => events.flatMap((event) => payloadsOf([...encoder.push(event)]).map(brief));
     push(start());
@@ -412,10 +412,12 @@ describe('interleaved calls (P102)', () => {
     expect(push(args(0, '{'))).toEqual(['0 input_json "{"']);
     expect(push(args(1, '{'))).toEqual([]);
     expect(push(args(0, '}'))).toEqual(['0 input_json "}"']);
-    expect(push(close(0))).toEqual(['0-', '1+tool_use:g', '1 input_json "{"']);
-    expect(push(args(1, '}'))).toEqual(['1 input_json "}"']);
-    expect(push(close(1))).toEqual(['1-']);
-    expect(push(say(2, 'a'))).toEqual(['2+text', '2 text "a"', '2-']);
+    expect(push(close(0))).toEqual([]);
+    expect(push(args(1, '}'))).toEqual([]);
+    expect(push(close(1))).toEqual([]);
+    const rest = ['0-', '1+tool_use:g', '1 input_json "{"', '1 input_json "}"', '1-'];
+    expect(push(say(2, 'a'))).toEqual([...rest, '2+text', '2 text "a"']);
+    expect(push(finish('tool_use'))).toEqual(['2-']);
   });
 
   test('a call of Gemini waits for its signature, but not longer than for its arguments', () => {
@@ -444,6 +446,15 @@ describe('errors and ends', () => {
   test('P105 an error of the source is one of this protocol, and the last word', () => {
     const { payloads } = run([...start(), ...say(0, 'a'), ...finish(null), ...ERROR, ...say(1, 'b')]);
     expect(payloads.at(-1)).toEqual({ type: 'error', error: { type: 'overloaded_error', message: 'busy' }, request_id: null });
+  });
+
+  test('P105 blocks that the source stopped as it broke off are not whole: Claude Code runs a call that has stopped', () => {
+    const cut: Events = [...start(), ...say(0, 'a'), ...open(1, use('x', 'f')), ...args(1, '{"p":"a'), ...open(2, use('y', 'g'))];
+    const { frames, payloads } = run([...cut, ...close(1), ...args(2, '{"q"'), ...close(2), ...ERROR]);
+    const stopped = payloads.filter(({ type }) => type === 'content_block_stop');
+    expect(stopped).toEqual([{ type: 'content_block_stop', index: 0 }]);
+    expect(JSON.stringify(payloads)).not.toContain('"id":"y"');
+    expect(MessagesGrammar.check(frames)).toBe('error');
   });
 
   test('an error before anything', () => {

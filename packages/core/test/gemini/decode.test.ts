@@ -70,9 +70,9 @@ const GRAMMAR: Row[] = [
     events: [
       open(0, call('f')),
       json(0, '{"n":1}'),
+      close(0),
       open(1, call('f')),
       json(1, '{}'),
-      close(0),
       close(1),
       open(2, TEXT),
       text(2, '!'),
@@ -176,12 +176,12 @@ const GRAMMAR: Row[] = [
       chunk([{ text: 'ok' }], STOP),
     ),
     events: [
-      open(0, call('f')),
+      open(0, { ...call('f'), kind: 'server' }),
       json(0, '{"n":1}'),
-      open(1, call('f')),
+      close(0),
+      open(1, { ...call('f'), kind: 'server' }),
       json(1, '{"n":2}'),
-      close(0, { ...call('f'), input: { n: 1 }, kind: 'server' }),
-      close(1, { ...call('f'), input: { n: 2 }, kind: 'server' }),
+      close(1),
       open(2, { type: 'tool_result', tool_use_id: ID, name: 'f', content: 'one', kind: 'server' }),
       close(2),
       open(3, { type: 'tool_result', tool_use_id: ID, name: 'f', content: 'two', is_error: true, kind: 'server' }),
@@ -193,7 +193,7 @@ const GRAMMAR: Row[] = [
     ],
   },
   {
-    name: 'streamed arguments: pieces by path, one delta at the end',
+    name: 'P115 streamed arguments: pieces by path, one delta at the end',
     input: sse(
       chunk([{ functionCall: { name: 'f', willContinue: true }, thoughtSignature: 'S' }]),
       chunk([
@@ -405,7 +405,7 @@ const LENIENT: Row[] = [
   {
     name: 'a repeated id is the first call’s alone',
     input: sse(chunk([{ functionCall: { id: 'x', name: 'f' } }, { functionCall: { id: 'x', name: 'g' } }], STOP)),
-    events: [open(0, call('f', 'x')), json(0, '{}'), open(1, call('g')), json(1, '{}'), close(0), close(1), ...ended('tool_use')],
+    events: [open(0, call('f', 'x')), json(0, '{}'), close(0), open(1, call('g')), json(1, '{}'), close(1), ...ended('tool_use')],
     rules: ['gemini/duplicate-call-id'],
   },
   {
@@ -420,9 +420,9 @@ const LENIENT: Row[] = [
     events: [
       open(0, call('f')),
       json(0, '{"a": 1}'),
+      close(0),
       open(1, call('g')),
       json(1, '[1]'),
-      close(0),
       close(1),
       ...ended('tool_use'),
     ],

@@ -512,7 +512,7 @@ describe('generationConfig', () => {
     ['off', { type: 'disabled' }, { thinkingBudget: 0 }],
     ['off, where it cannot be', { type: 'disabled' }, { thinkingBudget: 128 }, [effort], pro],
     ['left to the model', { type: 'adaptive' }, { includeThoughts: true, thinkingBudget: -1 }],
-    ['not shown', { type: 'enabled', budget_tokens: 2000, display: 'omitted' }, { thinkingBudget: 2000 }],
+    ['not shown', { type: 'enabled', budget_tokens: 2000, display: 'omitted' }, { includeThoughts: false, thinkingBudget: 2000 }],
     ['P87 a level', { type: 'enabled', effort: 'medium' }, { includeThoughts: true, thinkingLevel: 'MEDIUM' }, [], GEMINI_3],
     [
       'P87 a level that Pro does not offer',

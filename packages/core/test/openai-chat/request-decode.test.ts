@@ -183,10 +183,15 @@ describe('content', () => {
     ['a bare string among parts', 'x', text('x')],
   ])('%s', (_, part, expected) => expect(contentOf({ role: 'user', content: [part] })).toEqual([expected]));
 
-  test('#19: the life of a breakpoint stands in prompt_cache_options', () => {
-    const part = { ...text('x'), prompt_cache_breakpoint: { mode: 'explicit' } };
-    const request = decode({ messages: [{ role: 'user', content: [part] }], prompt_cache_options: { ttl: '30m' } });
-    expect(request.messages[0]?.content).toEqual([{ ...text('x'), cache_control: { type: 'ephemeral', ttl: '30m' } }]);
+  test('#19: the life of a breakpoint is its own, or that of prompt_cache_options', () => {
+    const own = { ...text('x'), prompt_cache_breakpoint: { mode: 'explicit', ttl: '12h' } };
+    const usual = { ...text('y'), prompt_cache_breakpoint: { mode: 'explicit' } };
+    const request = decode({ messages: [{ role: 'user', content: [own, usual] }], prompt_cache_options: { ttl: '30m' } });
+    expect(request.prompt_cache).toEqual({ ttl: '30m' });
+    expect(request.messages[0]?.content).toEqual([
+      { ...text('x'), cache_control: { type: 'ephemeral', ttl: '12h' } },
+      { ...text('y'), cache_control: { type: 'ephemeral' } },
+    ]);
   });
 
   test.each<[name: string, content: unknown]>([

@@ -196,12 +196,13 @@ describe('messages', () => {
       'audio without an id: what was said',
       [say({ type: 'audio', source: { data: 'A' }, transcript: 't' })],
       [{ role: 'assistant', content: 't' }],
+      ['APPROXIMATED assistant.audio'],
     ],
     [
       'citations',
       [say({ type: 'text', text: 'a', citations: [{ kind: 'url', origin: 'gemini' }] })],
       [{ role: 'assistant', content: 'a' }],
-      ['DROPPED assistant.citations'],
+      ['DROPPED messages.citations'],
     ],
     [
       'P13 prefix',
@@ -436,7 +437,7 @@ describe('messages', () => {
       true,
       true,
     ]);
-    expect(told).toEqual(['CLAMPED cache_control']);
+    expect(told).toEqual(['CLAMPED cache_control', 'CLAMPED cache_control']);
   });
 
   test('#37 P20 P21 ids and P26 P27 names', () => {
@@ -618,11 +619,12 @@ describe('fields', () => {
     ],
     [
       'sampling for a model that reasons',
-      { parameters: { temperature: 1, top_p: 1 } },
+      { parameters: { temperature: 0, top_p: 0.5 } },
       {},
       ['DROPPED parameters.temperature', 'DROPPED parameters.top_p'],
       { profile: { supports_sampling: false } },
     ],
+    ['sampling as it is anyway', { parameters: { temperature: 1, top_p: 1 } }, {}, [], { profile: { supports_sampling: false } }],
     [
       'sampling for one that is told not to',
       { parameters: { temperature: 1 }, thinking: { type: 'disabled' } },
@@ -712,7 +714,7 @@ describe('fields', () => {
       '#32 disabled, where there is no "none"',
       { type: 'disabled' },
       {},
-      ['DROPPED thinking.disabled'],
+      ['DROPPED thinking.type'],
       { effort_values: ['low', 'high'] },
     ],
     ['seed effort; P87', { type: 'enabled', effort: 'max' }, { reasoning_effort: 'max' }],

@@ -106,9 +106,9 @@ test('notes of the encoder point into the source, behind all that the passes mov
     'REPAIRED messages.tool_order /messages/3',
     'RENAMED tools.name /tools',
     'APPROXIMATED tool_result.media /messages/3',
-    'REPAIRED tools.schema /tools/0',
+    'REPAIRED tools.schema /tools/0/function/parameters',
     'CLAMPED parameters.temperature /parameters/temperature',
-    'DROPPED assistant.thinking /messages/1/content',
-    'APPROXIMATED image.detail /messages/4/content/0',
+    'DROPPED assistant.thinking /messages/1/reasoning_content',
+    'APPROXIMATED image.detail /messages/4/content/0/image_url/detail',
   ]);
 });

@@ -48,6 +48,27 @@ const args = (text: string): object => ({ function: { arguments: text } });
 /** What the founding document's stream decoder does wrong (SEED_ISSUES #49-#65), and what reported streams do to it (PITFALLS). */
 const ROWS: [name: string, body: string, events: string[]][] = [
   [
+    'P133 text inside an unfinished call: the whole call first, then the text',
+    call({ index: 0, id: 'c', ...f('f', '') }) +
+      call({ index: 0, ...args('{"x"') }) +
+      chunk({ content: 'T' }) +
+      call({ index: 0, ...args(':1}') }) +
+      finish('tool_calls') +
+      DONE,
+    [
+      'start r m',
+      'open 0 tool_use c f',
+      '0 {"x"',
+      '0 :1}',
+      'close 0',
+      'open 1 text',
+      '1 T',
+      'close 1',
+      'finish tool_use',
+      'message_stop',
+    ],
+  ],
+  [
     '#49 the finish waits for the usage: one message_delta, one message_stop',
     chunk({ content: 'a' }) + finish('stop') + usage + DONE,
     ['start r m', 'open 0 text', '0 a', 'close 0', 'finish end_turn 3+4', 'message_stop'],

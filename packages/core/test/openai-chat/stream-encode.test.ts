@@ -3,6 +3,7 @@ import { bodyOf, chatContext, chunksOf, encodeChat, type Json, SDKS } from '../.
 import { ChatGrammar } from '../../../../test/sdk/chat-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ProtocolId } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
 import type { CanonicalUsage } from '../../src/canonical/usage.ts';
@@ -70,6 +71,7 @@ interface Row {
   name: string;
   events: Events;
   chunks: unknown[];
+  source?: ProtocolId;
   notes?: string[];
 }
 
@@ -255,6 +257,29 @@ const ROWS: Row[] = [
     notes: ['citations'],
   },
   {
+    name: '#74 P81 a call that Gemini signs as it begins: the AI SDK looks for the signature in the first chunk of a call',
+    source: 'gemini',
+    events: [
+      ...start(),
+      ...open(0, use('x', 'f')),
+      ...delta(0, { type: 'signature_delta', signature: { origin: 'gemini', form: 'thought_signature', value: 'S' } }),
+      ...args(0, '{}'),
+      ...close(0),
+      ...open(1, use('y', 'g')),
+      ...close(1),
+      ...finish('tool_use'),
+      ...stop,
+    ],
+    chunks: [
+      ROLE,
+      header(0, 'x', 'f', { extra_content: { google: { thought_signature: 'S' } } }),
+      piece(0, '{}'),
+      header(1, 'y', 'g'),
+      piece(1, '{}'),
+      { finish: 'tool_calls' },
+    ],
+  },
+  {
     name: '#74 P81 the signature of a call of Gemini, with the body that the AI SDK asks for',
     events: [
       ...start(),
@@ -422,8 +447,8 @@ const ROWS: Row[] = [
   },
 ];
 
-describe.each(ROWS)('$name', ({ events, chunks, notes = [] }) => {
-  const context = chatContext({ source: 'anthropic-messages' });
+describe.each(ROWS)('$name', ({ events, chunks, source = 'anthropic-messages', notes = [] }) => {
+  const context = chatContext({ source });
   const frames = encodeChat(events, context);
   const isError = JSON.stringify(chunks.at(-1)).startsWith('{"error"');
 

@@ -96,7 +96,7 @@ describe('what is told points into the source', () => {
       'DROPPED assistant.thinking /messages/4/reasoning',
       'RENAMED messages.tool_use.id /messages/4/tool_calls/0',
       'APPROXIMATED messages.first_user /messages/4',
-      'REPAIRED tools.schema /tools/7',
+      'REPAIRED tools.schema /tools/7/input_schema',
     ]);
     expect(request.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
     const tell = (path: string) => context.note({ code: 'DROPPED', feature: 'f', message: 'm', path });
@@ -145,6 +145,7 @@ describe('any request, any rules', () => {
     {},
     { cache_control: { type: 'ephemeral' } },
     { cache_control: { type: 'ephemeral', ttl: '1h' } },
+    { cache_control: { type: 'ephemeral', ttl: '12h' } },
   );
   const blob: fc.Arbitrary<SignedBlob> = fc.record(
     {
@@ -166,9 +167,12 @@ describe('any request, any rules', () => {
     text.map((value) => ({ type: 'text', text: value })),
     fc.constantFrom(
       { type: 'image', source: { url: 'u' } },
+      { type: 'image', source: { url: 'u', detail: 'low' } },
       { type: 'image', source: {} },
       { type: 'audio', source: { data: 'A', format: 'wav' } },
       { type: 'file', source: { file_data: 'A' } },
+      { type: 'file', source: { file_data: 'A', filename: 'f' }, title: 'T', context: 'C', citations_enabled: true },
+      { type: 'file', source: { file_data: 'A', media_type: 'video/mp4', video: { fps: 1 } } },
       { type: 'file', source: { file_id: 'F' }, extensions: { 'openai-chat': {} } },
       { type: 'file', source: { text: 't' }, title: 'T' },
     ),
@@ -291,6 +295,8 @@ describe('any request, any rules', () => {
         imageIds: flag,
         fileIds: flag,
         textFiles: flag,
+        video: flag,
+        spoken: fc.constantFrom('id', 'data', 'transcript'),
         inToolResults: flag,
       }),
       alternate: flag,
@@ -300,7 +306,20 @@ describe('any request, any rules', () => {
       trailingAssistant: fc.constantFrom('keep', 'trim', 'continue'),
       midSystem: fc.constantFrom('keep', 'after_user', 'reminder'),
       schemas: fc.record({ tool: dialect, strictTool: dialect, output: dialect }),
-      marksEverywhere: flag,
+      cacheMarks: fc.record({
+        places: fc.constantFrom('everywhere', 'parts', 'inputs', 'automatic', 'none'),
+        most: fc.constantFrom(0, 2, 4),
+        ttls: fc.constantFrom(['5m', '1h'], ['30m', '12h'], []),
+      }),
+      says: fc.record({
+        names: flag,
+        titles: fc.constantFrom('field', 'filename', 'text'),
+        contexts: flag,
+        citable: flag,
+        stretches: flag,
+        detail: fc.constantFrom('everywhere', 'messages', 'nowhere'),
+        tools: fc.constantFrom([], ['strict', 'output_schema']),
+      }),
       serverTools: fc.constant({ web_search: () => ({ wire_type: 'own', config: {} }) }),
       maxTools: fc.constantFrom(2, 128),
     },

@@ -461,8 +461,14 @@ describe('the pass', () => {
   >([
     ['P53 no schema', 'gemini-openapi', undefined, undefined],
     ['P53 nothing', 'gemini-openapi', { type: 'object', properties: {} }, undefined],
-    ['P53 nothing', 'openai', { type: 'object' }, { type: 'object', properties: {} }, ['REPAIRED tools.schema /tools/0']],
-    ['#34 an empty schema', 'openai', {}, { type: 'object', properties: {} }, ['REPAIRED tools.schema /tools/0']],
+    [
+      'P53 nothing',
+      'openai',
+      { type: 'object' },
+      { type: 'object', properties: {} },
+      ['REPAIRED tools.schema /tools/0/input_schema'],
+    ],
+    ['#34 an empty schema', 'openai', {}, { type: 'object', properties: {} }, ['REPAIRED tools.schema /tools/0/input_schema']],
     ['no type', 'anthropic', { properties: { a: {} } }, { type: 'object', properties: { a: {} } }],
     ['everything else stays', 'anthropic', { type: 'object', not: {} }, { type: 'object', not: {} }],
     [
@@ -482,7 +488,7 @@ describe('the pass', () => {
       'gemini-openapi',
       { type: 'object', properties: { a: { type: 'string', format: 'uri', contentEncoding: 'b' } } },
       { type: 'OBJECT', properties: { a: { description: '(format uri, contentEncoding b)', type: 'STRING' } } },
-      ['DROPPED tools.schema /tools/0'],
+      ['DROPPED tools.schema /tools/0/input_schema'],
     ],
   ])('%s: %s', (_, dialect, schema, expected, told = []) => {
     expect(run(schema ? { input_schema: schema, strict: true } : { strict: true }, dialect)).toEqual({ schema: expected, told });
@@ -514,7 +520,7 @@ describe('the pass', () => {
         schema: { type: 'object', properties: { n: { description: '(min 1)', type: 'integer' } }, additionalProperties: false },
       },
     });
-    expect(rules.told).toEqual(['DROPPED output_format.schema /output_format']);
+    expect(rules.told).toEqual(['DROPPED output_format.schema /output_format/json_schema/schema']);
   });
 
   test('words about the schema are nobody’s loss: strict policies do not refuse them', () => {
@@ -526,7 +532,7 @@ describe('the pass', () => {
     });
     const schema = { $schema: 'x', type: 'object', properties: { a: { type: 'string' } } };
     expect(() => convertSchemas(request({ input_schema: schema }), rules)).not.toThrow();
-    expect(rules.told).toEqual(['DROPPED tools.schema /tools/0']);
+    expect(rules.told).toEqual(['DROPPED tools.schema /tools/0/input_schema']);
   });
 
   test('tools that a provider runs, and free text, have no schema of ours', () => {

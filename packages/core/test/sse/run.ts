@@ -9,6 +9,8 @@ export interface Run {
 
 export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
+const shared = new Uint8Array(1 << 16);
+
 /**
  * Feeds the pieces through one buffer that is overwritten after each push: a decoder that kept a view of it would show.
  * Each piece stands at another alignment, as in the buffers of a socket.
@@ -16,7 +18,6 @@ export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(te
 export function decode(pieces: Iterable<Uint8Array>, options: SseDecoderOptions = {}): Run {
   const run: Run = { frames: [], reports: [] };
   const decoder = createSseDecoder({ ...options, report: (rule, offset) => run.reports.push([rule, offset]) });
-  const shared = new Uint8Array(1 << 16);
   let start = 0;
   for (const piece of pieces) {
     start = (start + 1) % 4;

@@ -15,10 +15,11 @@ const SYSTEM_ERRORS: Readonly<Record<string, { canonical: ErrorCode; message: st
   ELOOP: { canonical: 'INVALID_INPUT', message: 'too many symbolic links; check the path' },
 };
 
-export function describeSystemError(code: string, error: unknown, file: string): AssembledError {
+/** `command`: what to send a URL to. */
+export function describeSystemError(code: string, error: unknown, file: string, command = 'assemble'): AssembledError {
   const known = Object.hasOwn(SYSTEM_ERRORS, code) ? SYSTEM_ERRORS[code] : undefined;
   const isUrl = code === 'ENOENT' && /^https?:\/\//.test(file);
-  const message = isUrl ? `this is a URL, not a file; try: curl -N ${file} | sluice assemble` : known?.message;
+  const message = isUrl ? `this is a URL, not a file; try: curl -N ${file} | sluice ${command}` : known?.message;
   return { code, message: message ?? `reading failed: ${String(error)}`, canonical: known?.canonical ?? 'INTERNAL' };
 }
 

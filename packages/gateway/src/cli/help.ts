@@ -8,8 +8,8 @@ export interface HelpStyle {
   columns: number | undefined;
 }
 
-export const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'show this help' } } as const;
-export const VERSION_OPTION = { version: { type: 'boolean', summary: 'show the version' } } as const;
+const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'show this help' } } as const;
+const VERSION_OPTION = { version: { type: 'boolean', summary: 'show the version' } } as const;
 HELP_OPTION satisfies OptionTable;
 VERSION_OPTION satisfies OptionTable;
 
@@ -19,11 +19,11 @@ export function programHelp(commands: Readonly<Record<string, Command>>, style: 
   const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary]);
   return [
     `${bold('sluice')} – the gate between LLM protocols`,
-    heading('Usage', style, ['sluice COMMAND [OPTIONS] [FILE…]']),
+    heading('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
     heading('Commands', style, table(rows, style)),
     heading('Options', style, table(optionRows({ ...HELP_OPTION, ...VERSION_OPTION }), style)),
     heading('Exit codes', style, ['0 done · 1 failed for at least one input · 2 wrong usage']),
-    'Run "sluice COMMAND --help" for its options and examples.\n',
+    'Without a command, the gateway starts. Run "sluice COMMAND --help" for its options and examples.\n',
   ].join('\n\n');
 }
 

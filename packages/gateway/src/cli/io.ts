@@ -7,8 +7,25 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Rejects with the error of the system (`ENOENT`, `EACCES` …). */
   openFile(path: string): Promise<Input>;
+  /** Makes a directory, and those above it; one that is there is fine. */
+  makeDirectory(path: string): Promise<void>;
+  /** A file that appears whole or not at all: it has its name only after `commit`. */
+  createFile(path: string): Promise<OutputFile>;
+  /** A folder that is there, for nobody else, for as long as `use` runs. */
+  inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<T>;
+  /**
+   * Starts a program that has our terminal and gets our signals. Resolves with its exit code, or with 128 and the number of the signal that
+   * ended it; rejects with `ENOENT` when there is none of that name.
+   */
+  runProgram(program: Program): Promise<number>;
   /** Milliseconds, for rates and intervals only. */
   now(): number;
+}
+
+export interface Program {
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
 }
 
 export interface Output {
@@ -17,6 +34,13 @@ export interface Output {
   readonly columns: number | undefined;
   /** Resolves when the text is taken; rejects with `EPIPE` when nobody reads any more. */
   write(text: string): Promise<void>;
+}
+
+export interface OutputFile {
+  write(bytes: Uint8Array): Promise<void>;
+  commit(): Promise<void>;
+  /** Leaves nothing behind. */
+  discard(): Promise<void>;
 }
 
 export interface Input {

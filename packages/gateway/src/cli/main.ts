@@ -1,9 +1,10 @@
-import { parseArguments, UsageError } from './arguments.ts';
+import { UsageError } from './arguments.ts';
 import { colorsFor } from './colors.ts';
 import type { Command } from './command.ts';
+import { serve } from './commands/serve.ts';
 import { COMMANDS } from './commands.ts';
 import { oneLine } from './escape.ts';
-import { commandHelp, HELP_OPTION, type HelpStyle, programHelp, VERSION_OPTION } from './help.ts';
+import { commandHelp, type HelpStyle, programHelp } from './help.ts';
 import { internalError } from './internal-error.ts';
 import { type CliIo, isBrokenPipe, type Output, systemCode } from './io.ts';
 import { nodeIo } from './node-io.ts';
@@ -33,16 +34,12 @@ function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   return asksForHelp(rest) ? showHelp(first, io) : command.run(rest, io);
 }
 
-/** `sluice` without a command. */
+/** `sluice` without a command is the gateway: what follows are its options. */
 async function runProgram(argv: readonly string[], io: CliIo): Promise<number> {
-  const { options } = parseArguments({ ...HELP_OPTION, ...VERSION_OPTION }, argv);
-  if (options.version) {
-    await io.stdout.write(`${readVersion()}\n`);
-    return 0;
-  }
-  if (options.help) return showHelp(undefined, io);
-  await io.stderr.write(programHelp(COMMANDS, styleOf(io.stderr, io)));
-  return WRONG_USAGE;
+  if (asksForHelp(argv)) return showHelp(undefined, io);
+  if (argv[0] !== '--version') return serve.run(argv, io);
+  await io.stdout.write(`${readVersion()}\n`);
+  return 0;
 }
 
 async function showHelp(name: string | undefined, io: CliIo): Promise<number> {

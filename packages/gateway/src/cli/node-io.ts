@@ -1,6 +1,9 @@
-import { open } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
-import type { CliIo, Input, Output } from './io.ts';
+import type { CliIo, Input, Output, OutputFile, Program } from './io.ts';
 
 /** Large enough that a system call costs nothing beside the decoding, small enough that progress is smooth. */
 const CHUNK_BYTES = 256 * 1024;
@@ -14,6 +17,10 @@ export function nodeIo(): CliIo {
     stdin: { isTTY: isatty(0), open: () => ({ size: undefined, chunks: process.stdin }) },
     env: process.env,
     openFile,
+    makeDirectory: async (path) => void (await mkdir(path, { recursive: true })),
+    createFile,
+    inTemporaryFolder,
+    runProgram,
     now: () => performance.now(),
   };
 }
@@ -23,6 +30,57 @@ async function openFile(path: string): Promise<Input> {
   const { size } = await file.stat();
   // A pipe or a device has no size: it is 0 there.
   return { size: size || undefined, chunks: file.createReadStream({ highWaterMark: CHUNK_BYTES }) };
+}
+
+/** Written beside its place and then moved there: a reader never sees half of it, and what stood there stays until the new one is whole. */
+async function createFile(path: string): Promise<OutputFile> {
+  const draft = `${path}.${process.pid}.part`;
+  const file = await open(draft, 'w');
+  return {
+    write: (bytes) => file.writeFile(bytes),
+    commit: async () => {
+      await file.close();
+      await rename(draft, path);
+    },
+    discard: async () => {
+      await file.close();
+      await rm(draft, { force: true });
+    },
+  };
+}
+
+async function inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<T> {
+  const path = await mkdtemp(join(tmpdir(), 'sluice-'));
+  try {
+    return await use(path);
+  } finally {
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+const PASSED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+
+function runProgram({ command, args, env }: Program): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', env });
+    const pass = (signal: NodeJS.Signals): void => {
+      // What is typed at a terminal reaches the program without us, and would come twice.
+      const isTyped = isatty(0) && (signal === 'SIGINT' || signal === 'SIGQUIT');
+      if (!isTyped) child.kill(signal);
+    };
+    for (const signal of PASSED_SIGNALS) process.on(signal, pass);
+    const settle = (): void => {
+      for (const signal of PASSED_SIGNALS) process.off(signal, pass);
+    };
+    child.once('error', (error) => {
+      settle();
+      reject(error);
+    });
+    child.once('exit', (code, signal) => {
+      settle();
+      resolve(code ?? 128 + (signal ? constants.signals[signal] : 0));
+    });
+  });
 }
 
 function quiet(inner: Output): Output {

@@ -7,11 +7,10 @@ import {
   StreamValidator,
   withTitle,
 } from '@sluice/core';
-import { oneLine } from './escape.ts';
 import { describeSystemError } from './failures.ts';
 import { internalError } from './internal-error.ts';
 import { type CliIo, systemCode } from './io.ts';
-import { Progress } from './progress.ts';
+import { readInput } from './read-input.ts';
 
 /** Reads an input to its end. Whatever happens there is a result: a file that cannot be read has its error, too. */
 export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
@@ -35,16 +34,9 @@ function validator(): (event: CanonicalStreamEvent) => void {
 }
 
 async function readInto(assembler: Assembler, file: string, io: CliIo): Promise<void> {
-  const { size, chunks } = file === '-' ? io.stdin.open() : await io.openFile(file);
-  const progress = new Progress(io, oneLine(file), size);
-  try {
-    for await (const chunk of chunks) {
-      assembler.push(chunk);
-      if (assembler.hasFailed) break;
-      await progress.advance(chunk.length);
-    }
-  } finally {
-    await progress.clear();
+  for await (const chunk of readInput(file, io)) {
+    assembler.push(chunk);
+    if (assembler.hasFailed) break;
   }
 }
 

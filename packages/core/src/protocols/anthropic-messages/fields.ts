@@ -12,8 +12,11 @@ export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
 export const keep: Keeper['keep'] = kept.keep;
 
 /** The node, remembering its place when notes are to point into the source. */
-export const placed = <T extends object>(param: string, node: T, context: CodecContext): T =>
-  context.trace ? at(pointerOf(param), node, context) : node;
+export function placed<T extends object>(param: string, node: T, context: CodecContext): T {
+  if (!context.trace) return node;
+  const pointer = pointerOf(param);
+  return at(pointer, node, context, { citations_enabled: `${pointer}/citations` });
+}
 
 /** The unknown fields of an object and, under its own name, those of one object inside it. */
 export function unknownWithin(
@@ -26,9 +29,9 @@ export function unknownWithin(
   return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
 }
 
-const TTLS: readonly string[] = ['5m', '30m', '1h', '24h'] satisfies CacheControl['ttl'][];
+const TTLS: readonly unknown[] = ['5m', '30m', '1h', '12h', '24h'] satisfies CacheControl['ttl'][];
 
-const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => typeof ttl === 'string' && TTLS.includes(ttl);
+const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => TTLS.includes(ttl);
 
 /** A cache breakpoint. */
 export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
@@ -36,9 +39,5 @@ export function decodeCacheControl(source: JsonObject): { cache_control?: CacheC
   return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
 
-/** The wire knows five minutes, which is what it means when it says nothing, and an hour. */
-export function encodeCacheControl({ cache_control: mark }: { cache_control?: CacheControl }): JsonObject {
-  if (!mark) return {};
-  const ttl = mark.ttl === undefined || mark.ttl === '5m' ? mark.ttl : '1h';
-  return { cache_control: { type: 'ephemeral', ...(ttl && { ttl }) } };
-}
+export const encodeCacheControl = ({ cache_control: mark }: { cache_control?: CacheControl }): JsonObject =>
+  mark ? { cache_control: { type: 'ephemeral', ...(mark.ttl && { ttl: mark.ttl }) } } : {};

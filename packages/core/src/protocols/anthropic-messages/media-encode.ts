@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock, ToolResultBlock } from '../../canonical/blocks.ts';
+import type { ContentBlock, FileBlock, ImageBlock, ToolResultBlock } from '../../canonical/blocks.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { changeAll, changeBlocks, inPlaceOf } from '../../passes/blocks.ts';
+import { changeAll, changeBlocks } from '../../passes/blocks.ts';
 import { locatedContext } from '../../passes/located.ts';
-import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeCacheControl, fieldsOf } from './fields.ts';
 
@@ -66,10 +66,9 @@ function textOfBase64(data: string): string | undefined {
  */
 export function dropUnreadable(request: CanonicalRequest, caller: CodecContext): CanonicalRequest {
   const context = locatedContext(caller, request);
-  return changeBlocks(request, (block, path, { role }) => {
-    if (block.type === 'tool_result') return readResult(block, path, context);
-    return block.type === 'audio' && role === 'assistant' ? saidOf(block, path, context) : readable(block, path, context);
-  });
+  return changeBlocks(request, (block, path) =>
+    block.type === 'tool_result' ? readResult(block, path, context) : readable(block, path, context),
+  );
 }
 
 function readResult(block: ToolResultBlock, path: string, context: CodecContext): ToolResultBlock {
@@ -94,15 +93,4 @@ function whyUnseen(source: ImageBlock['source']): string | undefined {
 function whyUnread(source: FileBlock['source']): string | undefined {
   if (source.file_data === undefined || documentSource(source)) return undefined;
   return `Anthropic reads PDF and text, not ${source.media_type}`;
-}
-
-/** What an assistant said aloud is its text. */
-function saidOf(block: AudioBlock, path: string, context: CodecContext): TextBlock | undefined {
-  const feature = 'assistant.audio';
-  if (block.transcript) {
-    approximate(context, { path, feature, message: 'of earlier audio the transcript is sent' });
-    return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
-  }
-  drop(context, { path, feature, message: 'earlier audio without a transcript is not sent' });
-  return undefined;
 }

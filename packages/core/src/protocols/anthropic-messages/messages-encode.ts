@@ -5,8 +5,8 @@ import { fieldsOf } from './fields.ts';
 import { encodeBlocks, encodeText } from './parts-encode.ts';
 
 /** The instructions: one plain text as it is, else blocks. */
-export function encodeSystem(system: readonly SystemBlock[], context: CodecContext): string | JsonObject[] | undefined {
-  const blocks = system.map((block, i) => encodeText(block, `/system/${i}`, context)).filter((block) => block !== undefined);
+export function encodeSystem(system: readonly SystemBlock[]): string | JsonObject[] | undefined {
+  const blocks = system.map(encodeText).filter((block) => block !== undefined);
   const [first] = blocks;
   const isPlain = blocks.length === 1 && first && Object.keys(first).length === 2 && typeof first['text'] === 'string';
   if (isPlain) return String(first['text']);

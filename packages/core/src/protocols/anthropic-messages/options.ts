@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { approximate, type CodecContext, drop, incompatible } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { dropState } from '../shared/drop-state.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 import { decodeCacheControl, encodeCacheControl } from './fields.ts';
@@ -52,18 +53,13 @@ function encodeTier(tier: string, context: CodecContext): string {
 
 /** What a request of another protocol may ask for, and this one has no word for. */
 export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
-  const { state = {}, prompt_cache: cache = {} } = request;
-  for (const name of ['previous_response_id', 'conversation_id', 'cached_content'] as const)
-    if (state[name] !== undefined)
-      throw incompatible({
-        path: `/state/${name}`,
-        feature: `state.${name}`,
-        message: `Anthropic Messages holds no conversation: ${name} cannot be followed`,
-      });
+  const { prompt_cache: cache = {} } = request;
+  dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
+  // How long marks live that do not say it themselves, they do say here.
+  const isMarked = hasMarks(request);
   const lose = (isAsked: unknown, name: string, message: string): void => {
     if (isAsked) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
   };
-  lose(state.background, 'state.background', 'Anthropic Messages answers at once');
   lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
   lose(request.store, 'store', 'Anthropic Messages does not store answers');
   lose(
@@ -72,8 +68,16 @@ export function dropForeign(request: CanonicalRequest, context: CodecContext): v
     'Anthropic answers in text',
   );
   lose(request.audio_output, 'audio_output', 'Anthropic answers in text');
-  lose(cache.key, 'prompt_cache.key', 'Anthropic finds its cache without a key');
+  lose(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
+  lose(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
+  lose(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
   lose(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
-  lose(request.truncation === 'auto', 'truncation', 'Anthropic Messages does not shorten a conversation');
-  lose(request.include?.length, 'include', 'Anthropic Messages cannot be asked to include more');
+}
+
+function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): boolean {
+  const blocks = messages.flatMap(({ content }) => content);
+  const parts = blocks.flatMap((block) =>
+    block.type === 'tool_result' && typeof block.content !== 'string' ? [block, ...block.content] : [block],
+  );
+  return [...tools, ...system, ...parts].some((node) => 'cache_control' in node && node.cache_control !== undefined);
 }

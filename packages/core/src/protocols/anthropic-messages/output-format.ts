@@ -1,13 +1,16 @@
 import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type { OutputFormat } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
+import { describedSchema } from '../shared/described-schema.ts';
 import { objectOf } from '../shared/read.ts';
 
 /** `output_config.format`, or `output_format` as the beta called it. */
-export function decodeOutputFormat(body: JsonObject): OutputFormat | undefined {
+export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   const format = formatOf(body);
   if (format['type'] !== 'json_schema' || !isObject(format['schema'])) return undefined;
-  return { type: 'json_schema', json_schema: { schema: format['schema'] } };
+  const place = objectOf(body['output_config'])['format'] ? '/output_config/format' : '/output_format';
+  return at(place, { type: 'json_schema' as const, json_schema: { schema: format['schema'] } }, context, { json_schema: place });
 }
 
 /** What of it has no place in the canonical form: a type of the future, whole. */
@@ -34,7 +37,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
     approximate(context, { path, feature: 'output_format.json_object', message: 'JSON is asked for in the instructions' });
     return { hint: JSON_ONLY };
   }
-  const { schema } = format.json_schema;
+  const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs) return { format: { type: 'json_schema', schema } };
   approximate(context, { path, feature: 'output_format.json_schema', message: 'the schema is told in the instructions' });
   return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, RequestParameters } from '../../canonical/request.ts';
 import type { Bounds } from '../../passes/rules.ts';
+import { isUsual } from '../../passes/usual.ts';
 import { type CodecContext, drop, invalid } from '../shared/codec.ts';
 import { expectList, expectNumber, expectText, optional } from '../shared/expect.ts';
 
@@ -60,7 +61,7 @@ export function encodeParameters({ parameters }: CanonicalRequest, isThinking: b
     drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   for (const name of Object.keys(FOREIGN) as (keyof typeof FOREIGN)[]) {
     const value = parameters[name];
-    if (value !== undefined && value !== false && value !== 0) lose(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
+    if (value !== undefined && !isUsual(name, value)) lose(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
   }
   if ((parameters.n ?? 1) > 1) lose('n', 'Anthropic Messages answers once');
   return { ...encodeStop(parameters, lose), ...encodeSampling(parameters, isThinking, context, lose) };
@@ -81,7 +82,7 @@ function encodeSampling(parameters: RequestParameters, isThinking: boolean, { pr
   const { temperature, top_p: topP, top_k: topK } = parameters;
   if (profile.rejects_sampling) {
     for (const name of ['temperature', 'top_p', 'top_k'] as const)
-      if (parameters[name] !== undefined && parameters[name] !== 1) lose(name, `this model takes no ${name}`);
+      if (parameters[name] !== undefined && !isUsual(name, parameters[name])) lose(name, `this model takes no ${name}`);
     return sent;
   }
   if (temperature !== undefined && isThinking && temperature !== 1) lose('temperature', 'thinking takes no temperature');

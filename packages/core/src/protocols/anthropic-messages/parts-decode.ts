@@ -34,7 +34,7 @@ const BY_TYPE: Readonly<Record<string, Decode>> = {
   image: decodeImage,
   document: decodeDocument,
   search_result: decodeSearchResult,
-  thinking: (block, _at, scope) => decodeThinking(block, scope),
+  thinking: decodeThinking,
   redacted_thinking: (block) => decodeRedacted(block, ''),
   tool_use: (block, at, scope) => decodeCall(block, at, scope, undefined),
   mcp_tool_use: (block, at, scope) => decodeCall(block, at, scope, 'mcp'),
@@ -207,12 +207,12 @@ function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBl
 const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
 
 /** Thinking, signed by Anthropic, by the issuer that a carrier names, or by nobody. One that only carries for the next block is none. */
-function decodeThinking(block: JsonObject, scope: Scope): ThinkingBlock | undefined {
+function decodeThinking(block: JsonObject, at: string, scope: Scope): ThinkingBlock | undefined {
   const value = textOf(block['signature']);
   const thinking = textOf(block['thinking']);
   const carrier = decodeCarrier(value);
   const isNext = carrier?.attach === 'next';
-  if (isNext) scope.next = carrier.blob;
+  if (isNext) scope.next = placed(`${at}.signature`, carrier.blob, scope.context);
   if (isNext && thinking === '') return undefined;
   const signature = value === '' || isNext ? undefined : (carrier?.blob ?? signatureOf(value, ''));
   return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };

@@ -15,7 +15,7 @@ export function encodeBlocks(blocks: readonly ContentBlock[], at: string, contex
 function encodeBlock(block: ContentBlock, at: string, context: CodecContext): JsonObject | undefined {
   switch (block.type) {
     case 'text':
-      return encodeText(block, at, context);
+      return encodeText(block);
     case 'image':
       return encodeImage(block);
     case 'file':
@@ -48,16 +48,10 @@ function lose(type: string, path: string, context: CodecContext): undefined {
 }
 
 /** White space alone is refused (P29). */
-export function encodeText(block: Omit<TextBlock, 'type'>, at: string, context: CodecContext): JsonObject | undefined {
+export function encodeText(block: Omit<TextBlock, 'type'>): JsonObject | undefined {
   const { text, citations = [] } = block;
   if (text.trim() === '') return undefined;
-  const own = citations.flatMap(({ origin, raw }) => (origin === 'anthropic-messages' && raw !== undefined ? [raw] : []));
-  if (own.length < citations.length)
-    drop(context, {
-      path: `${at}/citations`,
-      feature: 'assistant.citations',
-      message: 'citations of another provider are not sent',
-    });
+  const own = citations.flatMap(({ raw }) => (raw === undefined ? [] : [raw]));
   return { ...fieldsOf(block), type: 'text', text, ...(own.length > 0 && { citations: own }), ...encodeCacheControl(block) };
 }
 

@@ -10,6 +10,5 @@ export const POINTERS: Readonly<Record<string, string>> = {
 
 /** Fields that are kept as they came although the canonical request says them, too. */
 export const FIELDS: Readonly<Record<string, string>> = {
-  thinking: '/thinking',
-  output_config: '/thinking/effort',
+  'thinking/type': '/thinking',
 };

@@ -31,8 +31,8 @@ export function decodeRequestBody(
   checkDepth(body);
   const { system, messages } = decodeConversation(body, context);
   const tools = decodeTools(body['tools'], context);
-  const format = decodeOutputFormat(body);
-  const thinking = decodeThinking(body);
+  const format = decodeOutputFormat(body, context);
+  const thinking = decodeThinking(body, context);
   const stream = optional(body['stream'], 'stream', expectBoolean);
   return {
     model: model ?? expectName(body['model'], 'model'),

@@ -62,7 +62,7 @@ function encodeQuestion(request: CanonicalRequest, limit: number | undefined, co
   const sent = fieldsOf(request);
   const thought = encodeThinking(request, limit, context);
   const { format, hint } = encodeOutputFormat(request.output_format, context);
-  const system = encodeSystem([...(request.system ?? []), ...(hint ? [{ type: 'text' as const, text: hint }] : [])], context);
+  const system = encodeSystem([...(request.system ?? []), ...(hint ? [{ type: 'text' as const, text: hint }] : [])]);
   const config = {
     ...withoutEffort(objectOf(sent['output_config'])),
     ...(thought.effort !== undefined && { effort: thought.effort }),
@@ -99,7 +99,17 @@ const rulesOf = (context: CodecContext): Rules => ({
   unsignedThinking: 'drop',
   foreignBlocks: 'drop',
   serverTools: SERVER_TOOLS,
-  media: { audio: [], imageUrls: true, fileUrls: true, imageIds: true, fileIds: true, textFiles: true, inToolResults: true },
+  media: {
+    audio: [],
+    imageUrls: true,
+    fileUrls: true,
+    imageIds: true,
+    fileIds: true,
+    textFiles: true,
+    video: false,
+    spoken: 'transcript',
+    inToolResults: true,
+  },
   alternate: true,
   foldResults: true,
   dropWhitespace: true,
@@ -110,8 +120,24 @@ const rulesOf = (context: CodecContext): Rules => ({
   bounds: BOUNDS,
   maxStop: Number.POSITIVE_INFINITY,
   maxTools: Number.POSITIVE_INFINITY,
-  maxCacheMarks: 4,
-  marksEverywhere: true,
+  // Five minutes is what it means when it says nothing.
+  cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
+  says: {
+    names: false,
+    titles: 'field',
+    contexts: true,
+    citable: true,
+    stretches: false,
+    detail: 'nowhere',
+    tools: [
+      'defer_loading',
+      'allowed_callers',
+      'input_examples',
+      'eager_input_streaming',
+      // Only models with structured outputs can be held to a schema.
+      ...(context.profile.structured_outputs ? (['strict'] as const) : []),
+    ],
+  },
 });
 
 function encodeStreaming({ stream: asked }: CanonicalRequest, { target }: CodecContext): JsonObject {

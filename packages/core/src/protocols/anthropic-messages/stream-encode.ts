@@ -31,6 +31,11 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #final: MessageDelta | undefined;
   #usage: CanonicalUsage | undefined;
   #hasOthers = false;
+  /**
+   * The stop of a block, and what came after it. A source that breaks off stops what is open, and an error follows; to Claude Code a block
+   * that stopped is a whole one: it runs the call, and does not ask again. So a stop waits until a block begins or the message ends well.
+   */
+  #held: SseFrame[] = [];
   #out: SseFrame[] = [];
   #ended = false;
 
@@ -120,7 +125,16 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       return;
     }
     if (!this.#content) this.#start({ id: '', model: '' });
+    if (event.type === 'content_block_start') this.#release();
+    const before = this.#out.length;
     this.#content?.push(event);
+    if (event.type === 'content_block_stop' || this.#held.length > 0) this.#held.push(...this.#out.splice(before));
+  }
+
+  #release(): void {
+    if (this.#held.length === 0) return;
+    this.#out.push(...this.#held);
+    this.#held = [];
   }
 
   #leaveOut(): void {
@@ -140,6 +154,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       this.#fail(failureOf(stop, details));
       return;
     }
+    this.#release();
     this.#final ??= event;
     for (const { index } of event.late_blocks ?? []) {
       const message = 'the source changed a call after it had been passed on';
@@ -155,6 +170,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       return;
     }
     const answer = this.#answer ?? this.#start({ id: '', model: '' });
+    this.#release();
     this.#content?.end();
     const { finish_reason: said, stop_details: raw, container = null, ...kept } = fieldsOf(final);
     this.#send('message_delta', {
@@ -182,6 +198,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   /** Without `message_stop`: to a client, that would be a good end. */
   #fail(error: CanonicalError): void {
+    this.#held = [];
     this.#out.push({ event: 'error', data: written(encodeErrorBody(error)) });
     this.#ended = true;
   }

@@ -1,10 +1,11 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { CanonicalMessage, CanonicalRequest, Effort, ThinkingConfig } from '../../canonical/request.ts';
 import { isClientCall } from '../../canonical/response.ts';
+import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
-import { countOf, objectOf, textOf } from '../shared/read.ts';
+import { countOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
 
 const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
@@ -14,25 +15,31 @@ const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
 };
 
 /** What `thinking` and `output_config.effort` say together. An effort alone leaves it to the model whether to think. */
-export function decodeThinking(body: JsonObject): ThinkingConfig | undefined {
+export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const thinking = optional(body['thinking'], 'thinking', expectObject);
   const { effort } = objectOf(body['output_config']);
   if (!thinking && !isEffort(effort)) return undefined;
   const { type, budget_tokens: budget, display } = thinking ?? {};
   if (thinking) expectText(type, 'thinking.type');
   const tokens = countOf(budget);
-  return {
+  const said: ThinkingConfig = {
     type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
     ...(isEffort(effort) && { effort }),
     ...(tokens !== undefined && { budget_tokens: tokens }),
     ...((display === 'summarized' || display === 'omitted') && { display }),
   };
+  return at(thinking ? '/thinking' : '/output_config', said, context, { effort: '/output_config/effort' });
 }
 
-/** Words that the canonical form does not have: they go back as they came, as long as they say the same. */
+const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+
+/** Words that the canonical form does not have: a whole type goes back as it came, as long as it says the same, fields beside the others. */
 export function keptThinking(body: JsonObject): JsonObject {
-  const { type } = objectOf(body['thinking']);
-  return typeof type === 'string' && !Object.hasOwn(TYPES, type) ? { thinking: body['thinking'] } : {};
+  const thinking = objectOf(body['thinking']);
+  const { type } = thinking;
+  if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
+  const rest = unknownFields(thinking, FIELDS);
+  return rest ? { thinking: rest } : {};
 }
 
 /** How much is thought, and what follows from it for the rest of the request. */
@@ -49,8 +56,9 @@ const OFF: Thought = { isOn: false };
 export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
   const { thinking } = request;
   if (!thinking) return OFF;
-  const { thinking: said, output_config: config } = fieldsOf(request);
+  const { thinking: kept, output_config: config } = fieldsOf(request);
   const { effort } = objectOf(config);
+  const said = objectOf(kept)['type'] === undefined ? undefined : kept;
   const words = { ...(said !== undefined && { thinking: said }), ...(effort !== undefined && { output_config: { effort } }) };
   if (Object.keys(words).length > 0 && sameJson(decodeThinking(words), thinking))
     return {
@@ -58,7 +66,9 @@ export function encodeThinking(request: CanonicalRequest, limit: number | undefi
       ...(effort !== undefined && { effort }),
       isOn: said !== undefined,
     };
-  return MODES[context.profile.thinking_mode](thinking, request, limit, context);
+  const thought = MODES[context.profile.thinking_mode](thinking, request, limit, context);
+  const isMore = said === undefined && kept !== undefined && thought.thinking;
+  return isMore ? { ...thought, thinking: { ...objectOf(kept), ...thought.thinking } } : thought;
 }
 
 type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
@@ -80,7 +90,7 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
 /** It has to be said: some models think when they hear nothing (P71). */
 function encodeDisabled({ effort }: ThinkingConfig, context: CodecContext): Thought {
   const isTooMuch = context.profile.rejects_disabled_above_high && (effort === 'xhigh' || effort === 'max');
-  if (isTooMuch) tellEffort(`the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
+  if (isTooMuch) tell('effort', `the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
   const sent = isTooMuch ? 'high' : effort && allowed(effort, context);
   return { thinking: { type: 'disabled' }, ...(sent && { effort: sent }), isOn: false };
 }
@@ -88,26 +98,32 @@ function encodeDisabled({ effort }: ThinkingConfig, context: CodecContext): Thou
 const WORDS: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 /** The word of this model that is next to the wanted one. */
-function allowed(wanted: Effort, context: CodecContext): Effort | undefined {
+function allowed(wanted: Effort, context: CodecContext, said: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
   const effort = nearestEffort(wanted, context.profile.effort_values ?? WORDS);
   if (effort === undefined)
-    drop(context, { path: '/thinking/effort', feature: 'thinking.effort', message: 'this model takes no effort' });
-  else if (effort !== wanted) tellEffort(`the effort "${wanted}" is sent as "${effort}"`, context);
+    drop(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message: 'this model takes no effort' });
+  else if (effort !== wanted) tell(said, `the effort "${wanted}" is sent as "${effort}"`, context);
   return effort;
 }
 
-const tellEffort = (message: string, context: CodecContext): void =>
-  approximate(context, { path: '/thinking/effort', feature: 'thinking.effort', message });
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
 
-const displayOf = ({ display }: ThinkingConfig): JsonObject =>
-  display === 'summarized' || display === 'omitted' ? { display } : {};
+/** Thinking is shown as a summary or not at all, and there is one kind of summary. */
+function displayOf({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
+  if (summary === 'concise' || summary === 'detailed')
+    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+  if (display === 'full')
+    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
+  return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
+}
 
 function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
   const { effort: asked, budget_tokens: budget } = thinking;
   const wanted = asked ?? effortOf(budget);
-  if (!asked && wanted) tellEffort(`a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
-  const effort = wanted && allowed(wanted, context);
-  return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...(effort && { effort }), isOn: true };
+  if (!asked && wanted) tell('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+  const effort = wanted && allowed(wanted, context, asked ? 'effort' : 'budget_tokens');
+  return { thinking: { type: 'adaptive', ...displayOf(thinking, context) }, ...(effort && { effort }), isOn: true };
 }
 
 /** Anthropic's own least budget, and what is left for the answer. */
@@ -124,10 +140,14 @@ function encodeBudget(
   const { budget_tokens: asked, effort } = thinking;
   const wanted = Math.max(LEAST, asked ?? budgetOf(effort ?? USUAL));
   if (asked === undefined)
-    tellBudget(`${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`, context);
+    tellBudget(
+      effort ? 'effort' : 'type',
+      `${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`,
+      context,
+    );
   const fitted = fit(wanted, limit, request, context);
   return {
-    thinking: { type: 'enabled', budget_tokens: fitted.budget, ...displayOf(thinking) },
+    thinking: { type: 'enabled', budget_tokens: fitted.budget, ...displayOf(thinking, context) },
     // Only a client of this protocol says both; to others the effort is the budget.
     ...(asked !== undefined && effort && { effort: allowed(effort, context) }),
     isOn: true,
@@ -145,7 +165,9 @@ function fit(
   const isInterleaved = textOf(fieldsOf(request)['anthropic-beta']).includes('interleaved-thinking');
   if (limit === undefined || budget < limit || isInterleaved) return { budget };
   const shrunk = Math.max(LEAST, limit - LEAST);
-  if (shrunk !== budget) tellBudget(`a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
+  const { budget_tokens: asked, effort } = request.thinking ?? {};
+  const said = asked === undefined ? (effort ? 'effort' : 'type') : 'budget_tokens';
+  if (shrunk !== budget) tellBudget(said, `a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
   if (shrunk < limit) return { budget: shrunk };
   const raised = shrunk + LEAST;
   const message = `max_tokens ${limit} leaves no room for thinking; ${raised} is sent`;
@@ -153,8 +175,8 @@ function fit(
   return { budget: shrunk, limit: raised };
 }
 
-const tellBudget = (message: string, context: CodecContext): void =>
-  approximate(context, { path: '/thinking', feature: 'thinking.budget_tokens', message });
+const tellBudget = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.budget_tokens', message });
 
 /** Whether the turn whose calls were just answered does not begin with thinking, because another provider made it (P79). */
 function lacksThinking(messages: readonly CanonicalMessage[]): boolean {

@@ -25,7 +25,7 @@ function decodeChoice(choice: JsonObject): ToolChoice {
 /** All that a request says about tools. Without tools the API refuses to hear about their choice. */
 export function encodeToolFields(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const { tools = [], tool_choice: choice } = request;
-  const encoded = encodeTools(restrict(tools, choice, context), context);
+  const encoded = encodeTools(restrict(tools, choice, context));
   if (encoded.length === 0) {
     if (choice && isForcing(choice))
       drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });

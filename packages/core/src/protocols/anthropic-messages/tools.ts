@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalTool } from '../../canonical/request.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, placed } from './fields.ts';
@@ -98,33 +98,22 @@ function domains(name: string, filters: JsonObject): JsonObject {
 }
 
 /** Tools of others have been replaced by ours, or dropped. */
-export const encodeTools = (tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] =>
-  tools.map((tool, i) => {
-    const { server } = tool;
-    return server
-      ? { type: server.wire_type, ...server.config, ...encodeCacheControl(tool) }
-      : encodeFunction(tool, `/tools/${i}`, context);
-  });
+export const encodeTools = (tools: readonly CanonicalTool[]): JsonObject[] =>
+  tools.map((tool) =>
+    tool.server ? { type: tool.server.wire_type, ...tool.server.config, ...encodeCacheControl(tool) } : encodeFunction(tool),
+  );
 
-function encodeFunction(tool: CanonicalTool, path: string, context: CodecContext): JsonObject {
+function encodeFunction(tool: CanonicalTool): JsonObject {
   return {
     ...fieldsOf(tool),
     name: tool.name,
     ...(tool.description && { description: tool.description }),
     input_schema: tool.input_schema ?? { type: 'object', properties: {} },
-    ...encodeStrict(tool, path, context),
+    ...(tool.strict !== undefined && { strict: tool.strict }),
     ...(tool.defer_loading !== undefined && { defer_loading: tool.defer_loading }),
     ...(tool.allowed_callers && { allowed_callers: tool.allowed_callers }),
     ...(tool.input_examples && { input_examples: tool.input_examples }),
     ...(tool.eager_input_streaming !== undefined && { eager_input_streaming: tool.eager_input_streaming }),
     ...encodeCacheControl(tool),
   };
-}
-
-/** Only models with structured outputs know strict tools; to say `false` to the others says nothing. */
-function encodeStrict({ name, strict }: CanonicalTool, path: string, context: CodecContext): JsonObject {
-  if (strict === undefined) return {};
-  if (context.profile.structured_outputs) return { strict };
-  if (strict) drop(context, { path, feature: 'tools.strict', message: `this model cannot be held to the schema of ${name}` });
-  return {};
 }

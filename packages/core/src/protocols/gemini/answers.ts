@@ -1,9 +1,10 @@
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 
 export interface Call {
-  /** Of its block. */
-  index: number;
+  /** Of its block, once that has started. */
+  index: number | undefined;
   block: ToolUseBlock;
+  signature?: string;
   /** The arguments, once they are whole. */
   text?: string;
   isStopped: boolean;

@@ -69,13 +69,15 @@ export const decodeServerResult = (result: JsonObject, tool_use_id: string, fiel
   kind: 'server',
 });
 
+const MEDIA_FIELDS: ReadonlySet<string> = new Set(['inlineData', 'fileData']);
+
 export function decodeResult(result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock {
   const { response }: { response?: unknown } = result;
   const isError = isFailure(response);
   const text = responseText(response);
   const media = listOf(result['parts'])
     .filter((part) => isObject(part) && Object.keys(part).length > 0)
-    .map((part) => decodeMedia(camelObject(part)) ?? opaque(objectOf(part)));
+    .map((part) => decodeMedia(camelObject(part), unknownFields(camelObject(part), MEDIA_FIELDS)) ?? opaque(objectOf(part)));
   const within = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
   const kept = { ...fields, ...(Object.keys(within).length > 0 && { functionResponse: within }) };
   return {

@@ -1,11 +1,11 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
-import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { listOf, textOf, unknownFields } from '../shared/read.ts';
 import { Answers, type Call } from './answers.ts';
-import { extended, signed } from './blocks.ts';
+import { decodeServerResult, extended, signed } from './blocks.ts';
 import { PartialArgs } from './partial-args.ts';
 import { CALL_FIELDS, type WireCall } from './wire.ts';
 
@@ -15,8 +15,8 @@ interface PendingCall {
 }
 
 /**
- * The calls of one candidate. They arrive whole, but for Vertex's streamed arguments. The stop of a call waits for the next part: when
- * that is a functionResponse, Google has run the call itself, and only then is its kind known.
+ * The calls of one candidate. They arrive whole, but for Vertex's streamed arguments. A whole call waits for the next part: when that is a
+ * functionResponse, Google has run the call itself, and only then is it known whose it is. Of one that streams, only the stop waits.
  */
 export class CallWriter {
   readonly #context: Context;
@@ -25,7 +25,8 @@ export class CallWriter {
   readonly #seed: string;
   readonly #ids = new Set<string>();
   readonly #answers = new Answers();
-  #held: Call[] = [];
+  /** Calls and the results that Google gave them, in their order. */
+  #held: (Call | ToolResultBlock)[] = [];
   #pending: PendingCall | undefined;
 
   constructor(context: Context, writer: BlockWriter, seed: string) {
@@ -49,10 +50,16 @@ export class CallWriter {
     }
     if (name === '') return this.#pushNameless(wire, pieces, signature, offset);
     this.#endUnended(offset);
-    const call = this.#open(wire, name, fields, offset);
-    if (signature !== '') this.#sign(call, signature);
-    if (pieces.length === 0 && wire.willContinue !== true) this.#writeWhole(call, wire.args, offset);
-    else this.#continue({ call, args: new PartialArgs(wire.args) }, wire, '', offset);
+    const call = this.#add(wire, name, fields, offset);
+    if (signature !== '') call.signature = signature;
+    if (pieces.length === 0 && wire.willContinue !== true) {
+      call.text = this.#wholeText(wire.args, offset);
+      this.#held.push(call);
+    } else {
+      this.#openAll();
+      this.#open(call);
+      this.#continue({ call, args: new PartialArgs(wire.args) }, wire, '', offset);
+    }
     return 'call';
   }
 
@@ -68,13 +75,26 @@ export class CallWriter {
     return isEmpty ? 'nothing' : 'opaque';
   }
 
-  #open(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): Call {
+  #add(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): Call {
     const unknown = unknownFields(wire, CALL_FIELDS);
     const more = unknown ? { ...fields, functionCall: unknown } : fields;
     const block: ToolUseBlock = { type: 'tool_use', id: this.#idOf(wire, name, offset), name, input: {}, ...extended(more) };
-    const call: Call = { index: this.#writer.openTool(block), block, isStopped: false, isAnswered: false };
+    const call: Call = { index: undefined, block, isStopped: false, isAnswered: false };
     this.#answers.add(call);
     return call;
+  }
+
+  #open(call: Call): number {
+    if (call.index !== undefined) return call.index;
+    call.index = this.#writer.openTool(call.block);
+    if (call.signature !== undefined) this.#sign(call, call.signature);
+    if (call.text !== undefined) this.#writer.writeTool(call.index, call.text);
+    return call.index;
+  }
+
+  /** What comes next can be told from them: they keep their place. */
+  #openAll(): void {
+    for (const held of this.#held) if ('block' in held) this.#open(held);
   }
 
   #idOf(wire: WireCall, name: string, offset: number): string {
@@ -88,15 +108,15 @@ export class CallWriter {
   }
 
   #sign(call: Call, signature: string): void {
-    this.#writer.signTool(call.index, { type: 'signature_delta', signature: signed(signature) });
+    if (call.index !== undefined) this.#writer.signTool(call.index, { type: 'signature_delta', signature: signed(signature) });
   }
 
-  #writeWhole(call: Call, args: unknown, offset: number): void {
+  #wholeText(args: unknown, offset: number): string {
     const text = args === undefined || args === null ? '{}' : typeof args === 'string' ? args : writeJson(args);
     if (args !== undefined && args !== null && !isObject(args)) this.#context.report('gemini/args-not-object', offset);
     if (text === undefined)
       this.#context.report('gemini/args-not-object', offset, 'The arguments of a call are nested too deeply');
-    this.#finish(call, text ?? '{');
+    return text ?? '{';
   }
 
   #continue(pending: PendingCall, wire: WireCall, signature: string, offset: number): void {
@@ -124,42 +144,52 @@ export class CallWriter {
   }
 
   #finish(call: Call, text: string): void {
-    this.#writer.writeTool(call.index, text);
+    this.#writer.writeTool(this.#open(call), text);
     call.text = text;
     this.#held.push(call);
   }
 
   /** A call that is not whole says so, and its text is no JSON: nobody may run it. */
   #cut(call: Call, text: string): void {
-    this.#writer.writeTool(call.index, text);
+    const index = this.#open(call);
+    this.#writer.writeTool(index, text);
     call.isStopped = true;
-    this.#writer.stopTool(call.index, { ...call.block, status: 'incomplete' });
+    this.#writer.stopTool(index, { ...call.block, status: 'incomplete' });
   }
 
-  /** A part that is no call follows: the calls before it are the client's. */
+  /** A part that is neither call nor result follows: the calls before it that nobody has answered are the client's. */
   settle(): void {
-    for (const call of this.#held) {
-      if (call.isStopped) continue;
-      call.isStopped = true;
-      this.#writer.stopTool(call.index);
-    }
+    const held = this.#held;
     this.#held = [];
+    for (const one of held) {
+      if ('block' in one) this.#stop(one);
+      else this.#writer.whole(one);
+    }
   }
 
-  /** A functionResponse was found: the id of the call it answers, which is now known to be the provider's own. */
-  answer(id: string, name: string, offset: number): string {
+  /** Of a call that Google ran after it had been passed on, whose it is can only be told now. */
+  #stop(call: Call): void {
+    if (call.isStopped) return;
+    call.isStopped = true;
+    const isLate = call.index !== undefined && call.block.kind === 'server';
+    const index = this.#open(call);
+    const input = isLate && call.text !== undefined ? parseJson(call.text) : undefined;
+    this.#writer.stopTool(index, isLate ? { ...call.block, input: isObject(input) ? input : {} } : undefined);
+  }
+
+  /** A functionResponse was found: the call that it answers is now known to be the provider's own. */
+  answer(result: JsonObject, fields: JsonObject | undefined, offset: number): void {
+    const id = textOf(result['id']);
+    const name = textOf(result['name']);
     const call = this.#answers.take(id, name);
     if (!call || call.isStopped) this.#context.report('gemini/late-function-response', offset);
-    if (!call) return id || deriveId('call_', this.#seed, this.#answers.size, name, 'answer');
-    if (!call.isStopped) this.#stopAsServer(call);
-    return call.block.id;
-  }
-
-  #stopAsServer(call: Call): void {
-    call.isStopped = true;
-    const input = call.text === undefined ? undefined : parseJson(call.text);
-    this.#writer.stopTool(call.index, { ...call.block, input: isObject(input) ? input : {}, kind: 'server' });
-    if (this.#pending?.call === call) this.#pending = undefined;
+    const answered = call?.block.id ?? (id || deriveId('call_', this.#seed, this.#answers.size, name, 'answer'));
+    if (call && !call.isStopped) call.block = { ...call.block, kind: 'server' };
+    if (call && this.#pending?.call === call) {
+      this.#pending = undefined;
+      this.#held.push(call);
+    }
+    this.#held.push(decodeServerResult(result, answered, fields));
   }
 
   /** `isClean`: the model says that it came to its end, so that arguments whose end was not marked are whole. */

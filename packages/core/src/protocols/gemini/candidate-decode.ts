@@ -7,7 +7,7 @@ import type { RuleId } from '../../doctor/rules.ts';
 import { BlockWriter, type Emit, type Flow } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
-import { decodeMedia, decodeServerResult, emptyBlock, opaque, signed } from './blocks.ts';
+import { decodeMedia, emptyBlock, opaque, signed } from './blocks.ts';
 import { CallWriter } from './calls.ts';
 import { decodeCitations } from './citations.ts';
 import { addLogprobs, decodeLogprobs } from './logprobs.ts';
@@ -152,11 +152,9 @@ export class CandidateDecoder {
   }
 
   #pushAnswer(result: JsonObject, fields: JsonObject | undefined): void {
-    const id = this.#calls.answer(textOf(result['id']), textOf(result['name']), this.#offset);
+    this.#calls.answer(result, fields, this.#offset);
     this.#touch();
     this.#flow = undefined;
-    // Other calls may still wait for their answers: the writer lets the result out when they have stopped.
-    this.#writer.whole(decodeServerResult(result, id, fields));
   }
 
   #pushOther(part: WirePart, raw: JsonObject): void {

@@ -116,8 +116,6 @@ function encodeBlock(
   switch (block.type) {
     case 'text': {
       const part = { ...partFields(block), text: block.text, ...signatureField(block, context) };
-      if (block.citations?.length)
-        drop(context, { path, feature: 'assistant.citations', message: 'citations of earlier turns are not sent' });
       return block.text === '' && Object.keys(part).length === 1 ? [] : [part];
     }
     case 'thinking':
@@ -144,7 +142,7 @@ function encodeThought(block: ThinkingBlock, path: string, context: CodecContext
     const thought = block.thinking !== '' || fields['thought'] === true ? { thought: true } : {};
     return [{ ...fields, text: block.thinking, ...thought, ...signatureField(block, context) }];
   }
-  if (block.thinking !== '')
+  if (block.thinking !== '' || block.extensions)
     drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return [];
 }
@@ -161,16 +159,10 @@ function encodeMediaPart(block: ImageBlock | AudioBlock | FileBlock, path: strin
   if (!part || !isMedium(block)) return [];
   if (block.type === 'image' && block.source.url !== undefined && !block.extensions?.gemini)
     approximate(context, { path, feature: 'image.url', message: 'Gemini fetches the image itself, which older models do not' });
-  return [{ ...part, ...(block.type === 'image' && encodeDetail(block, path, context)) }];
+  return [{ ...part, ...(block.type === 'image' && encodeDetail(block)) }];
 }
 
-/** How closely an image is looked at can be said from Gemini 3 on. */
-function encodeDetail(block: ImageBlock, path: string, context: CodecContext): JsonObject {
-  const { detail } = block.source;
-  const kept = fieldsOf(block)['mediaResolution'];
-  const level = levelOf(detail);
-  if (kept !== undefined || detail === undefined || detail === 'auto') return {};
-  if (level !== undefined && context.profile.gemini3) return { mediaResolution: { level } };
-  drop(context, { path, feature: 'image.detail', message: `this model is not told the detail ${detail}` });
-  return {};
+function encodeDetail(block: ImageBlock): JsonObject {
+  const level = levelOf(block.source.detail);
+  return level === undefined || fieldsOf(block)['mediaResolution'] !== undefined ? {} : { mediaResolution: { level } };
 }

@@ -114,11 +114,17 @@ function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddin
   const tokens = countOf(usage['promptTokenCount']) ?? countOf(usage['totalTokenCount']);
   return {
     model: context.target?.model ?? context.embedding?.model ?? '',
-    data: list.map((entry, index) => ({ index, embedding: vectorOf(entry, index) })),
+    data: list.map((entry, index) => ({
+      index,
+      embedding: vectorOf(entry, index),
+      ...keep(unknownFields(objectOf(entry), VECTOR_FIELDS)),
+    })),
     ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
     ...keep({ ...unknownFields(body, RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usageMetadata: usage }) }),
   };
 }
+
+const VECTOR_FIELDS: ReadonlySet<string> = new Set(['values']);
 
 function vectorOf(entry: unknown, i: number): number[] {
   const values = listOf(objectOf(entry)['values']);
@@ -131,7 +137,9 @@ function vectorOf(entry: unknown, i: number): number[] {
 function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: question }: CodecContext): JsonObject {
   const { data, usage } = response;
   const { usageMetadata: kept, ...rest } = fieldsOf(response);
-  const embeddings = data.toSorted((a, b) => a.index - b.index).map(({ embedding }, i) => ({ values: floatsOf(embedding, i) }));
+  const embeddings = data
+    .toSorted((a, b) => a.index - b.index)
+    .map((item, i) => ({ ...fieldsOf(item), values: floatsOf(item.embedding, i) }));
   const isOne = question ? question.single === true : embeddings.length === 1;
   return {
     ...rest,

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type CodecContext, drop, incompatible } from '../shared/codec.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
+import { dropState } from '../shared/drop-state.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
-import { objectOf, textOf } from '../shared/read.ts';
+import { textOf } from '../shared/read.ts';
 import { camelObject } from './wire.ts';
 
 /** What a request says beside the conversation. */
@@ -70,28 +71,20 @@ export function encodeOutput(
   context: CodecContext,
 ): JsonObject {
   const isOwn = sent['speechConfig'] !== undefined;
-  if (audio && !isOwn && modalities?.includes('audio')) lose('audio_output', 'the voices of Gemini have other names', context);
+  if (audio && !isOwn) lose('audio_output', 'the voices of Gemini have other names', context);
   return modalities ? { responseModalities: modalities.map((word) => word.toUpperCase()) } : {};
 }
 
 /** What only a provider with a memory could do, and what Gemini has no word for. */
 function dropForeign(request: CanonicalRequest, context: CodecContext): void {
-  const { state, user_id: user, store, verbosity, truncation, include, prompt_cache: cache } = request;
-  for (const name of ['previous_response_id', 'conversation_id'] as const)
-    if (state?.[name] !== undefined)
-      throw incompatible({
-        path: `/state/${name}`,
-        feature: `state.${name}`,
-        message: `Gemini holds no conversation: ${name} cannot be followed`,
-      });
-  if (state?.background) lose('state.background', 'Gemini answers at once', context);
+  const { user_id: user, store, verbosity, prompt_cache: cache } = request;
+  dropState(request, 'Gemini', ['previous_response_id', 'conversation_id'], context);
   if (user !== undefined) lose('user_id', 'Gemini is not told who the user is', context);
   // Nothing is stored where nothing can be.
   if (store === true) lose('store', 'Gemini stores no answers', context);
   if (verbosity !== undefined) lose('verbosity', 'Gemini has no verbosity', context);
-  if (truncation === 'auto') lose('truncation', 'Gemini does not shorten a conversation', context);
-  if (include?.length) lose('include', 'Gemini cannot be asked to include more', context);
-  if (objectOf(cache)['key'] !== undefined) lose('prompt_cache', 'Gemini caches by itself', context);
+  for (const name of ['key', 'mode', 'ttl'] as const)
+    if (cache?.[name] !== undefined) lose(`prompt_cache.${name}`, 'Gemini caches by itself', context);
 }
 
 const lose = (feature: string, message: string, context: CodecContext): void =>

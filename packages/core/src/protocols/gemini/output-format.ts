@@ -1,6 +1,8 @@
 import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, OutputFormat } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
+import { describedSchema } from '../shared/described-schema.ts';
 import { schemaOf } from './tools-decode.ts';
 
 const JSON_TYPE = 'application/json';
@@ -10,12 +12,18 @@ const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] 
 export const FORMAT_FIELDS: readonly string[] = ['responseMimeType', ...SCHEMAS];
 
 /** Other types than JSON (`text/x.enum`) are only Google's. */
-export function decodeOutputFormat(config: JsonObject): OutputFormat | undefined {
+export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   if (config['responseMimeType'] !== JSON_TYPE) return undefined;
   const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
   const schema = schemaOf(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
-  return schema ? { type: 'json_schema', json_schema: { schema } } : { type: 'json_object' };
+  if (!schema) return { type: 'json_object' };
+  const field = SCHEMAS.find((name) => config[name] !== undefined);
+  return at(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
+    'json_schema/schema': `/generationConfig/${field}`,
+  });
 }
+
+const PLACE = '/generationConfig/responseMimeType';
 
 /** Whether the format is still what a client asked for in this protocol. */
 export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
@@ -42,7 +50,7 @@ export function encodeOutputFormat(
     };
   if (!format) return { config: {} };
   if (format.type === 'json_object') return { config: { responseMimeType: JSON_TYPE } };
-  const { schema } = format.json_schema;
+  const schema = describedSchema(format.json_schema, context);
   const isSaid = isObject(schema) && Object.keys(schema).length > 0;
   return {
     config: { responseMimeType: JSON_TYPE, ...(isSaid && { [isJson ? 'responseJsonSchema' : 'responseSchema']: schema }) },
@@ -55,6 +63,6 @@ function encodeInWords(format: OutputFormat, context: CodecContext): Encoded {
   const hint =
     format.type === 'json_object'
       ? 'Respond in JSON.'
-      : `Respond in JSON that matches this schema: ${JSON.stringify(format.json_schema.schema)}`;
+      : `Respond in JSON that matches this schema: ${JSON.stringify(describedSchema(format.json_schema, context))}`;
   return { config: {}, hint };
 }

@@ -10,7 +10,7 @@ import type { CallBook } from './call-book.ts';
 import { fieldsOf, keep } from './kept.ts';
 import { decodeMediaFields } from './media-decode.ts';
 import { decodeSignature } from './signature.ts';
-import { CALL_FIELDS, CARRIER_FIELDS, camelKeys, PART_FIELDS, type WirePart } from './wire.ts';
+import { CALL_FIELDS, CARRIER_FIELDS, camelKeys, PART_FIELDS, spelledIn, type WirePart } from './wire.ts';
 
 /** Where a part stands, and what is known there. */
 export interface PartSite {
@@ -32,7 +32,12 @@ export function decodePart(value: unknown, index: number, site: PartSite): Conte
     decodeData(part, raw, param, index, site) ??
     (typeof part.text === 'string' ? decodeText(part, part.text, site) : decodeOther(raw));
   if (!block) return [];
-  const placed = at(`/contents/${site.content}/parts/${index}`, block, site.context);
+  const place = `/contents/${site.content}/parts/${index}`;
+  const placed = at(place, block, site.context, {
+    'source/detail': `${place}/${spelledIn(raw, 'mediaResolution')}`,
+    'source/video': `${place}/${spelledIn(raw, 'videoMetadata')}`,
+    signature: `${place}/${spelledIn(raw, 'thoughtSignature')}`,
+  });
   if (placed.type === 'tool_use') site.book.ask(placed);
   return [placed];
 }

@@ -27,7 +27,10 @@ export const POINTERS: Readonly<Record<string, string>> = {
 
 /** Fields that are kept as they came although the canonical request says them, too. */
 export const FIELDS: Readonly<Record<string, string>> = {
-  toolConfig: '/tool_choice',
+  'generationConfig/speechConfig/voiceConfig': '/audio_output',
+  'generationConfig/responseSchema': '/output_format',
+  'generationConfig/responseJsonSchema': '/output_format',
+  'generationConfig/_responseJsonSchema': '/output_format',
   parameters: '',
   parametersJsonSchema: '',
   response: '',

@@ -38,8 +38,8 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   const { system, rest } = decodeSystem(body['systemInstruction'], context);
   const tools = decodeTools(body['tools'], context);
   const { choice, rest: toolConfig } = decodeToolConfig(body['toolConfig']);
-  const format = decodeOutputFormat(config);
-  const thinking = decodeThinking(config['thinkingConfig']);
+  const format = decodeOutputFormat(config, context);
+  const thinking = decodeThinking(config['thinkingConfig'], context);
   const generationConfig = unknownFields(config, CONFIG_FIELDS);
   return {
     model: modelName(place, body),

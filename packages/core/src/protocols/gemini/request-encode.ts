@@ -94,7 +94,16 @@ function rulesOf(context: CodecContext): Rules {
     foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     // Media in results of older models follow the results; the encoder puts them there.
-    media: { audio: AUDIO_FORMATS, imageUrls: true, fileUrls: true, imageIds: true, fileIds: true, inToolResults: true },
+    media: {
+      audio: AUDIO_FORMATS,
+      imageUrls: true,
+      fileUrls: true,
+      imageIds: true,
+      fileIds: true,
+      video: true,
+      spoken: 'data',
+      inToolResults: true,
+    },
     alternate: true,
     foldResults: true,
     dropWhitespace: false,
@@ -105,7 +114,17 @@ function rulesOf(context: CodecContext): Rules {
     bounds: BOUNDS,
     maxStop: profile.max_stop,
     maxTools: MAX_TOOLS,
-    maxCacheMarks: Number.POSITIVE_INFINITY,
+    cacheMarks: { places: 'none', most: 0, ttls: [] },
+    says: {
+      names: false,
+      titles: 'text',
+      contexts: false,
+      citable: false,
+      stretches: true,
+      // How closely an image is looked at can be said from Gemini 3 on.
+      detail: profile.gemini3 ? 'messages' : 'nowhere',
+      tools: profile.json_schema_params ? ['output_schema'] : [],
+    },
   };
 }
 

@@ -10,17 +10,20 @@ const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'defs']);
 /** int64 comes as text in proto3 JSON. */
 const COUNTS: ReadonlySet<string> = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']);
 
+/** proto3 JSON may say an enum by its number. */
+const TYPES: readonly string[] = ['type_unspecified', 'string', 'number', 'integer', 'boolean', 'array', 'object', 'null'];
+
 /** Google's `Schema` (a subset of OpenAPI 3.0: `STRING`, `nullable`) as JSON Schema. What is JSON Schema already stays as it is. */
 export function decodeSchema(schema: JsonObject): JsonSchema {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) setOwn(out, camelOf(key), decodeKeyword(camelOf(key), value));
   const { type, nullable, format, ...rest }: JsonObject = out;
   const isEnum = format === 'enum';
-  const word = typeof type === 'string' ? type.toLowerCase() : type;
+  const word = typeof type === 'number' ? TYPES[type] : typeof type === 'string' ? type.toLowerCase() : type;
   const isUnset = word === 'type_unspecified';
   return {
-    ...(type !== undefined && !isUnset && { type: nullable === true && typeof word === 'string' ? [word, 'null'] : word }),
-    ...(nullable === true && type === undefined && { nullable }),
+    ...(word !== undefined && !isUnset && { type: nullable === true && typeof word === 'string' ? [word, 'null'] : word }),
+    ...(nullable === true && word === undefined && { nullable }),
     ...(format !== undefined && !isEnum && { format }),
     ...withNull(rest, nullable === true),
   };

@@ -1,9 +1,10 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { expectBoolean, expectNumber, expectObject, expectText, optional } from '../shared/expect.ts';
-import { camelKeys } from './wire.ts';
+import { expectBoolean, expectNumber, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { camelKeys, spelledIn } from './wire.ts';
 
 const PARAM = 'generationConfig.thinkingConfig';
 
@@ -11,10 +12,21 @@ const PARAM = 'generationConfig.thinkingConfig';
 const ADAPTIVE = -1;
 
 /** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
-export function decodeThinking(value: unknown): ThinkingConfig | undefined {
+export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const wire = optional(value, PARAM, expectObject);
   if (!wire) return undefined;
   const config = camelKeys(wire);
+  const place = (name: string): string => `${pointerOf(PARAM)}/${spelledIn(wire, name)}`;
+  const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
+  return at(pointerOf(PARAM), readThinking(config), context, {
+    type: said && place(said),
+    effort: place('thinkingLevel'),
+    budget_tokens: place('thinkingBudget'),
+    display: place('includeThoughts'),
+  });
+}
+
+function readThinking(config: JsonObject): ThinkingConfig {
   const shown = optional(config['includeThoughts'], `${PARAM}.includeThoughts`, expectBoolean);
   const budget = optional(config['thinkingBudget'], `${PARAM}.thinkingBudget`, expectNumber);
   const level = optional(config['thinkingLevel'], `${PARAM}.thinkingLevel`, expectText)?.toLowerCase();
@@ -45,11 +57,14 @@ export function encodeThinking(
       drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
     return undefined;
   }
-  if (thinking.summary !== undefined)
-    drop(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'Gemini has one kind of summary' });
+  if (thinking.summary === 'concise' || thinking.summary === 'detailed')
+    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+  if (thinking.display === 'full')
+    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
   const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
-  const isShown = thinking.type !== 'disabled' && thinking.display !== 'omitted';
-  const config = { ...(isShown && { includeThoughts: true }), ...amount };
+  const isShown = thinking.display !== 'omitted';
+  // Where nothing is thought, nothing could be shown.
+  const config = { ...((thinking.type !== 'disabled' || !isShown) && { includeThoughts: isShown }), ...amount };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
@@ -59,9 +74,9 @@ function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, co
   const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
   if (wanted === undefined) return {};
   const level = nearestLevel(wanted, levels);
-  if (type === 'disabled') tell('this model cannot be kept from thinking; it thinks as little as it can', context);
-  else if (level !== wanted) tell(`the effort ${wanted} is sent as ${level}`, context);
-  else if (effort === undefined) tell(`a budget of ${budget} is sent as the effort ${level}`, context);
+  if (type === 'disabled') tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+  else if (effort === undefined) tell('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
+  else if (level !== wanted) tell('effort', `the effort ${wanted} is sent as ${level}`, context);
   return level ? { thinkingLevel: level.toUpperCase() } : {};
 }
 
@@ -75,7 +90,7 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
   const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
   if (type === 'disabled') {
     if (off) return { thinkingBudget: 0 };
-    tell('this model cannot be kept from thinking; it thinks as little as it can', context);
+    tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
     return { thinkingBudget: least };
   }
   const wanted = budget ?? (effort && budgetOf(effort));
@@ -88,9 +103,10 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
       feature: 'thinking.budget_tokens',
       message: `a budget of ${wanted} is outside ${least} to ${most}; ${tokens} is sent`,
     });
-  if (effort !== undefined && budget === undefined) tell(`the effort ${effort} is sent as a budget of ${tokens}`, context);
+  if (effort !== undefined && budget === undefined)
+    tell('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
   return { thinkingBudget: tokens };
 }
 
-const tell = (message: string, context: CodecContext): void =>
-  approximate(context, { path: '/thinking', feature: 'thinking.effort', message });
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

@@ -6,7 +6,7 @@ import { expectList, expectName, expectObject, expectText, optional } from '../s
 import { unknownFields } from '../shared/read.ts';
 import { keep } from './kept.ts';
 import { decodeSchema } from './schema-decode.ts';
-import { camelKeys } from './wire.ts';
+import { camelKeys, spelledIn } from './wire.ts';
 
 /** What the tools that Google runs are called elsewhere; any other keeps its name. */
 const SERVER_TYPES: Readonly<Record<string, string>> = {
@@ -25,22 +25,32 @@ const SERVER_TYPES: Readonly<Record<string, string>> = {
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
   return list.flatMap((item, i) => {
-    const { functionDeclarations: declarations, ...others } = camelKeys(expectObject(item, `tools[${i}]`));
+    const tool = expectObject(item, `tools[${i}]`);
+    const { functionDeclarations: declarations, ...others } = camelKeys(tool);
     const functions = optional(declarations, `tools[${i}].functionDeclarations`, expectList) ?? [];
     return [
       ...functions.map((declaration, k) => {
         const param = `tools[${i}].functionDeclarations[${k}]`;
-        return at(
-          `/tools/${i}/functionDeclarations/${k}`,
-          decodeFunction(camelKeys(expectObject(declaration, param)), param),
-          context,
-        );
+        const place = `/tools/${i}/${spelledIn(tool, 'functionDeclarations')}/${k}`;
+        const wire = expectObject(declaration, param);
+        return at(place, decodeFunction(camelKeys(wire), param), context, placesOf(place, wire));
       }),
       ...Object.entries(others)
         .filter(([, config]) => config !== null && config !== undefined)
-        .map(([key, config]) => at(`/tools/${i}/${key}`, serverTool(key, config), context)),
+        .map(([key, config]) => at(`/tools/${i}/${spelledIn(tool, key)}`, serverTool(key, config), context)),
     ];
   });
+}
+
+/** In which of its words a declaration has its schemas. */
+function placesOf(place: string, wire: JsonObject): Record<string, string> {
+  const declaration = camelKeys(wire);
+  const field = (json: string, own: string): string =>
+    `${place}/${spelledIn(wire, declaration[json] === undefined ? own : json)}`;
+  return {
+    input_schema: field('parametersJsonSchema', 'parameters'),
+    output_schema: field('responseJsonSchema', 'response'),
+  };
 }
 
 const FUNCTION_FIELDS: ReadonlySet<string> = new Set(['name', 'description']);

@@ -45,7 +45,7 @@ const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fe
 
 /** One entry with all functions, and one for each tool of Google's own. */
 export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] {
-  const functions = tools.flatMap((tool, i) => (tool.server ? [] : [encodeFunction(tool, `/tools/${i}`, context)]));
+  const functions = tools.flatMap((tool) => (tool.server ? [] : [encodeFunction(tool, context)]));
   const others = tools.flatMap((tool, i) =>
     tool.server ? encodeServer(tool, functions.length > 0, `/tools/${i}`, context) : [],
   );
@@ -62,14 +62,8 @@ function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path:
   return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
 }
 
-/** Fields of tools that have no counterpart here. */
-const FOREIGN_FIELDS = ['strict', 'defer_loading', 'allowed_callers', 'input_examples', 'eager_input_streaming'] as const;
-
-function encodeFunction(tool: CanonicalTool, path: string, context: CodecContext): JsonObject {
+function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
   const kept = fieldsOf(tool);
-  for (const field of FOREIGN_FIELDS)
-    if (tool[field] !== undefined && tool[field] !== false)
-      drop(context, { path: `${path}/${field}`, feature: `tools.${field}`, message: `Gemini has no ${field} of tools` });
   const { name, description } = tool;
   const isOwn = Object.keys(kept).some(isSchemaField);
   return { ...kept, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
@@ -80,7 +74,7 @@ function encodeSchemas({ input_schema: input, output_schema: output }: Canonical
   const isJson = profile.json_schema_params;
   return {
     ...(input && !isBare(input) && { [isJson ? 'parametersJsonSchema' : 'parameters']: input }),
-    ...(output && isJson && { responseJsonSchema: output }),
+    ...(output && { responseJsonSchema: output }),
   };
 }
 

@@ -106,4 +106,8 @@ function withCamelKeys(value: JsonObject): JsonObject {
   return out;
 }
 
+/** How the source spells a key. */
+export const spelledIn = (source: JsonObject, name: string): string =>
+  Object.keys(source).find((key) => camelOf(key) === name) ?? name;
+
 export const camelObject = (value: unknown): JsonObject => (isObject(value) ? camelKeys(value) : {});

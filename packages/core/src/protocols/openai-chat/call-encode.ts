@@ -22,10 +22,14 @@ export class CallEncoder {
   readonly #calls = new Map<number, OpenCall>();
   /** A call that stopped without arguments: it has none if the message goes on or ends well, and has lost them if it was cut. */
   #bare: OpenCall | undefined;
+  /** Gemini signs a call right after it has named it; clients (AI SDK) look for the signature where a call begins, and nowhere else. */
+  readonly #awaitsSignature: boolean;
+  #head: JsonObject | undefined;
 
   constructor(context: CodecContext, send: (call: JsonObject) => void) {
     this.#context = context;
     this.#send = send;
+    this.#awaitsSignature = (context.source ?? context.target?.provider.protocol) === 'gemini';
   }
 
   get size(): number {
@@ -42,8 +46,15 @@ export class CallEncoder {
     const { outer, inner } = callFields(block);
     const { id, name } = block;
     const type = bodyKey(block);
-    this.#send({ ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } });
+    this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } };
+    if (!this.#awaitsSignature) this.#sendHead();
     this.write(at, argumentsOf(block, true));
+  }
+
+  #sendHead(fields: JsonObject = {}): void {
+    const head = this.#head;
+    this.#head = undefined;
+    if (head) this.#send({ ...fields, ...head });
   }
 
   /** Argument text of a function, or input text of a custom tool. */
@@ -51,19 +62,23 @@ export class CallEncoder {
     const call = this.#calls.get(at);
     if (!call || text === '') return;
     call.hasArguments = true;
+    this.#sendHead();
     this.#send({ index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: text } });
   }
 
   /** Fields beside the standard ones. An entry without its body is refused by clients that check what they read (AI SDK). */
   add(at: number, fields: JsonObject): void {
     const call = this.#calls.get(at);
-    if (call) this.#send({ ...fields, index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: '' } });
+    if (!call) return;
+    if (this.#head?.['index'] === call.index) this.#sendHead(fields);
+    else this.#send({ ...fields, index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: '' } });
   }
 
   /** `final` corrects what was settled late. */
   stop(at: number, final: ToolUseBlock | undefined): void {
     const call = this.#calls.get(at);
     if (!call) return;
+    this.#sendHead();
     if (final) this.#sendLate(call, final);
     if (call.hasArguments || call.block.kind === 'custom') return;
     this.settle();
@@ -72,6 +87,7 @@ export class CallEncoder {
 
   /** A call without arguments gets the empty object: JSON.parse("") throws, and clients call it. */
   settle(): void {
+    this.#sendHead();
     const call = this.#bare;
     this.#bare = undefined;
     if (call) this.#send({ index: call.index, function: { arguments: '{}' } });

@@ -40,7 +40,7 @@ function decodeCall(call: JsonObject, at: string, context: CodecContext): ToolUs
     ...(isCustom
       ? { input: expectText(body['input'], `${at}.custom.input`), kind: 'custom' }
       : decodeArguments(body['arguments'], `${at}.function.arguments`, context)),
-    ...decodeCacheControl(call, undefined),
+    ...decodeCacheControl(call),
     ...(signature && { signature }),
     ...keep(unknownWithin(call, CALL_FIELDS, inner, isCustom ? CUSTOM_FIELDS : FUNCTION_FIELDS)),
   };

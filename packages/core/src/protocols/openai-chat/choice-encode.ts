@@ -21,6 +21,9 @@ import {
 } from './parts-encode.ts';
 import { encodeStop, isCutStop } from './stop.ts';
 
+/** Between the blocks of thinking of another protocol. */
+const PARAGRAPH = '\n\n';
+
 /** A choice of a chunk goes out; `envelope`: fields that stand beside the choices. */
 export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
 
@@ -38,6 +41,9 @@ export class ChoiceEncoder {
   #hasRefusal = false;
   #thinkingBlocks = 0;
   #startsParagraph = false;
+  /** Where the texts of thinking begin in the whole, by block, and how long that is. */
+  readonly #thoughts = new Map<number, number>();
+  #thought = 0;
   #signatures = 0;
   /** openai-node keeps only the last list of these: each goes out once, before the finish chunk. */
   readonly #annotations: unknown[] = [];
@@ -62,8 +68,9 @@ export class ChoiceEncoder {
         return;
       case 'thinking':
         this.#startsParagraph = this.#isForeign && this.#thinkingBlocks > 0;
+        this.#thoughts.set(at, this.#thought + (this.#startsParagraph ? PARAGRAPH.length : 0));
         if (block.variant !== 'redacted') this.#think(block.thinking);
-        if (block.signature) this.#sign(block.signature, 'self');
+        if (block.signature) this.#sign(block.signature, 'self', at);
         return;
       case 'tool_use':
         this.#startCall(at, block);
@@ -176,7 +183,7 @@ export class ChoiceEncoder {
     this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length, text: '' });
     if (block.text !== '' || block.logprobs) this.#writeText(at, block.text, block.logprobs);
     for (const citation of block.citations ?? []) this.#cite(at, citation);
-    if (block.signature) this.#sign(block.signature, 'next');
+    if (block.signature) this.#sign(block.signature, 'next', at);
   }
 
   #writeText(at: number, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
@@ -202,8 +209,10 @@ export class ChoiceEncoder {
       return;
     }
     this.#thinkingBlocks++;
-    this.#delta({ [field]: this.#startsParagraph ? `\n\n${thinking}` : thinking });
+    const text = this.#startsParagraph ? PARAGRAPH + thinking : thinking;
     this.#startsParagraph = false;
+    this.#thought += text.length;
+    this.#delta({ [field]: text });
   }
 
   #startCall(at: number, block: ToolUseBlock): void {
@@ -217,11 +226,12 @@ export class ChoiceEncoder {
 
   #signBlock(at: number, signature: SignedBlob): void {
     if (this.#calls.has(at) && isGoogleSigned(signature)) this.#calls.add(at, encodeCallSignature(signature));
-    else if (!this.#dropped.has(at)) this.#sign(signature, this.#calls.has(at) || this.#texts.has(at) ? 'next' : 'self');
+    else if (!this.#dropped.has(at)) this.#sign(signature, this.#calls.has(at) || this.#texts.has(at) ? 'next' : 'self', at);
   }
 
-  #sign(signature: SignedBlob, attach: 'self' | 'next'): void {
-    this.#delta({ reasoning_details: [encodeSignature(signature, attach, this.#signatures++, this.#context)] });
+  #sign(signature: SignedBlob, attach: 'self' | 'next', at: number): void {
+    const place = { index: this.#signatures++, start: this.#thoughts.get(at) };
+    this.#delta({ reasoning_details: [encodeSignature(signature, attach, place, this.#context)] });
   }
 
   #cite(at: number, citation: Parameters<typeof encodeCitation>[0]): void {

@@ -3,8 +3,9 @@ import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock, Thinkin
 import { at as placedAt } from '../../canonical/source.ts';
 import { type CodecContext, missing } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { isBreakpoint } from '../shared/prompt-cache.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { decodeCacheControl, isBreakpoint, keep, unknownWithin } from './fields.ts';
+import { decodeCacheControl, keep, placesOf, unknownWithin } from './fields.ts';
 
 /** What the content of users, of tools and of the assistant may hold. */
 export type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
@@ -13,14 +14,19 @@ export type AssistantPart = TextBlock | ThinkingBlock | OpaqueBlock;
 interface Site {
   /** JSON path. */
   at: string;
-  /** `prompt_cache_options.ttl` of the request. */
-  ttl: unknown;
   context: CodecContext;
 }
 
 /** The node, remembering its JSON path when the caller wants that. */
 export const placed = <T extends object>(param: string, node: T, context: CodecContext): T =>
   context.trace ? placedAt(pointerOf(param), node, context) : node;
+
+/** The same, of a part that has other words. */
+function placedPart<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
+  if (!context.trace) return node;
+  const pointer = pointerOf(param);
+  return placedAt(pointer, node, context, placesOf(pointer, part));
+}
 
 type Decode<Block> = (part: JsonObject, site: Site) => Block;
 
@@ -50,35 +56,36 @@ export const decodeAssistantContent = (content: unknown, site: Site): AssistantP
 /** A text, or a list of parts. Empty text says nothing. */
 function decodeParts<Block extends { type: string }>(
   content: unknown,
-  { at, ttl, context }: Site,
+  { at, context }: Site,
   table: Readonly<Record<string, Decode<Block>>>,
 ): (Block | TextBlock | OpaqueBlock)[] {
   if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, context)];
   return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
-    const site = { at: `${at}[${i}]`, ttl, context };
+    const site = { at: `${at}[${i}]`, context };
     if (typeof value === 'string') return value === '' ? [] : [placed(site.at, { type: 'text', text: value }, context)];
     const part = expectObject(value, site.at);
     const type = expectText(part['type'], `${site.at}.type`);
     if (part['text'] === '') return [];
     const decode = Object.hasOwn(table, type) ? table[type] : undefined;
-    return [placed(site.at, decode ? decode(part, site) : { type: 'opaque', origin: 'openai-chat', raw: part }, context)];
+    const block = decode ? decode(part, site) : ({ type: 'opaque', origin: 'openai-chat', raw: part } satisfies OpaqueBlock);
+    return [placedPart(site.at, block, part, context)];
   });
 }
 
 const TEXT_FIELDS = new Set(['type', 'text']);
 
-function decodeText(part: JsonObject, { at, ttl }: Site): TextBlock {
+function decodeText(part: JsonObject, { at }: Site): TextBlock {
   return {
     type: 'text',
     text: expectText(part['text'], `${at}.text`),
-    ...marks(part, unknownFields(part, TEXT_FIELDS) ?? {}, ttl),
+    ...marks(part, unknownFields(part, TEXT_FIELDS) ?? {}),
   };
 }
 
 /** The breakpoint is mapped, every other mark is kept. */
-function marks(part: JsonObject, { prompt_cache_breakpoint: point, ...rest }: JsonObject, ttl: unknown) {
+function marks(part: JsonObject, { prompt_cache_breakpoint: point, ...rest }: JsonObject) {
   const odd = point !== undefined && !isBreakpoint(part) ? { prompt_cache_breakpoint: point } : {};
-  return { ...decodeCacheControl(part, ttl), ...keep({ ...rest, ...odd }) };
+  return { ...decodeCacheControl(part), ...keep({ ...rest, ...odd }) };
 }
 
 function decodeRefusal(part: JsonObject, { at }: Site): TextBlock {
@@ -114,7 +121,7 @@ const isDetail = (detail: unknown): detail is NonNullable<ImageBlock['source']['
   typeof detail === 'string' && DETAILS.includes(detail);
 
 /** Mistral also takes the URL itself for `image_url`. */
-function decodeImage(part: JsonObject, { at, ttl }: Site): ImageBlock {
+function decodeImage(part: JsonObject, { at }: Site): ImageBlock {
   const image = part['image_url'];
   const { url: link, detail } = typeof image === 'string' ? { url: image } : expectObject(image, `${at}.image_url`);
   const url = expectName(link, `${at}.image_url.url`);
@@ -122,21 +129,20 @@ function decodeImage(part: JsonObject, { at, ttl }: Site): ImageBlock {
   return {
     type: 'image',
     source: { ...(splitDataUrl(url) ?? { url }), ...(isDetail(detail) && { detail }) },
-    ...marks(part, rest, ttl),
+    ...marks(part, rest),
   };
 }
 
 const AUDIO_FIELDS = new Set(['type', 'input_audio']);
 const SOUND_FIELDS = new Set(['data', 'format']);
 
-function decodeAudio(part: JsonObject, { at, ttl }: Site): AudioBlock {
+function decodeAudio(part: JsonObject, { at }: Site): AudioBlock {
   const audio = expectObject(part['input_audio'], `${at}.input_audio`);
   const format = expectText(audio['format'], `${at}.input_audio.format`);
-  const { cache_control: _, ...rest } = marks(part, unknownWithin(part, AUDIO_FIELDS, 'input_audio', SOUND_FIELDS), ttl);
   return {
     type: 'audio',
     source: { data: expectText(audio['data'], `${at}.input_audio.data`), format, media_type: `audio/${format}` },
-    ...rest,
+    ...marks(part, unknownWithin(part, AUDIO_FIELDS, 'input_audio', SOUND_FIELDS)),
   };
 }
 
@@ -144,7 +150,7 @@ const FILE_PART_FIELDS = new Set(['type', 'file']);
 const FILE_FIELDS = new Set(['file_data', 'filename']);
 
 /** Data is a data URL; raw base64 is taken too. An id stays among the kept fields: only who issued it can read it. */
-function decodeFile(part: JsonObject, { at, ttl }: Site): FileBlock {
+function decodeFile(part: JsonObject, { at }: Site): FileBlock {
   const file = expectObject(part['file'], `${at}.file`);
   const data = optional(file['file_data'], `${at}.file.file_data`, expectText);
   const filename = optional(file['filename'], `${at}.file.filename`, expectText);
@@ -159,6 +165,6 @@ function decodeFile(part: JsonObject, { at, ttl }: Site): FileBlock {
       ...(id !== undefined && { file_id: id }),
       ...(filename !== undefined && { filename }),
     },
-    ...marks(part, unknownWithin(part, FILE_PART_FIELDS, 'file', FILE_FIELDS), ttl),
+    ...marks(part, unknownWithin(part, FILE_PART_FIELDS, 'file', FILE_FIELDS)),
   };
 }

@@ -2,7 +2,8 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock } from '../../canonical/blocks.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { SystemBlock } from '../../canonical/request.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { encodeBreakpoint } from '../shared/prompt-cache.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
 
@@ -18,7 +19,7 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
     case 'image':
       return [encodeImage(block, at, context)];
     case 'audio':
-      return [encodeAudio(block)];
+      return [encodeAudio(block, context)];
     case 'file':
       return [encodeFile(block, context)];
     case 'opaque':
@@ -38,31 +39,35 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
   }
 }
 
-/** Only models that know breakpoints get them; for the others caching is a matter of course, and nothing is lost. */
-const breakpoint = (cache: CacheControl | undefined, { profile }: CodecContext): JsonObject =>
-  cache && profile.cache_breakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {};
+/** A mark in the words of OpenRouter goes back as it came, wherever it stood; only models that know breakpoints get one. */
+const breakpoint = (block: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
+  profile.cache_breakpoints ? encodeBreakpoint(block) : {};
 
 export function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
-  return { ...fieldsOf(block), type: 'text', text: block.text, ...breakpoint(block.cache_control, context) };
+  return { ...fieldsOf(block), type: 'text', text: block.text, ...breakpoint(block, context) };
 }
 
 function encodeImage(block: ImageBlock, at: string, context: CodecContext): JsonObject {
   const { url, data, media_type: type, detail } = block.source;
   const { image_url: rest, ...fields } = fieldsOf(block);
   if (detail === 'original')
-    context.note({ code: 'APPROXIMATED', path: at, feature: 'image.detail', message: 'the detail "original" is sent as "high"' });
+    approximate(context, {
+      path: `${at}/source/detail`,
+      feature: 'image.detail',
+      message: 'the detail "original" is sent as "high"',
+    });
   const image_url = {
     ...objectOf(rest),
     url: data === undefined ? url : `data:${type ?? 'image/png'};base64,${data}`,
     ...(detail && { detail: detail === 'original' ? 'high' : detail }),
   };
-  return { ...fields, type: 'image_url', image_url, ...breakpoint(block.cache_control, context) };
+  return { ...fields, type: 'image_url', image_url, ...breakpoint(block, context) };
 }
 
-function encodeAudio(block: AudioBlock): JsonObject {
+function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
   const { data, format } = block.source;
   const { input_audio: rest, ...fields } = fieldsOf(block);
-  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format } };
+  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...breakpoint(block, context) };
 }
 
 /** What a file is, by the end of its name; the API wants a name and a media type for each. */
@@ -80,12 +85,12 @@ function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
   const { file_data: data, file_id, filename: name, media_type: named } = block.source;
   const { file: rest, ...fields } = fieldsOf(block);
   const type = named || typeOf(name);
-  const filename = name ?? block.title ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
+  const filename = name ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
   const file =
     data === undefined
       ? { ...objectOf(rest), file_id, ...(name !== undefined && { filename: name }) }
       : { ...objectOf(rest), filename, file_data: `data:${type};base64,${data}` };
-  return { ...fields, type: 'file', file, ...breakpoint(block.cache_control, context) };
+  return { ...fields, type: 'file', file, ...breakpoint(block, context) };
 }
 
 function typeOf(name = ''): string {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
 import { type Keeper, keeper } from '../shared/kept.ts';
+import { decodeBreakpoint, isBreakpoint, isTtl } from '../shared/prompt-cache.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 
 const kept: Keeper = keeper('openai-chat');
@@ -19,16 +20,17 @@ export function unknownWithin(
   return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
 }
 
-const TTLS: readonly string[] = ['5m', '30m', '1h', '24h'] satisfies CacheControl['ttl'][];
-
-const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => typeof ttl === 'string' && TTLS.includes(ttl);
-
-/** A cache breakpoint in OpenAI's words (the request says how long), or in Anthropic's, which OpenRouter and others take. */
-export function decodeCacheControl(source: JsonObject, ttl: unknown): { cache_control?: CacheControl } {
-  if (isBreakpoint(source)) return { cache_control: { type: 'ephemeral', ...(isTtl(ttl) && { ttl }) } };
-  const foreign = objectOf(source['cache_control']);
-  if (foreign['type'] !== 'ephemeral') return {};
-  return { cache_control: { type: 'ephemeral', ...(isTtl(foreign['ttl']) && { ttl: foreign['ttl'] }) } };
+/** A cache breakpoint in OpenAI's words, or in Anthropic's, which OpenRouter and others take. */
+export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
+  if (isBreakpoint(source)) return decodeBreakpoint(source);
+  const { type, ttl } = objectOf(source['cache_control']);
+  return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
 
-export const isBreakpoint = (source: JsonObject): boolean => objectOf(source['prompt_cache_breakpoint'])['mode'] === 'explicit';
+/** What a part calls otherwise than the canonical block. */
+export function placesOf(pointer: string, part: JsonObject): Record<string, string | undefined> {
+  return {
+    'source/detail': `${pointer}/image_url/detail`,
+    cache_control: isBreakpoint(part) ? `${pointer}/prompt_cache_breakpoint` : undefined,
+  };
+}

@@ -1,6 +1,7 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ToolResultBlock } from '../../canonical/blocks.ts';
+import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
 import { SOURCE } from '../../canonical/source.ts';
 import { type CodecContext, invalid, repair } from '../shared/codec.ts';
@@ -26,7 +27,6 @@ const MAX_MESSAGES = 10_000;
 interface Scope {
   context: CodecContext;
   book: CallBook;
-  ttl: unknown;
 }
 
 type DecodeMessage = (message: JsonObject, at: string, scope: Scope) => CanonicalMessage;
@@ -52,8 +52,8 @@ export function expectMessages(value: unknown): readonly unknown[] {
   return list;
 }
 
-export function decodeMessages(list: readonly unknown[], ttl: unknown, context: CodecContext): Conversation {
-  const scope: Scope = { context, book: new CallBook(), ttl };
+export function decodeMessages(list: readonly unknown[], context: CodecContext): Conversation {
+  const scope: Scope = { context, book: new CallBook() };
   const conversation: Conversation = { system: [], messages: [] };
   list.forEach((item, i) => {
     const at = `messages[${i}]`;
@@ -115,12 +115,17 @@ function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMes
 }
 
 /** Users and systems must say something; a cache mark on the message is one on its last block. */
-function decodeSpoken(message: JsonObject, at: string, decode: typeof decodeContent, { ttl, context }: Scope): Part[] {
+function decodeSpoken(message: JsonObject, at: string, decode: typeof decodeContent, { context }: Scope): Part[] {
   const { content } = message;
   if (typeof content !== 'string') expectList(content, `${at}.content`);
-  const blocks = decode(content, { at: `${at}.content`, ttl, context });
+  const blocks = decode(content, { at: `${at}.content`, context });
   const last = blocks.at(-1);
-  return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...decodeCacheControl(message, ttl) }] : blocks;
+  return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...markOf(message, at, context) }] : blocks;
+}
+
+function markOf(message: JsonObject, at: string, context: CodecContext): { cache_control?: CacheControl } {
+  const { cache_control: mark } = decodeCacheControl(message);
+  return mark ? { cache_control: placed(`${at}.cache_control`, mark, context) } : {};
 }
 
 const ASSISTANT_FIELDS = new Set([
@@ -135,10 +140,10 @@ const ASSISTANT_FIELDS = new Set([
 ]);
 
 /** The wire has no order between these: thinking, text, refusal, calls. */
-function decodeAssistant(message: JsonObject, at: string, { context, book, ttl }: Scope): CanonicalMessage {
+function decodeAssistant(message: JsonObject, at: string, { context, book }: Scope): CanonicalMessage {
   const { blocks, next } = decodeReasoning(message);
   const spoken: ContentBlock[] = [
-    ...decodeAssistantContent(message['content'], { at: `${at}.content`, ttl, context }).toSorted(refusalLast),
+    ...decodeAssistantContent(message['content'], { at: `${at}.content`, context }).toSorted(refusalLast),
     ...decodeRefusal(message['refusal'], at).map((block) => placed(`${at}.refusal`, block, context)),
     ...decodeAudio(message['audio'], `${at}.audio`).map((block) => placed(`${at}.audio`, block, context)),
     ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context).map((call, i) =>
@@ -148,9 +153,9 @@ function decodeAssistant(message: JsonObject, at: string, { context, book, ttl }
       placed(`${at}.function_call`, call, context),
     ),
   ];
-  const field = REASONING_FIELDS.find((name) => message[name] !== undefined);
-  const thought = blocks.map((block) => placed(field === undefined ? at : `${at}.${field}`, block, context));
-  const content = [...thought, ...signNext(spoken, next)];
+  const thought = blocks.map(({ block, place }) => placed(`${at}.${place}`, block, context));
+  const signing = next.map(({ blob, place }) => placed(`${at}.${place}`, blob, context));
+  const content = [...thought, ...signNext(spoken, signing)];
   for (const block of content) if (block.type === 'tool_use') book.ask(block.id, block.name);
   const fields = unknownFields(message, ASSISTANT_FIELDS);
   return { role: 'assistant', content, ...nameOf(message, at), ...keep(fields) };
@@ -195,7 +200,7 @@ function decodeResult(
   id: string,
   at: string,
   known: ReadonlySet<string>,
-  { book, ttl, context }: Scope,
+  { book, context }: Scope,
 ): CanonicalMessage {
   const { content } = message;
   const called = book.answer(id);
@@ -203,9 +208,9 @@ function decodeResult(
   const result: ToolResultBlock = {
     type: 'tool_result',
     tool_use_id: id,
-    content: typeof content === 'string' ? content : emptyAsText(decodeContent(content, { at: `${at}.content`, ttl, context })),
+    content: typeof content === 'string' ? content : emptyAsText(decodeContent(content, { at: `${at}.content`, context })),
     ...(name !== undefined && { name }),
-    ...decodeCacheControl(message, ttl),
+    ...decodeCacheControl(message),
     ...keep(unknownFields(message, known)),
   };
   return { role: 'tool', content: [placed(at, result, context)] };

@@ -73,11 +73,17 @@ function encodeMessage(message: CanonicalMessage, at: string, context: CodecCont
   }
 }
 
+/** A block of thinking and where it stands. */
+interface Thought {
+  block: ThinkingBlock;
+  path: string;
+}
+
 /** The blocks of an assistant message by what the wire makes of them. */
 interface Sorted {
   /** Text and parts of our own; thinking too where that is a part. */
   content: (JsonObject | TextBlock)[];
-  thinking: ThinkingBlock[];
+  thinking: Thought[];
   refusals: string[];
   calls: ToolUseBlock[];
   audio: AudioBlock | undefined;
@@ -88,7 +94,7 @@ function encodeAssistant(message: CanonicalMessage, at: string, context: CodecCo
   return {
     ...fieldsOf(message),
     role: 'assistant',
-    ...replay(thinking, calls.length > 0, at, context),
+    ...replay(thinking, calls.length > 0, context),
     content: joinContent(content, context) ?? (calls.length + refusals.length > 0 || audio ? null : ''),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...(audio && { audio: { ...fieldsOf(audio), id: audio.audio_id } }),
@@ -102,15 +108,12 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
   blocks.forEach((block, i) => {
     const path = `${at}/${i}`;
     if (block.type === 'tool_use' && isClientCall(block.kind)) sorted.calls.push(block);
-    else if (block.type === 'thinking') sortThinking(block, sorted, context);
+    else if (block.type === 'thinking') sortThinking({ block, path }, sorted, context);
     else if (block.type === 'text') {
       isLate ||= sorted.calls.length > 0;
-      if (block.citations?.length)
-        drop(context, { path, feature: 'assistant.citations', message: 'citations of earlier turns are not sent' });
       if (block.refusal) sorted.refusals.push(block.text);
       else if (block.text !== '') sorted.content.push(block);
     } else if (block.type === 'audio' && block.audio_id !== undefined && !sorted.audio) sorted.audio = block;
-    else if (block.type === 'audio' && block.transcript) sorted.content.push({ type: 'text', text: block.transcript });
     else if (block.type === 'opaque') sorted.content.push(objectOf(block.raw));
     else
       drop(context, {
@@ -125,10 +128,11 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
 }
 
 /** The thinking of others is gone by now: what is left was thought here, or nobody signed it. */
-function sortThinking(block: ThinkingBlock, sorted: Sorted, { profile }: CodecContext): void {
+function sortThinking(thought: Thought, sorted: Sorted, { profile }: CodecContext): void {
+  const { block } = thought;
   if (block.thinking === '' && Object.keys(fieldsOf(block)).length === 0) return;
   if (profile.reasoning_field === 'parts' && profile.reasoning_replay !== 'never') sorted.content.push(encodeThinkingPart(block));
-  else sorted.thinking.push(block);
+  else sorted.thinking.push(thought);
 }
 
 /** Texts in one, parts where one has more to say than its text; undefined when there is nothing. */
@@ -141,15 +145,18 @@ function joinContent(content: Sorted['content'], context: CodecContext): string 
 const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type'] === 'text' && typeof item['text'] === 'string';
 
 /** Servers that want their reasoning back want it with every call, even when there is none to give. */
-function replay(thinking: readonly ThinkingBlock[], hasCalls: boolean, at: string, context: CodecContext): JsonObject {
+function replay(thinking: readonly Thought[], hasCalls: boolean, context: CodecContext): JsonObject {
   const { reasoning_replay: when, reasoning_field: field } = context.profile;
   const isWanted = when === 'always' ? thinking.length > 0 || hasCalls : when === 'tool_turns' && hasCalls;
   if (isWanted && field !== 'parts') {
-    const fields = encodeReasoning(thinking, field);
+    const fields = encodeReasoning(
+      thinking.map(({ block }) => block),
+      field,
+    );
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
-  if (thinking.length > 0)
-    drop(context, { path: at, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+  for (const { path } of thinking)
+    drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return {};
 }
 

@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { sha256 } from '../../passes/sha256.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
+import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
 import { objectOf } from '../shared/read.ts';
 
 /**
@@ -14,7 +15,7 @@ type Options = Pick<
   'user_id' | 'metadata' | 'service_tier' | 'store' | 'modalities' | 'audio_output' | 'prompt_cache' | 'verbosity'
 >;
 
-export function decodeOptions(body: JsonObject): Options {
+export function decodeOptions(body: JsonObject, context: CodecContext): Options {
   const user = optional(body['user'], 'user', expectText);
   const safety = optional(body['safety_identifier'], 'safety_identifier', expectText);
   const userId = safety ?? user;
@@ -29,7 +30,7 @@ export function decodeOptions(body: JsonObject): Options {
     ...(store !== undefined && { store }),
     ...decodeModalities(body['modalities']),
     ...(audio && { audio_output: decodeAudio(audio) }),
-    ...decodePromptCache(body),
+    ...decodePromptCache(body, context),
     ...((verbosity === 'low' || verbosity === 'medium' || verbosity === 'high') && { verbosity }),
   };
 }
@@ -55,30 +56,35 @@ function decodeAudio({ format, voice }: JsonObject): NonNullable<Options['audio_
   return { ...(typeof format === 'string' && { format }), ...(voice !== undefined && { voice }) };
 }
 
-function decodePromptCache(body: JsonObject): Pick<Options, 'prompt_cache'> {
-  const key = optional(body['prompt_cache_key'], 'prompt_cache_key', expectText);
-  const { mode, ttl: named } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
-  const ttl = named ?? body['prompt_cache_retention'];
-  const cache: NonNullable<Options['prompt_cache']> = {
-    ...(key !== undefined && { key }),
-    ...((mode === 'implicit' || mode === 'explicit') && { mode }),
-    ...(typeof ttl === 'string' && { ttl }),
-  };
-  return Object.keys(cache).length > 0 ? { prompt_cache: cache } : {};
-}
-
 /** `sent`: what the client itself sent in this protocol. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   const body: JsonObject = { ...encodeUser(request, sent, context) };
   for (const [name, value] of Object.entries(wanted(request, sent))) {
     if (value === undefined) continue;
     if (context.profile.official || sent[name] !== undefined) body[name] = value;
-    // Nothing is stored where nothing can be.
-    else if (name !== 'store' || value === true)
-      drop(context, { path: `/${name}`, feature: name, message: `only OpenAI knows ${name}` });
+    else if (!isUsual(name, value))
+      for (const path of placesOf(name, value)) drop(context, { path, feature: name, message: `only OpenAI knows ${name}` });
   }
   return body;
 }
+
+/** What is so anyway: nothing is stored where nothing can be. */
+function isUsual(name: string, value: unknown): boolean {
+  if (name === 'modalities') return Array.isArray(value) && value.every((word) => word === 'text');
+  return value === (name === 'store' ? false : name === 'service_tier' && 'auto');
+}
+
+const PLACES: Readonly<Record<string, string>> = {
+  audio: '/audio_output',
+  prompt_cache_key: '/prompt_cache/key',
+  prompt_cache_retention: '/prompt_cache/ttl',
+};
+
+/** Where the canonical request says what would have been this field. */
+const placesOf = (name: string, value: unknown): string[] =>
+  name === 'prompt_cache_options'
+    ? Object.keys(objectOf(value)).map((option) => `/prompt_cache/${option}`)
+    : [PLACES[name] ?? `/${name}`];
 
 /** The names of the fields that are mapped and kept: an old value never outlives the canonical one. */
 export const OPTION_FIELDS: readonly string[] = [
@@ -96,10 +102,7 @@ export const OPTION_FIELDS: readonly string[] = [
 ];
 
 function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
-  const { metadata, service_tier: tier, store, modalities, audio_output: audio, verbosity, prompt_cache: cache = {} } = request;
-  const isRetention = cache.mode === undefined && RETENTIONS.has(cache.ttl ?? '');
-  const options = { ...(cache.mode && { mode: cache.mode }), ...(cache.ttl !== undefined && !isRetention && { ttl: cache.ttl }) };
-  const hasOptions = Object.keys(options).length > 0;
+  const { metadata, service_tier: tier, store, modalities, audio_output: audio, verbosity } = request;
   return {
     metadata: metadata ?? odd(sent['metadata'], isOddMetadata),
     service_tier: tier === undefined || tier === 'batch' ? undefined : tier === 'standard' ? 'default' : tier,
@@ -107,14 +110,9 @@ function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
     modalities: modalities ?? odd(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
     audio: audio && { ...objectOf(sent['audio']), ...audio },
     verbosity: verbosity ?? odd(sent['verbosity'], (value) => !['low', 'medium', 'high'].includes(String(value))),
-    prompt_cache_key: cache.key,
-    prompt_cache_options: hasOptions ? { ...objectOf(sent['prompt_cache_options']), ...options } : undefined,
-    prompt_cache_retention: isRetention ? cache.ttl : hasOptions ? sent['prompt_cache_retention'] : undefined,
+    ...encodePromptCache(request, sent),
   };
 }
-
-/** Lives that `prompt_cache_retention` has words for; the others stand in `prompt_cache_options`. */
-const RETENTIONS: ReadonlySet<string> = new Set(['24h', 'in_memory', 'in-memory']);
 
 /** A value that could not be mapped goes back as it came. */
 const odd = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>

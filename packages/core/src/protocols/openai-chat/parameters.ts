@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, RequestParameters } from '../../canonical/request.ts';
 import type { Bounds } from '../../passes/rules.ts';
+import { isUsual } from '../../passes/usual.ts';
 import { type CodecContext, drop, invalid } from '../shared/codec.ts';
 import { expectBoolean, expectNumber, expectObject, expectText, optional } from '../shared/expect.ts';
 
@@ -86,8 +87,8 @@ export function encodeParameters(
     const value = parameters[name];
     if (value === undefined) continue;
     if (name === 'top_k' && sent['top_k'] === undefined) lose(name, 'OpenAI Chat has no top_k');
-    else if (NUMBERS[name] === 'sampling' && !isSampling) lose(name, `this model takes no ${name}`);
-    else body[name] = value;
+    else if (NUMBERS[name] === 'other' || isSampling) body[name] = value;
+    else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
   }
   const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
   if (max !== undefined) body[profile.max_tokens_field] = max;

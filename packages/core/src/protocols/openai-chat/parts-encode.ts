@@ -69,11 +69,19 @@ export function encodeCallSignature(signature: SignedBlob): JsonObject {
   return googleSignature(signature.value);
 }
 
-/** An opaque value of another provider, in OpenRouter's shape; clients that do not know it drop it. `index` keeps entries apart. */
-export function encodeSignature(blob: SignedBlob, attach: Attach, index: number, context: CodecContext): JsonObject {
+/**
+ * An opaque value of another provider, in OpenRouter's shape; clients that do not know it drop it. `index` keeps entries apart, `start` says
+ * where in the reasoning the text begins that it signs, when that is not the beginning.
+ */
+export function encodeSignature(
+  blob: SignedBlob,
+  attach: Attach,
+  { index, start = 0 }: { index: number; start?: number | undefined },
+  context: CodecContext,
+): JsonObject {
   const provider = blob.provider ?? context.target?.provider.id ?? '';
   const data = blob.origin === 'openai-chat' ? blob.value : encodeCarrier(blob, provider, attach);
-  return { type: 'reasoning.encrypted', data, index };
+  return { type: 'reasoning.encrypted', data, index, ...(start > 0 && { start }) };
 }
 
 /** The fields of a call beside the standard ones: of the call, and of its `function` or `custom`. The wire's index is not among them. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { decodeCarrier } from '../shared/carrier.ts';
-import { listOf, objectOf, textOf } from '../shared/read.ts';
+import { type Attach, decodeCarrier } from '../shared/carrier.ts';
+import { countOf, listOf, objectOf, textOf } from '../shared/read.ts';
 import { fieldsOf, keep } from './fields.ts';
 
 /** Where vendors put what the model thought, the best first. */
@@ -14,24 +14,61 @@ export const REASONING_FIELDS: readonly string[] = [...TEXT_FIELDS, ...STATE_FIE
 
 /** The thinking of an assistant message, and the blobs of other protocols that came with it. */
 interface Reasoning {
-  blocks: ThinkingBlock[];
+  blocks: { block: ThinkingBlock; place: string }[];
   /** Blobs for the blocks that follow, in order. */
-  next: SignedBlob[];
+  next: { blob: SignedBlob; place: string }[];
 }
 
-/** One block, or none. What is not its text goes back as it came. */
+/** A blob of another provider, where it stands, and where the text begins that it signs. */
+interface Carried {
+  blob: SignedBlob;
+  attach: Attach;
+  place: string;
+  start: number;
+}
+
+/** One block, or one for each blob that signs a text of its own; none when there is nothing. What is not text goes back as it came. */
 export function decodeReasoning(message: JsonObject): Reasoning {
   const field = TEXT_FIELDS.find((name) => textOf(message[name]) !== '');
   const details = listOf(message['reasoning_details']);
   const text = field ? textOf(message[field]) : details.map(detailText).join('');
-  const carried = details.flatMap((detail) => decodeCarrier(textOf(objectOf(detail)['data'])) ?? []);
-  const signature = carried.find(({ attach }) => attach === 'self')?.blob;
+  const carried = details.flatMap(carriedIn);
+  const signing = carried.filter(({ attach }) => attach === 'self');
   const rest = stateOf(message, field);
-  const next = carried.filter(({ attach }) => attach === 'next').map(({ blob }) => blob);
-  if (text === '' && !signature && Object.keys(rest).length === 0) return { blocks: [], next };
-  const variant = text === '' ? 'redacted' : 'full';
-  return { blocks: [{ type: 'thinking', thinking: text, variant, ...(signature && { signature }), ...keep(rest) }], next };
+  const next = carried.filter(({ attach }) => attach === 'next');
+  if (text === '' && signing.length === 0 && Object.keys(rest).length === 0) return { blocks: [], next };
+  const [first, ...others] = signing;
+  const place = field ?? REASONING_FIELDS.find((name) => message[name] !== undefined) ?? '';
+  return {
+    blocks: [
+      { block: { ...thought(textUpTo(text, 0, others[0]), first), ...keep(rest) }, place },
+      ...others.map((signed, i) => ({
+        block: thought(textUpTo(text, signed.start, others[i + 1]), signed),
+        place: signed.place,
+      })),
+    ],
+    next,
+  };
 }
+
+function carriedIn(detail: unknown, i: number): Carried[] {
+  const { data, start } = objectOf(detail);
+  const carrier = decodeCarrier(textOf(data));
+  return carrier ? [{ ...carrier, place: `reasoning_details[${i}]`, start: countOf(start) ?? Number.POSITIVE_INFINITY }] : [];
+}
+
+/** What the next blob signs begins a paragraph. */
+function textUpTo(text: string, start: number, next: Carried | undefined): string {
+  const piece = text.slice(start, next && Math.max(start, next.start));
+  return next && piece.endsWith('\n\n') ? piece.slice(0, -2) : piece;
+}
+
+const thought = (text: string, signed: Carried | undefined): ThinkingBlock => ({
+  type: 'thinking',
+  thinking: text,
+  variant: text === '' ? 'redacted' : 'full',
+  ...(signed && { signature: signed.blob }),
+});
 
 /** All that is not the text itself; carriers are ours and stay here. */
 function stateOf(message: JsonObject, textField: string | undefined): JsonObject {

@@ -23,11 +23,11 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
   const body = expectObject(wire, 'body');
   const list = expectMessages(body['messages']);
   checkDepth(body);
-  const { system, messages } = decodeMessages(list, objectOf(body['prompt_cache_options'])['ttl'], context);
+  const { system, messages } = decodeMessages(list, context);
   const tools = decodeTools(body, context);
   const choice = decodeToolChoice(body);
   const { format, rest } = decodeOutputFormat(body['response_format']);
-  const thinking = decodeThinking(body);
+  const thinking = decodeThinking(body, context);
   const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
   tellDeprecated(body, context);
   return {
@@ -41,7 +41,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
     ...(parallel !== undefined && { parallel_tool_use: parallel }),
     ...(thinking && { thinking }),
     ...decodeStreaming(body),
-    ...decodeOptions(body),
+    ...decodeOptions(body, context),
     ...keep({ ...keptFields(body), ...keptThinking(body), ...(rest && { response_format: rest }) }),
   };
 }

@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { Rules } from '../../passes/rules.ts';
-import { type CodecContext, drop, incompatible, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
+import type { CacheMarkRule, Rules } from '../../passes/rules.ts';
+import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
+import { dropState } from '../shared/drop-state.ts';
+import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
 import { encodeMessages } from './messages-encode.ts';
@@ -29,7 +31,9 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
   const messages = encodeMessages(request, context);
   if (messages.length === 0) throw invalid('messages', 'nobody says anything');
-  dropState(request, context);
+  dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
+  if (request.service_tier === 'batch')
+    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
   return {
     ...withoutMapped(sent),
     model: context.target?.model ?? request.model,
@@ -67,6 +71,9 @@ const rulesOf = ({ output_format: format }: CanonicalRequest, context: CodecCont
     fileIds: true,
     // OpenAI's files are the same in both of its protocols.
     ...(context.profile.official && { idsOf: ['openai-chat', 'openai-responses'] }),
+    // Others than OpenAI may take films as files.
+    video: !context.profile.official,
+    spoken: 'id',
     inToolResults: context.profile.tool_images,
   },
   alternate: context.profile.strict_alternation,
@@ -84,8 +91,21 @@ const rulesOf = ({ output_format: format }: CanonicalRequest, context: CodecCont
   bounds: BOUNDS,
   maxStop: context.profile.max_stop,
   maxTools: MAX_TOOLS,
-  maxCacheMarks: context.profile.cache_breakpoints ? MAX_BREAKPOINTS : Number.POSITIVE_INFINITY,
+  cacheMarks: { places: placesOf(context.profile), most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
+  says: {
+    names: true,
+    titles: 'filename',
+    contexts: false,
+    citable: false,
+    stretches: false,
+    detail: 'everywhere',
+    tools: ['strict'],
+  },
 });
+
+/** Only models that know breakpoints get them; OpenAI's others cache by themselves. */
+const placesOf = ({ cache_breakpoints: knows, official }: ProviderProfile): CacheMarkRule['places'] =>
+  knows ? 'parts' : official ? 'automatic' : 'none';
 
 /** What the client sent under these names is said by the canonical fields. */
 const MAPPED: ReadonlySet<string> = new Set([...OPTION_FIELDS, ...THINKING_FIELDS, 'response_format', 'stream_options', 'top_k']);
@@ -116,23 +136,4 @@ function encodeStreaming(
     ...(official && padding !== undefined && { include_obfuscation: padding }),
   };
   return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
-}
-
-/** What only a provider with a memory could do. */
-function dropState({ state, truncation, include, service_tier: tier }: CanonicalRequest, context: CodecContext): void {
-  for (const name of ['previous_response_id', 'conversation_id', 'cached_content'] as const)
-    if (state?.[name] !== undefined)
-      throw incompatible({
-        path: `/state/${name}`,
-        feature: `state.${name}`,
-        message: `OpenAI Chat holds no conversation: ${name} cannot be followed`,
-      });
-  if (state?.background)
-    drop(context, { path: '/state/background', feature: 'state.background', message: 'OpenAI Chat answers at once' });
-  if (truncation === 'auto')
-    drop(context, { path: '/truncation', feature: 'truncation', message: 'OpenAI Chat does not shorten a conversation' });
-  if (include?.length)
-    drop(context, { path: '/include', feature: 'include', message: 'OpenAI Chat cannot be asked to include more' });
-  if (tier === 'batch')
-    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
 }

@@ -135,12 +135,24 @@ class ChoiceDraft {
   }
 
   #addThinking({ thinking, variant, signature }: ThinkingBlock): void {
+    const before = this.#reasoningText;
+    const start = before === '' ? 0 : before.length + this.#paragraph.length;
     if (thinking !== '' && variant !== 'redacted') this.#thinking.push(thinking);
-    if (signature) this.#sign(signature, 'self');
+    if (signature) this.#sign(signature, 'self', start);
   }
 
-  #sign(signature: Parameters<typeof encodeSignature>[0], attach: 'self' | 'next'): void {
-    this.#reasoningDetails.push(encodeSignature(signature, attach, this.#reasoningDetails.length, this.#context));
+  #sign(signature: Parameters<typeof encodeSignature>[0], attach: 'self' | 'next', start?: number): void {
+    const place = { index: this.#reasoningDetails.length, start };
+    this.#reasoningDetails.push(encodeSignature(signature, attach, place, this.#context));
+  }
+
+  /** Blocks of another protocol are paragraphs; those of chat are one text that other content interrupted. */
+  get #paragraph(): string {
+    return this.#isForeign ? '\n\n' : '';
+  }
+
+  get #reasoningText(): string {
+    return this.#thinking.join(this.#paragraph);
   }
 
   #addCall(block: ToolUseBlock, path: string): void {
@@ -192,10 +204,9 @@ class ChoiceDraft {
     };
   }
 
-  /** Blocks of another protocol are paragraphs; those of chat are one text that other content interrupted. */
   #reasoning(): JsonObject {
     const field = reasoningField(this.#context);
-    const text = this.#thinking.join(this.#isForeign ? '\n\n' : '');
+    const text = this.#reasoningText;
     if (text === '') return {};
     if (field === undefined) {
       lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');

@@ -1,7 +1,8 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { ThinkingConfig } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { countOf, objectOf } from '../shared/read.ts';
 
 /** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
@@ -10,7 +11,29 @@ const FIELDS = ['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking', 
 export const THINKING_FIELDS: readonly string[] = FIELDS;
 
 /** What these fields say together; undefined when they leave it to the provider. */
-export function decodeThinking(body: JsonObject): ThinkingConfig | undefined {
+export function decodeThinking(body: JsonObject, context: Tracing = {}): ThinkingConfig | undefined {
+  const said = readThinking(body);
+  const place = FIELDS.find((name) => body[name] !== undefined && body[name] !== null) ?? 'reasoning_effort';
+  return said && at(`/${place}`, said, context, placesOf(body, place));
+}
+
+type Tracing = Pick<CodecContext, 'trace'>;
+
+/** Which of the fields says what. */
+function placesOf(body: JsonObject, place: string): Record<string, string> {
+  const thinking = objectOf(body['thinking']);
+  const reasoning = objectOf(body['reasoning']);
+  const effort = isEffort(body['reasoning_effort']) ? '' : isEffort(thinking['effort']) ? '/thinking' : '/reasoning';
+  const inThinking = thinking['budget_tokens'] !== undefined && '/thinking/budget_tokens';
+  return {
+    type: `/${place}`,
+    effort: effort === '' ? '/reasoning_effort' : `${effort}/effort`,
+    budget_tokens: inThinking || (reasoning['max_tokens'] === undefined ? '/thinking_budget' : '/reasoning/max_tokens'),
+    summary: '/reasoning/summary',
+  };
+}
+
+function readThinking(body: JsonObject): ThinkingConfig | undefined {
   const thinking = objectOf(body['thinking']);
   const reasoning = objectOf(body['reasoning']);
   const words = [body['reasoning_effort'], thinking['effort'], reasoning['effort']];
@@ -81,8 +104,9 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
     !field || FIELDS.every((name) => said[name] === undefined || name === 'reasoning_effort' || DIALECT_OF[name] === field);
   if (Object.keys(said).length > 0 && isSpoken && sameJson(decodeThinking(said), thinking)) return said;
   if (!thinking) return {};
-  for (const name of ['summary', 'display'] as const)
-    if (thinking[name] !== undefined) lose(`thinking.${name}`, `OpenAI Chat has no word for the ${name} of thinking`, context);
+  // A server shows what it thinks, in its own way.
+  if (thinking.display === 'omitted') lose('display', 'OpenAI Chat cannot be asked not to show thinking', context);
+  if (thinking.summary !== undefined) lose('summary', 'OpenAI Chat has no word for the summary of thinking', context);
   return WRITERS[field ?? 'reasoning_effort'](thinking, context);
 }
 
@@ -90,18 +114,20 @@ const WRITERS: Record<Field, (thinking: ThinkingConfig, context: CodecContext) =
   reasoning_effort: writeEffort,
   thinking: (thinking, context) => ({
     thinking: { type: thinking.type === 'disabled' ? 'disabled' : 'enabled' },
-    ...(thinking.type !== 'disabled' && thinking.effort && writeEffort(thinking, context)),
+    ...(thinking.type !== 'disabled' && writeEffort(thinking, context)),
   }),
   reasoning: writeReasoning,
-  enable_thinking: ({ type, budget_tokens: budget }) => ({
-    enable_thinking: type !== 'disabled',
-    ...(type !== 'disabled' && budget !== undefined && { thinking_budget: budget }),
-  }),
+  enable_thinking: ({ type, effort, budget_tokens: budget }, context) => {
+    if (type === 'disabled') return { enable_thinking: false };
+    if (effort) lose('effort', 'this provider knows a budget of thinking, no effort', context);
+    return { enable_thinking: true, ...(budget !== undefined && { thinking_budget: budget }) };
+  },
 };
 
 /** OpenRouter takes an effort or a budget, not both. */
-function writeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig): JsonObject {
+function writeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   if (type === 'disabled') return { reasoning: { enabled: false } };
+  if (effort && budget !== undefined) lose('budget_tokens', 'this provider takes an effort or a budget, not both', context);
   if (effort) return { reasoning: { effort } };
   return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
 }
@@ -111,23 +137,24 @@ function writeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObjec
   const allowed = context.profile.effort_values;
   if (thinking.type === 'disabled') {
     if (!allowed || allowed.includes('none')) return { reasoning_effort: 'none' };
-    lose('thinking.disabled', 'this model cannot be told not to think', context);
+    lose('type', 'this model cannot be told not to think', context);
     return {};
   }
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return {};
-  if (!thinking.effort) approximate(`a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
+  const place = thinking.effort ? 'effort' : 'budget_tokens';
+  if (!thinking.effort) tell(place, `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined) {
-    lose('thinking.effort', 'this model takes no effort', context);
+    lose(place, 'this model takes no effort', context);
     return {};
   }
-  if (effort !== wanted) approximate(`the effort "${wanted}" is sent as "${effort}"`, context);
+  if (effort !== wanted) tell(place, `the effort "${wanted}" is sent as "${effort}"`, context);
   return { reasoning_effort: effort };
 }
 
-const lose = (feature: string, message: string, context: CodecContext): void =>
-  drop(context, { path: '/thinking', feature, message });
+const lose = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
 
-const approximate = (message: string, context: CodecContext): void =>
-  context.note({ code: 'APPROXIMATED', path: '/thinking', feature: 'thinking.effort', message });
+const tell = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../canonical/protocol.ts';
 import type { CanonicalTool } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
@@ -13,10 +13,16 @@ import { decodeCacheControl, fieldsOf, keep, unknownWithin } from './fields.ts';
 export function decodeTools(body: JsonObject, context: CodecContext): CanonicalTool[] {
   const listed = optional(body['tools'], 'tools', expectList);
   const tools = listed
-    ? listed.map((tool, i) => at(`/tools/${i}`, decodeTool(expectObject(tool, `tools[${i}]`), `tools[${i}]`), context))
+    ? listed.map((tool, i) =>
+        at(`/tools/${i}`, decodeTool(expectObject(tool, `tools[${i}]`), `tools[${i}]`), context, {
+          strict: `/tools/${i}/function/strict`,
+          input_schema: `/tools/${i}/function/parameters`,
+        }),
+      )
     : (optional(body['functions'], 'functions', expectList) ?? []).map((item, i) => {
         const { extensions, ...rest } = decodeFunction(expectObject(item, `functions[${i}]`), `functions[${i}]`);
-        return at(`/functions/${i}`, { ...rest, ...keep(extensions && { function: extensions['openai-chat'] }) }, context);
+        const tool = { ...rest, ...keep(extensions && { function: extensions['openai-chat'] }) };
+        return at(`/functions/${i}`, tool, context, { input_schema: `/functions/${i}/parameters` });
       });
   const search = optional(body['web_search_options'], 'web_search_options', expectObject);
   return search ? [...tools, at('/web_search_options', serverTool(WEB_SEARCH_OPTIONS, search), context)] : tools;
@@ -32,7 +38,7 @@ function decodeTool(tool: JsonObject, param: string): CanonicalTool {
     const { extensions: _, ...rest } = decodeFunction(expectObject(tool['function'], `${param}.function`), `${param}.function`);
     return {
       ...rest,
-      ...decodeCacheControl(tool, undefined),
+      ...decodeCacheControl(tool),
       ...keep(unknownWithin(tool, FUNCTION_TOOL_FIELDS, 'function', FUNCTION_FIELDS)),
     };
   }
@@ -90,9 +96,6 @@ function serverTool(wireType: string, config: JsonObject): CanonicalTool {
   };
 }
 
-/** What only other protocols say of a tool. */
-const FOREIGN_FIELDS = ['defer_loading', 'allowed_callers', 'output_schema', 'input_examples', 'eager_input_streaming'] as const;
-
 interface EncodedTools {
   tools: JsonObject[];
   /** `web_search_options`. */
@@ -100,17 +103,14 @@ interface EncodedTools {
 }
 
 /** All that is left of a prepared request's server tools is chat's own. */
-export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): EncodedTools {
+export function encodeTools(tools: readonly CanonicalTool[]): EncodedTools {
   const encoded: EncodedTools['tools'] = [];
   let search: JsonObject | undefined;
-  tools.forEach((tool, i) => {
-    for (const name of FOREIGN_FIELDS)
-      if (tool[name] !== undefined)
-        drop(context, { path: `/tools/${i}/${name}`, feature: `tools.${name}`, message: `OpenAI Chat has no ${name} of tools` });
+  for (const tool of tools) {
     if (tool.server?.wire_type === WEB_SEARCH_OPTIONS) search = tool.server.config;
     else if (tool.server) encoded.push({ ...tool.server.config, type: tool.server.wire_type });
     else encoded.push(tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool));
-  });
+  }
   return { tools: encoded, search };
 }
 

@@ -7,7 +7,7 @@ import { type Channel, filled, type WireItem } from './wire.ts';
 const ORIGIN = 'openai-responses';
 
 const REASONING_FIELDS: ReadonlySet<string> = new Set(
-  Object.keys({ type: 0, id: 0, status: 0, content: 0, summary: 0, encrypted_content: 0 } satisfies {
+  Object.keys({ type: 0, id: 0, content: 0, summary: 0, encrypted_content: 0 } satisfies {
     [K in keyof WireItem]?: 0;
   }),
 );
@@ -36,8 +36,10 @@ export const startThinking = (item: WireItem, channel: Channel | undefined): Thi
   ...keep(item, unknownFields(item, REASONING_FIELDS)),
 });
 
-/** What OpenRouter and others add to a reasoning item (`format`), which has to go back with it. */
-export const reasoningExtras = (item: WireItem): JsonObject | undefined => unknownFields(item, REASONING_FIELDS);
+/** What OpenRouter and others add to a reasoning item (`format`), which has to go back with it. That it is done, its end says. */
+export function reasoningExtras({ status, ...item }: WireItem): JsonObject | undefined {
+  return unknownFields(status === 'incomplete' ? { status, ...item } : item, REASONING_FIELDS);
+}
 
 export const opaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: ORIGIN, raw });
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock } from '../../canonical/blocks.ts';
-import type { CacheControl } from '../../canonical/protocol.ts';
 import { at } from '../../canonical/source.ts';
 import { type CodecContext, missing } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { decodeBreakpoint } from '../shared/prompt-cache.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 import { keep, PROTOCOL } from './kept.ts';
 
@@ -13,11 +13,9 @@ export type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock
 /** What all parts of one request share. */
 export interface Scope {
   context: CodecContext;
-  /** `prompt_cache_options.ttl` of the request. */
-  ttl: unknown;
 }
 
-type DecodePart = (part: JsonObject, param: string, scope: Scope) => Part;
+type DecodePart = (part: JsonObject, param: string) => Part;
 
 const PARTS: Readonly<Record<string, DecodePart>> = {
   input_text: decodeText,
@@ -39,28 +37,27 @@ export function decodeContent(content: unknown, param: string, scope: Scope): Pa
     if (part['text'] === '') return [];
     const type = expectText(part['type'], `${inner}.type`);
     const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-    const block: Part = decode ? decode(part, inner, scope) : { type: 'opaque', origin: PROTOCOL, raw: part };
-    return [at(`${place}/${i}`, block, scope.context)];
+    const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
+    return [at(`${place}/${i}`, block, scope.context, placesOf(`${place}/${i}`))];
   });
 }
 
+/** What a part calls otherwise than the canonical block. */
+export const placesOf = (place: string): Record<string, string> => ({
+  'source/detail': `${place}/detail`,
+  cache_control: `${place}/prompt_cache_breakpoint`,
+  citations: `${place}/annotations`,
+});
+
 const TEXT_FIELDS = new Set(['type', 'text', 'prompt_cache_breakpoint']);
 
-function decodeText(part: JsonObject, param: string, scope: Scope): TextBlock {
+function decodeText(part: JsonObject, param: string): TextBlock {
   return {
     type: 'text',
     text: expectText(part['text'], `${param}.text`),
-    ...decodeCacheControl(part, scope),
+    ...decodeBreakpoint(part),
     ...keep(unknownFields(part, TEXT_FIELDS)),
   };
-}
-
-const TTLS: readonly unknown[] = ['5m', '30m', '1h', '24h'] satisfies CacheControl['ttl'][];
-const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => TTLS.includes(ttl);
-
-export function decodeCacheControl(part: JsonObject, { ttl }: Scope): { cache_control?: CacheControl } {
-  if (objectOf(part['prompt_cache_breakpoint'])['mode'] !== 'explicit') return {};
-  return { cache_control: { type: 'ephemeral', ...(isTtl(ttl) && { ttl }) } };
 }
 
 const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
@@ -78,7 +75,7 @@ const isDetail = (detail: unknown): detail is NonNullable<ImageBlock['source']['
 const IMAGE_FIELDS = new Set(['type', 'image_url', 'detail', 'prompt_cache_breakpoint']);
 
 /** Chat's `{image_url:{url}}` is read as well. */
-function decodeImage(part: JsonObject, param: string, scope: Scope): ImageBlock {
+function decodeImage(part: JsonObject, param: string): ImageBlock {
   const link = objectOf(part['image_url'])['url'] ?? part['image_url'];
   const url = optional(link, `${param}.image_url`, expectName);
   const id = optional(part['file_id'], `${param}.file_id`, expectName);
@@ -91,7 +88,7 @@ function decodeImage(part: JsonObject, param: string, scope: Scope): ImageBlock 
       ...(id !== undefined && { file_id: id }),
       ...(isDetail(detail) && { detail }),
     },
-    ...decodeCacheControl(part, scope),
+    ...decodeBreakpoint(part),
     ...keep(unknownFields(part, IMAGE_FIELDS)),
   };
 }
@@ -99,7 +96,7 @@ function decodeImage(part: JsonObject, param: string, scope: Scope): ImageBlock 
 const FILE_FIELDS = new Set(['type', 'file_data', 'file_url', 'filename', 'prompt_cache_breakpoint']);
 
 /** Data is a data URL; raw base64 is taken too. */
-function decodeFile(part: JsonObject, param: string, scope: Scope): FileBlock {
+function decodeFile(part: JsonObject, param: string): FileBlock {
   const data = optional(part['file_data'], `${param}.file_data`, expectText);
   const url = optional(part['file_url'], `${param}.file_url`, expectName);
   const id = optional(part['file_id'], `${param}.file_id`, expectName);
@@ -115,12 +112,12 @@ function decodeFile(part: JsonObject, param: string, scope: Scope): FileBlock {
       ...(id !== undefined && { file_id: id }),
       ...(filename !== undefined && { filename }),
     },
-    ...decodeCacheControl(part, scope),
+    ...decodeBreakpoint(part),
     ...keep(unknownFields(part, FILE_FIELDS)),
   };
 }
 
-const AUDIO_FIELDS = new Set(['type', 'input_audio']);
+const AUDIO_FIELDS = new Set(['type', 'input_audio', 'prompt_cache_breakpoint']);
 
 function decodeAudio(part: JsonObject, param: string): AudioBlock {
   const audio = expectObject(part['input_audio'], `${param}.input_audio`);
@@ -128,6 +125,7 @@ function decodeAudio(part: JsonObject, param: string): AudioBlock {
   return {
     type: 'audio',
     source: { data: expectText(audio['data'], `${param}.input_audio.data`), format, media_type: `audio/${format}` },
+    ...decodeBreakpoint(part),
     ...keep(unknownFields(part, AUDIO_FIELDS)),
   };
 }

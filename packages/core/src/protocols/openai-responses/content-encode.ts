@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock } from '../../canonical/blocks.ts';
-import type { CacheControl } from '../../canonical/protocol.ts';
 import type { SystemBlock } from '../../canonical/request.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
+import { encodeBreakpoint } from '../shared/prompt-cache.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './kept.ts';
 
@@ -14,13 +14,13 @@ export function encodeParts(blocks: readonly ContentBlock[], at: string, context
 function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
   switch (block.type) {
     case 'text':
-      return block.text === '' ? [] : [encodeInputText(block, context)];
+      return block.text === '' ? [] : [encodeInputText(block)];
     case 'image':
-      return [encodeImage(block, context)];
+      return [encodeImage(block)];
     case 'audio':
       return [encodeAudio(block)];
     case 'file':
-      return [encodeFile(block, context)];
+      return [encodeFile(block)];
     case 'opaque':
       return [objectOf(block.raw)]; // of this protocol: others have been filtered
     case 'thinking':
@@ -37,16 +37,12 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
   }
 }
 
-/** Only models that know breakpoints get them; for the others caching is a matter of course, and nothing is lost. */
-const breakpoint = (cache: CacheControl | undefined, { profile }: CodecContext): JsonObject =>
-  cache && profile.cache_breakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {};
-
-export function encodeInputText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
+export function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
   const { message: _, instructions: __, ...fields } = fieldsOf(block);
-  return { ...fields, type: 'input_text', text: block.text, ...breakpoint(block.cache_control, context) };
+  return { ...fields, type: 'input_text', text: block.text, ...encodeBreakpoint(block) };
 }
 
-function encodeImage(block: ImageBlock, context: CodecContext): JsonObject {
+function encodeImage(block: ImageBlock): JsonObject {
   const { url, data, media_type: type, file_id: id, detail } = block.source;
   const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
   return {
@@ -55,13 +51,13 @@ function encodeImage(block: ImageBlock, context: CodecContext): JsonObject {
     ...(image_url !== undefined && { image_url }),
     ...(image_url === undefined && id !== undefined && { file_id: id }),
     detail: detail ?? 'auto',
-    ...breakpoint(block.cache_control, context),
+    ...encodeBreakpoint(block),
   };
 }
 
 function encodeAudio(block: AudioBlock): JsonObject {
   const { data, format } = block.source;
-  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format } };
+  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
 }
 
 /** What a file is, by the end of its name; the API wants a name and a media type for each. */
@@ -75,16 +71,16 @@ const TYPES: Readonly<Record<string, string>> = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
 };
 
-function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
+function encodeFile(block: FileBlock): JsonObject {
   const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
   const type = named || typeOf(filename);
-  const name = filename ?? block.title ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
+  const name = filename ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
   const given = filename === undefined ? {} : { filename };
   const source =
     data !== undefined
       ? { filename: name, file_data: `data:${type};base64,${data}` }
       : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
-  return { ...fieldsOf(block), type: 'input_file', ...source, ...breakpoint(block.cache_control, context) };
+  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
 }
 
 function typeOf(name = ''): string {

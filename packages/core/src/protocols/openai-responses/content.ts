@@ -38,7 +38,10 @@ export class ContentWriter {
   }
 
   added(item: Item): void {
-    if (item.kind === 'reasoning') this.#silent.add(item);
+    if (item.kind === 'reasoning') {
+      item.isLive = true;
+      this.#silent.add(item);
+    }
     if (item.kind === 'opaque') this.#openOpaque(item);
     // Empty by the standard; what stands there already is not repeated as deltas.
     if (item.kind === 'message') this.#settleAll(item, readEntries(item.wire.content, 'text'), true);
@@ -139,6 +142,7 @@ export class ContentWriter {
     const isStarted = item.blockKey !== undefined;
     const blob = item.isSigned ? undefined : (filled(wire.encrypted_content) ?? filled(before.encrypted_content));
     item.wire = { ...wire, id: filled(wire.id) ?? before.id };
+    item.isLive = false;
     this.#settleAll(item, readEntries(wire.summary, 'summary'), isWhole);
     this.#settleAll(item, readEntries(wire.content, 'full'), isWhole);
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
@@ -245,7 +249,7 @@ export class ContentWriter {
     item.blockKey ??= key;
     const known = item.flows.get(key);
     if (known) return known;
-    const flow: ItemFlow = { kind: 'thinking', key, start: () => startThinking(item.wire, channel) };
+    const flow: ItemFlow = { kind: 'thinking', key, start: () => startThinking(item.settled, channel) };
     item.flows.set(key, flow);
     return flow;
   }

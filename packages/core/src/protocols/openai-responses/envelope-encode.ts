@@ -71,7 +71,7 @@ function echo(context: CodecContext): JsonObject {
   const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
   return {
     background: state?.background ?? false,
-    instructions: encodeSystem(request.system ?? [], quiet).instructions ?? null,
+    instructions: encodeSystem(request.system ?? []).instructions ?? null,
     max_output_tokens: parameters.max_tokens ?? null,
     max_tool_calls: parameters.max_tool_calls ?? null,
     metadata: request.metadata ?? {},
@@ -88,7 +88,7 @@ function echo(context: CodecContext): JsonObject {
     temperature: parameters.temperature ?? null,
     text: { format: { type: 'text' }, ...objectOf(text) },
     tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
-    tools: encodeTools(tools, true, quiet),
+    tools: encodeTools(tools, true),
     top_logprobs: parameters.top_logprobs ?? 0,
     top_p: parameters.top_p ?? null,
     truncation: request.truncation ?? 'disabled',

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { OpaqueBlock, TextBlock } from '../../canonical/blocks.ts';
 import { expectList, expectObject, expectText, optional } from '../shared/expect.ts';
+import { decodeBreakpoint } from '../shared/prompt-cache.ts';
 import { listOf, unknownFields } from '../shared/read.ts';
 import { decodeCitation, decodeLogprobs } from './blocks.ts';
-import { decodeCacheControl, type Scope } from './content-decode.ts';
 import { PROTOCOL } from './kept.ts';
 import { PART } from './reasoning.ts';
 import { channelOf } from './wire.ts';
@@ -18,7 +18,6 @@ export function decodeAssistantItem(
   item: JsonObject,
   param: string,
   isSigned: boolean,
-  scope: Scope,
 ): [block: TextBlock | OpaqueBlock, param: string][] {
   const { content, id, phase, status } = item;
   const inner = `${param}.content`;
@@ -37,7 +36,7 @@ export function decodeAssistantItem(
     // Only a whole message can hold a part that nobody here knows.
     if (channel !== 'text' && channel !== 'refusal') return [[opaqueMessage(item, part), place]];
     const fields = { ...head, ...(i === 0 && rest && { message: rest }), ...(i > 0 && { [PART]: i }) };
-    const block = decodeText(part, place, channel === 'refusal', fields, scope);
+    const block = decodeText(part, place, channel === 'refusal', fields);
     return block.text === '' && !isSigned ? [] : [[block, place]];
   });
 }
@@ -48,7 +47,7 @@ const opaqueMessage = (item: JsonObject, part: JsonObject): OpaqueBlock => ({
   raw: { ...item, type: 'message', content: [part] },
 });
 
-function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject, scope: Scope): TextBlock {
+function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject): TextBlock {
   const name = isRefusal ? 'refusal' : 'text';
   const citations = listOf(part['annotations']).map((value, i) =>
     decodeCitation(expectObject(value, `${param}.annotations[${i}]`)),
@@ -60,7 +59,7 @@ function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields:
     ...(isRefusal && { refusal: true }),
     ...(citations.length > 0 && { citations }),
     ...(logprobs && { logprobs }),
-    ...decodeCacheControl(part, scope),
+    ...decodeBreakpoint(part),
     extensions: { [PROTOCOL]: { ...unknownFields(part, PART_FIELDS), ...fields } },
   };
 }

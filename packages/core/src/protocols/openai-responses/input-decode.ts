@@ -8,7 +8,7 @@ import { invalid, repair } from '../shared/codec.ts';
 import { expectList, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeBuiltInCall, decodeBuiltInOutput } from './built-in-calls.ts';
-import { decodeContent, type Part, type Scope } from './content-decode.ts';
+import { decodeContent, type Part, placesOf, type Scope } from './content-decode.ts';
 import { decodeAssistantItem } from './input-assistant.ts';
 import { decodeCall, decodeOutput } from './input-calls.ts';
 import { fieldsOf, keep, PROTOCOL } from './kept.ts';
@@ -84,7 +84,7 @@ class InputReader {
   message(item: JsonObject, param: string): void {
     const role = expectText(item['role'], `${param}.role`);
     if (role === 'assistant') {
-      for (const [block, place] of decodeAssistantItem(item, param, this.#next !== undefined, this.#scope))
+      for (const [block, place] of decodeAssistantItem(item, param, this.#next !== undefined))
         this.#say(this.#signed(block), place);
       return;
     }
@@ -109,7 +109,8 @@ class InputReader {
   reasoning(item: JsonObject, param: string): void {
     const { blocks, signs } = decodeReasoning(item);
     for (const block of blocks) this.#say(block, param);
-    if (signs?.which === 'next' || (signs && !this.#signLast(signs.blob))) this.#next = signs.blob;
+    const blob = signs && at(pointerOf(`${param}.encrypted_content`), signs.blob, this.#scope.context);
+    if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;
   }
 
   /** The text that stands before; false when there is none to sign. */
@@ -158,7 +159,8 @@ class InputReader {
   /** A block of the assistant's turn. */
   #say(block: ContentBlock, param: string): void {
     const last = this.conversation.messages.at(-1);
-    const placed = at(pointerOf(param), block, this.#scope.context);
+    const place = pointerOf(param);
+    const placed = at(place, block, this.#scope.context, placesOf(place));
     if (last?.role === 'assistant') last.content.push(placed);
     else this.#add({ role: 'assistant', content: [placed] }, param);
   }

@@ -46,8 +46,6 @@ function customCalls(messages: readonly CanonicalMessage[]): Set<string> {
 }
 
 function encodeSpoken(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
-  if (message.name !== undefined)
-    drop(context, { path: `${at}/name`, feature: 'messages.name', message: 'OpenAI Responses has no names of participants' });
   const id = replayableId(message.id, 'msg');
   const { role: _, ...fields } = fieldsOf(message);
   return {
@@ -67,6 +65,8 @@ class TurnEncoder {
   readonly #items: JsonObject[] = [];
   #texts: TextBlock[] = [];
   #thoughts: ThinkingBlock[] = [];
+  /** Where the latest of them stands. */
+  #lastThought = '';
 
   constructor(message: CanonicalMessage, at: string, context: CodecContext) {
     this.#message = message;
@@ -84,7 +84,7 @@ class TurnEncoder {
   }
 
   #add(block: ContentBlock, path: string): void {
-    if (block.type === 'text') this.#addText(block, path);
+    if (block.type === 'text') this.#addText(block);
     else if (block.type === 'thinking') this.#addThinking(block, path);
     else {
       this.#flush();
@@ -92,12 +92,10 @@ class TurnEncoder {
     }
   }
 
-  #addText(block: TextBlock, path: string): void {
+  #addText(block: TextBlock): void {
     if (block.text === '') return;
     const last = this.#texts.at(-1);
     if (this.#thoughts.length > 0 || (last && !isSameMessage(last, block))) this.#flush();
-    if (block.citations?.some(({ origin }) => origin !== PROTOCOL))
-      drop(this.#context, { path, feature: 'assistant.citations', message: 'citations of other providers are not sent' });
     this.#texts.push(block);
   }
 
@@ -110,12 +108,12 @@ class TurnEncoder {
     const last = this.#thoughts.at(-1);
     if (this.#texts.length > 0 || (last && !isSameItem(last, block))) this.#flush();
     this.#thoughts.push(block);
+    this.#lastThought = path;
   }
 
   #addItem(block: Exclude<ContentBlock, TextBlock | ThinkingBlock>, path: string): void {
     if (block.type === 'tool_use') this.#items.push(encodeBuiltIn(block) ?? encodeCall(block));
     else if (block.type === 'opaque') this.#items.push(objectOf(block.raw));
-    else if (block.type === 'audio' && block.transcript) this.#texts.push({ type: 'text', text: block.transcript });
     else
       drop(this.#context, {
         path,
@@ -135,20 +133,29 @@ class TurnEncoder {
   #addReasoning(item: JsonObject): void {
     const { id, summary, content, encrypted_content: cipher } = item;
     if (id ?? cipher ?? content ?? listOf(summary)[0]) this.#items.push(item);
-    else drop(this.#context, { path: this.#at, feature: 'assistant.thinking', message: 'reasoning of which nothing is left' });
+    else
+      drop(this.#context, {
+        path: this.#lastThought,
+        feature: 'assistant.thinking',
+        message: 'reasoning of which nothing is left',
+      });
   }
 
   /** The API looks up reasoning by its id, and refuses it without the item it led to (P18). Without an id only the ciphertext counts. */
   #dropTrailing(): void {
-    const { length } = this.#items;
-    while (isKnownReasoning(this.#items.at(-1))) this.#items.pop();
-    if (this.#items.length === length) return;
-    const message = 'reasoning that led to nothing is not sent';
-    drop(this.#context, { path: this.#at, feature: 'assistant.thinking', message });
+    const led = 1 + this.#items.findLastIndex(({ type }) => type !== 'reasoning');
+    const trailing = this.#items.splice(led);
+    for (const { id, ...rest } of trailing) {
+      if (id === undefined || rest['encrypted_content'] !== undefined) this.#items.push(rest);
+      else
+        drop(this.#context, {
+          path: this.#lastThought,
+          feature: 'assistant.thinking',
+          message: 'reasoning that led to nothing is not sent',
+        });
+    }
   }
 }
-
-const isKnownReasoning = (item: JsonObject | undefined): boolean => item?.['type'] === 'reasoning' && item['id'] !== undefined;
 
 /** Texts of one item say so by its id or by their number in it; texts of other protocols run on. */
 function isSameMessage(before: TextBlock, after: TextBlock): boolean {
@@ -178,9 +185,7 @@ function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage): Jso
 function encodeSaidPart(block: TextBlock): JsonObject {
   const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
   if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
-  const annotations = (block.citations ?? [])
-    .filter(({ origin }) => origin === PROTOCOL)
-    .flatMap((citation) => encodeCitation(citation, block.text) ?? []);
+  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, block.text) ?? []);
   return {
     ...fields,
     type: 'output_text',

@@ -63,6 +63,8 @@ export class Item {
   /** The latest form: as added, then as done. */
   wire: WireItem;
   isDone = false;
+  /** What the wire says of it may change. */
+  isLive = false;
   isSigned = false;
   readonly parts: Part[] = [];
   readonly call: CallInput | undefined;
@@ -83,6 +85,13 @@ export class Item {
     this.wire = wire;
     const isCall = kind === 'function' || kind === 'custom';
     this.call = isCall ? { fragments: new ArgumentText(), ready: '', sent: '', isSettled: false, block: undefined } : undefined;
+  }
+
+  /** As far as it is settled: an item that has just begun is in progress. */
+  get settled(): WireItem {
+    if (!this.isLive) return this.wire;
+    const { status: _, ...wire } = this.wire;
+    return wire;
   }
 
   get id(): string | undefined {

@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { sha256 } from '../../passes/sha256.ts';
 import { type CodecContext, drop, incompatible } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
+import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
 import { objectOf } from '../shared/read.ts';
 import { LOGPROBS } from './parameters.ts';
 
@@ -14,7 +15,7 @@ type Options = Pick<
 const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
 
 /** What a request says beside the conversation. Everything is kept as well: the client's own words go back where they say the same. */
-export function decodeOptions(body: JsonObject): Options {
+export function decodeOptions(body: JsonObject, context: CodecContext): Options {
   const user = optional(body['user'], 'user', expectText);
   const userId = optional(body['safety_identifier'], 'safety_identifier', expectText) ?? user;
   const tier = optional(body['service_tier'], 'service_tier', expectText);
@@ -26,7 +27,7 @@ export function decodeOptions(body: JsonObject): Options {
     ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier }),
     ...(store !== undefined && { store }),
     ...decodeState(body),
-    ...decodePromptCache(body),
+    ...decodePromptCache(body, context),
     ...((truncation === 'auto' || truncation === 'disabled') && { truncation }),
     ...decodeInclude(body['include']),
   };
@@ -57,18 +58,6 @@ function decodeState(body: JsonObject): Pick<Options, 'state'> {
     ...(background !== undefined && { background }),
   };
   return Object.keys(state).length > 0 ? { state } : {};
-}
-
-function decodePromptCache(body: JsonObject): Pick<Options, 'prompt_cache'> {
-  const key = optional(body['prompt_cache_key'], 'prompt_cache_key', expectText);
-  const { mode, ttl: named } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
-  const ttl = named ?? body['prompt_cache_retention'];
-  const cache: NonNullable<Options['prompt_cache']> = {
-    ...(key !== undefined && { key }),
-    ...((mode === 'implicit' || mode === 'explicit') && { mode }),
-    ...(typeof ttl === 'string' && { ttl }),
-  };
-  return Object.keys(cache).length > 0 ? { prompt_cache: cache } : {};
 }
 
 function decodeInclude(value: unknown): Pick<Options, 'include'> {
@@ -135,21 +124,6 @@ function encodeInclude(
   const isReasoning = profile.effort_values?.length !== 0;
   const wanted = [...include, ...(isReasoning ? [ENCRYPTED] : []), ...(parameters.logprobs ? [LOGPROBS] : [])];
   return wanted.length > 0 ? [...new Set(wanted)] : undefined;
-}
-
-/** Lives that `prompt_cache_retention` has words for; the others stand in `prompt_cache_options`. */
-const RETENTIONS: ReadonlySet<string> = new Set(['24h', 'in_memory', 'in-memory']);
-
-function encodePromptCache({ prompt_cache: cache = {} }: CanonicalRequest, kept: JsonObject): JsonObject {
-  const { key, mode, ttl } = cache;
-  const isRetention = mode === undefined && RETENTIONS.has(ttl ?? '');
-  const options = { ...(mode && { mode }), ...(ttl !== undefined && !isRetention && { ttl }) };
-  const hasOptions = Object.keys(options).length > 0;
-  return {
-    prompt_cache_key: key,
-    prompt_cache_options: hasOptions ? { ...objectOf(kept['prompt_cache_options']), ...options } : undefined,
-    prompt_cache_retention: isRetention ? ttl : hasOptions ? (kept['prompt_cache_retention'] ?? undefined) : undefined,
-  };
 }
 
 /** Longer ids are refused. */

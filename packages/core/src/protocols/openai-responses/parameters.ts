@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, RequestParameters } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import type { Bounds } from '../../passes/rules.ts';
+import { isUsual } from '../../passes/usual.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectNumber, optional } from '../shared/expect.ts';
 
@@ -29,14 +31,17 @@ export const PARAMETER_FIELDS: readonly string[] = Object.values(WIRE_NAMES);
 export const LOGPROBS = 'message.output_text.logprobs';
 
 /** null is absence, 0 is a value. */
-export function decodeParameters(body: JsonObject, include: readonly string[]): RequestParameters {
+export function decodeParameters(body: JsonObject, include: readonly string[], context: CodecContext): RequestParameters {
   const parameters: RequestParameters = {};
   for (const name of NAMES) {
     const value = optional(body[WIRE_NAMES[name]], WIRE_NAMES[name], expectNumber);
     if (value !== undefined) parameters[name] = value;
   }
   if (parameters.top_logprobs || include.includes(LOGPROBS)) parameters.logprobs = true;
-  return parameters;
+  return at('', parameters, context, {
+    max_tokens: '/max_output_tokens',
+    logprobs: include.includes(LOGPROBS) ? '/include' : '/top_logprobs',
+  });
 }
 
 /** What the API has no field for. */
@@ -59,11 +64,12 @@ export function encodeParameters({ parameters }: CanonicalRequest, isSampling: b
   for (const name of NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
-    if (SAMPLING.has(name) && !isSampling) lose(name, `this model takes no ${name}`);
-    else body[WIRE_NAMES[name]] = value;
+    if (!SAMPLING.has(name) || isSampling) body[WIRE_NAMES[name]] = value;
+    else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
   }
   for (const name of UNKNOWN)
-    if (parameters[name] !== undefined) lose(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
+    if (parameters[name] !== undefined && !isUsual(name, parameters[name]))
+      lose(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
   if (parameters.n !== undefined && parameters.n > 1) lose('n', 'OpenAI Responses gives one answer');
   return body;
 }

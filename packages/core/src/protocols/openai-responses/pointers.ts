@@ -5,6 +5,7 @@ export const POINTERS: Readonly<Record<string, string>> = {
   '/parameters': '',
   '/parameters/max_tokens': '/max_output_tokens',
   '/output_format': '/text/format',
+  '/output_format/json_schema': '/text/format',
   '/verbosity': '/text/verbosity',
   '/parallel_tool_use': '/parallel_tool_calls',
   '/thinking': '/reasoning',
@@ -18,6 +19,7 @@ export const POINTERS: Readonly<Record<string, string>> = {
 /** Fields that are kept as they came although the canonical request says them, too; the last ones say nothing more than their node. */
 export const FIELDS: Readonly<Record<string, string>> = {
   user: '/user_id',
+  'reasoning/generate_summary': '/thinking/summary',
   prompt_cache_retention: '/prompt_cache',
   id: '',
   status: '',

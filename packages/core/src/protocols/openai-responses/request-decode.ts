@@ -21,11 +21,11 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
   const body = expectObject(wire, 'body');
   const list = inputOf(body);
   checkDepth(body);
-  const { system, messages } = decodeInput(list, { context, ttl: objectOf(body['prompt_cache_options'])['ttl'] });
+  const { system, messages } = decodeInput(list, { context });
   const tools = decodeTools(body['tools'], context);
   const choice = decodeToolChoice(body['tool_choice']);
-  const thinking = decodeThinking(body['reasoning']);
-  const options = decodeOptions(body);
+  const thinking = decodeThinking(body['reasoning'], context);
+  const options = decodeOptions(body, context);
   const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
   const instructed = [...decodeInstructions(body['instructions'], context), ...system];
   return {
@@ -34,7 +34,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
     messages,
     ...(tools.length > 0 && { tools }),
     ...(choice && { tool_choice: choice }),
-    parameters: decodeParameters(body, options.include ?? []),
+    parameters: decodeParameters(body, options.include ?? [], context),
     ...decodeText(body['text']),
     ...(parallel !== undefined && { parallel_tool_use: parallel }),
     ...(thinking && { thinking }),

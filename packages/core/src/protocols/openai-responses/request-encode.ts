@@ -29,7 +29,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
   // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
   const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
-  const { instructions, items } = encodeSystem(request.system ?? [], context);
+  const { instructions, items } = encodeSystem(request.system ?? []);
   const input = [...items, ...encodeMessages(foldParallel(request.messages), context)];
   const remembers = hasMemory(request) || kept['prompt'] !== undefined;
   if (input.length === 0 && instructions === undefined && !remembers) throw invalid('input', 'nobody says anything');
@@ -77,6 +77,8 @@ const rulesOf = (request: CanonicalRequest, context: CodecContext): Rules => ({
     imageIds: true,
     fileIds: true,
     idsOf: [PROTOCOL, 'openai-chat'],
+    video: !context.profile.official,
+    spoken: 'transcript',
     inToolResults: true,
   },
   alternate: context.profile.strict_alternation,
@@ -89,7 +91,17 @@ const rulesOf = (request: CanonicalRequest, context: CodecContext): Rules => ({
   bounds: BOUNDS,
   maxStop: Number.POSITIVE_INFINITY,
   maxTools: MAX_TOOLS,
-  maxCacheMarks: context.profile.cache_breakpoints ? MAX_BREAKPOINTS : Number.POSITIVE_INFINITY,
+  // Models that know no breakpoints cache by themselves.
+  cacheMarks: { places: context.profile.cache_breakpoints ? 'inputs' : 'automatic', most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
+  says: {
+    names: false,
+    titles: 'filename',
+    contexts: false,
+    citable: false,
+    stretches: false,
+    detail: 'everywhere',
+    tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
+  },
 });
 
 /** Whether the upstream holds a part of the conversation: results may answer calls that are not here. */
@@ -114,7 +126,7 @@ function encodeToolFields(request: CanonicalRequest, kept: JsonObject, isOwn: bo
   if (choice && !hasTools && (choice.type === 'any' || choice.type === 'tool'))
     drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
   return {
-    ...(tools.length > 0 && { tools: encodeTools(tools, isOwn, context) }),
+    ...(tools.length > 0 && { tools: encodeTools(tools, isOwn) }),
     ...(choice && hasTools && { tool_choice: encodeToolChoice(choice, tools, kept['tool_choice']) }),
     ...(parallel !== undefined && hasTools && { parallel_tool_calls: parallel }),
   };

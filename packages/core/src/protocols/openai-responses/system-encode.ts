@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { SystemBlock } from '../../canonical/request.ts';
-import type { CodecContext } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeInputText } from './content-encode.ts';
 import { replayableId } from './ids.ts';
@@ -15,23 +14,23 @@ export interface Instructions {
  * What comes first and is plain text are the `instructions`. A block that has a message of its own, a developer's, or a mark for the cache is
  * an item of the input, and so is all that follows it: the order is kept.
  */
-export function encodeSystem(system: readonly SystemBlock[], context: CodecContext): Instructions {
-  const first = system.findIndex((block) => !isInstruction(block, context));
+export function encodeSystem(system: readonly SystemBlock[]): Instructions {
+  const first = system.findIndex((block) => !isInstruction(block));
   const plain = first < 0 ? system : system.slice(0, first);
   return {
     instructions: plain.length > 0 ? plain.map(({ text }) => text).join('\n\n') : undefined,
-    items: first < 0 ? [] : encodeItems(system.slice(first), context),
+    items: first < 0 ? [] : encodeItems(system.slice(first)),
   };
 }
 
-function isInstruction(block: SystemBlock, { profile }: CodecContext): boolean {
+function isInstruction(block: SystemBlock): boolean {
   const { instructions, message } = fieldsOf(block);
   if (instructions === true) return true;
-  return message === undefined && block.role !== 'developer' && !(block.cache_control && profile.cache_breakpoints);
+  return message === undefined && block.role !== 'developer' && !block.cache_control;
 }
 
 /** A block that names a role begins a message; the others continue it. */
-function encodeItems(blocks: readonly SystemBlock[], context: CodecContext): JsonObject[] {
+function encodeItems(blocks: readonly SystemBlock[]): JsonObject[] {
   const runs: SystemBlock[][] = [];
   for (const block of blocks) {
     const run = runs.at(-1);
@@ -47,7 +46,7 @@ function encodeItems(blocks: readonly SystemBlock[], context: CodecContext): Jso
       type: 'message',
       ...(id !== undefined && { id }),
       role: first?.role ?? 'developer',
-      content: run.map((block) => encodeInputText(block, context)),
+      content: run.map(encodeInputText),
     };
   });
 }

@@ -1,5 +1,6 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { ThinkingConfig } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { expectObject, optional } from '../shared/expect.ts';
@@ -8,9 +9,15 @@ const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies 
 const isSummary = (word: unknown): word is NonNullable<ThinkingConfig['summary']> => SUMMARIES.includes(word);
 
 /** A summary without an effort leaves it to the model how much it thinks. */
-export function decodeThinking(value: unknown): ThinkingConfig | undefined {
+export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const reasoning = optional(value, 'reasoning', expectObject);
-  if (!reasoning) return undefined;
+  const said = reasoning && readThinking(reasoning);
+  const summary = `/reasoning/${reasoning?.['summary'] ? 'summary' : 'generate_summary'}`;
+  const type = said?.type === 'adaptive' ? summary : '/reasoning/effort';
+  return said && at('/reasoning', said, context, { type, summary, display: summary });
+}
+
+function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
   const { effort } = reasoning;
   const summary = reasoning['summary'] ?? reasoning['generate_summary'];
   if (effort === 'none') return { type: 'disabled' };
@@ -27,7 +34,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unkno
   if (kept !== undefined && sameJson(decodeThinking(kept), thinking)) return { reasoning: kept };
   if (!thinking) return {};
   const effort = thinking.type === 'disabled' ? encodeNone(context) : encodeEffort(thinking, context);
-  const summary = thinking.type === 'disabled' ? undefined : encodeSummary(thinking);
+  const summary = thinking.type === 'disabled' ? undefined : encodeSummary(thinking, context);
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) };
   return Object.keys(reasoning).length > 0 ? { reasoning } : {};
 }
@@ -36,7 +43,7 @@ function encodeNone(context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
   if (!allowed || allowed.includes('none')) return 'none';
   // A model that takes no effort does not think.
-  if (allowed.length > 0) lose('thinking.disabled', 'this model cannot be told not to think', context);
+  if (allowed.length > 0) lose('type', 'this model cannot be told not to think', context);
   return undefined;
 }
 
@@ -46,19 +53,21 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string |
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return undefined;
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
-  if (effort === undefined) lose('thinking.effort', 'this model takes no effort', context);
-  else if (!thinking.effort) tell(`a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
-  else if (effort !== wanted) tell(`the effort "${wanted}" is sent as "${effort}"`, context);
+  if (effort === undefined) lose(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
+  else if (!thinking.effort)
+    tell('budget_tokens', `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
+  else if (effort !== wanted) tell('effort', `the effort "${wanted}" is sent as "${effort}"`, context);
   return effort;
 }
 
 /** The full chain of thought is shown to nobody; a summary comes nearest. */
-function encodeSummary({ summary, display }: ThinkingConfig): string | undefined {
+function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {
+  if (display === 'full' && !summary) tell('display', 'thinking is shown as a summary', context);
   return summary ?? (display === 'summarized' || display === 'full' ? 'auto' : undefined);
 }
 
-const lose = (feature: string, message: string, context: CodecContext): void =>
-  drop(context, { path: '/thinking', feature, message });
+const lose = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
 
-const tell = (message: string, context: CodecContext): void =>
-  approximate(context, { path: '/thinking', feature: 'thinking.effort', message });
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

@@ -12,9 +12,12 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
     const param = `tools[${i}]`;
     const tool = expectObject(item, param);
     const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
-    return isGroup ? decodeNamespace(tool, param, context) : [at(pointerOf(param), decodeTool(tool, param), context)];
+    return isGroup ? decodeNamespace(tool, param, context) : [placed(param, decodeTool(tool, param), context)];
   });
 }
+
+const placed = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
+  at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
 
 const NAMESPACE_FIELDS = new Set(['type', 'name', 'tools']);
 
@@ -26,7 +29,7 @@ function decodeNamespace(group: JsonObject, param: string, context: CodecContext
     const inner = `${param}.tools[${i}]`;
     const tool = decodeTool(expectObject(item, inner), inner);
     const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { namespace: rest }) };
-    return at(pointerOf(inner), { ...tool, namespace, ...keep(fields) }, context);
+    return placed(inner, { ...tool, namespace, ...keep(fields) }, context);
   });
 }
 

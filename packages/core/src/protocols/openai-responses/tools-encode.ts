@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalTool } from '../../canonical/request.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './kept.ts';
 
@@ -23,12 +22,12 @@ function encodeSearch(config: JsonObject): JsonObject {
 }
 
 /** `isOwn`: the client sent the request in this protocol, and what it left out stays out. */
-export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean, context: CodecContext): JsonObject[] {
+export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): JsonObject[] {
   const encoded: JsonObject[] = [];
   const groups = new Map<string, JsonObject[]>();
-  tools.forEach((tool, i) => {
+  for (const tool of tools) {
     const { namespace } = tool;
-    const one = encodeTool(tool, isOwn, `/tools/${i}`, context);
+    const one = encodeTool(tool, isOwn);
     const group = namespace === undefined ? encoded : groups.get(namespace);
     if (group) group.push(one);
     else if (namespace !== undefined) {
@@ -42,17 +41,12 @@ export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean, con
         tools: inner,
       });
     }
-  });
+  }
   return encoded;
 }
 
-const FOREIGN_FIELDS = ['input_examples', 'eager_input_streaming'] as const;
-
-function encodeTool(tool: CanonicalTool, isOwn: boolean, at: string, context: CodecContext): JsonObject {
+function encodeTool(tool: CanonicalTool, isOwn: boolean): JsonObject {
   const { server } = tool;
-  for (const name of FOREIGN_FIELDS)
-    if (tool[name] !== undefined)
-      drop(context, { path: `${at}/${name}`, feature: `tools.${name}`, message: `OpenAI Responses has no ${name} of tools` });
   if (server) return { ...server.config, type: server.wire_type };
   return tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool, isOwn);
 }

@@ -3,26 +3,25 @@ import {
   type AssembledError,
   findProtocol,
   openaiChatWithCompletion,
-  PROTOCOL_ALIASES,
   PROTOCOLS,
   type Protocol,
 } from '@sluice/core';
-import { UsageError } from '../arguments.ts';
+import { chooseFiles } from '../choose-files.ts';
 import { colorsFor } from '../colors.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { oneLine } from '../escape.ts';
 import { failureOf } from '../failures.ts';
 import type { CliIo } from '../io.ts';
 import { jsonLine } from '../json-line.ts';
+import { protocolList, unknownProtocol } from '../protocol-names.ts';
 import { emptyMessage, readMessage } from '../read-message.ts';
 import { divider, showMessage } from '../show-message.ts';
-import { didYouMean } from '../suggest.ts';
 
 const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of the inputs (${Object.keys(PROTOCOLS).join(', ')}); told from the bytes when left out`,
+    summary: `the protocol of the inputs (${protocolList()}); told from the bytes when left out`,
   },
   json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
   'split-think': { type: 'boolean', summary: 'take <think>…</think> out of the text (extras.think_split)' },
@@ -72,18 +71,7 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
   if (name === undefined) return Object.values(PROTOCOLS).map(withCompletion);
   const found = findProtocol(name);
   if (found) return [withCompletion(found)];
-  const aliases = Object.entries(PROTOCOL_ALIASES);
-  const list = Object.keys(PROTOCOLS).map((id) =>
-    [id, ...aliases.flatMap(([alias, of]) => (of === id ? [alias] : []))].join(' or '),
-  );
-  const names = [...Object.keys(PROTOCOLS), ...Object.keys(PROTOCOL_ALIASES)];
-  throw new UsageError(`unknown protocol "${oneLine(name)}"${didYouMean(name, names)}\nKnown protocols: ${list.join(', ')}`);
-}
-
-function chooseFiles(words: readonly string[], { stdin }: CliIo): readonly string[] {
-  if (words.length === 0 && stdin.isTTY) throw new UsageError('no input: name a FILE, or send a stream to standard input');
-  if (words.filter((word) => word === '-').length > 1) throw new UsageError('standard input ("-") can be read only once');
-  return words.length === 0 ? ['-'] : words;
+  throw unknownProtocol(name);
 }
 
 /** Reads and prints one input; false when it failed. */

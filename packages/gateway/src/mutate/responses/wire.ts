@@ -1,5 +1,5 @@
 import type { Row, WireStream } from '../mutation.ts';
-import { edit, isObject, type Json, objects, rewrite, textOf, within, withinEach } from '../payloads.ts';
+import { edit, isObject, type Json, rewrite, textOf, within, withinEach } from '../payloads.ts';
 
 export const ADDED = 'response.output_item.added';
 export const ITEM_DONE = 'response.output_item.done';
@@ -7,7 +7,6 @@ const ARGUMENTS = 'response.function_call_arguments';
 export const ARGUMENTS_DELTA = `${ARGUMENTS}.delta`;
 export const ARGUMENTS_DONE = `${ARGUMENTS}.done`;
 export const TEXT_DELTA = 'response.output_text.delta';
-export const TEXT_DONE = 'response.output_text.done';
 
 export const typeOf = (event: Json): string => textOf(event['type']);
 export const isTerminal = (event: Json): boolean => /^response\.(completed|incomplete|failed)$/.test(typeOf(event));
@@ -79,7 +78,3 @@ export const everyItem =
       const changeOne = (item: Json): Json => (item['type'] === type ? change(item, typeOf(event) !== ADDED) : item);
       return within(within(event, 'item', changeOne), 'response', (response) => withinEach(response, 'output', changeOne));
     });
-
-/** The final output without some items; the same event when it has none of them. */
-export const withoutOutput = (event: Json, isLeft: (item: Json) => boolean): Json =>
-  within(event, 'response', (response) => ({ ...response, output: objects(response['output']).filter((item) => !isLeft(item)) }));

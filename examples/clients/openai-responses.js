@@ -1,0 +1,8 @@
+import OpenAI from 'openai';
+
+const { SLUICE_URL = 'http://127.0.0.1:4141', SLUICE_KEY = 'any', SLUICE_MODEL = 'demo/hello' } = process.env;
+const client = new OpenAI({ baseURL: `${SLUICE_URL}/v1`, apiKey: SLUICE_KEY });
+
+const stream = await client.responses.create({ model: SLUICE_MODEL, input: 'Hello', stream: true });
+for await (const event of stream) if (event.type === 'response.output_text.delta') process.stdout.write(event.delta);
+console.log();

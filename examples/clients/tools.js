@@ -1,0 +1,27 @@
+// A tool, with the SDK of OpenAI and whichever model the gateway has: the demo model calls it, too.
+import OpenAI from 'openai';
+
+const { SLUICE_URL = 'http://127.0.0.1:4141', SLUICE_KEY = 'any', SLUICE_MODEL = 'demo/hello' } = process.env;
+const client = new OpenAI({ baseURL: `${SLUICE_URL}/v1`, apiKey: SLUICE_KEY });
+
+const runner = client.chat.completions.runTools({
+  model: SLUICE_MODEL,
+  messages: [{ role: 'user', content: 'Use the tool get_weather: how is the weather in Oslo?' }],
+  stream: true,
+  tools: [
+    {
+      type: 'function',
+      function: {
+        name: 'get_weather',
+        description: 'The weather in a city',
+        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        parse: JSON.parse,
+        function: ({ city }) => `Rain in ${city}, 4 °C`,
+      },
+    },
+  ],
+});
+runner.on('content', (text) => process.stdout.write(text));
+runner.on('functionToolCall', ({ name, arguments: text }) => console.log(`\n→ ${name}(${text})`));
+await runner.finalContent();
+console.log();

@@ -1,0 +1,160 @@
+import type { ContentBlock, FileBlock, ImageBlock, TextBlock, ToolResultBlock } from '../canonical/blocks.ts';
+import type { ProtocolId } from '../canonical/protocol.ts';
+import type { CanonicalMessage, CanonicalRequest, CanonicalTool, SystemBlock } from '../canonical/request.ts';
+import { changeAll, inPlaceOf } from './blocks.ts';
+import type { Telling, ToolField, Vocabulary } from './rules.ts';
+
+interface SayingRules extends Telling {
+  protocol: ProtocolId;
+  says: Vocabulary;
+}
+
+/** What the target has no word for: told, and gone before its encoder looks. */
+export function dropUnsaid(request: CanonicalRequest, rules: SayingRules): CanonicalRequest {
+  const { tools, system } = request;
+  return {
+    ...request,
+    ...(tools && { tools: changeAll(tools, (tool, i) => dropFields(tool, `/tools/${i}`, rules)) }),
+    ...(system && { system: changeAll(system, (block, i) => dropCitations(block, `/system/${i}`, rules)) }),
+    messages: changeAll(request.messages, (message, i) => dropInMessage(message, `/messages/${i}`, rules)),
+  };
+}
+
+const TOOL_FIELDS: readonly ToolField[] = [
+  'strict',
+  'defer_loading',
+  'allowed_callers',
+  'output_schema',
+  'input_examples',
+  'eager_input_streaming',
+];
+
+/** To say that something is not so says nothing where it cannot be. */
+function dropFields(tool: CanonicalTool, path: string, rules: SayingRules): CanonicalTool {
+  const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.says.tools.includes(field));
+  if (unknown.length === 0) return tool;
+  const rest = { ...tool };
+  for (const field of unknown) {
+    if (tool[field] !== false)
+      rules.drop({ path: `${path}/${field}`, feature: `tools.${field}`, message: `there is no ${field} of tools` });
+    delete rest[field];
+  }
+  return rest;
+}
+
+function dropInMessage(message: CanonicalMessage, path: string, rules: SayingRules): CanonicalMessage {
+  const content = dropInBlocks(message.content, `${path}/content`, false, rules);
+  const spoken = content === message.content ? message : { ...message, content };
+  if (message.name === undefined || rules.says.names) return spoken;
+  rules.drop({ path: `${path}/name`, feature: 'messages.name', message: 'participants have no names' });
+  const { name: _, ...nameless } = spoken;
+  return nameless;
+}
+
+function dropInBlocks<T extends ContentBlock>(
+  blocks: T[],
+  path: string,
+  isResult: boolean,
+  rules: SayingRules,
+): (T | TextBlock)[] {
+  const changed = blocks.flatMap((block, i) => dropInBlock(block, `${path}/${i}`, isResult, rules) as (T | TextBlock)[]); // of the same type
+  return changed.length === blocks.length && changed.every((block, i) => block === blocks[i]) ? blocks : changed;
+}
+
+function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: SayingRules): ContentBlock[] {
+  switch (block.type) {
+    case 'text':
+      return [dropCitations(block, path, rules)];
+    case 'image':
+      return [dropDetail(block, path, isResult, rules)];
+    case 'file':
+      return dropInFile(block, path, rules);
+    case 'tool_result':
+      return [dropInResult(block, path, rules)];
+    case 'audio':
+    case 'tool_use':
+    case 'thinking':
+    case 'opaque':
+      return [block];
+    default:
+      return block satisfies never;
+  }
+}
+
+function dropInResult(block: ToolResultBlock, path: string, rules: SayingRules): ToolResultBlock {
+  if (typeof block.content === 'string') return block;
+  const content = dropInBlocks(block.content, `${path}/content`, true, rules);
+  return content === block.content ? block : { ...block, content };
+}
+
+/** What a citation points at is known only to who made it. */
+function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string, rules: SayingRules): T {
+  const { citations, ...rest } = block as T & Pick<TextBlock, 'citations'>; // instructions may have some, too
+  const own = citations?.filter(({ origin }) => origin === rules.protocol) ?? [];
+  if (!citations || own.length === citations.length) return block;
+  const message = 'citations of another provider are not sent';
+  rules.drop({ path: `${path}/citations`, feature: 'messages.citations', message });
+  return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // they are optional
+}
+
+function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: SayingRules): ImageBlock {
+  const { detail, ...source } = block.source;
+  const { detail: where } = rules.says;
+  if (detail === undefined || where === 'everywhere' || (where === 'messages' && !isResult)) return block;
+  // A word of the target's own goes back as it came.
+  if (block.extensions?.[rules.protocol]) return block;
+  if (detail !== 'auto') {
+    const message = `how closely an image is looked at cannot be said; "${detail}" was asked for`;
+    rules.drop({ path: `${path}/source/detail`, feature: 'image.detail', message });
+  }
+  return { ...block, source };
+}
+
+/** What a document is called and about stands in front of it, where it has no place in it. */
+function dropInFile(block: FileBlock, path: string, rules: SayingRules): (FileBlock | TextBlock)[] {
+  const named = nameFile(block, rules);
+  const { title, context, citations_enabled: citable, ...rest } = named;
+  const { says } = rules;
+  const isTold = { title: title !== undefined && says.titles !== 'field', context: context !== undefined && !says.contexts };
+  const isUncited = citable !== undefined && !says.citable;
+  const source = dropStretch(named.source, path, rules);
+  if (!isTold.title && !isTold.context && !isUncited && source === block.source) return [block];
+  if (isUncited && citable)
+    rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+  for (const field of ['title', 'context'] as const) if (isTold[field]) tellInFront(path, field, rules);
+  const told = [...(isTold.title ? [title] : []), ...(isTold.context ? [context] : [])].filter((line) => line !== '').join('\n');
+  return [
+    ...(told === '' ? [] : [inPlaceOf<TextBlock>(block, { type: 'text', text: told })]),
+    {
+      ...rest,
+      source,
+      ...(!isTold.title && title !== undefined && { title }),
+      ...(!isTold.context && context !== undefined && { context }),
+      ...(!isUncited && citable !== undefined && { citations_enabled: citable }),
+    },
+  ];
+}
+
+/** The title of a file without a name is its name. */
+function nameFile(block: FileBlock, { says }: SayingRules): FileBlock {
+  const { title, ...rest } = block;
+  const { filename, file_data: data } = block.source;
+  if (says.titles !== 'filename' || !title || (filename !== undefined && filename !== title)) return block;
+  if (filename === undefined && data === undefined) return block;
+  return { ...rest, source: { ...block.source, filename: title } };
+}
+
+function dropStretch(source: FileBlock['source'], path: string, rules: SayingRules): FileBlock['source'] {
+  const { video, ...film } = source;
+  if (video === undefined || rules.says.stretches) return source;
+  rules.drop({ path: `${path}/source/video`, feature: 'file.video', message: 'a film is looked at as a whole' });
+  return film;
+}
+
+const tellInFront = (path: string, field: string, rules: SayingRules): void =>
+  rules.note({
+    code: 'APPROXIMATED',
+    path: `${path}/${field}`,
+    feature: `file.${field}`,
+    message: `the ${field} of a document is told in a text in front of it`,
+  });

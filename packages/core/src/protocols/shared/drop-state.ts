@@ -1,0 +1,25 @@
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { type CodecContext, drop, incompatible } from './codec.ts';
+
+type Held = 'previous_response_id' | 'conversation_id' | 'cached_content';
+
+/** Entries of `include` that are heard everywhere: ciphertext travels in a carrier, and log probabilities are a parameter. */
+const HEARD: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
+
+/** What only a server with a memory could do: refused where the answer would be another, told where it would not. `who`: the server. */
+export function dropState(request: CanonicalRequest, who: string, held: readonly Held[], context: CodecContext): void {
+  const { state, truncation, include = [] } = request;
+  for (const name of held)
+    if (state?.[name] !== undefined)
+      throw incompatible({
+        path: `/state/${name}`,
+        feature: `state.${name}`,
+        message: `${who} holds no conversation: ${name} cannot be followed`,
+      });
+  const lose = (feature: string, message: string): void =>
+    drop(context, { path: `/${feature.replace('.', '/')}`, feature, message: `${who} ${message}` });
+  if (state?.background) lose('state.background', 'answers at once');
+  if (truncation === 'auto') lose('truncation', 'does not shorten a conversation');
+  const unheard = include.filter((entry) => !HEARD.has(entry));
+  if (unheard.length > 0) lose('include', `cannot be asked to include ${unheard.join(', ')}`);
+}

@@ -1,0 +1,59 @@
+import type { Running } from '../../server/run.ts';
+import { UsageError } from '../arguments.ts';
+import { colorsFor } from '../colors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { startGateway } from '../start-gateway.ts';
+import { welcome } from '../welcome.ts';
+
+const OPTIONS = {
+  config: {
+    type: 'string',
+    value: 'FILE',
+    summary: 'the configuration; sluice.yaml of this folder when left out, else the environment alone',
+  },
+  host: { type: 'string', value: 'H', summary: 'where to listen (127.0.0.1); elsewhere only with client keys' },
+  port: { type: 'string', value: 'N', summary: 'the port (4141)' },
+} as const;
+
+export const serve: Command = defineCommand({
+  summary: 'the gateway: any client, any upstream, on one port',
+  usage: 'serve [--config FILE] [--host H] [--port N]',
+  about:
+    'Answers clients of all four protocols and asks whoever is configured. Providers whose keys are in the environment are there without a file; without any key, a built-in demo model answers. Reads its configuration again when the file changes, or on SIGHUP. SIGTERM and SIGINT let running streams come to their end; a second one stops at once.',
+  options: OPTIONS,
+  examples: [
+    { line: 'sluice serve', what: 'with the keys of the environment, or the demo model' },
+    { line: 'sluice serve --config sluice.yaml --port 8080', what: 'with a file' },
+  ],
+  run: async ({ options }, io) => {
+    const { config, host, port } = options;
+    const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: portOf(port) }) };
+    const running = await startGateway({ config, listen }, io);
+    // Before anything is said: whoever reads it may answer with a signal.
+    const stopped = untilStopped(running);
+    await io.stdout.write(welcome(running, colorsFor(io.stdout, io.env)));
+    await stopped;
+    return 0;
+  },
+});
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);
+}
+
+/** Until the system says so; a second signal does not wait. */
+function untilStopped(running: Running): Promise<void> {
+  process.on('SIGHUP', () => void running.reload());
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const stop = (): void => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      void running.close().then(resolve);
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+  });
+}

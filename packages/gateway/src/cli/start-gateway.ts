@@ -1,0 +1,29 @@
+import { ConfigError } from '../config/problem.ts';
+import { type Running, type RunOptions, run } from '../server/run.ts';
+import { UsageError } from './arguments.ts';
+import { oneLine } from './escape.ts';
+import { type CliIo, systemCode } from './io.ts';
+
+type Wishes = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
+
+/** Starts the gateway. What the user can put right is told as wrong usage. */
+export async function startGateway({ config, ...wishes }: Wishes, io: CliIo): Promise<Running> {
+  try {
+    return await run({ ...wishes, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
+  } catch (error) {
+    throw new UsageError(reasonOf(error, config), { cause: error });
+  }
+}
+
+/** Throws what is no mistake of the user's. */
+function reasonOf(error: unknown, config: string | undefined): string {
+  if (error instanceof ConfigError) return error.message;
+  const code = systemCode(error);
+  if (code === 'EADDRINUSE') return 'the port is in use: name another with --port';
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address: name another with --host';
+  if (code === 'EACCES' && isListening(error)) return 'the port may not be used: name another with --port';
+  if (code !== undefined && config !== undefined) return `${oneLine(config)} cannot be read: ${code}`;
+  throw error;
+}
+
+const isListening = (error: unknown): boolean => error instanceof Error && 'syscall' in error && error.syscall === 'listen';

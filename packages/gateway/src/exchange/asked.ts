@@ -1,0 +1,44 @@
+import { CodecError, type ProtocolId, type WireRequest } from '@sluice/core';
+
+/** What must be known of a question before it is known who answers it. */
+export interface Asked {
+  model: string;
+  isStream: boolean;
+}
+
+/** Gemini says both in the path, the others in the body. */
+const READERS = {
+  'openai-chat': askedInBody,
+  'anthropic-messages': askedInBody,
+  'openai-responses': askedInBody,
+  gemini: askedInPath,
+} as const satisfies Record<ProtocolId, (wire: WireRequest) => Partial<Asked>>;
+
+export function readAsked(protocol: ProtocolId, wire: WireRequest): Asked {
+  const { model, isStream = false } = READERS[protocol](wire);
+  if (model) return { model, isStream };
+  throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });
+}
+
+function askedInBody({ body, path }: WireRequest): Partial<Asked> {
+  const fields: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
+  // Azure's clients name the deployment in the path.
+  const deployment = /\/deployments\/([^/?#]+)\//.exec(path)?.[1];
+  const model = deployment === undefined ? fields['model'] : decoded(deployment);
+  return { ...(typeof model === 'string' && { model }), isStream: fields['stream'] === true };
+}
+
+const CALL = /\/(?:models|tunedModels)\/(.+?):(\w+)(?:[?#]|$)/;
+
+function askedInPath({ path }: WireRequest): Partial<Asked> {
+  const [, model, verb] = CALL.exec(path) ?? [];
+  return { ...(model !== undefined && { model: decoded(model) }), isStream: verb === 'streamGenerateContent' };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,35 @@
+import type { Exchange } from '@sluice/core';
+import type { Limits } from '../config/limits.ts';
+import type { Call, Dialer } from '../upstream/dialer.ts';
+import type { Candidate } from './services.ts';
+
+/** All that an attempt at one upstream needs, whether a stream or a whole answer is wanted. */
+export interface Attempt {
+  exchange: Exchange;
+  candidate: Candidate;
+  dialer: Dialer;
+  limits: Limits;
+  /** Aborted when the client turns away. */
+  signal: AbortSignal;
+  /** Aborted when the gateway has to stop. */
+  stopped: AbortSignal;
+  /** The same call is made once more. */
+  onAgain: () => void;
+  /** The upstream answered with something that is neither an answer nor an error: what, for the log. */
+  onStrange: (head: string) => void;
+  /** Takes secrets out of what an upstream said. */
+  redact: (text: string) => string;
+}
+
+/** The call that a request becomes. Throws a CodecError when the upstream cannot be asked that. */
+export function callOf(exchange: Exchange, wire: Parameters<Exchange['request']>[0], { origin, times }: Candidate): Call {
+  const { url, method, headers, body, text } = exchange.request(wire);
+  return {
+    url,
+    origin,
+    method,
+    headers: { ...headers, 'accept-encoding': 'identity' },
+    ...(body !== undefined && { body: text ?? JSON.stringify(body) }),
+    connectMs: times.connectMs,
+  };
+}

@@ -1,0 +1,72 @@
+import type { CanonicalError, ErrorCode } from '@sluice/core';
+import { errors } from 'undici';
+import { NotUnpacked, TooLarge, TooLate } from '../upstream/failures.ts';
+
+/** Retrying cannot help: SDKs that would do it by themselves are told so. */
+const HOPELESS = { should_retry: 'false' } as const;
+
+export const STOPPED: CanonicalError = {
+  code: 'OVERLOADED',
+  message: 'the gateway stops; ask again',
+  http_status: 503,
+  retry_after_ms: 1000,
+  details: { ending: 'stopped' },
+};
+
+export const INTERNAL: CanonicalError = { code: 'INTERNAL', message: 'the gateway failed; its log says how', http_status: 500 };
+
+export const EMPTY: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
+
+export const tooLate = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
+
+const CODES: readonly (readonly [kind: new (...args: never[]) => Error, code: ErrorCode, message: string])[] = [
+  [TooLate, 'TIMEOUT', 'the upstream did not answer in time'],
+  [TooLarge, 'UPSTREAM_ERROR', 'the answer of the upstream is too large'],
+  [errors.ConnectTimeoutError, 'TIMEOUT', 'the upstream could not be reached in time'],
+  [errors.HeadersOverflowError, 'UPSTREAM_ERROR', 'the headers of the upstream are too large'],
+];
+
+/** A failed connection in the canonical form: without host, address or key, which are the operator's business. */
+export function connectionError(error: unknown): CanonicalError {
+  if (error instanceof NotUnpacked) return wrongAnswer(error.message);
+  const [, code = 'UPSTREAM_ERROR', message = `the connection to the upstream failed${reasonOf(error)}`] =
+    CODES.find(([kind]) => error instanceof kind) ?? [];
+  return {
+    code,
+    message,
+    http_status: code === 'TIMEOUT' ? 504 : 502,
+    ...(error instanceof TooLarge && { details: HOPELESS }),
+  };
+}
+
+/** Names of the system's errors say no secret. */
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' &&
+    /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
+    ? ` (${code})`
+    : '';
+}
+
+const wrongAnswer = (message: string): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message,
+  http_status: 502,
+  details: HOPELESS,
+});
+
+/** A redirect would take the key elsewhere. */
+export const redirected = (status: number): CanonicalError | undefined =>
+  status >= 300 && status < 400 ? wrongAnswer('the upstream answered with a redirect, which is not followed') : undefined;
+
+/** Neither an answer nor an error of the protocol: its type is named, its body is not shown. */
+export function notAnAnswer(headers: Record<string, string>): CanonicalError {
+  const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'something without a type';
+  return wrongAnswer(`the upstream answered with ${type} that is no answer of its protocol`);
+}
+
+/** What we ourselves find wrong about an answer is the upstream's fault, whatever a codec calls it. */
+export function upstreamsFault(error: CanonicalError): CanonicalError {
+  if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
+  return { ...error, code: 'UPSTREAM_ERROR', http_status: 502 };
+}

@@ -1,0 +1,89 @@
+import type { ServerResponse } from 'node:http';
+import {
+  type CanonicalError,
+  type ClientRequest,
+  CODECS,
+  CodecError,
+  encodeError,
+  estimateAnswer,
+  type ProtocolCodec,
+  translate,
+} from '@sluice/core';
+import { readAsked } from './asked.ts';
+import { callOf } from './attempt.ts';
+import type { Result } from './conversation.ts';
+import { endingOf, type Outcome, type Reply } from './outcome.ts';
+import { type Progress, sendReply } from './reply.ts';
+import { Rounds } from './rounds.ts';
+import type { Candidate, Directory, Services } from './services.ts';
+import { attemptWhole } from './whole-attempt.ts';
+
+export interface LaneQuestion {
+  id: string;
+  client: ProtocolCodec;
+  wire: ClientRequest;
+  response: ServerResponse;
+  signal: AbortSignal;
+  stopped: AbortSignal;
+  directory: Directory;
+}
+
+/** Questions beside the conversation: counts, embeddings, rankings. One whole answer, by the first candidate that has one. */
+export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
+  const { client, wire, directory, response, id } = question;
+  const { model } = readAsked(client.id, wire);
+  let last: Candidate | undefined;
+  const ask = (candidate: Candidate): Promise<Outcome> => {
+    last = candidate;
+    return askLane(candidate, question, rounds, services);
+  };
+  const rounds = new Rounds({ ...question, ask }, services);
+  const outcome = await rounds.ask(directory.resolve(model, client.id), {
+    code: 'NOT_FOUND',
+    message: directory.whyUnknown(model),
+    http_status: 404,
+    param: 'model',
+  });
+  const progress: Progress = {
+    id,
+    attempts: rounds.attempts,
+    notes: [],
+    tried: rounds.tried,
+    ...(last && { provider: last.provider.id, model: last.model, upstream: last.provider.protocol }),
+  };
+  if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted' };
+  const error: CanonicalError | undefined = outcome.error;
+  const reply: Reply = outcome.reply ?? encodeError(error ?? NOTHING_SAID, { to: client });
+  sendReply(response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
+  return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }) };
+}
+
+const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
+
+async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rounds, services: Services): Promise<Outcome> {
+  const { id, client, wire, signal, stopped } = question;
+  const { provider, model, profile, repair } = candidate;
+  const { dialer, limits, log, redact } = services;
+  const upstream = CODECS[provider.protocol];
+  // Claude Code asks for counts all the time, and gives up on a server that has none (P129).
+  const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
+  try {
+    if (isCount && !upstream.supports('COUNT_TOKENS'))
+      return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
+    const exchange = translate(client, upstream, { provider, model, profile, passthrough: !repair });
+    return await attemptWhole(callOf(exchange, wire, candidate), {
+      exchange,
+      candidate,
+      dialer,
+      limits,
+      signal,
+      stopped,
+      redact,
+      onAgain: () => rounds.count(),
+      onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
+    });
+  } catch (error) {
+    if (error instanceof CodecError) return { is: 'failed', error: error.error };
+    throw error;
+  }
+}

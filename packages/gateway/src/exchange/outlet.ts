@@ -1,0 +1,113 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { onHalfClose } from './presence.ts';
+
+export interface OutletOptions {
+  /** Asked when the stream opens: until then they may change. */
+  headers: () => Record<string, string>;
+  /** What tells a silent client that the stream lives; undefined where its protocol has no such thing. */
+  heartbeat: string | undefined;
+  heartbeatMs: number;
+  /** How long a client may read nothing while something waits for it. */
+  stallMs: number;
+  /** The client does not read any more, or does again. */
+  onStall: (isStalled: boolean) => void;
+}
+
+/** What every client reads over, also those that take no heartbeat. */
+const EMPTY_LINE = '\r\n';
+
+/**
+ * The client's end of a stream. It opens late: until something real is to be said, an error can still become a status of its own, and
+ * another upstream can still be asked.
+ */
+export class Outlet {
+  readonly #response: ServerResponse;
+  readonly #options: OutletOptions;
+  #heart: NodeJS.Timeout | undefined;
+  #isWaiting = false;
+  #isStalled = false;
+
+  constructor(response: ServerResponse, options: OutletOptions) {
+    this.#response = response;
+    this.#options = options;
+    response.on('timeout', (socket: Socket) => {
+      this.#isStalled = true;
+      socket.destroy();
+    });
+    onHalfClose(response, () => {
+      if (this.isOpen) response.write(EMPTY_LINE);
+    });
+  }
+
+  /** The headers are out: errors can only be told in the stream. */
+  get isOpen(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** The client's buffer is full: writing on would only fill ours. */
+  get isFull(): boolean {
+    return this.#response.writableNeedDrain;
+  }
+
+  /** The client was left, because it had read nothing for too long. */
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
+  open(): void {
+    if (this.isOpen) return;
+    this.#response.writeHead(200, this.#options.headers());
+    this.#response.flushHeaders();
+    this.#beat();
+  }
+
+  /** Opens when there is no answer yet and the client would give up waiting for one. Gemini's clients take no heartbeat: they wait. */
+  openSilently(): void {
+    if (this.#options.heartbeat !== undefined) this.open();
+  }
+
+  write(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.open();
+    this.#heart?.refresh();
+    if (!this.#response.write(bytes)) this.#watch();
+  }
+
+  /** Calls back once, when the client has read what was written. */
+  onDrain(resume: () => void): void {
+    this.#response.once('drain', resume);
+  }
+
+  end(): void {
+    this.close();
+    this.#response.end();
+    if (this.#response.writableLength > 0) this.#watch();
+  }
+
+  /** No heartbeat is left behind. */
+  close(): void {
+    clearInterval(this.#heart);
+  }
+
+  #beat(): void {
+    const { heartbeat, heartbeatMs } = this.#options;
+    if (heartbeat === undefined) return;
+    this.#heart = setInterval(() => {
+      if (!this.isFull && !this.#response.write(heartbeat)) this.#watch();
+    }, heartbeatMs);
+  }
+
+  /** The timeout of a socket counts only time in which nothing at all is read: a slow reader is no stalled one. */
+  #watch(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#options.onStall(true);
+    this.#response.setTimeout(this.#options.stallMs);
+    this.#response.once('drain', () => {
+      this.#isWaiting = false;
+      this.#options.onStall(false);
+      this.#response.setTimeout(0);
+    });
+  }
+}

@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type WireReply } from '@sluice/core';
+import type { Limits } from '../config/limits.ts';
+import type { Route } from '../server/route.ts';
+import { Collector } from '../upstream/collect.ts';
+import type { Call, Line, Receiver } from '../upstream/dialer.ts';
+import { Silence } from '../upstream/silence.ts';
+import type { Result } from './conversation.ts';
+import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
+import { endingOf } from './outcome.ts';
+import { exchangeHeaders, type Progress, sendReply } from './reply.ts';
+import type { Directory, Services, Speaker } from './services.ts';
+
+/** What a client may say to an upstream beside its body. Everything else, its key above all, stays here. */
+const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
+/** And what an upstream may say to a client. */
+const TO_CLIENT = ['content-type', 'content-length', 'content-disposition', 'retry-after', 'request-id', 'x-request-id'];
+
+const pick = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+
+export interface PassedQuestion {
+  id: string;
+  route: Route;
+  request: IncomingMessage;
+  response: ServerResponse;
+  headers: Record<string, string>;
+  body: Buffer;
+  directory: Directory;
+  signal: AbortSignal;
+  stopped: AbortSignal;
+}
+
+/**
+ * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. The provider is
+ * the operator's choice; what the client sends chooses none but the path there.
+ */
+export function passBytes(question: PassedQuestion, services: Services): Promise<Result> {
+  const { route, directory } = question;
+  const speaker = directory.speaker(route.client.id);
+  if (!speaker) throw unknownPath(route.path);
+  const call = callFor(question, speaker);
+  return new Promise((resolve) => new Passage(question, speaker, services, resolve).begin(call));
+}
+
+function callFor({ route, request, headers, body }: PassedQuestion, { provider, origin, times }: Speaker): Call {
+  const codec = CODECS[provider.protocol];
+  const { 'content-type': _type, accept: _accept, ...credentials } = codec.buildHeaders(provider);
+  return {
+    url: codec.buildUrl(route.type, { provider, model: '', stream: false }, '', route.path),
+    origin,
+    method: request.method ?? 'GET',
+    headers: { ...credentials, ...pick(headers, TO_UPSTREAM), 'accept-encoding': 'identity' },
+    ...(body.length > 0 && { body }),
+    connectMs: times.connectMs,
+  };
+}
+
+class Passage implements Receiver {
+  readonly #question: PassedQuestion;
+  readonly #services: Services;
+  readonly #times: Speaker['times'];
+  readonly #progress: Progress;
+  readonly #resolve: (result: Result) => void;
+  readonly #silence = new Silence(() => this.#breakOff(tooLate('the upstream fell silent')));
+  #line: Line | undefined;
+  #status = 0;
+  /** An answer that is an error: collected, because its words are looked through. */
+  #refusal: Collector | undefined;
+  #total: NodeJS.Timeout | undefined;
+  #isSettled = false;
+
+  constructor(question: PassedQuestion, { provider, times }: Speaker, services: Services, resolve: (result: Result) => void) {
+    this.#question = question;
+    this.#services = services;
+    this.#times = times;
+    this.#resolve = resolve;
+    this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
+  }
+
+  begin(call: Call): void {
+    const { signal, stopped } = this.#question;
+    const { headersMs, firstEventMs, betweenEventsMs, totalMs } = this.#times;
+    signal.addEventListener('abort', this.#leave, { once: true });
+    stopped.addEventListener('abort', this.#stop, { once: true });
+    this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
+    this.#silence.expect(headersMs + firstEventMs + betweenEventsMs);
+    this.#line = this.#services.dialer.dial(call, this);
+    if (signal.aborted) this.#leave();
+    else if (stopped.aborted) this.#stop();
+  }
+
+  again(): void {
+    this.#progress.attempts++;
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    const { response } = this.#question;
+    const wrong = redirected(status);
+    if (wrong) {
+      this.#breakOff(wrong);
+      return;
+    }
+    this.#status = status;
+    this.#silence.expect(this.#times.betweenEventsMs);
+    if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
+    else response.writeHead(status, { ...pick(headers, TO_CLIENT), ...exchangeHeaders(this.#progress) });
+  }
+
+  data(chunk: Uint8Array): void {
+    this.#silence.heard();
+    if (this.#refusal) {
+      if (!this.#refusal.push(chunk)) this.end();
+    } else if (!this.#question.response.write(chunk)) this.#wait();
+  }
+
+  end(): void {
+    this.#line?.hangUp();
+    const { response } = this.#question;
+    if (this.#refusal) sendReply(response, this.#reply(this.#refusal), this.#progress, sendOptions(this.#services));
+    else response.end();
+    this.#settle({ status: this.#status, ending: this.#refusal ? 'upstream_error' : 'answered' });
+  }
+
+  fail(error: Error): void {
+    this.#breakOff(connectionError(error));
+  }
+
+  /** An error of the protocol as it is; pages of proxies as one. */
+  #reply(refusal: Collector): WireReply {
+    const { client } = this.#question.route;
+    const body = refusal.take().toString('utf8');
+    const said = { status: this.#status, headers: {}, body };
+    return isJson(body) ? said : convertError(said, { from: client, to: client });
+  }
+
+  #wait(): void {
+    const { response } = this.#question;
+    this.#line?.pause();
+    this.#silence.stop();
+    response.setTimeout(this.#services.limits.stallMs);
+    response.once('drain', () => {
+      response.setTimeout(0);
+      this.#silence.expect(this.#times.betweenEventsMs);
+      this.#line?.resume();
+    });
+  }
+
+  readonly #stop = (): void => this.#breakOff(STOPPED);
+
+  /** A body that breaks off must be seen to break off. */
+  #breakOff(error: CanonicalError): void {
+    if (this.#isSettled) return;
+    this.#line?.hangUp();
+    const { response, route } = this.#question;
+    const reply = encodeError(error, { to: route.client });
+    if (response.headersSent) response.destroy();
+    else sendReply(response, reply, this.#progress, sendOptions(this.#services));
+    this.#settle({ status: response.statusCode, ending: endingOf(error), error });
+  }
+
+  readonly #leave = (): void => {
+    this.#line?.hangUp();
+    this.#settle({ status: 499, ending: 'client_aborted' });
+  };
+
+  #settle(result: Pick<Result, 'status' | 'ending' | 'error'>): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#silence.stop();
+    clearTimeout(this.#total);
+    this.#question.signal.removeEventListener('abort', this.#leave);
+    this.#question.stopped.removeEventListener('abort', this.#stop);
+    this.#resolve({ ...this.#progress, ...result });
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
+}
+
+const sendOptions = ({ limits, redact }: { limits: Limits; redact: (text: string) => string }) => ({
+  stallMs: limits.stallMs,
+  redact,
+});
+
+const unknownPath = (path: string): CodecError =>
+  new CodecError({
+    code: 'NOT_FOUND',
+    message: `${path.split('?', 1)[0]?.slice(0, 200)} is not known here, and no provider of its protocol is configured`,
+    http_status: 404,
+  });

@@ -1,0 +1,67 @@
+import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
+import type { WholeReply } from '../upstream/collect.ts';
+import { withRetrySeconds } from '../upstream/retry-after.ts';
+import type { Attempt } from './attempt.ts';
+import { notAnAnswer, redirected, upstreamsFault } from './failures.ts';
+import type { Outcome, Reply } from './outcome.ts';
+
+/** How much of a strange answer is logged. */
+const SHOWN_BYTES = 4096;
+
+/** An answer with an error status. The same words go to a client that speaks the upstream's language; pages of proxies do not. */
+export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: Attempt): Outcome {
+  const { status, body } = reply;
+  const headers = withRetrySeconds(reply.headers, Date.now());
+  const parsed = parse(body);
+  if (parsed === undefined) onStrange(shown(body, redact));
+  const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
+  const error = exchange.readError(said);
+  const isOwnWords = exchange.isPassing && typeof parsed === 'object' && parsed !== null;
+  return { is: 'failed', error, ...(isOwnWords && { reply: said }) };
+}
+
+/** A whole answer, or a stream that came in its place. */
+export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
+  const wrong = redirected(reply.status);
+  if (wrong) return { is: 'failed', error: wrong };
+  if (reply.status >= 400) return readRefusal(reply, attempt);
+  try {
+    return { is: 'answered', reply: isStream(reply.body) ? collected(reply, attempt) : converted(reply, attempt) };
+  } catch (error) {
+    if (error instanceof CodecError) return { is: 'failed', error: upstreamsFault(error.error) };
+    throw error;
+  }
+}
+
+const collected = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
+  exchange.collected(status, headers, body);
+
+function converted({ status, headers, body }: WholeReply, { exchange, redact, onStrange }: Attempt): Reply {
+  const parsed = parse(body);
+  if (parsed === undefined) {
+    onStrange(shown(body, redact));
+    throw new CodecError(notAnAnswer(headers));
+  }
+  const reply = exchange.response({ status, headers, body: parsed });
+  return exchange.isPassing ? { ...reply, bytes: body } : reply;
+}
+
+/** Some servers stream whatever was asked for. */
+const LOOKS_LIKE_SSE = /^(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:/;
+const HEAD_BYTES = 64;
+
+const isStream = (body: Buffer): boolean => LOOKS_LIKE_SSE.test(body.toString('latin1', 0, HEAD_BYTES));
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const shown = (body: Buffer, redact: (text: string) => string): string => redact(body.toString('utf8', 0, SHOWN_BYTES));
+
+/** What we found in a stream ourselves, as the client is told. */
+export const strangeStream = (error: CanonicalError, headers: Record<string, string>): CanonicalError =>
+  error.details?.['code'] === 'not_a_stream' ? notAnAnswer(headers) : upstreamsFault(error);

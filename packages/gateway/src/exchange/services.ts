@@ -1,0 +1,58 @@
+import type { ProtocolId, Provider, ProviderProfile } from '@sluice/core';
+import type { Limits, ProviderLimits } from '../config/limits.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Gatekeeper } from '../server/auth.ts';
+import type { MemoryGuard } from '../server/memory-guard.ts';
+import type { Streams } from '../server/streams.ts';
+import type { Breakers } from '../upstream/breaker.ts';
+import type { Dialer } from '../upstream/dialer.ts';
+import type { RetryBudget } from '../upstream/retry-budget.ts';
+
+/** Somebody who can be asked, with the key for it. */
+export interface Speaker {
+  provider: Provider;
+  /** Scheme, host and port that the key belongs to. */
+  origin: string;
+  times: ProviderLimits;
+}
+
+/** One of those who may answer. */
+export interface Candidate extends Speaker {
+  /** The name under which the provider knows the model. */
+  model: string;
+  /** What the provider, and the model there, is known to accept. */
+  profile: ProviderProfile;
+  /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
+  repair: boolean;
+}
+
+/** Who answers for what: a snapshot of the configuration. An exchange keeps the one it began with. */
+export interface Directory {
+  /** In the order in which they are asked. */
+  resolve(model: string, client: ProtocolId): readonly Candidate[];
+  /** Why nobody answers for a name. */
+  whyUnknown(model: string): string;
+  /** Somebody who speaks this protocol, for endpoints that Sluice only passes on. */
+  speaker(protocol: ProtocolId): Speaker | undefined;
+  readonly models: readonly string[];
+  readonly gatekeeper: Gatekeeper;
+}
+
+/** What every exchange needs. */
+export interface Services {
+  directory(): Directory;
+  readonly limits: Limits;
+  readonly dialer: Dialer;
+  readonly breakers: Breakers;
+  readonly budget: RetryBudget;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Milliseconds of a clock that never jumps. */
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly streams: Streams;
+  readonly memory: MemoryGuard;
+  /** Takes secrets out of what is about to leave. */
+  readonly redact: (text: string) => string;
+}

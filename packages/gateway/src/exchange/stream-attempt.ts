@@ -1,0 +1,249 @@
+import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
+import { Collector } from '../upstream/collect.ts';
+import type { Call, Line, Receiver } from '../upstream/dialer.ts';
+import { Silence } from '../upstream/silence.ts';
+import type { Attempt } from './attempt.ts';
+import { connectionError, EMPTY, redirected, STOPPED, tooLate } from './failures.ts';
+import type { Outcome } from './outcome.ts';
+import type { Outlet } from './outlet.ts';
+import { readRefusal, strangeStream } from './read-reply.ts';
+import { redactBytes } from './redact-bytes.ts';
+
+export interface StreamAttemptOptions extends Attempt {
+  outlet: Outlet;
+  /** There is an answer. */
+  onFirstContent: () => void;
+}
+
+/** Asks one upstream for a stream. Resolves when the client has its answer, or when it is certain that this upstream has none. */
+export function attemptStream(call: Call, options: StreamAttemptOptions): Promise<Outcome> {
+  return new Promise((resolve, reject) => new StreamAttempt(options, resolve, reject).begin(call));
+}
+
+/** How long an upstream that has said everything may take to close. */
+const LINGER_MS = 1000;
+
+class StreamAttempt implements Receiver {
+  readonly #options: StreamAttemptOptions;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #reject: (cause: unknown) => void;
+  readonly #stream: AnswerStream;
+  readonly #silence = new Silence(() => this.#onSilence());
+  #line: Line | undefined;
+  #head = { status: 0, headers: {} as Record<string, string> };
+  /** The body of an answer that is an error. */
+  #refusal: Collector | undefined;
+  /** What was converted before it was certain that there is an answer. */
+  #held: Uint8Array[] = [];
+  #bytes = 0;
+  #hasEvents = false;
+  #hasContent = false;
+  #hasStopped = false;
+  #error: CanonicalError | undefined;
+  #total: NodeJS.Timeout | undefined;
+  #isSettled = false;
+
+  constructor(options: StreamAttemptOptions, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#stream = options.exchange.stream({ onEvent: (event) => this.#look(event) });
+  }
+
+  begin(call: Call): void {
+    const { signal, stopped, dialer, candidate } = this.#options;
+    const { headersMs, totalMs } = candidate.times;
+    signal.addEventListener('abort', this.#leave, { once: true });
+    stopped.addEventListener('abort', this.#stop, { once: true });
+    this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
+    this.#silence.expect(headersMs);
+    this.#line = dialer.dial(call, this);
+    if (signal.aborted) this.#leave();
+    else if (stopped.aborted) this.#stop();
+  }
+
+  again(): void {
+    this.#options.onAgain();
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    if (this.#isSettled) return;
+    this.#head = { status, headers };
+    this.#silence.expect(this.#options.candidate.times.firstEventMs);
+    const wrong = redirected(status);
+    if (wrong) this.#giveUp(wrong);
+    else if (status >= 400) this.#refusal = new Collector(this.#options.limits.errorBytes);
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#isSettled) return;
+    this.#silence.heard();
+    try {
+      if (this.#refusal) this.#collect(chunk, this.#refusal);
+      else this.#convert(chunk);
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  end(): void {
+    if (this.#isSettled) return;
+    try {
+      if (this.#refusal) this.#refuse(this.#refusal);
+      else this.#close(this.#stream.end());
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  fail(error: Error): void {
+    // An error that was only half told is still the upstream's own word.
+    if (this.#refusal) this.end();
+    else this.#breakOff(connectionError(error));
+  }
+
+  #convert(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#options.limits.streamBytes) {
+      this.#breakOff({ code: 'UPSTREAM_ERROR', message: 'the answer of the upstream is too large', http_status: 502 });
+      return;
+    }
+    this.#pass(this.#stream.push(chunk));
+    if (this.#stream.hasFailed) this.end();
+  }
+
+  /** Events as they come from the upstream, before the client's encoder sees them. */
+  #look(event: CanonicalStreamEvent): void {
+    if (!this.#hasEvents) {
+      this.#hasEvents = true;
+      this.#silence.expect(this.#options.candidate.times.betweenEventsMs);
+    }
+    switch (event.type) {
+      case 'message_start':
+      case 'ping':
+        return;
+      case 'error':
+        this.#error ??= event.error;
+        return;
+      case 'message_stop':
+        this.#hasStopped = true;
+        this.#silence.expect(LINGER_MS);
+        return;
+      case 'message_delta':
+        // Without a reason to stop, it only announces an error.
+        if (event.delta.stop_reason !== null) this.#begun();
+        return;
+      default:
+        this.#begun();
+    }
+  }
+
+  /** There is an answer. */
+  #begun(): void {
+    if (this.#hasContent || this.#error) return;
+    this.#hasContent = true;
+    this.#options.onFirstContent();
+  }
+
+  #pass(pieces: Iterable<Uint8Array>): void {
+    if (!this.#hasContent) {
+      if (this.#error) this.#disown(this.#error);
+      else for (const piece of pieces) this.#held.push(piece);
+      return;
+    }
+    const { outlet, redact } = this.#options;
+    const whole = this.#withHeld(pieces);
+    for (const piece of this.#error ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
+    if (outlet.isFull && !this.#isSettled) this.#wait();
+  }
+
+  #withHeld(pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
+    return this.#held.length === 0 ? pieces : [...this.#held.splice(0), ...pieces];
+  }
+
+  /** The client reads more slowly than the upstream writes: the upstream waits, and is not to blame for its silence. */
+  #wait(): void {
+    this.#line?.pause();
+    this.#silence.stop();
+    this.#options.outlet.onDrain(() => {
+      if (this.#isSettled) return;
+      this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#options.candidate.times.betweenEventsMs);
+      this.#line?.resume();
+    });
+  }
+
+  #close(pieces: Iterable<Uint8Array>): void {
+    this.#pass(pieces);
+    if (this.#isSettled) return;
+    if (!this.#hasContent) {
+      this.#giveUp(this.#error ?? EMPTY);
+      return;
+    }
+    const { error } = this.#stream;
+    this.#line?.hangUp();
+    this.#options.outlet.end();
+    this.#settle({ is: 'answered', ...(error && { error }) });
+  }
+
+  /** What came is no answer. */
+  #disown(error: CanonicalError): void {
+    const { redact, onStrange } = this.#options;
+    const shown = strangeStream(error, this.#head.headers);
+    if (shown !== error) onStrange(redact(error.message));
+    this.#giveUp(shown);
+  }
+
+  #collect(chunk: Uint8Array, body: Collector): void {
+    if (!body.push(chunk)) this.#refuse(body);
+  }
+
+  #refuse(body: Collector): void {
+    this.#line?.hangUp();
+    this.#settle(readRefusal({ ...this.#head, body: body.take() }, this.#options));
+  }
+
+  #onSilence(): void {
+    if (this.#hasStopped || this.#refusal) this.end();
+    else this.#breakOff(tooLate(this.#head.status === 0 ? 'the upstream did not answer in time' : 'the upstream fell silent'));
+  }
+
+  readonly #stop = (): void => this.#breakOff(STOPPED);
+
+  /** Tells the client in its stream, where that has begun. */
+  #breakOff(error: CanonicalError): void {
+    if (this.#isSettled) return;
+    try {
+      if (this.#hasContent) this.#close(this.#stream.fail(error));
+      else this.#giveUp(error);
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  #giveUp(error: CanonicalError): void {
+    this.#line?.hangUp();
+    this.#settle({ is: 'failed', error });
+  }
+
+  readonly #leave = (): void => {
+    this.#line?.hangUp();
+    this.#settle({ is: 'gone' });
+  };
+
+  /** A fault of ours ends this exchange, and nothing else. */
+  #crash(cause: unknown): void {
+    this.#line?.hangUp();
+    this.#reject(cause);
+    this.#settle({ is: 'gone' });
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#silence.stop();
+    clearTimeout(this.#total);
+    this.#options.signal.removeEventListener('abort', this.#leave);
+    this.#options.stopped.removeEventListener('abort', this.#stop);
+    this.#resolve(outcome);
+  }
+}

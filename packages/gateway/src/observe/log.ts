@@ -1,0 +1,23 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+/** One JSON line a record on standard error; `redact` is told every text before it leaves. */
+export function createLog(level: string, redact: (text: string) => string): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      formatters: { level: (label) => ({ level: label }), log: shortened },
+    },
+    { write: (line: string) => void process.stderr.write(redact(line)) },
+  );
+}
+
+/** What strangers said may be of any length. */
+const LONGEST = 4096;
+
+const shortened = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, LONGEST) : value]),
+  );

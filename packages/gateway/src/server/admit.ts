@@ -1,0 +1,32 @@
+import type { Services } from '../exchange/services.ts';
+import type { Incoming } from './handle.ts';
+import { isForeignName, isForeignPage } from './origin.ts';
+import { refusal } from './refusal.ts';
+
+type Asking = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
+
+/** Who may ask at all. Every request goes through here, before anything is done for it. Throws the refusal. */
+export function admit(asking: Asking, services: Services): void {
+  checkForm(asking, services);
+  checkCaller(asking);
+  const { streams, memory, metrics } = services;
+  if (!streams.isFull && !memory.isTight) return;
+  metrics.shed.inc();
+  throw refusal(503, 'OVERLOADED', 'too many requests are under way', 1000);
+}
+
+/** What the parser lets through and nobody honest sends. */
+function checkForm({ request: { rawHeaders } }: Asking, { limits }: Services): void {
+  if (rawHeaders.length / 2 > limits.headers) throw refusal(431, 'INVALID_INPUT', `more than ${limits.headers} headers`);
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) throw refusal(400, 'INVALID_INPUT', 'the request names more than one host');
+}
+
+export function checkCaller({ headers, route, directory: { gatekeeper } }: Asking): void {
+  if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests of web pages are not answered');
+  // Who shows a key is no page.
+  if (gatekeeper.isOpen && isForeignName(headers['host']))
+    throw refusal(403, 'PERMISSION', 'without keys, requests under the name of somebody else are not answered');
+  const admission = gatekeeper.admit(headers, route.path);
+  if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
+}

@@ -1,0 +1,49 @@
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+import type { Limits } from '../config/limits.ts';
+
+const LOOK_MS = 1000;
+
+/** The share of the memory that is in use: of what the container or the machine has, or of what V8 may take, whichever is larger. */
+export function memoryShare(): number {
+  const constrained = process.constrainedMemory() ?? 0;
+  const machine = totalmem();
+  const most = constrained > 0 && constrained < machine ? constrained : machine;
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return Math.max(process.memoryUsage.rss() / most, used / limit);
+}
+
+export interface MemoryGuardOptions {
+  limits: Pick<Limits, 'heapShed' | 'heapCancel'>;
+  /** Memory is nearly used up: something has to go. */
+  onScarce: () => void;
+  measure?: () => number;
+  lookMs?: number;
+}
+
+/** Looks at the memory from time to time. When it is tight, new requests are refused: those under way must come to their end. */
+export class MemoryGuard {
+  readonly #options: MemoryGuardOptions;
+  readonly #timer: NodeJS.Timeout;
+  #isTight = false;
+
+  constructor(options: MemoryGuardOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.#look(), options.lookMs ?? LOOK_MS).unref();
+  }
+
+  get isTight(): boolean {
+    return this.#isTight;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { limits, onScarce, measure = memoryShare } = this.#options;
+    const share = measure();
+    this.#isTight = share >= limits.heapShed;
+    if (share >= limits.heapCancel) onScarce();
+  }
+}

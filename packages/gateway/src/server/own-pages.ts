@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http';
+import type { Metrics } from '../observe/metrics.ts';
+
+export interface PageContext {
+  id: string;
+  metrics: Metrics;
+  isDraining: boolean;
+}
+
+export interface OwnPage {
+  /** Whether it needs no key: it says nothing about anybody. */
+  isPublic: boolean;
+  send(response: ServerResponse, context: PageContext): void | Promise<void>;
+}
+
+/** What the gateway says about itself. */
+export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
+  // Claude Code looks whether anybody is there.
+  ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
+  ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
+  [
+    '/health/ready',
+    {
+      isPublic: true,
+      send: (response, { id, isDraining }) =>
+        sendText(response, isDraining ? 503 : 200, isDraining ? 'draining\n' : 'ready\n', id),
+    },
+  ],
+  [
+    '/metrics',
+    {
+      isPublic: false,
+      send: async (response, { id, metrics: { registry } }) =>
+        sendText(response, 200, await registry.metrics(), id, registry.contentType),
+    },
+  ],
+] satisfies [string, OwnPage][]);
+
+function sendText(response: ServerResponse, status: number, text: string, id: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': String(Buffer.byteLength(text)),
+    'x-sluice-request-id': id,
+  });
+  response.end(text);
+}

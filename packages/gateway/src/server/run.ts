@@ -1,0 +1,92 @@
+import { findConfig, noConfig } from '../config/load.ts';
+import type { LogLevel } from '../config/options.ts';
+import { type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
+import { SecretRegistry } from '../config/secret.ts';
+import { LiveConfig } from '../config/watch.ts';
+import { DemoUpstream } from '../demo/server.ts';
+import { createLog, type Logger } from '../observe/log.ts';
+import { createRedact } from '../observe/redact.ts';
+import { createDirectory } from './directory.ts';
+import { Gateway } from './server.ts';
+import { createServices } from './services.ts';
+
+export interface RunOptions {
+  /** The configuration file; without one, a `sluice.yaml` in `folder`, else the environment alone. */
+  config?: string;
+  folder: string;
+  env: Readonly<Record<string, string | undefined>>;
+  listen: { host?: string; port?: number };
+  /** How much is logged, whatever the configuration says. */
+  log?: LogLevel;
+}
+
+export interface Running {
+  url: string;
+  state: GatewayState;
+  file: string | undefined;
+  log: Logger;
+  /** Reads the configuration again. */
+  reload(): Promise<void>;
+  /** Lets what is under way come to its end, at most for as long as the configuration says. */
+  close(deadlineMs?: number): Promise<void>;
+}
+
+/** Puts the gateway together and lets it listen. Rejects with a `ConfigError` when it is configured wrongly. */
+export async function run({ config, folder, env, listen, log: level }: RunOptions): Promise<Running> {
+  const secrets = new SecretRegistry();
+  const file = config ?? findConfig(folder);
+  const options: ResolveOptions = { env, secrets, listen };
+  const live = file === undefined ? undefined : await openLive(file, options);
+  const first = live?.config.current ?? resolveConfig(noConfig(), options);
+  const redact = createRedact(secrets);
+  const log = createLog(level ?? first.log.level, redact);
+  const demo = new DemoUpstream();
+  const demoUrl = await demo.listen();
+  let directory = createDirectory(first, demoUrl);
+  live?.onState(
+    (state) => {
+      directory = createDirectory(state, demoUrl);
+      log.info('the configuration was read again');
+    },
+    (reason) => log.error({ reason }, 'the configuration was refused; the one before holds'),
+  );
+
+  const services = createServices({ limits: first.limits, log, redact, directory: () => directory });
+  const gateway = new Gateway(services);
+  const close = async (deadlineMs: number): Promise<void> => {
+    live?.config.close();
+    await gateway.close(deadlineMs);
+    await demo.close();
+  };
+  try {
+    const url = await gateway.listen(first.listen);
+    const reload = async (): Promise<void> => live?.config.reload();
+    return { url, state: first, file, log, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
+  } catch (error) {
+    // Nothing is left open that would keep the process alive.
+    await close(0);
+    throw error;
+  }
+}
+
+type OnState = (state: GatewayState) => void;
+type OnRefused = (reason: string) => void;
+
+/** The file is watched before anybody listens to what it says. */
+async function openLive(file: string, options: ResolveOptions) {
+  let onState: OnState = () => undefined;
+  let onRefused: OnRefused = () => undefined;
+  const config = await LiveConfig.open({
+    ...options,
+    file,
+    onReload: (state) => onState(state),
+    onRefused: (reason) => onRefused(reason.message),
+  });
+  return {
+    config,
+    onState: (reloaded: OnState, refused: OnRefused) => {
+      onState = reloaded;
+      onRefused = refused;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { CodecError, encodeError, type HeaderBag } from '@sluice/core';
+import type { Services } from '../exchange/services.ts';
+import { checkCaller } from './admit.ts';
+import { answerUnread } from './client-error.ts';
+import { handle, type Incoming } from './handle.ts';
+import { OWN_PAGES, type OwnPage } from './own-pages.ts';
+import { routeOf } from './route.ts';
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+}
+
+/** Dead peers are found this long after they fell silent; with it, libuv asks ten times, a second apart. */
+const PEER_SILENCE_MS = 30_000;
+/** How often connections that have become idle are closed while the gateway drains. */
+const SWEEP_MS = 100;
+/** How long clients have for the last words after the deadline. */
+const LAST_WORDS_MS = 2000;
+
+/** The gateway's ear. */
+export class Gateway {
+  readonly #services: Services;
+  readonly #server: Server;
+  #isDraining = false;
+
+  constructor(services: Services) {
+    const { limits } = services;
+    this.#services = services;
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersReadMs,
+      requestTimeout: limits.requestReadMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(1000, limits.headersReadMs),
+      highWaterMark: limits.writeBufferBytes,
+      keepAlive: true,
+      keepAliveInitialDelay: PEER_SILENCE_MS,
+      noDelay: true,
+    });
+    // One more is read, so that too many can be refused: the parser would leave out the rest and say nothing.
+    this.#server.maxHeadersCount = limits.headers + 1;
+    // A client that has sent all it has to send may still read.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#server.on('request', this.#answer);
+    this.#server.on('checkContinue', this.#answer);
+    this.#server.on('clientError', (error, socket: Socket) => answerUnread(error, socket, services.log));
+    // Pipelined requests share a socket, and each of them watches it.
+    this.#server.on('connection', (socket) => socket.setMaxListeners(0));
+  }
+
+  async listen({ host, port }: ListenOptions): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    const { address, port: bound, family } = this.#server.address() as AddressInfo; // a TCP server has one
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+  }
+
+  /** No new requests; those under way come to their end, or to the deadline: then their clients are told. */
+  async close(deadlineMs: number): Promise<void> {
+    const { streams, dialer, memory } = this.#services;
+    this.#isDraining = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const sweep = setInterval(() => this.#server.closeIdleConnections(), SWEEP_MS);
+    const deadline = setTimeout(() => streams.stop(), deadlineMs);
+    const end = setTimeout(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);
+    this.#server.closeIdleConnections();
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(deadline);
+    clearTimeout(end);
+    memory.close();
+    await dialer.close();
+  }
+
+  readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
+    if (this.#isDraining) response.setHeader('connection', 'close');
+    const headers = headerBag(request);
+    const route = routeOf(request.url ?? '/', headers);
+    const incoming = { id: randomUUID(), request, response, headers, route, directory: this.#services.directory() };
+    const page = OWN_PAGES.get(route.path.split('?', 1)[0] ?? '');
+    void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
+      this.#fail(cause, incoming),
+    );
+  };
+
+  async #show(page: OwnPage, incoming: Incoming): Promise<void> {
+    const { id, response, route } = incoming;
+    try {
+      if (!page.isPublic) checkCaller(incoming);
+      await page.send(response, { id, metrics: this.#services.metrics, isDraining: this.#isDraining });
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+      const { status, body } = encodeError(error.error, { to: route.client });
+      response.writeHead(status, { 'content-type': 'application/json', 'x-sluice-request-id': id }).end(JSON.stringify(body));
+    }
+  }
+
+  /** A fault of ours. It ends this request, and no other. */
+  #fail(cause: unknown, { id, response }: Incoming): void {
+    this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
+    response.destroy();
+  }
+}
+
+function headerBag({ headers }: IncomingMessage): HeaderBag {
+  const bag: HeaderBag = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) bag[name] = Array.isArray(value) ? value.join(', ') : value;
+  return bag;
+}

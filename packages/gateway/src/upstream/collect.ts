@@ -1,0 +1,118 @@
+import type { Call, Dialer, Line, Receiver } from './dialer.ts';
+import { TooLarge, TooLate } from './failures.ts';
+import { Silence } from './silence.ts';
+
+export interface WholeReply {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** The bytes of a body, up to a limit. */
+export class Collector {
+  readonly #limit: number;
+  #chunks: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** False when the limit is passed. */
+  push(chunk: Uint8Array): boolean {
+    this.#length += chunk.length;
+    if (this.#length > this.#limit) return false;
+    this.#chunks.push(chunk);
+    return true;
+  }
+
+  take(): Buffer {
+    const body = Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    return body;
+  }
+}
+
+export interface Waiting {
+  /** Each of them ends the wait. */
+  signals: readonly AbortSignal[];
+  /** Bytes of the body. */
+  maxBytes: number;
+  /** Until the head of the answer is there; between two pieces of its body; for all of it. */
+  headMs: number;
+  pieceMs: number;
+  totalMs: number;
+  /** The call is made once more. */
+  onAgain?: () => void;
+}
+
+/** A whole answer. Rejects when the connection fails, when the caller turns away (with its reason), or when a limit is passed. */
+export function collect(dialer: Dialer, call: Call, waiting: Waiting): Promise<WholeReply> {
+  return new Promise((resolve, reject) => new Collection(waiting, resolve, reject).begin(dialer, call));
+}
+
+class Collection implements Receiver {
+  readonly #waiting: Waiting;
+  readonly #resolve: (reply: WholeReply) => void;
+  readonly #reject: (reason: Error) => void;
+  readonly #body: Collector;
+  readonly #silence = new Silence(() => this.#giveUp(new TooLate('the upstream is silent')));
+  readonly #total: NodeJS.Timeout;
+  #head: Omit<WholeReply, 'body'> = { status: 0, headers: {} };
+  #line: Line | undefined;
+
+  constructor(waiting: Waiting, resolve: (reply: WholeReply) => void, reject: (reason: Error) => void) {
+    this.#waiting = waiting;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#body = new Collector(waiting.maxBytes);
+    this.#total = setTimeout(() => this.#giveUp(new TooLate('the answer takes too long')), waiting.totalMs);
+  }
+
+  begin(dialer: Dialer, call: Call): void {
+    const { signals, headMs } = this.#waiting;
+    this.#silence.expect(headMs);
+    this.#line = dialer.dial(call, this);
+    for (const signal of signals) signal.addEventListener('abort', this.#leave, { once: true });
+    if (signals.some(({ aborted }) => aborted)) this.#leave();
+  }
+
+  again(): void {
+    this.#waiting.onAgain?.();
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    this.#head = { status, headers };
+    this.#silence.expect(this.#waiting.pieceMs);
+  }
+
+  data(chunk: Uint8Array): void {
+    this.#silence.heard();
+    if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`the answer has more than ${this.#waiting.maxBytes} bytes`));
+  }
+
+  end(): void {
+    this.#settle();
+    this.#resolve({ ...this.#head, body: this.#body.take() });
+  }
+
+  fail(error: Error): void {
+    this.#settle();
+    this.#reject(error);
+  }
+
+  readonly #leave = (): void => {
+    this.#giveUp(this.#waiting.signals.find(({ aborted }) => aborted)?.reason);
+  };
+
+  #giveUp(reason: Error): void {
+    this.#line?.hangUp();
+    this.fail(reason);
+  }
+
+  #settle(): void {
+    clearTimeout(this.#total);
+    this.#silence.stop();
+    for (const signal of this.#waiting.signals) signal.removeEventListener('abort', this.#leave);
+  }
+}

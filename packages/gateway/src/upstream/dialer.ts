@@ -1,0 +1,188 @@
+import { Agent, type Dispatcher } from 'undici';
+import { brokeAfterUse, createConnector } from './connector.ts';
+import { codingOf, Unpacker } from './unpack.ts';
+
+/** One request to a provider. The URL comes from the operator's configuration alone. */
+export interface Call {
+  url: string;
+  /** Scheme, host and port that the key in the headers belongs to: it is sent to no other. */
+  origin: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: Uint8Array | string;
+  connectMs: number;
+}
+
+/** What a receiver may do to the call while it is answered. */
+export interface Line {
+  pause(): void;
+  resume(): void;
+  /** Hangs up: the socket is closed, and the receiver hears nothing more. */
+  hangUp(): void;
+}
+
+/** Who hears the answer. Everything is synchronous: a chunk that arrives has left before the next one is read. */
+export interface Receiver {
+  start(status: number, headers: Record<string, string>): void;
+  data(chunk: Uint8Array): void;
+  end(): void;
+  /** The connection could not be made, or broke. */
+  fail(error: Error): void;
+  /** A kept connection turned out to be closed: the call is made once more, on a new one. */
+  again?(): void;
+}
+
+export interface DialerOptions {
+  /** How long an idle connection is kept. */
+  upstreamKeepAliveMs: number;
+  /** How many times larger a packed answer may become. */
+  compressionRatio: number;
+}
+
+/** Calls upstreams over HTTP/1.1: keep-alive, no redirects, no proxies but the operator's, nothing that a client could choose. */
+export class Dialer {
+  readonly #options: DialerOptions;
+  /** One for each connect timeout: providers may have their own. */
+  readonly #agents = new Map<string, Agent>();
+
+  constructor(options: DialerOptions) {
+    this.#options = options;
+  }
+
+  dial(call: Call, receiver: Receiver): Line {
+    const { origin, pathname, search } = new URL(call.url);
+    if (origin !== call.origin) throw new Error('a call left the address of its provider');
+    const request = {
+      origin,
+      path: pathname + search,
+      // A method of HTTP as text; undici's type lists those it knows.
+      method: call.method as Dispatcher.HttpMethod,
+      headers: call.headers,
+      body: call.body ?? null,
+      // Whoever hears the answer has timers of its own: reasoning models are silent for minutes.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    };
+    const handler = new Handler(receiver, this.#options.compressionRatio, () =>
+      this.#agent(call.connectMs, 'new').dispatch(request, handler),
+    );
+    this.#agent(call.connectMs, 'kept').dispatch(request, handler);
+    return handler;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+  }
+
+  #agent(connectMs: number, connections: 'kept' | 'new'): Agent {
+    const key = `${connections} ${connectMs}`;
+    const known = this.#agents.get(key);
+    if (known) return known;
+    const { upstreamKeepAliveMs } = this.#options;
+    const agent = new Agent({
+      connect: createConnector(connectMs),
+      // Below what load balancers keep, so that a request is rarely sent into a closing connection.
+      keepAliveTimeout: upstreamKeepAliveMs,
+      keepAliveMaxTimeout: upstreamKeepAliveMs,
+      // Undici's way to say that no connection is kept.
+      ...(connections === 'new' && { pipelining: 0 }),
+    });
+    this.#agents.set(key, agent);
+    return agent;
+  }
+}
+
+class Handler implements Dispatcher.DispatchHandler, Line {
+  readonly #receiver: Receiver;
+  readonly #maxRatio: number;
+  /** Makes the call once more; there is no third time. */
+  #redial: (() => void) | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #unpacker: Unpacker | undefined;
+  #isOver = false;
+
+  constructor(receiver: Receiver, maxRatio: number, redial: () => void) {
+    this.#receiver = receiver;
+    this.#maxRatio = maxRatio;
+    this.#redial = redial;
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+    this.#unpacker?.pause();
+  }
+
+  resume(): void {
+    if (this.#unpacker) this.#unpacker.resume();
+    else this.#controller?.resume();
+  }
+
+  hangUp(): void {
+    this.#isOver = true;
+    this.#controller?.abort(HUNG_UP);
+    this.#unpacker?.close();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(HUNG_UP);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    fields: Record<string, string | string[] | undefined>,
+  ): void {
+    // 1xx is followed by the answer itself.
+    if (this.#isOver || status < 200) return;
+    this.#redial = undefined;
+    const headers = joined(fields);
+    try {
+      const coding = codingOf(headers['content-encoding']);
+      if (coding) this.#unpacker = new Unpacker(this.#receiver, { coding, maxRatio: this.#maxRatio, source: controller });
+    } catch (error) {
+      this.hangUp();
+      this.#receiver.fail(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    this.#receiver.start(status, this.#unpacker ? withoutCoding(headers) : headers);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#isOver) (this.#unpacker ?? this.#receiver).data(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    (this.#unpacker ?? this.#receiver).end();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#isOver) return;
+    const redial = this.#redial;
+    this.#redial = undefined;
+    if (redial && brokeAfterUse(error)) {
+      this.#receiver.again?.();
+      redial();
+      return;
+    }
+    this.#isOver = true;
+    (this.#unpacker ?? this.#receiver).fail(error);
+  }
+}
+
+const HUNG_UP = new Error('hung up');
+
+const joined = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
+    ),
+  );
+
+/** Neither the coding nor the length holds for what was unpacked. */
+function withoutCoding(headers: Record<string, string>): Record<string, string> {
+  const { 'content-encoding': _coding, 'content-length': _length, ...rest } = headers;
+  return rest;
+}

@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { CLIENTS } from '../src/cli/clients.ts';
+import { shellWord } from '../src/cli/setup.ts';
+import { jsonLines, run } from './fake-io.ts';
+
+const IDS = Object.keys(CLIENTS);
+/** A key and a model that a careless template would break on. */
+const ODD = ['--key', `k'"$(x)\\`, '--model', `a/b'c"d`];
+
+describe('sluice env', () => {
+  test.each(IDS)('%s: says where the gateway is, and the key', async (id) => {
+    const { code, stdout, stderr } = await run(['env', id, '--url', 'http://10.1.2.3:99', '--key', 'the-key']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('http://10.1.2.3:99');
+    expect(stdout).toContain('the-key');
+  });
+
+  test.each(IDS)('%s: names the model that is asked for, wherever it can be named', async (id) => {
+    const isElsewhere = ['openai', 'anthropic', 'google', 'agents'].includes(id); // the program says it
+    const { stdout } = await run(['env', id, '--model', 'groq/llama']);
+    expect(stdout.includes('groq/llama')).toBe(!isElsewhere);
+  });
+
+  test.each(IDS)('%s: --json is one line of data', async (id) => {
+    const outcome = await run(['env', id, '--json']);
+    const [line = {}, ...rest] = jsonLines(outcome);
+    expect(rest).toEqual([]);
+    expect(line).toMatchObject({ client: id, url: 'http://127.0.0.1:4141', key: 'any' });
+  });
+
+  test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: a shell takes it, whatever is in it', async (id) => {
+    const { stdout } = await run(['env', id, ...ODD]);
+    const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
+    const wanted = data?.['env'] as Record<string, string>;
+    const shown = execFileSync('sh', ['-c', `${stdout}\nenv -0`], { env: {} })
+      .toString()
+      .split('\0');
+    for (const [name, value] of Object.entries(wanted)) expect(shown).toContain(`${name}=${value}`);
+  });
+
+  test.each(['pi', 'cline', 'continue'])('%s: its file can be read, whatever is in it', async (id) => {
+    const { stdout } = await run(['env', id, ...ODD, '--file']);
+    const read = JSON.stringify(parse(stdout));
+    for (const value of [ODD[1], ODD[3]]) expect(read).toContain(JSON.stringify(value).slice(1, -1));
+  });
+
+  test('the key of the environment is used', async () => {
+    const { stdout } = await run(['env', 'openai'], { env: { SLUICE_KEY: 'mine' } });
+    expect(stdout).toBe('export OPENAI_BASE_URL=http://127.0.0.1:4141/v1\nexport OPENAI_API_KEY=mine\n');
+  });
+
+  test('Claude Code keeps its own model unless one is named', async () => {
+    expect((await run(['env', 'claude'])).stdout).toBe(
+      'unset ANTHROPIC_API_KEY\nexport ANTHROPIC_BASE_URL=http://127.0.0.1:4141\nexport ANTHROPIC_AUTH_TOKEN=any\n',
+    );
+  });
+
+  test('Codex is told in its file', async () => {
+    const { stdout } = await run(['env', 'codex', '--model', 'm']);
+    expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
+  });
+
+  test.each([
+    ['http://h:1/', 'http://h:1'],
+    ['http://h:1/v1', 'http://h:1'],
+    ['http://h:1/v1beta/', 'http://h:1'],
+    ['https://h/gate/v1/', 'https://h/gate'],
+  ])('the address %s is %s', async (given, url) => {
+    expect(jsonLines(await run(['env', 'curl', '--url', given, '--json']))).toMatchObject([{ url }]);
+  });
+
+  test.each([
+    [['env'], 'say which client: curl, claude, codex'],
+    [['env', 'claude', '--file'], '"claude" needs no file'],
+    [['env', 'cluade'], 'unknown client "cluade"; did you mean "claude"?'],
+    [['env', 'toString'], 'unknown client "toString"'],
+    [['env', 'claude', '--url', 'file:///etc'], '--url must be an address'],
+    [['env', 'claude', '--url', 'nowhere'], '--url must be an address'],
+  ])('%j is wrong usage', async (argv, message) => {
+    const { code, stdout, stderr } = await run(argv);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+});
+
+test.each(['plain', '', "it's", '$(rm -rf /)', 'a b', '`x`', '\n', '!x', '"'])('a shell reads %j as it is', (text) => {
+  expect(execFileSync('sh', ['-c', `printf %s ${shellWord(text)}`]).toString()).toBe(text);
+});

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectAnswered } from './check.ts';
+import { cutAfter, readStream, TEXT } from './dialects.ts';
+import { Faultd, type Script } from './faultd.ts';
+import { chunk, LAST_CHUNK, streamHead } from './http.ts';
+import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
+import { RawClient } from './raw-client.ts';
+import { good } from './scripts.ts';
+import { askText, eventually, type Started, startGateway } from './start.ts';
+
+// RELIABILITY 5.2: clients that leave, that read slowly or not at all, and that have said all they have to say.
+
+let faultd: Faultd;
+let gateway: Started;
+
+beforeAll(async () => {
+  faultd = await Faultd.start();
+  gateway = await startGateway({
+    config: {
+      providers: providersAt(faultd),
+      limits: { heartbeat: '50ms', hold: '60ms', stall_timeout: '400ms', idle_timeout: '2s' },
+    },
+  });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await faultd.stop();
+});
+
+const LEAVES = [
+  ['closes', (client: RawClient) => client.leave()],
+  ['resets', (client: RawClient) => client.reset()],
+] as const;
+
+/** What an upstream does, and what a client has seen when it leaves. */
+const STAGES: readonly (readonly [stage: string, script: (pair: Pair) => Script, sees: string])[] = [
+  ['before the headers of the upstream', () => [{ hang: true }], ''],
+  ['before the first event', () => [{ send: streamHead() }, { hang: true }], ''],
+  [
+    'in an event',
+    ({ upstream }) => [
+      { send: streamHead() },
+      { send: chunk(`${cutAfter(upstream, 'two').before.join('')}data: {"half`) },
+      { hang: true },
+    ],
+    'two',
+  ],
+  [
+    'behind the last content',
+    ({ upstream }) => [{ send: streamHead() }, { send: chunk(cutAfter(upstream, 'five.').before.join('')) }, { hang: true }],
+    'five.',
+  ],
+  [
+    'between heartbeats',
+    ({ upstream }) => [{ send: streamHead() }, { send: chunk(cutAfter(upstream, 'One').before.join('')) }, { hang: true }],
+    'One',
+  ],
+];
+
+/** The upstream is called off within this time. */
+const SOON_MS = 200;
+
+async function expectCalledOff(began: number): Promise<void> {
+  const [served] = faultd.served;
+  expect(served).toBeDefined();
+  const closedAt = await served?.closed;
+  expect((closedAt ?? Number.POSITIVE_INFINITY) - began).toBeLessThan(SOON_MS + 150); // the machine has its own pauses
+  await eventually(() => gateway.services.streams.count === 0);
+  expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
+}
+
+describe.each(LEAVES)('a client that %s', (_, leave) => {
+  describe.each(STAGES)('%s', (_stage, script, sees) => {
+    test.each(PAIRS)('$name', async (pair) => {
+      faultd.play(script(pair));
+      const client = await RawClient.open(gateway.url);
+      client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
+      if (sees === '') await eventually(() => faultd.served[0]);
+      else await client.sees(sees);
+      const began = performance.now();
+      leave(client);
+      await expectCalledOff(began);
+    });
+  });
+
+  test.each(PAIRS)('before a whole answer: $name', async (pair) => {
+    faultd.play([{ hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream: false }));
+    await eventually(() => faultd.served[0]);
+    const began = performance.now();
+    leave(client);
+    await expectCalledOff(began);
+  });
+
+  test.each(waysOf(PAIRS.slice(3, 5)))('before its request is whole: $name', async ({ pair, stream }) => {
+    faultd.play(good(pair, stream));
+    const client = await RawClient.open(gateway.url);
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -10));
+    await eventually(() => gateway.services.streams.count === 1);
+    leave(client);
+    await eventually(() => gateway.services.streams.count === 0);
+    expect(faultd.served).toHaveLength(0);
+    expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
+  });
+});
+
+test.each(waysOf(PAIRS))('a client that has nothing more to send is still answered: $name', async ({ pair, stream }) => {
+  faultd.play([{ wait: 150 }, ...good(pair, stream)]);
+  const client = await RawClient.open(gateway.url);
+  client.send(askText({ client: pair.client, model: modelOf(pair), stream })).halfClose();
+  expectAnswered(pair, stream, await client.reply());
+  await client.closed();
+});
+
+describe('a client that reads nothing', () => {
+  const flood = ({ upstream }: Pair): Script => {
+    const { before } = cutAfter(upstream, 'two');
+    const word = before.at(-1) ?? '';
+    return [{ send: streamHead() }, { send: chunk(before.slice(0, -1).join('')) }, { forever: chunk(word.repeat(200)) }];
+  };
+
+  test.each(PAIRS.slice(2, 6))('holds its upstream, and is left after a while: $name', async (pair) => {
+    faultd.play(flood(pair));
+    const client = await RawClient.open(gateway.url);
+    client.socket.pause();
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
+    await eventually(() => faultd.served[0]);
+    await faultd.served[0]?.closed;
+    // The buffers of the system on both sides, ours of 64 KiB, and not the whole flood.
+    expect(faultd.served[0]?.sent).toBeLessThan(16 * 1024 * 1024);
+    await eventually(() => gateway.services.streams.count === 0);
+    expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_stalled', status: 499 });
+    client.leave();
+  });
+
+  test('is left with a whole answer, too', async () => {
+    const pair = PAIRS[4] as Pair;
+    const answer = {
+      choices: [{ message: { role: 'assistant', content: 'x'.repeat(12 * 1024 * 1024) }, finish_reason: 'stop' }],
+    };
+    const body = JSON.stringify(answer);
+    faultd.play([{ send: `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n` }, { send: body }]);
+    const client = await RawClient.open(gateway.url);
+    client.socket.pause();
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream: false }));
+    await eventually(() => gateway.services.streams.count === 1);
+    await eventually(() => gateway.services.streams.count === 0, 8000);
+    client.leave();
+  });
+});
+
+test.each(PAIRS.slice(3, 5))('a client that reads slowly gets everything: $name', async (pair) => {
+  // More than the buffers of the system hold, read with pauses that are shorter than a stall.
+  const { before, after } = cutAfter(pair.upstream, 'two');
+  const words = (before.at(-1) ?? '').repeat(200);
+  faultd.play([
+    { send: streamHead() },
+    { send: chunk(before.join('')) },
+    ...Array.from({ length: 100 }, () => ({ send: chunk(words) })),
+    { send: chunk(after.join('')) },
+    { send: LAST_CHUNK },
+  ]);
+  const client = await RawClient.open(gateway.url);
+  client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
+  const slowly = setInterval(() => {
+    client.socket.resume();
+    setTimeout(() => client.socket.pause(), 2);
+  }, 25);
+  const reply = await client.reply(20_000);
+  clearInterval(slowly);
+  expect(reply.isWhole).toBe(true);
+  expect(readStream(pair.client, reply.body).text).toBe(TEXT.replace(' two', ' two'.repeat(20_001)));
+  client.leave();
+});

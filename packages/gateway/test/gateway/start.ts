@@ -1,0 +1,107 @@
+import type { ProtocolId } from '@sluice/core';
+import { pino } from 'pino';
+import { loadConfig } from '../../src/config/load.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
+import { SecretRegistry } from '../../src/config/secret.ts';
+import { DemoUpstream } from '../../src/demo/server.ts';
+import type { Services } from '../../src/exchange/services.ts';
+import { createRedact } from '../../src/observe/redact.ts';
+import { createDirectory } from '../../src/server/directory.ts';
+import { Gateway } from '../../src/server/server.ts';
+import { createServices } from '../../src/server/services.ts';
+import { Breakers } from '../../src/upstream/breaker.ts';
+import { questionOf } from './dialects.ts';
+import type { Reply } from './http.ts';
+import { RawClient, requestText } from './raw-client.ts';
+
+export type LogLine = Record<string, unknown>;
+
+export interface StartOptions {
+  config: object;
+  env?: Record<string, string>;
+  /** Whether upstreams that failed rest; else tests would see the failures of those before them. */
+  hasBreakers?: boolean;
+  /** Parts that are not as usual. */
+  services?: (services: Services) => Services;
+}
+
+export interface Started {
+  url: string;
+  services: Services;
+  /** Everything that was logged, as it left. */
+  lines: string[];
+  log(): LogLine[];
+  /** The line of one request, when it has ended. */
+  ended(id: string | undefined): Promise<LogLine>;
+  close(deadlineMs?: number): Promise<void>;
+}
+
+/** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
+export async function startGateway(options: StartOptions): Promise<Started> {
+  const { config, env = {}, hasBreakers = false, services: change = (same) => same } = options;
+  const secrets = new SecretRegistry();
+  const listen = { host: '127.0.0.1', port: 0 };
+  const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
+  const state = resolveConfig(source, { env, secrets });
+  const demo = new DemoUpstream(0);
+  const directory = createDirectory(state, await demo.listen());
+  const lines: string[] = [];
+  const redact = createRedact(secrets);
+  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void lines.push(redact(line)) });
+  const made = createServices({ limits: state.limits, log, redact, directory: () => directory });
+  const services = change(hasBreakers ? made : { ...made, breakers: withoutRests() });
+  const gateway = new Gateway(services);
+  const url = await gateway.listen(state.listen);
+  const parsed = (): LogLine[] => lines.map((line) => JSON.parse(line));
+  return {
+    url,
+    services,
+    lines,
+    log: parsed,
+    ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
+    close: async (deadlineMs = 0) => {
+      await gateway.close(deadlineMs);
+      await demo.close();
+    },
+  };
+}
+
+/** Their clock runs so fast that every rest is over. */
+function withoutRests(): Breakers {
+  let now = 0;
+  return new Breakers(() => (now += 1e12));
+}
+
+/** Waits until there is something. */
+export async function eventually<T>(find: () => T | undefined | false, ms = 5000): Promise<T> {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    const found = find();
+    if (found) return found;
+    if (performance.now() > deadline) throw new Error(`nothing within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+export interface Asking {
+  client: ProtocolId;
+  model: string;
+  stream: boolean;
+  headers?: Record<string, string>;
+  body?: object;
+}
+
+export function askText({ client, model, stream, headers = {}, body = {} }: Asking): string {
+  const question = questionOf(client, model, stream);
+  return requestText('POST', question.path, { ...question.headers, ...headers }, JSON.stringify({ ...question.body, ...body }));
+}
+
+/** Asks on a connection of its own, and reads the answer to its end. */
+export async function ask(url: string, asking: Asking): Promise<Reply> {
+  const client = await RawClient.open(url);
+  try {
+    return await client.send(askText(asking)).reply();
+  } finally {
+    client.leave();
+  }
+}

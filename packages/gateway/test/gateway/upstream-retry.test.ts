@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RetryBudget } from '../../src/upstream/retry-budget.ts';
+import { expectAnswered, expectRefused } from './check.ts';
+import { errorOf } from './dialects.ts';
+import { Faultd, type Script } from './faultd.ts';
+import { whole } from './http.ts';
+import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf, waysOf } from './pairs.ts';
+import { RawClient } from './raw-client.ts';
+import { good } from './scripts.ts';
+import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+
+// RELIABILITY 5.1 and §3: who is asked again, when, and how often.
+
+let first: Faultd;
+let second: Faultd;
+let gateway: Started;
+
+beforeAll(async () => {
+  first = await Faultd.start();
+  second = await Faultd.start();
+  const config = { providers: providersAt(first, second), models: modelsWithSpare(), limits: { retry_after: '300ms' } };
+  // Pauses are a tenth of what they are, and there is time enough to save up for retries.
+  let now = 0;
+  const budget = new RetryBudget(1, () => (now += 1e6));
+  gateway = await startGateway({ config, services: (made) => ({ ...made, budget, random: () => -0.45 }) });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await first.stop();
+  await second.stop();
+});
+
+const limited = ({ upstream }: Pair, headers: Record<string, string> = {}): Script => [
+  { send: whole(429, errorOf(upstream, { code: 'RATE_LIMIT', message: 'slow down', http_status: 429 }).body, headers) },
+];
+
+const WAYS = waysOf(PAIRS.slice(2, 6));
+
+describe('429', () => {
+  test.each([
+    ['seconds', { 'retry-after': '0.2' }],
+    ['milliseconds', { 'retry-after-ms': '200' }],
+    ['a time that has passed', { 'retry-after': new Date(0).toUTCString() }],
+    ['a negative time', { 'retry-after': '-5' }],
+    ['nothing', {}],
+  ])('is waited for, when it asks for %s', async (_, headers) => {
+    for (const { pair, stream } of WAYS) {
+      first.play(limited(pair, headers), good(pair, stream));
+      const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+      expectAnswered(pair, stream, reply);
+      expect(reply.headers['x-sluice-attempts']).toBe('2');
+    }
+  });
+
+  test.each([
+    ['three days', { 'retry-after': '259200' }, '259200'],
+    ['a day of next year', { 'retry-after': new Date(Date.now() + 1e9).toUTCString() }, /^\d{6,7}$/],
+  ])('goes to the client, when it asks for %s', async (_, headers, seconds) => {
+    for (const { pair, stream } of WAYS) {
+      first.play(limited(pair, headers));
+      const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+      expectRefused(pair.client, reply, 429, 'slow down');
+      expect(reply.headers['retry-after']).toMatch(seconds);
+      expect(first.served).toHaveLength(1);
+    }
+  });
+
+  test('is not waited for when another can answer', async () => {
+    for (const { pair, stream } of WAYS) {
+      first.play(limited(pair, { 'retry-after': '0.2' }));
+      second.play(good(pair, stream));
+      const began = performance.now();
+      expectAnswered(pair, stream, await ask(gateway.url, { client: pair.client, model: sparedModelOf(pair), stream }));
+      expect(performance.now() - began).toBeLessThan(190);
+    }
+  });
+
+  test('for want of money is not tried again', async () => {
+    const body = JSON.stringify({
+      error: { message: 'you have no money', type: 'insufficient_quota', code: 'insufficient_quota' },
+    });
+    first.play([{ send: whole(429, body) }]);
+    const reply = await ask(gateway.url, { client: 'anthropic-messages', model: 'mend-openai-chat/m', stream: true });
+    expect(reply.body.toString()).toContain('you have no money');
+    expect(first.served).toHaveLength(1);
+  });
+});
+
+describe('the same upstream', () => {
+  const busy = ({ upstream }: Pair, headers: Record<string, string> = {}): Script => [
+    { send: whole(503, errorOf(upstream, { code: 'OVERLOADED', message: 'busy', http_status: 503 }).body, headers) },
+  ];
+  const pair = PAIRS[4] as Pair;
+  const asking = { client: pair.client, model: modelOf(pair), stream: true };
+
+  test('is asked three times and no more', async () => {
+    first.play(busy(pair));
+    const reply = await ask(gateway.url, asking);
+    expectRefused(pair.client, reply, 529, 'busy');
+    expect(first.served).toHaveLength(3);
+    expect(reply.headers).toMatchObject({ 'x-sluice-attempts': '3' });
+  });
+
+  test('is believed when it says that there is no use in it', async () => {
+    first.play(busy(pair, { 'x-should-retry': 'false' }));
+    const reply = await ask(gateway.url, asking);
+    expect(first.served).toHaveLength(1);
+    expect(reply.headers['x-should-retry']).toBe('false');
+  });
+
+  test('is believed when it says that there is', async () => {
+    const timeout = whole(504, errorOf('openai-chat', { code: 'TIMEOUT', message: 'late', http_status: 504 }).body, {
+      'x-should-retry': 'true',
+    });
+    first.play([{ send: timeout }], good(pair, true));
+    expectAnswered(pair, true, await ask(gateway.url, asking));
+  });
+
+  test('is not asked again by who has left', async () => {
+    first.play(limited(pair, { 'retry-after': '0.29' }));
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking));
+    await eventually(() => first.served[0]?.isDone);
+    client.leave();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(first.served).toHaveLength(1);
+    await eventually(() => gateway.services.streams.count === 0);
+    expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
+  });
+});
+
+describe('the budget of retries', () => {
+  test('is a share of the requests, and a little by time', () => {
+    let now = 0;
+    const budget = new RetryBudget(0.25, () => now);
+    const spendAll = (): number => {
+      for (let spent = 0; ; spent++) if (!budget.spend()) return spent;
+    };
+    expect(spendAll()).toBe(20);
+    for (let i = 0; i < 40; i++) budget.earn();
+    expect(spendAll()).toBe(10);
+    now = 5000;
+    expect(spendAll()).toBe(5);
+    now = 1e9;
+    expect(spendAll()).toBe(20);
+  });
+
+  test('is kept when an upstream is down for everybody', async () => {
+    const broke = await startGateway({
+      config: { providers: providersAt(first) },
+      services: (made) => ({ ...made, random: () => -0.49, budget: new RetryBudget(0.1, () => 0) }),
+    });
+    first.play([{ send: whole(503, '{"error":{"message":"down"}}') }]);
+    for (let i = 0; i < 40; i++) await ask(broke.url, { client: 'openai-chat', model: 'mend-openai-chat/m', stream: false });
+    expect(first.served.length).toBeLessThanOrEqual(40 + 20 + 4);
+    await broke.close();
+  });
+});
+
+describe('an upstream that fails again and again', () => {
+  const pair = PAIRS[4] as Pair;
+
+  test('rests, while another answers', async () => {
+    const resting = await startGateway({
+      config: { providers: providersAt(first, second), models: modelsWithSpare(), limits: { retries_per_provider: 0 } },
+      hasBreakers: true,
+    });
+    const asking = { client: pair.client, model: sparedModelOf(pair), stream: false };
+    first.play([{ send: whole(500, '{"error":{"message":"broken"}}') }]);
+    second.play(good(pair, false));
+    for (let i = 0; i < 8; i++) expectAnswered(pair, false, await ask(resting.url, asking));
+    expect(first.served).toHaveLength(5);
+    expect(await (await fetch(`${resting.url}/metrics`)).text()).toContain('sluice_upstream_up{provider="mend-openai-chat"} 0');
+    // Alone, it is asked all the same: its own words are the best there are.
+    expectRefused(pair.client, await ask(resting.url, { ...asking, model: modelOf(pair) }), 500, 'broken');
+    await resting.close();
+  });
+
+  test('rests at once when it does not know our key, and nobody learns which', async () => {
+    const resting = await startGateway({
+      config: { providers: providersAt(first, second), models: modelsWithSpare() },
+      hasBreakers: true,
+    });
+    const asking = { client: pair.client, model: sparedModelOf(pair), stream: true };
+    first.play([
+      { send: whole(401, '{"error":{"message":"Incorrect API key provided: sk-canar*******cdef.","code":"invalid_api_key"}}') },
+    ]);
+    second.play(good(pair, true));
+    for (let i = 0; i < 3; i++) expectAnswered(pair, true, await ask(resting.url, asking));
+    expect(first.served).toHaveLength(1);
+    const reply = await ask(resting.url, { ...asking, model: modelOf(pair) });
+    expectRefused(pair.client, reply, 401, 'Incorrect API key provided');
+    expect(reply.body.toString()).not.toMatch(/canar|cdef/);
+    expect(await (await fetch(`${resting.url}/metrics`)).text()).toContain(
+      'sluice_upstream_errors_total{provider="mend-openai-chat",code="AUTHENTICATION"} 2',
+    );
+    await resting.close();
+  });
+});

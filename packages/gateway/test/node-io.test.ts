@@ -1,0 +1,40 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { nodeIo } from '../src/cli/node-io.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+describe('a file of --out', () => {
+  const { createFile, makeDirectory } = nodeIo();
+
+  test('is there when it is whole, in place of what was there', async () => {
+    const path = join(folder, 'a');
+    writeFileSync(path, 'before');
+    const file = await createFile(path);
+    await file.write(bytes('one '));
+    await file.write(bytes('two'));
+    expect(readFileSync(path, 'utf8')).toBe('before');
+    await file.commit();
+    expect(readFileSync(path, 'utf8')).toBe('one two');
+  });
+
+  test('leaves nothing behind when it is given up', async () => {
+    const deep = join(folder, 'b', 'c');
+    await makeDirectory(deep);
+    await makeDirectory(deep);
+    const file = await createFile(join(deep, 'x'));
+    await file.write(bytes('half'));
+    await file.discard();
+    expect(readdirSync(deep)).toEqual([]);
+  });
+
+  test('cannot be made where there is no directory', async () => {
+    await expect(createFile(join(folder, 'gone', 'x'))).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(join(folder, 'gone'))).toBe(false);
+  });
+});

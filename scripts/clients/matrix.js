@@ -1,0 +1,83 @@
+// Real clients through the gateway: every client of the table with every upstream protocol, then with upstreams that misbehave, alone and through the gateway.
+//
+//   npm run build && INST=<folder of the clients> node scripts/clients/matrix.js [pairs|variants|page] [--only PATTERN] [--again]
+//
+// Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: all of them are). `page` only writes docs/clients.md from them.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { renderPage } from './page.js';
+import { runClient, versionOf } from './run-client.js';
+import { providerOf, setStage } from './stage.js';
+import { CLIENTS, UPSTREAMS, VARIANTS } from './table.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const clients = `${process.env.SLUICE_SHARED ?? `${root}../shared`}/clients`;
+const folder = `${root}.cache/clients`;
+const store = `${folder}/results.json`;
+const { values: options, positionals } = parseArgs({
+  options: { only: { type: 'string', default: '' }, again: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const part = positionals[0];
+const only = new RegExp(options.only);
+
+mkdirSync(`${folder}/output`, { recursive: true });
+const results = existsSync(store) ? JSON.parse(readFileSync(store, 'utf8')) : { versions: {}, cells: {} };
+
+if (part !== 'page') await runAll(cellsOf(part));
+writeFileSync(`${root}docs/clients.md`, renderPage(results));
+
+/** A cell has a name, which is its key in the results. `through`: by the gateway, or alone. */
+function cellsOf(wanted) {
+  const pairs = CLIENTS.flatMap((client) =>
+    Object.keys(UPSTREAMS).map((upstream) => ({ key: `${client.name} > ${upstream}`, client, upstream, through: true })),
+  );
+  const variants = VARIANTS.flatMap((variant) =>
+    CLIENTS.filter(({ protocol }) => variant.in.includes(protocol)).flatMap((client) =>
+      [false, true].map((through) => ({
+        key: `${client.name} > ${variant.id} ${through ? 'through' : 'alone'}`,
+        client,
+        upstream: client.protocol,
+        variant,
+        through,
+      })),
+    ),
+  );
+  const cells = { pairs, variants }[wanted] ?? [...pairs, ...variants];
+  return cells.filter(({ key }) => only.test(key) && (options.again || !results.cells[key]?.passed));
+}
+
+async function runAll(cells) {
+  const inst = process.env.INST;
+  if (!inst || !existsSync(inst)) {
+    console.error(
+      `INST must name the folder where the clients are installed:\n  INST=<folder outside the repository> ${clients}/install.sh`,
+    );
+    process.exit(2);
+  }
+  const stage = await setStage({ clients, folder });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stage.close().then(() => process.exit(1)));
+  try {
+    for (const [i, cell] of cells.entries()) await runCell(cell, { inst, stage, place: `${i + 1}/${cells.length}` });
+  } finally {
+    await stage.close();
+  }
+}
+
+async function runCell({ key, client, upstream, variant, through }, { inst, stage, place }) {
+  const version = versionOf(client, inst);
+  if (version === undefined) {
+    console.log(`${place} ${key}: not installed`);
+    return;
+  }
+  if (variant?.once) await stage.mock.renew();
+  const url = through ? stage.url : `${stage.mock.url}/_v/${variant.id}`;
+  const model = through ? `${providerOf(upstream, variant?.id)}/mock-model` : 'mock-model';
+  const { output, ...result } = await runClient(client, { clients, inst, url, model });
+  console.log(`${place} ${key}: ${result.passed ? 'ok' : `FAIL (${result.code})`} ${result.seconds} s`);
+  if (!result.passed) writeFileSync(`${folder}/output/${key.replace(/[^\w.-]+/g, '_')}.txt`, output);
+  results.versions[client.package] = version;
+  results.cells[key] = result;
+  writeFileSync(store, JSON.stringify(results, null, 1));
+}

@@ -1,0 +1,42 @@
+// One cell of the matrix: a real client, run once.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const SECONDS = 60;
+/** What the runner needs beside the client: to start it, and to clear up after it. */
+const MARGIN_SECONDS = 45;
+
+/** Runs a client against an address. `output`: its last words, for the log of a failure. */
+export async function runClient(client, { clients, inst, url, model }) {
+  const started = performance.now();
+  const child = spawn(join(clients, `run-${client.runner}.sh`), {
+    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: inst, TIMEOUT: String(SECONDS) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true, // a group of its own, so that nothing of it is left behind
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-20_000)));
+  const timer = setTimeout(() => endGroup(child.pid), (SECONDS + MARGIN_SECONDS) * 1000);
+  const [code] = await once(child, 'exit');
+  clearTimeout(timer);
+  endGroup(child.pid);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  return { passed: code === 0, code, seconds: Math.round((performance.now() - started) / 100) / 10, output };
+}
+
+function endGroup(pid) {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** The version of a client that is installed; undefined when it is not. */
+export function versionOf({ folder, package: name }, inst) {
+  const file = join(inst, folder, 'node_modules', name, 'package.json');
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
+}

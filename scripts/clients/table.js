@@ -1,0 +1,104 @@
+// The clients of the matrix, and what the scripted upstream can do wrong. Data only.
+
+/** What the gateway's upstreams speak: one provider each. `root`: what a base URL of that protocol ends in. */
+export const UPSTREAMS = {
+  'openai-chat': { provider: 'chat', root: '/v1' },
+  'anthropic-messages': { provider: 'anthropic', root: '' },
+  'openai-responses': { provider: 'responses', root: '/v1' },
+  gemini: { provider: 'gemini', root: '/v1beta' },
+};
+
+const row = (name, protocol, folder, more = {}) => ({ name, protocol, folder, runner: name, env: {}, ...more });
+
+/** `folder`: where it is installed; `packages`: what its version is read from. */
+export const CLIENTS = [
+  row('sdk-openai-chat', 'openai-chat', 'sdk-openai', { package: 'openai', title: 'openai SDK, chat' }),
+  row('sdk-openai-responses', 'openai-responses', 'sdk-openai', { package: 'openai', title: 'openai SDK, responses' }),
+  row('sdk-anthropic', 'anthropic-messages', 'sdk-anthropic', { package: '@anthropic-ai/sdk', title: '@anthropic-ai/sdk' }),
+  row('sdk-google', 'gemini', 'sdk-google', { package: '@google/genai', title: '@google/genai' }),
+  row('ai-sdk-openai-chat', 'openai-chat', 'ai-sdk', { package: 'ai', title: 'AI SDK, openai.chat' }),
+  row('ai-sdk-openai-compatible', 'openai-chat', 'ai-sdk', { package: 'ai', title: 'AI SDK, openai-compatible' }),
+  row('ai-sdk-openai', 'openai-responses', 'ai-sdk', { package: 'ai', title: 'AI SDK, openai' }),
+  row('ai-sdk-anthropic', 'anthropic-messages', 'ai-sdk', { package: 'ai', title: 'AI SDK, anthropic' }),
+  row('ai-sdk-google', 'gemini', 'ai-sdk', { package: 'ai', title: 'AI SDK, google' }),
+  row('openai-agents-chat', 'openai-chat', 'openai-agents', { package: '@openai/agents', title: 'OpenAI Agents SDK, chat' }),
+  row('openai-agents-responses', 'openai-responses', 'openai-agents', {
+    package: '@openai/agents',
+    title: 'OpenAI Agents SDK, responses',
+  }),
+  row('claude-code', 'anthropic-messages', 'claude-code', { package: '@anthropic-ai/claude-code', title: 'Claude Code' }),
+  row('codex', 'openai-responses', 'codex', { package: '@openai/codex', title: 'Codex' }),
+  row('gemini-cli', 'gemini', 'gemini-cli', { package: '@google/gemini-cli', title: 'Gemini CLI' }),
+  ...wires('opencode', 'opencode', 'opencode-ai', 'OC_NPM', {
+    'openai-chat': '@ai-sdk/openai-compatible',
+    'openai-responses': '@ai-sdk/openai',
+    'anthropic-messages': '@ai-sdk/anthropic',
+    gemini: '@ai-sdk/google',
+  }),
+  ...wires('pi', 'pi', '@mariozechner/pi-coding-agent', 'PI_API', {
+    'openai-chat': 'openai-completions',
+    'openai-responses': 'openai-responses',
+    'anthropic-messages': 'anthropic-messages',
+    gemini: 'google-generative-ai',
+  }),
+  row('cline', 'openai-chat', 'cline', { package: 'cline', title: 'Cline' }),
+];
+
+/** A client that speaks several protocols: one row each. */
+function wires(runner, title, pack, variable, choices) {
+  return Object.entries(choices).map(([protocol, choice]) =>
+    row(`${runner}-${UPSTREAMS[protocol].provider}`, protocol, runner, {
+      runner,
+      package: pack,
+      title: `${title}, ${UPSTREAMS[protocol].provider}`,
+      env: { [variable]: choice },
+    }),
+  );
+}
+
+const ALL = Object.keys(UPSTREAMS);
+const NOT_GEMINI = ALL.filter((protocol) => protocol !== 'gemini');
+const CHAT = ['openai-chat'];
+const MESSAGES = ['anthropic-messages'];
+const RESPONSES = ['openai-responses'];
+const GEMINI = ['gemini'];
+
+/**
+ * What the upstream does differently. `cannot`: why no gateway can make an answer of it (a client that asks again by itself passes all the same).
+ * `once`: only the first answer of a process is so.
+ */
+export const VARIANTS = [
+  { id: 'thinking', what: 'thinks before it answers', in: ALL },
+  { id: 'parallel', what: 'calls two tools at once', in: ALL },
+  { id: 'notext', what: 'calls a tool without a word', in: ALL },
+  { id: 'onechunk', what: 'whole stream in one chunk', in: ALL },
+  { id: 'bytes', what: 'chunks of seven bytes', in: ALL },
+  { id: 'crlf', what: 'lines end in CR LF', in: ALL },
+  { id: 'nousage', what: 'no usage', in: ALL },
+  { id: 'stopreason', what: '"stop" although a tool is called', in: ALL },
+  { id: 'objargs', what: 'tool arguments in the wrong form', in: ALL },
+  { id: 'noid', what: 'no ids on tool calls or items', in: NOT_GEMINI },
+  { id: 'noindex', what: 'no indexes', in: ALL },
+  { id: 'repeatname', what: "the tool's name in every delta", in: CHAT },
+  { id: 'noevent', what: 'no event: lines', in: [...MESSAGES, ...RESPONSES] },
+  { id: 'eventline', what: 'event: lines', in: [...CHAT, ...GEMINI] },
+  { id: 'noblockstop', what: 'blocks and items never end', in: [...MESSAGES, ...RESPONSES] },
+  { id: 'minimal', what: 'only the last event of each thing', in: [...MESSAGES, ...RESPONSES, ...GEMINI] },
+  { id: 'emptyoutput', what: 'response.completed without its output', in: RESPONSES },
+  { id: 'nodone', what: 'no end marker', in: [...CHAT, ...MESSAGES] },
+  { id: 'done', what: '[DONE] where it does not belong', in: [...RESPONSES, ...GEMINI] },
+  { id: 'comment', what: 'comments between the events', in: ALL },
+  { id: 'unkevent', what: 'an event nobody knows', in: [...MESSAGES, ...RESPONSES] },
+  { id: 'unkfield', what: 'fields nobody knows', in: ALL },
+  { id: 'extra', what: 'comments, unknown events and fields', in: ALL },
+  { id: 'noctype', what: 'content-type: text/plain', in: ALL },
+  { id: 'json', what: 'JSON although a stream was asked for', in: ALL },
+  { id: 'geminiid', what: 'ids on function calls', in: GEMINI },
+  { id: 'noaux', what: '404 for models and token counts', in: ALL },
+  { id: 'e429', what: '429 at first', in: ALL, once: true },
+  { id: 'e503', what: '503 at first', in: ALL, once: true },
+  { id: 'nofinish', what: 'ends without saying that it has ended', in: ALL, cannot: 'a cut answer looks the same' },
+  { id: 'miderror', what: 'an error in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
+  { id: 'abort', what: 'breaks off in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
+  { id: 'e401', what: '401, always', in: ALL, cannot: 'the key is wrong' },
+];

@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+/** The full run: `npm run prove`. The same files are part of the tests, with fewer inputs. */
+export default defineConfig({
+  test: {
+    root: fileURLToPath(new URL('../..', import.meta.url)),
+    include: ['test/prove/*.test.ts'],
+    env: { PROVE: 'full' },
+    globalSetup: ['test/prove/setup.ts'],
+    testTimeout: 900_000,
+    pool: 'threads',
+    maxWorkers: 2,
+  },
+});
