@@ -2,9 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { readFields, SOURCES } from '../scripts/fields/sources.js';
+import { HINTS } from './fields/hints.ts';
 import { complaintOf, judge } from './fields/ledger.ts';
 import { page } from './fields/page.ts';
 import { PROTOCOLS, routeOf } from './fields/protocols.ts';
+import { rowsOf, usedHints } from './fields/rows.ts';
 
 const sections = Object.entries(SOURCES).flatMap(([protocol, source]) =>
   Object.keys(source.sections).map((section) => ({ protocol, section })),
@@ -29,10 +31,22 @@ describe.each(sections)('fields of $protocol: $section', ({ protocol, section })
     expect(entries.flatMap((entry) => complaintOf(entry, route) ?? [])).toEqual([]);
   });
 
+  test('no other protocol is silent about it, unless a line says why', () => {
+    const silent = rowsOf(protocol, section).flatMap(({ field, abroad }) =>
+      Object.entries(abroad).flatMap(([to, fate]) => (fate === 'silent' ? [`${field.path} to ${to}`] : [])),
+    );
+    expect(silent).toEqual([]);
+  });
+
   test('every test that is named exists', () => {
     const named = new Set(entries.flatMap(({ decision }) => ('test' in decision && decision.test) || []));
     expect([...named].filter((name) => !isTest(name))).toEqual([]);
   });
+});
+
+test('every hint is needed, and has a reason', () => {
+  for (const { protocol, section } of sections) rowsOf(protocol, section);
+  expect(HINTS.filter((hint) => !usedHints.has(hint) || hint.why.length < 20)).toEqual([]);
 });
 
 test('docs/fields.md is what `npm run fields` writes', async () => {

@@ -4,12 +4,22 @@
  * @typedef {{ verdict: string, where?: string, as?: string, why?: string, test?: string }} Decision
  * @typedef {{ path: string, pattern: string, parent: string, owner: string, name: string, decision: Decision, abroad: Record<string, string> }} Row
  * @typedef {{ section: string, type: string, rows: Row[] }} Section
+ * @typedef {{ protocol: string, section: string, fields: readonly string[], to: readonly string[], why: string }} Hint
  * @typedef {{ protocol: string, package: string, version: string, sections: Section[] }} Chapter
  */
 
-/** @param {Chapter[]} chapters */
-export function render(chapters) {
-  return `${[HEAD, counts(chapters), ...chapters.map(chapterText)].join('\n\n')}\n`;
+/** @param {Chapter[]} chapters @param {readonly Hint[]} hints */
+export function render(chapters, hints) {
+  return `${[HEAD, counts(chapters), hintsText(hints), ...chapters.map(chapterText)].join('\n\n')}\n`;
+}
+
+/** @param {readonly Hint[]} hints */
+function hintsText(hints) {
+  const lines = hints.map(
+    ({ protocol, section, fields, to, why }) =>
+      `| ${protocol} ${section} | ${fields.map(code).join(', ')} | ${to.join(', ')} | ${why} |`,
+  );
+  return ['## Hints that nobody misses\n', '| | fields | to | why |', '|---|---|---|---|', ...lines].join('\n');
 }
 
 const HEAD = `# Fields
@@ -34,8 +44,8 @@ Paths: \`messages[assistant]\` is an item of the list \`messages\` whose \`role\
 | label | a constant that names the thing around it; it stands and falls with that |
 
 Other protocols: what a change of the field changes there. **said** in their own words; **approximated** or **dropped** with a note that tells
-so; **refused** with an error; **silent**: nothing is written there and nothing told, for a hint that changes no answer or a gap. Streams
-say what responses say.`;
+so; **refused** with an error; **hint**: nothing is written there and nothing told, because nobody misses it, and the table of hints says why.
+A test fails when a field is silent without such a line. Streams say what responses say.`;
 
 /** @param {Chapter[]} chapters */
 function counts(chapters) {
@@ -64,8 +74,7 @@ function chapterText({ protocol, package: name, version, sections }) {
 
 /** Decided with everything around it. @param {Row} row */
 const isWhole = ({ pattern, decision }) =>
-  pattern.endsWith('.**') &&
-  ['carried', 'extension', 'outside', 'dropped', 'label', 'container'].includes(decision.verdict);
+  pattern.endsWith('.**') && ['carried', 'extension', 'outside', 'dropped', 'label', 'container'].includes(decision.verdict);
 
 /** @param {Section} section */
 function sectionText({ section, type, rows }) {

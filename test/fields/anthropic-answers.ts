@@ -95,7 +95,9 @@ export const betaStream = {
   '(message_delta).input_transformations': extension,
   '(message_delta).usage.fallback_credit': extension,
   '(message_delta).usage.iterations': extension,
-  '(content_block_delta).delta(thinking_delta).estimated_tokens': dropped('an estimate while it goes on; the usage at the end counts'),
+  '(content_block_delta).delta(thinking_delta).estimated_tokens': dropped(
+    'an estimate while it goes on; the usage at the end counts',
+  ),
   '(content_block_delta).delta(compaction_delta).content': carried('content[].raw', {
     as: '(content_block_start).content_block.content',
   }),

@@ -40,6 +40,10 @@ export class ChosenStream implements AnswerStream {
     return this.#stream?.hasFailed ?? false;
   }
 
+  get hasError(): boolean {
+    return this.#stream?.hasError ?? false;
+  }
+
   get notes(): Note[] {
     return this.#stream?.notes ?? [];
   }

@@ -47,6 +47,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #ended = false;
   #hasFailed = false;
   #hasMalformed = false;
+  #hasError = false;
   #failedAt: number | undefined;
 
   constructor({ protocol, onEvent, malformed, ...limits }: EventReaderOptions) {
@@ -71,6 +72,11 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** Where the frame began in which we found an error ourselves, in bytes from the start of the body; what the source calls an error is none. */
   get failedAt(): number | undefined {
     return this.#failedAt;
+  }
+
+  /** A payload speaks of an error. Decoders may wait for more before they tell. */
+  get hasError(): boolean {
+    return this.#hasError;
   }
 
   get diagnostics(): Diagnostic[] {
@@ -170,6 +176,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {
       this.#payloads++;
+      if (payload['error'] || payload['type'] === 'error') this.#hasError = true;
       whole?.push(payload);
     };
     this.#decoder = protocol.streamDecoder({ report: this.#report, note: (note) => this.notes.push(note) }, { onPayload });

@@ -57,6 +57,10 @@ export class PassedStream implements AnswerStream {
     return this.#reader.hasFailed;
   }
 
+  get hasError(): boolean {
+    return this.#error !== undefined || this.#reader.hasError;
+  }
+
   get notes(): Note[] {
     return this.#reader.notes;
   }

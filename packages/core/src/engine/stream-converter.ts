@@ -28,6 +28,8 @@ export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
   fail(reason: string | CanonicalError): Iterable<Uint8Array>;
   /** A limit was passed: whatever follows is ignored, and reading on is of no use. */
   readonly hasFailed: boolean;
+  /** Among what has been passed on are words of the source about an error. */
+  readonly hasError: boolean;
   /** What could not be carried, or was carried in other words. */
   readonly notes: Note[];
   /** What the source did wrong. */
@@ -97,6 +99,10 @@ class StreamConverter implements AnswerStream {
 
   get hasFailed(): boolean {
     return this.#reader.hasFailed;
+  }
+
+  get hasError(): boolean {
+    return this.#error !== undefined || this.#reader.hasError;
   }
 
   get notes(): Note[] {

@@ -12,11 +12,10 @@ import {
 import { GeminiGrammar } from '../../../../test/sdk/gemini-grammar.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import type { TextBlock } from '../../src/canonical/blocks.ts';
-import { createJsonArray } from '../../src/protocols/gemini/json-array.ts';
+import { createFramer } from '../../src/engine/framing.ts';
 import { decodeResponse } from '../../src/protocols/gemini/response-decode.ts';
 import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
 import { CodecError } from '../../src/protocols/shared/codec.ts';
-import { encodeSse } from '../../src/sse/encode.ts';
 import { fold } from './fold.ts';
 import { NORMALISATIONS, normalForm, used } from './normal-form.ts';
 import { run } from './run.ts';
@@ -36,8 +35,8 @@ const bodies = recordings.filter(({ stream, status }) => !stream && status < 400
 const isPieced = (payloads: readonly Json[]): boolean => /"(willContinue|partialArgs)"/.test(JSON.stringify(payloads));
 
 const asArray = (frames: ReturnType<typeof encodeGemini>): string => {
-  const array = createJsonArray();
-  return [...frames.flatMap((frame) => [...array.push(frame)]), ...array.end()].map((frame) => encodeSse(frame)).join('');
+  const array = createFramer('gemini', 'json-array');
+  return frames.map(array.frame).join('') + array.end();
 };
 
 describe.skipIf(!SHARED).each(streams)('identity of $file', ({ file }) => {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
 import { deriveId } from '../../src/accumulate/derive-id.ts';
 import { SOURCE } from '../../src/canonical/source.ts';
-import { decodeRequest, decodeRequestBody, wantsJsonArray } from '../../src/protocols/gemini/request-decode.ts';
+import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
+import { decodeRequest, decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';
 import { encodeCarrier } from '../../src/protocols/shared/carrier.ts';
 import { paramOf } from './param-of.ts';
@@ -28,7 +29,7 @@ describe('the path', () => {
     const request = decodeRequest({ method: 'POST', path, headers: {}, body: { contents: [U] } }, geminiContext());
     expect(request).toMatchObject(expected);
     expect(request.stream ?? false).toBe('stream' in expected);
-    expect(wantsJsonArray(request)).toBe(isArray);
+    expect(geminiCodec.framing?.(path)).toBe(isArray ? 'json-array' : 'sse');
     // How the answer is framed is no field of the body.
     expect(Object.keys(encodeRequestBody(request, geminiContext()))).toEqual(['contents']);
   });

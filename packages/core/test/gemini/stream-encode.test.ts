@@ -15,10 +15,9 @@ import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/event
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
-import { createJsonArray } from '../../src/protocols/gemini/json-array.ts';
+import { createFramer } from '../../src/engine/framing.ts';
 import { encodeStream } from '../../src/protocols/gemini/stream-encode.ts';
 import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import { encodeSse } from '../../src/sse/encode.ts';
 import { run } from './run.ts';
 
 type Events = CanonicalStreamEvent[];
@@ -468,13 +467,11 @@ describe('P109 the bytes', () => {
   });
 
   test('as a JSON list', () => {
-    const array = createJsonArray();
-    const frames = [...start, ...say(0, 'a'), ...error('OVERLOADED')];
-    const text = [...encodeGemini(frames).flatMap((frame) => [...array.push(frame)]), ...array.end(), ...array.end()]
-      .map((frame) => encodeSse(frame))
-      .join('');
-    expect(text).toMatch(/^\[\{.*\}\n,\{"error":.*\}\n\]\n$/);
+    const array = createFramer('gemini', 'json-array');
+    const frames = encodeGemini([...start, ...say(0, 'a'), ...error('OVERLOADED')]);
+    const text = frames.map(array.frame).join('') + array.end() + array.end();
+    expect(text).toMatch(/^\[\{.*\},\r\n\{"error":.*\}\]$/);
     expect(JSON.parse(text)).toHaveLength(2);
-    expect(encodeSse([...createJsonArray().end()][0] ?? { data: '' })).toBe('[]\n');
+    expect(createFramer('gemini', 'json-array').end()).toBe('[]');
   });
 });

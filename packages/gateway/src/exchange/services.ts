@@ -37,6 +37,8 @@ export interface Directory {
   speaker(protocol: ProtocolId): Speaker | undefined;
   readonly models: readonly string[];
   readonly gatekeeper: Gatekeeper;
+  /** Hosts that clients do not learn of. */
+  readonly privateHosts: readonly string[];
 }
 
 /** What every exchange needs. */
@@ -53,6 +55,6 @@ export interface Services {
   readonly random: () => number;
   readonly streams: Streams;
   readonly memory: MemoryGuard;
-  /** Takes secrets out of what is about to leave. */
+  /** Takes secrets, and where upstreams stand, out of what clients are about to read. */
   readonly redact: (text: string) => string;
 }

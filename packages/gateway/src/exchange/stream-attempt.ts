@@ -153,7 +153,7 @@ class StreamAttempt implements Receiver {
     }
     const { outlet, redact } = this.#options;
     const whole = this.#withHeld(pieces);
-    for (const piece of this.#error ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
+    for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
     if (outlet.isFull && !this.#isSettled) this.#wait();
   }
 

@@ -8,3 +8,9 @@ export const createRedact =
   (secrets: SecretRegistry) =>
   (text: string): string =>
     secrets.redact(text).replace(HALF_HIDDEN, '***');
+
+/** The same for what clients read: where the operator's own upstreams stand is not their business, and upstreams like to tell it. */
+export const hidingHosts =
+  (redact: (text: string) => string, hosts: () => readonly string[]) =>
+  (text: string): string =>
+    hosts().reduce((clean, host) => clean.replaceAll(host, '***'), redact(text));

@@ -25,6 +25,7 @@ const LAST_WORDS_MS = 2000;
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server;
+  readonly #responses = new Set<ServerResponse>();
   #isDraining = false;
 
   constructor(services: Services) {
@@ -35,6 +36,8 @@ export class Gateway {
       headersTimeout: limits.headersReadMs,
       requestTimeout: limits.requestReadMs,
       keepAliveTimeout: limits.keepAliveMs,
+      // Whether there is one is checked with everything else.
+      requireHostHeader: false,
       connectionsCheckingInterval: Math.min(1000, limits.headersReadMs),
       highWaterMark: limits.writeBufferBytes,
       keepAlive: true,
@@ -68,6 +71,7 @@ export class Gateway {
   async close(deadlineMs: number): Promise<void> {
     const { streams, dialer, memory } = this.#services;
     this.#isDraining = true;
+    for (const response of this.#responses) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const sweep = setInterval(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = setTimeout(() => streams.stop(), deadlineMs);
@@ -82,6 +86,8 @@ export class Gateway {
   }
 
   readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#responses.add(response);
+    response.once('close', () => this.#responses.delete(response));
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = headerBag(request);
     const route = routeOf(request.url ?? '/', headers);

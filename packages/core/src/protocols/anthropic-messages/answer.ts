@@ -1,8 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, ImageBlock, ToolUseBlock } from '../../canonical/blocks.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
-import { isClientCall, type StopDetails, type StopReason } from '../../canonical/response.ts';
+import { isClientCall } from '../../canonical/response.ts';
 import { type Attach, encodeCarrier } from '../shared/carrier.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { fieldsOf } from './fields.ts';
@@ -87,6 +86,8 @@ export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context
   return true;
 }
 
+export const NO_LOGPROBS = 'an answer of Anthropic Messages holds no log probabilities';
+
 /** A block of our own that is passed on as it came: it says what it is. */
 export const isOwnBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
 
@@ -105,13 +106,6 @@ export function tellAudio(said: boolean, path: string, context: CodecContext): v
   const feature = 'content.audio';
   if (said) approximate(context, { path, feature, message: 'of the audio only the transcript is passed on' });
   else drop(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
-}
-
-/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
-export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
-  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
-  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
 }
 
 /** Only the first choice has a place here. */

@@ -2,7 +2,8 @@ import { isObject, type JsonObject, setOwn } from '../../accumulate/overlay.ts';
 import type { AudioBlock, Citation, ContentBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { type Answer, carrierBlock, encodeCitation, encodeSignature, tellAudio } from './answer.ts';
+import { dropLogprobs } from '../shared/answer.ts';
+import { type Answer, carrierBlock, encodeCitation, encodeSignature, NO_LOGPROBS, tellAudio } from './answer.ts';
 import type { BlockPort } from './block-port.ts';
 import { fieldsOf } from './fields.ts';
 
@@ -32,22 +33,25 @@ export class TextWriter implements BlockWriter {
   readonly #scope: WriterScope;
   readonly #fields: JsonObject;
   #signature: SignedBlob | undefined;
+  #hasLogprobs = false;
 
   constructor(scope: WriterScope, block: TextBlock) {
     this.#scope = scope;
     this.#fields = fieldsOf(block);
     this.#signature = block.signature;
-    if (block.text !== '') this.#write(block.text);
+    this.#write(block);
     for (const citation of block.citations ?? []) this.#cite(citation);
   }
 
   delta(delta: BlockDelta): void {
-    if (delta.type === 'text_delta') this.#write(delta.text);
+    if (delta.type === 'text_delta') this.#write(delta);
     else if (delta.type === 'citations_delta') this.#cite(delta.citation);
     else if (delta.type === 'signature_delta') this.#signature = delta.signature;
   }
 
-  #write(text: string): void {
+  #write({ text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
+    if (logprobs && !this.#hasLogprobs) dropLogprobs(this.#scope.path, NO_LOGPROBS, this.#scope.answer.context);
+    this.#hasLogprobs ||= logprobs !== undefined;
     if (text !== '') this.#scope.port.delta(this.#begin(), 'text_delta', 'text', text);
   }
 

@@ -1,73 +1,25 @@
-import { isObject, type JsonObject, parseJson } from '../../accumulate/overlay.ts';
-import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
+import { isObject } from '../../accumulate/overlay.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../shared/codec.ts';
-import { codeOfStatus } from '../shared/wire-error.ts';
+import { errorValue, messageOfText, withReply } from '../shared/error-reply.ts';
 import { decodeError } from './errors.ts';
 
-/** How much of a page or a text is shown as the message of an error. */
-const MAX_TEXT = 500;
-
-/** An error answer, whatever shape it has; the HTTP status decides where the body says nothing. */
-export function decodeErrorReply({ status, headers, body }: WireReply, _context: CodecContext): CanonicalError {
-  const error = decodeErrorBody(body, status);
-  const http = status >= 400 ? status : error.http_status;
-  return {
-    ...error,
-    code: refineByStatus(error.code, http),
-    ...(http !== undefined && { http_status: http }),
-    ...headerFacts(headers, error),
-    upstream: { protocol: 'anthropic-messages', ...error.upstream, ...(status >= 400 && { status }) },
-  };
+/** An error answer, whatever shape it has. How much may still be asked is told, too. */
+export function decodeErrorReply(reply: WireReply, _context: CodecContext): CanonicalError {
+  const error = withReply(decodeErrorBody(reply.body, reply.status), reply, 'anthropic-messages');
+  const limits = limitsOf(reply.headers);
+  return limits ? { ...error, details: { ...error.details, rate_limits: limits } } : error;
 }
 
 /** The error of a body that was to be something else: `{type:"error",error}`, JSON in a string, a page, a text, nothing. */
 export function decodeErrorBody(body: unknown, status?: number): CanonicalError {
-  const value = typeof body === 'string' ? (parseJson(body) ?? body) : body;
-  return decodeError(isObject(value) ? value : textError(value, status));
-}
-
-function textError(value: unknown, status: number | undefined): JsonObject {
-  const text = typeof value === 'string' ? plainText(value) : '';
-  const said = status === undefined ? '' : ` ${status}`;
-  return { message: text || `the server answered${said} without saying what went wrong` };
-}
-
-/** Gateways answer with pages; only their beginning is looked at. */
-const plainText = (text: string): string =>
-  text
-    .slice(0, 8 * MAX_TEXT)
-    .replace(/<(script|style|head)\b.*?<\/\1>/gis, ' ')
-    .replace(/<[^<>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, MAX_TEXT);
-
-/** `invalid_request_error` and `api_error` stand for anything: a status that says more wins. */
-function refineByStatus(code: ErrorCode, status: number | undefined): ErrorCode {
-  const isVague = code === 'INVALID_INPUT' || code === 'UPSTREAM_ERROR';
-  return (isVague && codeOfStatus(status)) || code;
+  const value = errorValue(body);
+  return decodeError(isObject(value) ? value : { message: messageOfText(value, status) });
 }
 
 export const LIMIT_HEADER = 'anthropic-ratelimit-';
 
-/** When to come back, and what the provider calls the request. A `retry-after` that is a date needs a clock and is left out. */
-function headerFacts(headers: HeaderBag, { request_id: named }: CanonicalError): Partial<CanonicalError> {
-  const seconds = Number(headers['retry-after'] || Number.NaN);
-  const milliseconds = Number(headers['retry-after-ms'] || Number.NaN);
-  const wait = Number.isFinite(milliseconds) ? milliseconds : seconds * 1000;
-  const id = named ?? headers['request-id'] ?? headers['x-request-id'];
-  const details = {
-    ...(headers['x-should-retry'] !== undefined && { should_retry: headers['x-should-retry'] }),
-    ...limitsOf(headers),
-  };
-  return {
-    ...(Number.isFinite(wait) && wait >= 0 && { retry_after_ms: wait }),
-    ...(id !== undefined && { request_id: id }),
-    ...(Object.keys(details).length > 0 && { details }),
-  };
-}
-
-function limitsOf(headers: HeaderBag): { rate_limits?: HeaderBag } {
+function limitsOf(headers: HeaderBag): HeaderBag | undefined {
   const limits = Object.entries(headers).filter(([name]) => name.startsWith(LIMIT_HEADER));
-  return limits.length > 0 ? { rate_limits: Object.fromEntries(limits) } : {};
+  return limits.length > 0 ? Object.fromEntries(limits) : undefined;
 }

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
-import { type Codec, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
+import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
 import { isoOf, unixOf } from './civil-date.ts';
 import { decodeErrorBody } from './errors-decode.ts';
@@ -15,15 +16,8 @@ export const modelInfo: Codec<unknown, CanonicalModel> = { decode: decodeModelIn
 const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
-/** The body of an answer; an error that came with status 200, and a text or a page instead of JSON, are thrown as what they are. */
-function answerOf(wire: unknown): JsonObject {
-  if (isObject(wire) && wire['type'] !== 'error' && !wire['error']) return wire;
-  throw new CodecError(decodeErrorBody(wire));
-}
-
-/** The server's answer is wrong at `param`: nothing that the client could mend. */
-const badAnswer = (param: string, message: string): CodecError =>
-  new CodecError({ code: 'UPSTREAM_ERROR', message: `${param} of the answer ${message}`, http_status: 502, param });
+const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
   const body = answerOf(wire);

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type CodecContext, type HeaderBag, invalid, type WireRequest } from '../shared/codec.ts';
-import { expectBoolean, expectName, expectObject, isDeeperThan, MAX_DEPTH, optional } from '../shared/expect.ts';
-import { listOf, objectOf, unknownFields } from '../shared/read.ts';
+import type { CodecContext, HeaderBag, WireRequest } from '../shared/codec.ts';
+import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
+import { objectOf, unknownFields } from '../shared/read.ts';
 import { keep } from './fields.ts';
 import { modelOf } from './interface.ts';
 import { decodeConversation } from './messages-decode.ts';
@@ -28,7 +28,7 @@ export function decodeRequestBody(
   model?: string,
 ): CanonicalRequest {
   const body = expectObject(wire, 'body');
-  checkDepth(body);
+  expectShallow(body);
   const { system, messages } = decodeConversation(body, context);
   const tools = decodeTools(body['tools'], context);
   const format = decodeOutputFormat(body, context);
@@ -47,15 +47,6 @@ export function decodeRequestBody(
     ...decodeOptions(body),
     ...keep({ ...keptFields(body), ...keptHeaders(headers) }),
   };
-}
-
-/** What the passes and encoders walk may not end their stack. */
-function checkDepth(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
-    const at = listOf(value).findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2));
-    throw invalid(at < 0 ? name : `${name}[${at}]`, `is nested more than ${MAX_DEPTH} deep`);
-  }
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came: betas are fields that nobody knows yet. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
-import { isForeign } from '../shared/answer.ts';
+import { dropLogprobs, failureOf, isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import {
   type Answer,
@@ -12,10 +12,10 @@ import {
   encodeEnvelope,
   encodeSignature,
   encodeTier,
-  failureOf,
   imageText,
   isLostCall,
   isOwnBlock,
+  NO_LOGPROBS,
   tellAudio,
 } from './answer.ts';
 import { encodeInput } from './call-input.ts';
@@ -82,7 +82,8 @@ const signed = ({ signature }: TextBlock | ToolUseBlock, block: JsonObject, cont
   signature ? [carrierBlock(signature, 'next', context), block] : [block];
 
 function encodeText(block: TextBlock, path: string, { context }: Answer): JsonObject[] {
-  const { text, citations = [], signature } = block;
+  const { text, citations = [], signature, logprobs } = block;
+  if (logprobs) dropLogprobs(path, NO_LOGPROBS, context);
   const cited = citations.flatMap((citation) => encodeCitation(citation, `${path}/citations`, context) ?? []);
   if (text === '' && cited.length === 0) return signature ? [carrierBlock(signature, 'self', context)] : [];
   const written = { ...fieldsOf(block), type: 'text', text, citations: cited.length > 0 ? cited : null };

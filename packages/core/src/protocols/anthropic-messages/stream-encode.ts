@@ -4,10 +4,10 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
-import { isForeign } from '../shared/answer.ts';
+import { failureOf, isForeign } from '../shared/answer.ts';
 import type { BlockEvent } from '../shared/block-serializer.ts';
 import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
-import { type Answer, dropChoices, encodeEnvelope, encodeTier, failureOf } from './answer.ts';
+import { type Answer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
 import { written } from './block-port.ts';
 import { ContentEncoder } from './content-encode.ts';
 import { encodeErrorBody } from './errors-encode.ts';

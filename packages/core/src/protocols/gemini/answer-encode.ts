@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { TokenLogprob } from '../../canonical/blocks.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { Node } from '../../canonical/protocol.ts';
 import type { StopDetails, StopReason } from '../../canonical/response.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
@@ -52,10 +51,4 @@ export function encodeEnding(ending: Ending, context: CodecContext): JsonObject 
     ...(tokens.length > 0 && kept.candidate['logprobsResult'] === undefined && { logprobsResult: encodeLogprobs(tokens) }),
     finishReason,
   };
-}
-
-/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
-export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
-  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  return { code: 'UPSTREAM_ERROR', message: details?.explanation || details?.raw || 'the provider broke off the generation' };
 }

@@ -15,9 +15,7 @@ import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
 
 export { keyOf } from './interface.ts';
-export { createJsonArray } from './json-array.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
-export { wantsJsonArray } from './request-decode.ts';
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */
 export const geminiCodec: ProtocolCodec = {

@@ -1,9 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalCountTokensResponse } from '../../canonical/interfaces.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
+import { badAnswer } from '../shared/answer-body.ts';
 import type { Codec, CodecContext, WireRequest } from '../shared/codec.ts';
 import { expectObject } from '../shared/expect.ts';
-import { answerOf, badAnswer } from './answer.ts';
+import { answerOf } from './answer.ts';
 import { modelOf, pathOf, resourceOf } from './interface.ts';
 import { decodeRequestBody } from './request-decode.ts';
 import { encodeRequestBody } from './request-encode.ts';

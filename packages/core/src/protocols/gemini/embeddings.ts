@@ -1,10 +1,11 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../canonical/interfaces.ts';
+import { badAnswer } from '../shared/answer-body.ts';
 import { type Codec, type CodecContext, drop, incompatible, invalid, missing, type WireRequest } from '../shared/codec.ts';
 import { expectCount, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
+import { unpackFloats } from '../shared/floats.ts';
 import { countOf, listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { answerOf, badAnswer } from './answer.ts';
-import { unpackFloats } from './floats.ts';
+import { answerOf } from './answer.ts';
 import { modelOf, pathOf, resourceOf } from './interface.ts';
 import { fieldsOf, keep } from './kept.ts';
 import { camelKeys, camelObject } from './wire.ts';

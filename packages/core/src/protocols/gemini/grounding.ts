@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation } from '../../canonical/blocks.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 
 /** Citations of other protocols as groundingMetadata: every source once, and which stretch of the text it supports. */
 export class Grounding {
@@ -21,7 +21,11 @@ export class Grounding {
       if (source === undefined) {
         const message = `a ${citation.kind} citation has no address that grounding could name`;
         drop(this.#context, { path: `${path}/citations`, feature: 'citations', message });
-      } else this.#supports.push({ segment: segmentOf(citation, text), groundingChunkIndices: [source] });
+      } else {
+        this.#supports.push({ segment: segmentOf(citation, text), groundingChunkIndices: [source] });
+        const message = 'citations are told as grounding: which source supports which stretch of the text';
+        approximate(this.#context, { path: `${path}/citations`, feature: 'citations', message });
+      }
     }
   }
 

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
-import { type CodecContext, drop, invalid, missing, type WireRequest } from '../shared/codec.ts';
-import { expectObject, isDeeperThan, MAX_DEPTH, optional } from '../shared/expect.ts';
-import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { type CodecContext, drop, missing, type WireRequest } from '../shared/codec.ts';
+import { expectObject, expectShallow, optional } from '../shared/expect.ts';
+import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeContents, expectContents, partsOf } from './contents-decode.ts';
 import { CONFIG_FIELDS, decodeParameters } from './generation-config.ts';
-import { isSse, modelOf, placeOf } from './interface.ts';
+import { modelOf, placeOf } from './interface.ts';
 import { keep } from './kept.ts';
 import { decodeOptions, OPTION_FIELDS } from './options.ts';
 import { decodeOutputFormat } from './output-format.ts';
@@ -19,21 +19,18 @@ import { camelKeys, camelObject } from './wire.ts';
 export interface Place {
   model?: string | undefined;
   stream?: boolean;
-  /** In which form a stream is wanted: `sse`, or one JSON list. */
-  alt?: 'sse' | 'json';
 }
 
 /** A request as it came in: the model and whether to stream stand in the path. */
 export function decodeRequest({ path, body }: WireRequest, context: CodecContext): CanonicalRequest {
   const stream = placeOf(path)?.verb === 'streamGenerateContent';
-  const place: Place = { model: modelOf(path), ...(stream && { stream, alt: isSse(path) ? 'sse' : 'json' }) };
-  return decodeRequestBody(body, context, place);
+  return decodeRequestBody(body, context, { model: modelOf(path), ...(stream && { stream }) });
 }
 
 export function decodeRequestBody(wire: unknown, context: CodecContext, place: Place = {}): CanonicalRequest {
   const body = camelKeys(expectObject(wire, 'body'));
   const contents = expectContents(body['contents']);
-  checkDepth(body);
+  expectShallow(body);
   const config = camelKeys(optional(body['generationConfig'], 'generationConfig', expectObject) ?? {});
   const { system, rest } = decodeSystem(body['systemInstruction'], context);
   const tools = decodeTools(body['tools'], context);
@@ -57,13 +54,9 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
       ...(generationConfig && { generationConfig }),
       ...(toolConfig && { toolConfig }),
       ...(rest && { systemInstruction: rest }),
-      ...(place.alt && { alt: place.alt }),
     }),
   };
 }
-
-/** Whether a client waits for its stream as one JSON list. */
-export const wantsJsonArray = ({ extensions }: CanonicalRequest): boolean => objectOf(extensions?.gemini)['alt'] === 'json';
 
 const MAPPED: ReadonlySet<string> = new Set([
   'model',
@@ -80,15 +73,6 @@ function modelName({ model }: Place, body: JsonObject): string {
   const name = model || textOf(body['model']).replace(/^models\//, '');
   if (name === '') throw missing('model');
   return name;
-}
-
-/** What the passes and encoders walk may not end their stack. */
-function checkDepth(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
-    const index = listOf(value).findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2));
-    throw invalid(index < 0 ? name : `${name}[${index}]`, `is nested more than ${MAX_DEPTH} deep`);
-  }
 }
 
 interface System {

@@ -30,7 +30,7 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
   const keptConfig = objectOf(fieldsOf(source)['generationConfig']);
   const own = isOwnFormat(source, keptConfig) ? keptConfig : undefined;
   const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), rulesOf(given), given);
-  const { alt: _, generationConfig: __, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
+  const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
   const tools = restrictTools(request, objectOf(toolConfig), context);
   const hasFunctions = tools.some(({ server }) => !server);
   const { config: format, hint } = encodeOutputFormat(

@@ -4,9 +4,9 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
-import { isForeign } from '../shared/answer.ts';
+import { failureOf, isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError, repair } from '../shared/codec.ts';
-import { encodeEnvelope, failureOf } from './answer-encode.ts';
+import { encodeEnvelope } from './answer-encode.ts';
 import { CandidateEncoder } from './candidate-encode.ts';
 import { encodeErrorBody } from './errors-encode.ts';
 import { isBlocked, readKept } from './kept.ts';

@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
+import { badAnswer } from '../shared/answer-body.ts';
 import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
-import { answerOf, badAnswer } from './answer.ts';
+import { answerOf } from './answer.ts';
 
 /** `GET /models`. */
 export const models: Codec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };

@@ -186,10 +186,10 @@ export function profileFor(providerId: string, model = ''): ProviderProfile {
   return profile;
 }
 
-/** OpenAI refuses a tool whose schema is no object. */
+/** OpenAI refuses a tool whose schema is no object; other servers may take it. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({
   toolName: profile.tool_name,
   custom: profile.custom_tools,
   namespaces: false,
-  objectRoot: true,
+  objectRoot: profile.official,
 });

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type CodecContext, drop, invalid, type WireRequest } from '../shared/codec.ts';
-import { expectBoolean, expectName, expectObject, isDeeperThan, MAX_DEPTH, optional } from '../shared/expect.ts';
-import { listOf, objectOf, unknownFields } from '../shared/read.ts';
+import { type CodecContext, drop, type WireRequest } from '../shared/codec.ts';
+import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
+import { objectOf, unknownFields } from '../shared/read.ts';
 import { keep } from './fields.ts';
 import { modelOf } from './interface.ts';
 import { decodeMessages, expectMessages } from './messages-decode.ts';
@@ -22,7 +22,7 @@ export function decodeRequest(wire: WireRequest, context: CodecContext): Canonic
 export function decodeRequestBody(wire: unknown, context: CodecContext, model?: string): CanonicalRequest {
   const body = expectObject(wire, 'body');
   const list = expectMessages(body['messages']);
-  checkDepth(body);
+  expectShallow(body);
   const { system, messages } = decodeMessages(list, context);
   const tools = decodeTools(body, context);
   const choice = decodeToolChoice(body);
@@ -44,15 +44,6 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
     ...decodeOptions(body, context),
     ...keep({ ...keptFields(body), ...keptThinking(body), ...(rest && { response_format: rest }) }),
   };
-}
-
-/** What the passes and encoders walk may not end their stack. */
-function checkDepth(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
-    const at = listOf(value).findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2));
-    throw invalid(at < 0 ? name : `${name}[${at}]`, `is nested more than ${MAX_DEPTH} deep`);
-  }
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came, the options too (options.ts). */

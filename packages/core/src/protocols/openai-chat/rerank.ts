@@ -1,9 +1,10 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRerankRequest, CanonicalRerankResponse } from '../../canonical/interfaces.ts';
+import { badAnswer } from '../shared/answer-body.ts';
 import { type Codec, type CodecContext, drop, invalid, type WireRequest } from '../shared/codec.ts';
 import { expectBoolean, expectCount, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { countOf, isIndex, objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { answerOf, badAnswer } from './answer.ts';
+import { answerOf } from './answer.ts';
 import { modelOf } from './interface.ts';
 
 // OpenAI has no such endpoint. The shapes are those of Jina (`usage.total_tokens`) and of Cohere (`meta.billed_units.search_units`), which the

@@ -1,7 +1,7 @@
-import { MessageAccumulator } from '../../accumulate/message.ts';
-import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
+import { readWhole, upstreamError } from '../shared/answer-body.ts';
 import { CodecError } from '../shared/codec.ts';
 import type { Context } from '../shared/context.ts';
 import { listOf } from '../shared/read.ts';
@@ -13,23 +13,13 @@ import { decodeStream } from './stream-decode.ts';
 /** A whole `chat.completion`, read by the stream decoder: every rule about deltas holds for messages. Throws when it is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(errorOf(body));
-  const data = writeJson(asChunk(body));
-  if (data === undefined) throw new CodecError(upstreamError('the response is nested too deeply to be read'));
-  const accumulator = new MessageAccumulator();
-  const decoder = decodeStream(context);
-  for (const event of decoder.push({ data, bare: true })) accumulator.push(event);
-  for (const event of decoder.end()) accumulator.push(event);
-  const { message, error } = accumulator.finish();
-  if (error) throw new CodecError(error);
-  return message;
+  return readWhole([asChunk(body)], decodeStream(context)).message;
 }
 
 function errorOf(body: unknown): CanonicalError {
   if (isObject(body) && findError(body, undefined) === undefined) return upstreamError('the response has no choices');
   return decodeErrorBody(body);
 }
-
-const upstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
 
 function asChunk(body: JsonObject): JsonObject {
   const { created, choices } = body;

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
-import type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
-import { argumentsOf, codePoints, isForeign } from '../shared/answer.ts';
+import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
+import { argumentsOf, codePoints, failureOf, isForeign } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type KeptChoice, readKept } from './kept.ts';
@@ -246,11 +246,4 @@ function inWireOrder(calls: readonly ToolUseBlock[]): readonly ToolUseBlock[] {
   const indexes = new Set(calls.map(indexOf));
   if (indexes.size !== calls.length || indexes.has(Number.NaN)) return calls;
   return calls.toSorted((a, b) => indexOf(a) - indexOf(b));
-}
-
-/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
-function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
-  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
-  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
 }

@@ -1,13 +1,14 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { Citation, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
+import { dropLogprobs } from '../shared/answer.ts';
 import type { Attach } from '../shared/carrier.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { CallDraft } from './call-draft.ts';
 import { ItemIds, type ItemPrefix } from './ids.ts';
 import { type Draft, ItemEvents, type Send } from './item-events.ts';
 import { fieldsOf } from './kept.ts';
-import { MessageDraft } from './message-draft.ts';
+import { MessageDraft, type MessageLosses } from './message-draft.ts';
 import { encodeBlob } from './parts-encode.ts';
 import { RawDraft } from './raw-draft.ts';
 import { ReasoningDraft } from './reasoning-draft.ts';
@@ -26,14 +27,20 @@ export class ItemList {
   }
 
   message(wanted: unknown, fields: JsonObject): MessageDraft {
-    const lose = ({ kind }: Citation): void =>
+    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageDraft(id, fields, events, this.#losses));
+  }
+
+  readonly #losses: MessageLosses = {
+    citation: ({ kind }) =>
       drop(this.#context, {
         path: '/content',
         feature: 'citations',
         message: `a ${kind} citation is no annotation of OpenAI Responses`,
-      });
-    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageDraft(id, fields, events, lose));
-  }
+      }),
+    quote: () =>
+      approximate(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
+    logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
+  };
 
   reasoning(wanted: unknown, fields: JsonObject): ReasoningDraft {
     return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningDraft(id, fields, events));

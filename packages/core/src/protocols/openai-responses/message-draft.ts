@@ -14,20 +14,29 @@ interface OpenPart {
   waiting: Citation[];
 }
 
+/** What a message of this protocol cannot hold. */
+export interface MessageLosses {
+  /** One that points at nothing which this protocol knows. */
+  citation(citation: Citation): void;
+  /** The text that a citation quotes. */
+  quote(): void;
+  /** Those of a refusal. */
+  logprobs(): void;
+}
+
 /** A `message` item: parts of text and refusals, one after the other. */
 export class MessageDraft implements Draft {
   isDone = false;
   readonly item: JsonObject;
   readonly #events: ItemEvents;
   readonly #content: JsonObject[] = [];
-  /** Tells of a citation that has no form here. */
-  readonly #lose: (citation: Citation) => void;
+  readonly #told: MessageLosses;
   #part: OpenPart | undefined;
 
-  constructor(id: string, fields: JsonObject, events: ItemEvents, lose: (citation: Citation) => void) {
+  constructor(id: string, fields: JsonObject, events: ItemEvents, told: MessageLosses) {
     this.item = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
     this.#events = events;
-    this.#lose = lose;
+    this.#told = told;
     events.added(this.item);
   }
 
@@ -43,6 +52,7 @@ export class MessageDraft implements Draft {
     if (!part || (text === '' && !logprobs)) return;
     part.text += text;
     if (part.isRefusal) {
+      if (logprobs) this.#told.logprobs();
       this.#events.send?.('response.refusal.delta', `${part.place},"delta":${JSON.stringify(text)}`);
       return;
     }
@@ -62,9 +72,10 @@ export class MessageDraft implements Draft {
   #annotate(part: OpenPart, citation: Citation): void {
     const annotation = encodeCitation(citation, part.text);
     if (!annotation) {
-      this.#lose(citation);
+      this.#told.citation(citation);
       return;
     }
+    if (citation.cited_text !== undefined && annotation !== citation.raw) this.#told.quote();
     const at = part.annotations.push(annotation) - 1;
     this.#events.send?.(
       'response.output_text.annotation.added',

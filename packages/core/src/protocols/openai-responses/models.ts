@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
-import { type Codec, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
+import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { fieldsOf, keep } from './kept.ts';
@@ -37,14 +38,8 @@ function decodeModelInfo(wire: unknown): CanonicalModel {
   return model;
 }
 
-function answerOf(wire: unknown): JsonObject {
-  if (isObject(wire) && !wire['error'] && wire['detail'] === undefined) return wire;
-  throw new CodecError(decodeErrorBody(wire));
-}
-
-/** The server's answer is wrong at `param`: nothing that the client could mend. */
-const badAnswer = (param: string, message: string): CodecError =>
-  new CodecError({ code: 'UPSTREAM_ERROR', message: `${param} of the answer ${message}`, http_status: 502, param });
+const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, ({ error, detail }) => Boolean(error) || detail !== undefined, decodeErrorBody);
 
 /** Undefined when the entry names no model. Whatever else it says stays with it. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {

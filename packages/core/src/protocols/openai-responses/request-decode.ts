@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
-import { type CodecContext, invalid, missing, type WireRequest } from '../shared/codec.ts';
-import { expectBoolean, expectName, expectObject, expectText, isDeeperThan, MAX_DEPTH, optional } from '../shared/expect.ts';
-import { listOf, objectOf, unknownFields } from '../shared/read.ts';
+import { type CodecContext, missing, type WireRequest } from '../shared/codec.ts';
+import { expectBoolean, expectName, expectObject, expectShallow, expectText, optional } from '../shared/expect.ts';
+import { objectOf, unknownFields } from '../shared/read.ts';
 import { decodeInput, expectInput } from './input-decode.ts';
 import { PROTOCOL } from './kept.ts';
 import { decodeOptions } from './options.ts';
@@ -20,7 +20,7 @@ export function decodeRequest(wire: WireRequest, context: CodecContext): Canonic
 export function decodeRequestBody(wire: unknown, context: CodecContext): CanonicalRequest {
   const body = expectObject(wire, 'body');
   const list = inputOf(body);
-  checkDepth(body);
+  expectShallow(body);
   const { system, messages } = decodeInput(list, { context });
   const tools = decodeTools(body['tools'], context);
   const choice = decodeToolChoice(body['tool_choice']);
@@ -63,15 +63,6 @@ function decodeInstructions(value: unknown, context: CodecContext): SystemBlock[
   const text = optional(value, 'instructions', expectText);
   if (!text) return [];
   return [at('/instructions', { type: 'text', text, extensions: { [PROTOCOL]: { instructions: true } } }, context)];
-}
-
-/** What the passes and encoders walk may not end their stack. */
-function checkDepth(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
-    const index = listOf(value).findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2));
-    throw invalid(index < 0 ? name : `${name}[${index}]`, `is nested more than ${MAX_DEPTH} deep`);
-  }
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came; the options and `reasoning` as long as they say the same. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
+import { failureOf } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import { listOf, objectOf } from '../shared/read.ts';
 import { encodeEnvelope, keptEnvelope } from './envelope-encode.ts';
@@ -59,11 +59,4 @@ export function encodeEnding(ending: Ending, kept: JsonObject | undefined): Json
   if (ending.status === 'completed') return { status: 'completed', incomplete_details: null };
   const own = objectOf(kept?.['incomplete_details']);
   return { status: 'incomplete', incomplete_details: own['reason'] === undefined ? { reason: ending.reason } : own };
-}
-
-/** A response that came to no end, or to a bad one, is an error for the client: no stop is invented. */
-export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
-  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
-  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
 }

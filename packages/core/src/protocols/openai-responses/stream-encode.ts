@@ -4,13 +4,14 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
+import { failureOf } from '../shared/answer.ts';
 import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope } from './envelope-encode.ts';
 import { encodeErrorObject, encodeFailure } from './errors-encode.ts';
 import { PROTOCOL } from './kept.ts';
 import { OutputEncoder } from './output-encode.ts';
-import { encodeEnding, endOutput, failureOf } from './response-encode.ts';
+import { encodeEnding, endOutput } from './response-encode.ts';
 import { encodeUsage } from './usage.ts';
 
 /** Canonical events to events of a response, in the order that every official client accepts. */

@@ -1,7 +1,9 @@
 import { writeJson } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
+import type { CanonicalError } from '../../canonical/errors.ts';
 import type { Extensions, ProtocolId } from '../../canonical/protocol.ts';
-import type { CodecContext } from './codec.ts';
+import type { StopDetails, StopReason } from '../../canonical/response.ts';
+import { type CodecContext, drop } from './codec.ts';
 
 // What the encoders of answers share.
 
@@ -23,6 +25,20 @@ export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut
   const isEmpty = typeof input === 'string' ? input === '' : Object.keys(input).length === 0;
   if (isEmpty) return isCut ? '' : '{}';
   return typeof input === 'string' ? input : (writeJson(input) ?? '');
+}
+
+/** An answer that came to no end, or to a bad one, is an error for the client: no stop is invented. */
+export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
+  if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
+  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
+  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
+}
+
+/** Tells that log probabilities have no place in an answer, to who asked for them. Without a question everything was asked for. */
+export function dropLogprobs(path: string, message: string, context: CodecContext): void {
+  const { request } = context;
+  if (request && !request.parameters.logprobs && !request.parameters.top_logprobs) return;
+  drop(context, { path: `${path}/logprobs`, feature: 'logprobs', message });
 }
 
 /** Offsets of citations count characters, not UTF-16 units. */

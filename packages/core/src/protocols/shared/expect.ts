@@ -55,6 +55,15 @@ export const pointerOf = (param: string): string => `/${param.replace(/\[(\d+)\]
 /** No real request nests deeper; what does would end the stack of whoever walks it. */
 export const MAX_DEPTH = 256;
 
+/** What the passes and encoders walk may not end their stack. */
+export function expectShallow(body: JsonObject): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
+    const at = Array.isArray(value) ? value.findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2)) : -1;
+    throw invalid(at < 0 ? name : `${name}[${at}]`, `is nested more than ${MAX_DEPTH} deep`);
+  }
+}
+
 export function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (limit === 0) return true;

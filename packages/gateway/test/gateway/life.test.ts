@@ -1,0 +1,267 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MemoryGuard, memoryShare } from '../../src/server/memory-guard.ts';
+import { Silence } from '../../src/upstream/silence.ts';
+import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { cutAfter, framesOf } from './dialects.ts';
+import { Faultd } from './faultd.ts';
+import { chunk, LAST_CHUNK, parseReply, streamHead } from './http.ts';
+import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
+import { RawClient, requestText } from './raw-client.ts';
+import { good } from './scripts.ts';
+import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+
+// RELIABILITY 5.3, as far as the gateway itself goes: how it stops, what it bears, and what one fault of ours may do.
+
+let faultd: Faultd;
+
+beforeAll(async () => {
+  faultd = await Faultd.start();
+});
+
+afterAll(() => faultd.stop());
+
+const start = (limits: object = {}, change?: Parameters<typeof startGateway>[0]['services']): Promise<Started> =>
+  startGateway({ config: { providers: providersAt(faultd), limits }, ...(change && { services: change }) });
+
+const asking = (pair: Pair, stream: boolean) => ({ client: pair.client, model: modelOf(pair), stream });
+
+describe('a gateway that stops', () => {
+  test.each(PAIRS)('lets streams come to their end: $name', async (pair) => {
+    const gateway = await start();
+    const { before, after } = cutAfter(pair.upstream, 'two');
+    faultd.play([
+      { send: streamHead() },
+      { send: chunk(before.join('')) },
+      { wait: 200 },
+      { send: chunk(after.join('')) },
+      { send: LAST_CHUNK },
+    ]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking(pair, true)));
+    await client.sees('two');
+    const stopped = gateway.close(5000);
+    expectAnswered(pair, true, await client.reply());
+    await stopped;
+    await expect(RawClient.open(gateway.url)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test.each(PAIRS)('tells who still reads at the deadline: $name', async (pair) => {
+    const gateway = await start();
+    faultd.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking(pair, true)));
+    await client.sees('two');
+    const stopped = gateway.close(100);
+    const reply = await client.reply();
+    expectBrokenOff(pair.client, reply, 'One two', 'the gateway stops');
+    await stopped;
+    expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'stopped' });
+  });
+
+  test.each(waysOf(PAIRS))('and who has read nothing yet: $name', async ({ pair, stream }) => {
+    const gateway = await start();
+    faultd.play([{ hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking(pair, stream)));
+    await eventually(() => faultd.served[0]);
+    const stopped = gateway.close(50);
+    const reply = await client.reply();
+    expectRefused(pair.client, reply, reply.status, 'the gateway stops');
+    expect([503, 529]).toContain(reply.status);
+    await stopped;
+  });
+
+  test('answers what comes on open connections until then, and closes them', async () => {
+    const gateway = await start();
+    const pair = PAIRS[0] as Pair;
+    faultd.play([{ hang: true }]);
+    const busy = await RawClient.open(gateway.url);
+    busy.send(askText(asking(pair, true)));
+    const other = await RawClient.open(gateway.url);
+    other.send(askText(asking(pair, true)).slice(0, -5));
+    await eventually(() => gateway.services.streams.count === 2);
+    const stopped = gateway.close(300);
+    faultd.play(good(pair, true));
+    other.send(askText(asking(pair, true)).slice(-5));
+    const reply = await other.reply();
+    expectAnswered(pair, true, reply);
+    expect(reply.headers['connection']).toBe('close');
+    await stopped;
+  });
+
+  test('does not wait for who sends nothing, or reads nothing', async () => {
+    const gateway = await start();
+    const pair = PAIRS[0] as Pair;
+    const { before } = cutAfter(pair.upstream, 'two');
+    faultd.play([{ send: streamHead() }, { forever: chunk(before.join('').repeat(100)) }]);
+    const deaf = await RawClient.open(gateway.url);
+    deaf.socket.pause();
+    deaf.send(askText(asking(pair, true)));
+    const idle = await RawClient.open(gateway.url);
+    await idle.send(requestText('GET', '/health/live')).reply();
+    const half = await RawClient.open(gateway.url);
+    half.send('POST /v1/messages HTTP/1.1\r\n');
+    await eventually(() => gateway.services.streams.count === 1);
+    const began = performance.now();
+    await gateway.close(100);
+    expect(performance.now() - began).toBeLessThan(4000);
+    deaf.leave();
+  });
+});
+
+/** The real thing: a process, and signals. */
+describe('a process', () => {
+  const bin = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+
+  async function serve(limits: object): Promise<{ child: ChildProcess; url: string }> {
+    const file = join(folder, 'sluice.json');
+    writeFileSync(file, JSON.stringify({ listen: { port: 0 }, providers: providersAt(faultd), limits }));
+    const child = spawn(process.execPath, [bin, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let text = '';
+    child.stdout?.on('data', (piece) => (text += String(piece)));
+    const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 20_000);
+    return { child, url };
+  }
+
+  test('ends its streams at the deadline after SIGTERM, and itself with 0', async () => {
+    const { child, url } = await serve({ drain: '300ms' });
+    const pair = PAIRS[4] as Pair;
+    faultd.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
+    const client = await RawClient.open(url);
+    client.send(askText(asking(pair, true)));
+    await client.sees('two');
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    expectBrokenOff(pair.client, await client.reply(), 'One two', 'the gateway stops');
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test('ends at once at a second signal', async () => {
+    const { child, url } = await serve({});
+    faultd.play([{ hang: true }]);
+    const client = await RawClient.open(url);
+    client.send(askText(asking(PAIRS[0] as Pair, true)));
+    await eventually(() => faultd.served[0]);
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([1, null]);
+  });
+});
+
+describe('too much at once', () => {
+  test('more exchanges than there are places are refused quickly, and told when to come back', async () => {
+    const gateway = await start({ streams: 2 });
+    const pair = PAIRS[4] as Pair;
+    faultd.play([{ hang: true }]);
+    const clients = await Promise.all([1, 2].map(() => RawClient.open(gateway.url)));
+    for (const client of clients) client.send(askText(asking(pair, true)));
+    await eventually(() => gateway.services.streams.count === 2);
+    for (const way of PAIRS.slice(0, 4)) {
+      const began = performance.now();
+      const reply = await ask(gateway.url, asking(way, true));
+      expect(performance.now() - began).toBeLessThan(150);
+      expectRefused(way.client, reply, way.client === 'anthropic-messages' ? 529 : 503, 'too many requests');
+      expect(reply.headers['retry-after']).toBe('1');
+    }
+    for (const client of clients) client.leave();
+    await eventually(() => gateway.services.streams.count === 0);
+    faultd.play(good(pair, true));
+    expectAnswered(pair, true, await ask(gateway.url, asking(pair, true)));
+    await gateway.close();
+  });
+
+  test('when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes', async () => {
+    let share = 0;
+    const gateway = await start({ stall_timeout: '1m' }, (made) => ({
+      ...made,
+      memory: new MemoryGuard({
+        limits: { heapShed: 0.85, heapCancel: 0.95 },
+        onScarce: () => made.streams.cancelLongestStalled(),
+        measure: () => share,
+        lookMs: 10,
+      }),
+    }));
+    const pair = PAIRS[0] as Pair;
+    faultd.play([{ send: streamHead() }, { forever: chunk(cutAfter(pair.upstream, 'two').before.join('').repeat(100)) }]);
+    const deaf = await RawClient.open(gateway.url);
+    deaf.socket.pause();
+    deaf.send(askText(asking(pair, true)));
+    await eventually(() => faultd.served[0]);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    share = 0.9;
+    await eventually(() => gateway.services.memory.isTight);
+    expectRefused('gemini', await ask(gateway.url, asking(PAIRS[3] as Pair, true)), 503);
+    expect(gateway.services.streams.count).toBe(1);
+    share = 0.96;
+    await eventually(() => gateway.services.streams.count === 0);
+    share = 0.1;
+    await eventually(() => !gateway.services.memory.isTight);
+    deaf.leave();
+    await gateway.close();
+  });
+
+  test('the share of the memory is one', () => {
+    expect(memoryShare()).toBeGreaterThan(0);
+    expect(memoryShare()).toBeLessThan(1);
+  });
+});
+
+describe('a fault of ours', () => {
+  const fault = (): never => {
+    throw new TypeError('a fault at /srv/secret/path.ts:1');
+  };
+
+  test.each(waysOf(PAIRS.slice(3, 6)))('ends one exchange and no other: $name', async ({ pair, stream }) => {
+    const gateway = await start({}, (made) => ({ ...made, directory: () => ({ ...made.directory(), resolve: fault }) }));
+    const reply = await ask(gateway.url, asking(pair, stream));
+    expectRefused(pair.client, reply, 500, 'the gateway failed');
+    expect(reply.body.toString()).not.toContain('secret');
+    expect(gateway.log().find(({ msg }) => msg === 'failed')).toMatchObject({ error: expect.stringContaining('TypeError') });
+    expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+    await gateway.close();
+  });
+
+  test.each(PAIRS)('in a stream that has begun ends it with an error: $name', async (pair) => {
+    let calls = 0;
+    const gateway = await start({ hold: '30ms' }, (made) => {
+      made.metrics.firstToken = () => fault();
+      return { ...made, now: () => performance.now() + calls++ };
+    });
+    faultd.play([{ send: streamHead() }, { wait: 100 }, { send: chunk(framesOf(pair.upstream).join('')) }, { send: LAST_CHUNK }]);
+    const reply = await ask(gateway.url, asking(pair, true));
+    if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'the gateway failed');
+    else expectBrokenOff(pair.client, reply, '', 'the gateway failed');
+    await eventually(() => gateway.services.streams.count === 0);
+    await gateway.close();
+  });
+});
+
+test('an event loop that was blocked blames nobody', async () => {
+  let isSilent = false;
+  const silence = new Silence(() => (isSilent = true));
+  silence.expect(50);
+  // What has come in the meantime is read after the timers, and before `setImmediate`.
+  setTimeout(() => {
+    const until = performance.now() + 100;
+    while (performance.now() < until);
+    setImmediate(() => undefined);
+  }, 10);
+  const client = await RawClient.open(faultd.url);
+  faultd.play([{ send: 'hello' }]);
+  client.send('GET / HTTP/1.1\r\n\r\n');
+  client.socket.on('data', () => silence.heard());
+  await client.sees('hello');
+  expect(isSilent).toBe(false);
+  await eventually(() => isSilent);
+  client.leave();
+  expect(parseReply(client.received)).toBeUndefined();
+});
