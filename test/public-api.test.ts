@@ -8,61 +8,65 @@ const manifest = JSON.parse(readFileSync(join(core, 'package.json'), 'utf8')) as
   exports: Record<string, { types: string; default: string }>;
 };
 
+const ACCUMULATE = [
+  'ChatAccumulator',
+  'DeltaError',
+  'DeltaFold',
+  'LimitError',
+  'MessageAccumulator',
+  'ToolCallAssembler',
+  'createAccumulator',
+  'mergeDelta',
+  'splitThink',
+];
+const SSE = ['createSseDecoder', 'createSseEncoder', 'encodeSse', 'sseComment'];
+const CANONICAL = ['StreamRuleError', 'StreamValidator', 'isClientCall', 'ownError', 'recomputeStop'];
+const CHAT = ['DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'];
+const ENGINE = [
+  'collectStream',
+  'convertCountTokensRequest',
+  'convertCountTokensResponse',
+  'convertEmbeddingsRequest',
+  'convertEmbeddingsResponse',
+  'convertError',
+  'convertModelInfo',
+  'convertModels',
+  'convertRequest',
+  'convertRerankRequest',
+  'convertRerankResponse',
+  'convertResponse',
+  'decodeRequest',
+  'encodeError',
+  'encodeModelInfo',
+  'encodeModels',
+  'estimateAnswer',
+  'estimateTokens',
+  'replay',
+  'replayResponse',
+  'streamConverter',
+  'translate',
+];
+const IO = ['accumulate', 'convertStream', 'readEvents'];
+const REGISTRIES = ['CODECS', 'PROTOCOLS', 'PROTOCOL_ALIASES', 'RULES', 'findCodec', 'findProtocol', 'withTitle'];
+
 /** What users can import, entry by entry. A name that comes or goes here is a change of the public API: say so in the changelog. */
 const API: Record<string, string[]> = {
   '.': [
-    ...['CodecError', 'DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'],
-    ...[
-      'Assembler',
-      'ChatAccumulator',
-      'DeltaError',
-      'DeltaFold',
-      'LimitError',
-      'MessageAccumulator',
-      'PROTOCOLS',
-      'PROTOCOL_ALIASES',
-    ],
-    ...[
-      'RULES',
-      'StreamRuleError',
-      'StreamValidator',
-      'ToolCallAssembler',
-      'accumulate',
-      'createAccumulator',
-      'createSseDecoder',
-    ],
-    ...[
-      'createSseEncoder',
-      'encodeSse',
-      'findProtocol',
-      'isClientCall',
-      'mergeDelta',
-      'openaiChatWithCompletion',
-      'ownError',
-      'pipe',
-      'readEvents',
-      'recomputeStop',
-    ],
-    ...['splitThink', 'sseComment', 'withTitle'],
+    ...[...ACCUMULATE, ...SSE, ...CANONICAL, ...CHAT, ...ENGINE, ...IO, ...REGISTRIES],
+    ...['Assembler', 'CodecError', 'openaiChatWithCompletion', 'pipe'],
   ],
-  './accumulate': [
-    'ChatAccumulator',
-    'DeltaError',
-    'DeltaFold',
-    'LimitError',
-    'MessageAccumulator',
-    'ToolCallAssembler',
-    'createAccumulator',
-    'mergeDelta',
-    'splitThink',
-  ],
-  './sse': ['createSseDecoder', 'createSseEncoder', 'encodeSse', 'sseComment'],
-  './io': ['accumulate', 'readEvents'],
+  './accumulate': ACCUMULATE,
+  './sse': SSE,
+  './io': IO,
   './openai-chat': ['openaiChat'],
-  './openai-chat/codec': ['DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'],
+  './openai-chat/codec': CHAT,
   './anthropic-messages': ['anthropicMessages'],
+  './anthropic-messages/codec': ['ANTHROPIC_PROFILES', 'DEFAULT_ANTHROPIC_PROFILE', 'anthropicMessagesCodec', 'profileFor'],
   './openai-responses': ['openaiResponses'],
+  './openai-responses/codec': ['DEFAULT_RESPONSES_PROFILE', 'OPENAI_RESPONSES_PROFILES', 'openaiResponsesCodec', 'profileFor'],
   './gemini': ['gemini'],
+  './gemini/codec': ['DEFAULT_GEMINI_PROFILE', 'GEMINI_MODELS', 'GEMINI_PROFILES', 'geminiCodec', 'keyOf', 'profileFor'],
+  './engine': ENGINE,
 };
 
 test('the entries are those of package.json', () => {

@@ -72,10 +72,17 @@ async function runCell({ key, client, upstream, variant, through }, { inst, stag
     return;
   }
   if (variant?.once) await stage.mock.renew();
+  const askedSince = stage.watch();
   const url = through ? stage.url : `${stage.mock.url}/_v/${variant.id}`;
   const model = through ? `${providerOf(upstream, variant?.id)}/mock-model` : 'mock-model';
-  const { output, ...result } = await runClient(client, { clients, inst, url, model });
-  console.log(`${place} ${key}: ${result.passed ? 'ok' : `FAIL (${result.code})`} ${result.seconds} s`);
+  const { output, ...ran } = await runClient(client, { clients, inst, url, model });
+  const wanted = through ? [providerOf(upstream, variant?.id)] : [];
+  const asked = askedSince();
+  const isRight = asked.length === wanted.length && asked.every((provider) => wanted.includes(provider));
+  const result = isRight ? ran : { ...ran, passed: false, asked };
+  console.log(
+    `${place} ${key}: ${result.passed ? 'ok' : `FAIL (${result.code})${isRight ? '' : ` asked: ${asked.join(', ') || 'nobody'}`}`} ${result.seconds} s`,
+  );
   if (!result.passed) writeFileSync(`${folder}/output/${key.replace(/[^\w.-]+/g, '_')}.txt`, output);
   results.versions[client.package] = version;
   results.cells[key] = result;

@@ -25,7 +25,7 @@ const HEAD = `# Clients
 
 This page is written by \`scripts/clients/matrix.js\`; nothing in it is typed by hand. Real clients run as they are, headless, against a gateway whose upstreams are one scripted
 model that speaks all four protocols. A file holds a random word; the prompt names the file; the model calls the client's own tool to read it. A cell passes when the client's last words have
-the word in them and its exit code is 0: the request was taken, the stream read, the tool called, its result sent back, and the second stream read.
+the word in them and its exit code is 0: the request was taken, the stream read, the tool called, its result sent back, and the second stream read. The log of the gateway must say, too, that the upstream of the cell was asked, and no other one.
 
 \`\`\`sh
 npm run build

@@ -1,7 +1,7 @@
 // The scripted upstream and the gateway in front of it, each a process of its own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,14 +18,25 @@ export async function setStage({ clients, folder }) {
   const config = join(folder, 'sluice.json');
   writeFileSync(config, JSON.stringify(configFor(mock.url), null, 1));
   const port = await freePort();
-  const gateway = launch([BIN, 'serve', '--config', config, '--port', String(port)], join(folder, 'gateway.log'));
+  const log = join(folder, 'gateway.log');
+  const gateway = launch([BIN, 'serve', '--config', config, '--port', String(port)], log);
   const url = `http://127.0.0.1:${port}`;
   await untilAnswers(`${url}/health/ready`, gateway);
   const close = async () => {
     await stop(gateway);
     await mock.close();
   };
-  return { url, mock, close };
+  return { url, mock, close, watch: () => watchLog(log) };
+}
+
+/** From now on: which providers the gateway asked. An answer proves nothing about a provider that was never asked for it. */
+function watchLog(log) {
+  const before = readFileSync(log).length;
+  return () => {
+    const lines = readFileSync(log).subarray(before).toString().split('\n');
+    const asked = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).provider);
+    return [...new Set(asked.filter((provider) => provider !== undefined))];
+  };
 }
 
 /** One provider for each protocol, and one for each variant of it. */

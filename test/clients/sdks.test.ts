@@ -44,10 +44,17 @@ describe.skipIf(!SHARED)('official SDKs through the gateway', { concurrent: true
   beforeAll(async () => {
     stage = await setStage(`${SHARED}/clients`, VARIANTS);
   });
-  afterAll(() => stage.close());
+  // An answer proves nothing about an upstream that was never asked for it: each must have been asked, and no other one.
+  const wanted = new Set<string>();
+  afterAll(async () => {
+    const asked = await stage.asked();
+    await stage.close();
+    expect(asked).toEqual(wanted);
+  });
 
   /** The upstream says the word only when the tool was called with the path of the prompt and its result came back. */
   async function ask({ ask }: Sdk, model: string, isStream: boolean): Promise<void> {
+    wanted.add(model.slice(0, model.indexOf('/')));
     const paths: string[] = [];
     const read = (path: string): string => {
       paths.push(path);

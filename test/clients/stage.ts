@@ -13,11 +13,14 @@ ROOTS satisfies Record<ProtocolId, string>;
 export const UPSTREAMS = Object.keys(ROOTS) as ProtocolId[]; // a record has the keys it is typed with
 
 /** Who answers with a variant of a protocol. */
-export const modelOf = (protocol: ProtocolId, variant = 'default'): string => `${protocol}-${variant}/mock-model`;
+export const modelOf = (protocol: ProtocolId, variant = 'default'): string => `${providerOf(protocol, variant)}/mock-model`;
+const providerOf = (protocol: ProtocolId, variant: string): string => `${protocol}-${variant}`;
 
 /** A gateway in this process, in front of the scripted upstream in another. */
 export interface Stage {
   url: string;
+  /** The providers that were asked, and answered 200, as the gateway counts them. */
+  asked(): Promise<ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
@@ -28,6 +31,12 @@ export async function setStage(clients: string, variants: readonly string[]): Pr
   const gateway = await startGateway(folder, await addressOf(mock), variants);
   return {
     url: gateway.url,
+    asked: async () => {
+      const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+      return new Set(
+        [...metrics.matchAll(/^sluice_requests_total\{provider="([^"]+)".*status="200"/gm)].map(([, id = '']) => id),
+      );
+    },
     close: async () => {
       await gateway.close(0);
       mock.kill();
@@ -47,7 +56,7 @@ async function addressOf(mock: ChildProcess): Promise<string> {
 function startGateway(folder: string, mock: string, variants: readonly string[]): Promise<Running> {
   const providers = UPSTREAMS.flatMap((protocol) =>
     ['default', ...variants].map((variant) => [
-      `${protocol}-${variant}`,
+      providerOf(protocol, variant),
       { protocol, base_url: `${mock}/_v/${variant}${ROOTS[protocol]}`, api_key: 'sk-fake-0000', repair: true },
     ]),
   );

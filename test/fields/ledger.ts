@@ -11,7 +11,7 @@ export interface Entry {
 }
 
 /** `label`: a constant that names the thing. `container`: what is in it is decided below. */
-export interface Structure {
+interface Structure {
   verdict: 'label' | 'container';
 }
 

@@ -3,7 +3,7 @@ import { valuesAt } from '../../scripts/fields/pattern.js';
 import { bodyWith, type Samples, sampleOf } from '../../scripts/fields/sample.js';
 
 /** What happens to a body: read, and written again in the same language. */
-export interface Trip {
+interface Trip {
   canonical: unknown;
   /** Bodies, or the payloads of a stream. */
   written: unknown;

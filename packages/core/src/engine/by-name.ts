@@ -18,7 +18,7 @@ export type CodecName = ProtocolName | ProtocolCodec;
 
 export type Named<T> = Omit<T, 'from' | 'to'> & { from: CodecName; to: CodecName };
 
-export function resolveCodec(name: CodecName): ProtocolCodec {
+function resolveCodec(name: CodecName): ProtocolCodec {
   const codec = typeof name === 'string' ? findCodec(name) : name;
   if (codec) return codec;
   throw new TypeError(`unknown protocol ${JSON.stringify(name)}; known: ${Object.keys(CODECS).join(', ')}`);

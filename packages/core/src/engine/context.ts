@@ -30,7 +30,7 @@ export interface AnswerOptions extends ConvertOptions {
   model?: string;
 }
 
-export const idOf = (provider: string | Provider | undefined): string =>
+const idOf = (provider: string | Provider | undefined): string =>
   typeof provider === 'string' ? provider : (provider?.id ?? '');
 
 /** What is known of the upstream: its row in the codec's table, then the operator's own settings, then the caller's. */

@@ -13,7 +13,7 @@ import { dropUnknown } from './drop-unknown.ts';
 import { NoteList, pointerOf } from './notes.ts';
 
 /** What belongs to a request beside its body. */
-export interface RequestSource {
+interface RequestSource {
   /** The path it was sent to. Gemini names the model and the kind of answer there; other protocols need none. */
   path?: string;
   /** Its headers, in lower case. */

@@ -159,6 +159,7 @@ test.each([
   ['a long number', `{"a":${'1'.repeat(60)},"b":[${'2'.repeat(60)}]}`],
   ['a long key', `{"${long}":{"${long}":[]}}`],
   ['much white space', `{${' '.repeat(60)}"a"${'\n'.repeat(60)}:${'\t'.repeat(60)}1${' '.repeat(60)}}`],
+  ['nonsense', '[z|Z\\]'],
   ['a long word', `[${'true,'.repeat(30)}[${'null,'.repeat(30)}{}]]`],
 ])('%s: closed at its last character and not before', (_, text) => {
   for (let cut = 0; cut <= text.length; cut++) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DistinctList, readContentParts, readLegacyCall, readUsage, wellFormed } from '../../src/accumulate/chat-delta.ts';
+import { deriveId } from '../../src/accumulate/derive-id.ts';
 import { ChatAccumulator, type ChatAccumulatorOptions, createAccumulator } from '../../src/accumulate/index.ts';
 
 const run = (chunks: readonly unknown[], options?: ChatAccumulatorOptions): ChatAccumulator => {
@@ -32,6 +33,11 @@ const ROWS: Row[] = [
     name: 'what is no chunk',
     chunks: [undefined, null, 'x', 7, {}, [], { choices: 'x' }, { choices: [null, 7] }],
     completion: { choices: [] },
+  },
+  {
+    name: 'what is no choice, while one goes on',
+    chunks: [text('a'), { choices: [null] }, { choices: [7] }, text('b')],
+    completion: { choices: [choice(0, 'ab')] },
   },
   {
     name: 'the first id, model and time count',
@@ -87,6 +93,19 @@ const ROWS: Row[] = [
       text('d', 0, { usage: { prompt_tokens: 4, completion_tokens: 0 } }),
     ],
     completion: { choices: [choice(0, 'abcd')], usage: { prompt_tokens: 4, completion_tokens: 0, cost: null, tier: 'x' } },
+  },
+  {
+    name: 'usage of zeros at the end takes nothing back, whatever else it says',
+    chunks: [
+      text('a', 0, { usage: { prompt_tokens: 3, completion_tokens: 0, tier: 'x' } }),
+      text('b', 0, { usage: { prompt_tokens: 0, completion_tokens: 0, tier: 'y' } }),
+    ],
+    completion: { choices: [choice(0, 'ab')], usage: { prompt_tokens: 3, completion_tokens: 0, tier: 'x' } },
+  },
+  {
+    name: 'usage of some zeros counts',
+    chunks: [text('a', 0, { usage: { a: 3, b: 1 } }), text('b', 0, { usage: { a: 0, b: 1 } })],
+    completion: { choices: [choice(0, 'ab')], usage: { a: 0, b: 1 } },
   },
   {
     name: 'usage of zeros after zeros',
@@ -212,6 +231,25 @@ describe('around the deltas of a long stream', () => {
   });
 });
 
+test.each<[string, object, object]>([
+  ['usage of the chunk', { usage: { n: 1 } }, { usage: { n: 1 } }],
+  ['usage of the choice', { choices: [{ index: 0, delta: { content: 'x' }, usage: { n: 1 } }] }, { usage: { n: 1 } }],
+  [
+    'the filter of Azure',
+    { choices: [{ index: 0, delta: { content: 'x' }, content_filter_results: { hate: 1 } }] },
+    { choices: [{ content_filter_results: { hate: 1 } }] },
+  ],
+])('%s is found on any chunk', (_, odd, found) => {
+  const stream = Array.from({ length: 30 }, (_, i) => ({ ...text('x'), ...(i === 20 && odd) }));
+  expect(run(stream).finish()).toMatchObject(found);
+  expect(run(stream).text).toBe('x'.repeat(30));
+});
+
+test('resumed without choice 0, the first that came is still the main one', () => {
+  const resumed = ChatAccumulator.fromJSON(JSON.parse(JSON.stringify(run([text('b', 2)]))));
+  expect(resumed.text).toBe('b');
+});
+
 test('a snapshot does not read a whole message yet, the end does', () => {
   const accumulator = run([{ choices: [{ index: 0, message: { content: 'a' } }] }]);
   expect(accumulator.snapshot().choices[0]?.message.content).toBe('');
@@ -243,7 +281,7 @@ describe('for tracing', () => {
 
 test('a custom call is run with its text', () => {
   const entry = { index: 0, id: 'a', type: 'custom', custom: { name: 'p', input: '{"x":1}' } };
-  expect(run([{ choices: [{ index: 0, delta: { tool_calls: [entry] } }] }]).finalizeToolCalls()).toEqual([
+  expect(run([{ choices: [{ index: 0, delta: { tool_calls: [entry] } }] }]).finalizeToolCalls()).toStrictEqual([
     { id: 'a', type: 'custom', name: 'p', arguments: '{"x":1}' },
   ]);
 });
@@ -254,8 +292,8 @@ test('other choices derive other ids', () => {
     const accumulator = run([0, 1].map((index) => ({ id, choices: [{ index, delta: { tool_calls: calls } }] })));
     return accumulator.choices.flatMap(({ toolCalls }) => toolCalls.map((call) => call.id));
   };
+  expect(ids('r')).toEqual([deriveId('call_', 'r', 0, 'f', 0), deriveId('call_', 'r#1', 0, 'f', 0)]);
   expect(new Set([...ids('r'), ...ids('s')]).size).toBe(4);
-  expect(ids('r')).toEqual(ids('r'));
 });
 
 test('limits hold, also after JSON', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { deriveId } from '../../src/accumulate/derive-id.ts';
 import { ChatAccumulator, createAccumulator } from '../../src/accumulate/index.ts';
 
 const run = (chunks: readonly unknown[]): ChatAccumulator => {
@@ -104,6 +105,7 @@ const TEXT: Row[] = [
     chunks: [chunk({ refusal: '' }), chunk({ refusal: 'no' }), chunk({ refusal: 't' }), chunk({ refusal: 7 })],
     message: { content: null, refusal: 'not' },
   },
+  { name: 'a blank refusal is none', chunks: [chunk({ refusal: '' })], message: { content: '' } },
   {
     name: 'a refusal beside text',
     chunks: [chunk({ content: 'a', refusal: 'no' })],
@@ -126,10 +128,15 @@ const REASONING: Row[] = [
     message: { content: '', reasoning_content: 'ad' },
   },
   {
+    name: 'a blank field beside one that says something',
+    chunks: [chunk({ reasoning: '', reasoning_text: 'a' }), chunk({ reasoning_text: '', reasoning_details: [{ type: 't', text: 'b' }] })],
+    message: { content: '', reasoning_content: 'ab', reasoning_details: [{ type: 't', text: 'b' }] },
+  },
+  {
     name: 'details alone: their text and summary',
     chunks: [
       detail({ text: 'a' }),
-      chunk({ reasoning_details: [{ type: 'reasoning.summary', summary: 'b' }, { type: 'x', summary: 7 }, 9] }),
+      chunk({ reasoning_details: [{ type: 'reasoning.summary', summary: 'b' }, { type: 'x', summary: 7 }, 9, null] }),
     ],
     message: {
       content: '',
@@ -172,6 +179,7 @@ const REASONING: Row[] = [
       chunk({ reasoning_details: [{ type: 'n', id: 'j', text: '2' }] }),
       chunk({ reasoning_details: [{ type: 'n', id: 'i', text: '3' }] }),
       chunk({ reasoning_details: 'none' }),
+      chunk({ reasoning_details: 7 }),
     ],
     message: {
       content: '',
@@ -228,6 +236,7 @@ const LISTS: Row[] = [
     message: { content: 'ab' },
     logprobs: { content: [1, 2, 3], refusal: [4] },
   },
+  { name: 'logprobs that are none', chunks: [chunk({ content: 'a' }, { logprobs: 'no' })], message: { content: 'a' } },
   {
     name: 'logprobs of one side',
     chunks: [chunk({}, { logprobs: { content: [1] } })],
@@ -243,6 +252,21 @@ const CALLS: Row[] = [
     name: 'a call in pieces',
     chunks: [call(f('f', '')), call({ function: { arguments: '{"x"' } }), call({ function: { arguments: ':1}' } })],
     message: { content: null, tool_calls: [f('f', '{"x":1}')] },
+  },
+  {
+    name: 'the deprecated form of a call, beside its blanks',
+    chunks: [
+      chunk({ content: null, function_call: { name: 'f', arguments: '' } }),
+      chunk({ function_call: { arguments: '{"x"' } }),
+      chunk({ function_call: { name: '', arguments: ':1}' } }),
+      chunk({ content: '', function_call: { name: '', arguments: '' } }),
+      chunk({ function_call: null }, { finish_reason: 'function_call' }),
+    ],
+    message: {
+      content: null,
+      tool_calls: [{ id: deriveId('call_', '', 0, 'f', 0), type: 'function', function: { name: 'f', arguments: '{"x":1}' } }],
+    },
+    finish: 'function_call',
   },
   {
     name: 'text between the pieces of a call',
@@ -313,6 +337,18 @@ const FINISH: Row[] = [
     chunks: ['stop', 'odd', 'length', 'content_filter', 7, {}].map((finish_reason) => chunk({ content: 'a' }, { finish_reason })),
     message: { content: 'aaaaaa' },
     finish: 'content_filter',
+  },
+  {
+    name: 'what is no reason replaces none',
+    chunks: ['stop', 7, {}, '', null].map((finish_reason) => chunk({ content: 'a' }, { finish_reason })),
+    message: { content: 'aaaaa' },
+    finish: 'stop',
+  },
+  {
+    name: 'a weak reason replaced by another',
+    chunks: ['stop', 'odd'].map((finish_reason) => chunk({ content: 'a' }, { finish_reason })),
+    message: { content: 'aa' },
+    finish: 'odd',
   },
   ...['length', 'max_tokens', 'content_filter', 'error'].map((cut) => ({
     name: `${cut}: a call without arguments may have lost them`,
@@ -388,6 +424,21 @@ const WHOLE: Row[] = [
     },
   },
   {
+    name: 'a whole message brings no calls when deltas did',
+    chunks: [call(f('f', '{}')), whole({ tool_calls: [{ ...f('g', '{}'), id: 'b' }], function_call: { name: 'h', arguments: '{}' } })],
+    message: { content: null, tool_calls: [f('f', '{}')] },
+  },
+  {
+    name: 'a whole message beside a delta that goes on',
+    chunks: [chunk({ content: 'a' }), chunk({ content: 'b' }, { message: { more: 3, content: [{ type: 'map' }] } })],
+    message: { content: 'ab', more: 3 },
+  },
+  {
+    name: 'a part that nobody knows in a whole message',
+    chunks: [whole({ content: [{ type: 'map' }] })],
+    message: { content: '', content_parts: [{ type: 'map' }] },
+  },
+  {
     name: 'a whole message twice, the later laid over the first',
     chunks: [whole({ content: 'a', x: { y: 1 } }), whole({ content: 'b', x: { z: 2 } }), whole('no')],
     message: { content: 'b', x: { y: 1, z: 2 } },
@@ -461,7 +512,9 @@ describe.each(ROWS)('$name', ({ chunks, message, choice = {}, finish = null, log
   };
 
   test('the completion, field by field', () => {
-    expect(run(chunks).finish()).toStrictEqual(expected);
+    const accumulator = run(chunks);
+    expect(accumulator.finish()).toStrictEqual(expected);
+    expect(accumulator.finish()).toStrictEqual(expected);
   });
 
   test('the same when resumed from JSON at any point', () => {

@@ -35,6 +35,7 @@ const every: BlockDelta[] = [
   { type: 'text_delta', text: 'x' },
   { type: 'input_json_delta', partial_json: '{"x":1}' },
   { type: 'thinking_delta', thinking: 'x' },
+  { type: 'input_text_delta', text: 'x' },
   { type: 'citations_delta', citation },
   { type: 'audio_delta', data: 'x' },
   { type: 'opaque_delta', raw: { x: 1 } },
@@ -274,6 +275,12 @@ const RESULTS: [name: string, events: Event[], message: object, rest?: object][]
       error: { code: 'OVERLOADED', message: 'busy', details: { terminal: 'no' } },
     },
     { error: { code: 'OVERLOADED', message: 'busy', details: { terminal: 'no' } } },
+  ],
+  [
+    'an error before the end',
+    [start, { type: 'error', error: { code: 'OVERLOADED', message: 'busy' } }, { type: 'message_stop' }],
+    { id: 'm', model: 'x', content: [], stop_reason: null, error: { code: 'OVERLOADED', message: 'busy' } },
+    { complete: true, error: { code: 'OVERLOADED', message: 'busy' } },
   ],
   [
     'an early end',

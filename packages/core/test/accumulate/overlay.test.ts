@@ -72,6 +72,7 @@ describe('sameJson', () => {
     ['{"a":1,"b":2}', '{"a":1,"c":2}', false],
     ['{"a":1,"b":2}', '{"a":1,"b":3}', false],
     ['{"toString":null}', '{"a":null}', false],
+    ['[]', '{"length":0}', false],
     ['7', '{}', false],
     ['{}', '7', false],
   ])('%s and %s: %s', (a, b, expected) => {
@@ -85,6 +86,9 @@ describe('sameJson', () => {
   test('beyond the depth of real arguments everything counts as different', () => {
     expect(sameJson(deep(256, '{}'), deep(256, '{}'))).toBe(true);
     expect(sameJson(deep(257, '{}'), deep(257, '{}'))).toBe(false);
+    const lists = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+    expect(sameJson(lists(257), lists(257))).toBe(true);
+    expect(sameJson(lists(258), lists(258))).toBe(false);
   });
 });
 

@@ -153,7 +153,7 @@ describe('passing through', () => {
   test('a stream that breaks off ends in an error, one that has ended does not', () => {
     const cut = translate('openai-chat', 'openai-chat', options).stream();
     void cut.push(bytes('data: {"id":"1","choices":[{"delta":{"content":"x"}}]}\n\nda'));
-    expect(textOf(cut.fail('gone'))).toMatch(/^\n\ndata: \{"error":.*gone/);
+    expect(textOf(cut.fail('gone'))).toMatch(/^data: \{"error":.*gone/);
     const whole = translate('openai-chat', 'openai-chat', options).stream();
     void whole.push(bytes('data: {"id":"1","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'));
     expect([...whole.fail('gone')]).toEqual([]);

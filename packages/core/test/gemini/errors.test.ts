@@ -50,7 +50,12 @@ test.each<[name: string, status: number, body: unknown, expected: Partial<Canoni
     { code: 'CONTEXT_LENGTH' },
   ],
   ['JSON in a text', 404, JSON.stringify(google(404, 'NOT_FOUND')), { code: 'NOT_FOUND', message: 'm' }],
-  ['a page', 502, '<html><title>502\nBad Gateway</title><body>x</body>', { code: 'UPSTREAM_ERROR', message: '502 Bad Gateway' }],
+  [
+    'a page',
+    502,
+    '<html><head><title>x</title></head><body>502\nBad Gateway</body>',
+    { code: 'UPSTREAM_ERROR', message: '502 Bad Gateway' },
+  ],
   ['a text', 413, 'too big', { code: 'PAYLOAD_TOO_LARGE', message: 'too big' }],
   ['nothing', 500, undefined, { code: 'UPSTREAM_ERROR', message: 'the server answered 500 without saying what went wrong' }],
 ])('decode: %s', (_, status, body, expected, headers) => {

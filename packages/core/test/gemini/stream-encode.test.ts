@@ -354,7 +354,10 @@ test('P41 citations are grounding, by bytes', () => {
       },
     ],
   });
-  expect(context.notes).toMatchObject([{ code: 'DROPPED', feature: 'citations' }]);
+  expect(context.notes).toMatchObject([
+    { code: 'APPROXIMATED', feature: 'citations' },
+    { code: 'DROPPED', feature: 'citations' },
+  ]);
   const again = run(piecesOf(frames).join('')).message.content[0];
   expect(again).toMatchObject({ citations: [{ url: 'https://x', start: 1, end: 2 }] });
 });
@@ -402,7 +405,7 @@ describe('errors', () => {
     ['P107 before anything', error('OVERLOADED'), 'UNAVAILABLE', 503],
     ['P110 the end without a stop', [...start, ...say(0, 'a')], 'INTERNAL', 500],
     ['nothing at all', [], 'INTERNAL', 500],
-    ['a generation that was broken off', [...start, ...say(0, 'a'), ...finish('error')], 'INTERNAL', 500],
+    ['a generation that was broken off', [...start, ...say(0, 'a'), ...finish('error')], 'INTERNAL', 502],
     ['a stop without a reason', [...start, { type: 'message_stop' } as const], 'INTERNAL', 500],
   ])('%s', async (_, events, status, code) => {
     const frames = encodeGemini(events, geminiContext({ source: 'anthropic-messages' }));

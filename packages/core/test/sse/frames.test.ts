@@ -136,7 +136,7 @@ test.each([
   const decoder = createSseDecoder(options);
   const chunk = new Uint8Array(1 << 20).fill(0x61);
   let frames: readonly SseFrame[] = [];
-  for (let count = 0; count < 40 && frames.length === 0; count++) frames = decoder.push(chunk);
+  for (let count = 0; count < 40 && frames.length === 0; count++) frames = [...decoder.push(chunk)];
   expect(frames[0]?.failure?.message).toContain(`(maxLineBytes ${line}, maxEventBytes ${event})`);
 });
 

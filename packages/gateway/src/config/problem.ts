@@ -35,7 +35,7 @@ const byPlace = ({ place: a }: Problem, { place: b }: Problem): number =>
   (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 
 /** `sluice.yaml:4:7: providers.grok: …`, and the line it is about. */
-export function describeProblem({ message, path, place }: Problem): string {
+function describeProblem({ message, path, place }: Problem): string {
   const subject = path.length === 0 ? message : `${pathText(path)}: ${message}`;
   return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
 }

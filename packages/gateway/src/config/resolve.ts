@@ -16,7 +16,7 @@ import { Secret, type SecretRegistry } from './secret.ts';
 import type { World } from './world.ts';
 
 /** Who answers, and under which name the model is known there. */
-export interface ModelTarget {
+interface ModelTarget {
   readonly provider: ConfiguredProvider;
   readonly model: string;
 }

@@ -17,9 +17,9 @@ import { RESPONSES_EVENT_MUTATIONS } from './responses/events.ts';
 import { RESPONSES_ITEM_MUTATIONS } from './responses/items.ts';
 import { SSE_MUTATIONS } from './sse.ts';
 
-export { type Framing, PLAIN_FRAMING, writeStream } from './framing.ts';
-export type { Effect, Kind, Mutation, Part, WireStream } from './mutation.ts';
-export { type Random, seededRandom } from './random.ts';
+export { PLAIN_FRAMING, writeStream } from './framing.ts';
+export type { Effect, Mutation, Part, WireStream } from './mutation.ts';
+export { seededRandom } from './random.ts';
 
 /** Every dialect that can be made out of a clean stream, by id. */
 export const MUTATIONS: readonly Mutation[] = [

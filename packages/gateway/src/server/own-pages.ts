@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Metrics } from '../observe/metrics.ts';
 
-export interface PageContext {
+interface PageContext {
   id: string;
   metrics: Metrics;
   isDraining: boolean;

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What the upstream does, in order. A script that ends without `fin`, `reset` or `hang` leaves the connection open for the next request. */
-export type Step =
+type Step =
   | { send: string | Uint8Array }
   /** The bytes one by one, or in pieces of this size, with a turn of the event loop between them. */
   | { split: string | Uint8Array; size?: number }

@@ -14,7 +14,7 @@ import { questionOf } from './dialects.ts';
 import type { Reply } from './http.ts';
 import { RawClient, requestText } from './raw-client.ts';
 
-export type LogLine = Record<string, unknown>;
+type LogLine = Record<string, unknown>;
 
 export interface StartOptions {
   config: object;

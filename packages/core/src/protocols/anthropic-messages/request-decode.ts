@@ -21,12 +21,7 @@ export function decodeRequest(wire: WireRequest, context: CodecContext): Canonic
   return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
 }
 
-export function decodeRequestBody(
-  wire: unknown,
-  context: CodecContext,
-  headers: HeaderBag = {},
-  model?: string,
-): CanonicalRequest {
+function decodeRequestBody(wire: unknown, context: CodecContext, headers: HeaderBag = {}, model?: string): CanonicalRequest {
   const body = expectObject(wire, 'body');
   expectShallow(body);
   const { system, messages } = decodeConversation(body, context);

@@ -31,7 +31,7 @@ export function encodeHeaders(request: CanonicalRequest): HeaderBag {
 }
 
 /** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(dropUnreadable(source, caller), rulesOf(caller), caller);
   dropForeign(request, context);
   const limit = limitOf(request, context);

@@ -1,0 +1,214 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FrameEdge } from '../../src/engine/frame-edge.ts';
+import { withModel } from '../../src/engine/model-name.ts';
+import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
+import { CODECS } from '../../src/protocols/codecs.ts';
+
+const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
+
+const PATHS = {
+  'openai-chat': '/v1/chat/completions',
+  'anthropic-messages': '/v1/messages',
+  'openai-responses': '/v1/responses',
+  gemini: '/v1beta/models/m:streamGenerateContent?alt=sse',
+} as const satisfies Record<ProtocolId, string>;
+
+const COMPLETION = {
+  id: 'a',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Grüße 😀' }, finish_reason: 'stop' }],
+};
+
+const providerOf = (protocol: ProtocolId): Provider => ({ id: 'p', protocol, base_url: 'https://a.example/v1' });
+
+/** An exchange whose stream is passed through. */
+function passing(protocol: ProtocolId, body: object = {}) {
+  const exchange = translate(protocol, protocol, { provider: providerOf(protocol), model: 'm', passthrough: true, stream: true });
+  exchange.request({ method: 'POST', path: PATHS[protocol], headers: {}, body: { model: 'm', stream: true, ...body } });
+  return exchange;
+}
+
+const bodyOf = (to: ProtocolId): Uint8Array => replayResponse(COMPLETION, { from: CODECS['openai-chat'], to: CODECS[to] }).body;
+const textOf = (pieces: Iterable<Uint8Array>): string => Buffer.concat([...pieces]).toString('utf8');
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describe.each(PROTOCOLS)('%s', (protocol) => {
+  const body = bodyOf(protocol);
+
+  test('a stream goes through to the byte, wherever it is split', () => {
+    for (let at = 0; at <= body.length; at++) {
+      const stream = passing(protocol).stream();
+      const pieces = [...stream.push(body.subarray(0, at)), ...stream.push(body.subarray(at)), ...stream.end()];
+      expect(Buffer.concat(pieces).equals(body)).toBe(true);
+    }
+  });
+
+  test('a stream that is cut anywhere ends in whole frames and an error', () => {
+    // What is left out at the end of a stream may be nothing that counts: its last lines.
+    for (let at = 1; at < body.length - 200; at += 3) {
+      const stream = passing(protocol).stream();
+      const passed = textOf([...stream.push(body.subarray(0, at)), ...stream.end()]);
+      for (const frame of passed.trim().split(/\r?\n\r?\n/)) {
+        const data = /^data: (.*)$/m.exec(frame)?.[1] ?? frame;
+        expect(() => JSON.parse(data), frame).not.toThrow();
+      }
+      expect(stream.error?.code).toMatch(/STREAM_TRUNCATED|UPSTREAM_ERROR/);
+    }
+  });
+
+  test('a body that is no stream is told as one', () => {
+    const codec = CODECS[protocol];
+    const whole = JSON.stringify(codec.response.encode(codecAnswer(), context(protocol)));
+    for (const text of [whole, ` \r\n\uFEFF${whole}`]) {
+      const stream = passing(protocol).stream();
+      expect(textOf([...stream.push(bytes(text)), ...stream.end()])).toMatch(/^(event: \S+\n)?data: /);
+      expect(stream.result).toMatchObject({ complete: true, message: { content: [{ text: 'hello' }] } });
+    }
+  });
+
+  test('an event that is no JSON is not passed on', () => {
+    const frames = textOf([body]).split(/(?<=\n\r?\n)/);
+    const stream = passing(protocol).stream();
+    const passed = textOf([...stream.push(bytes(`${frames[0]}data: {oops\n\n${frames.slice(1).join('')}`)), ...stream.end()]);
+    expect(passed.startsWith(frames[0] ?? '')).toBe(true);
+    expect(passed).not.toContain('oops');
+    expect(passed).toContain('not JSON');
+    expect(stream.hasFailed).toBe(true);
+  });
+
+  test('nothing at all is an error', () => {
+    for (const text of ['', ' \n']) {
+      const stream = passing(protocol).stream();
+      expect(textOf([...stream.push(bytes(text)), ...stream.end()])).toContain('error');
+      expect(stream.error).toBeDefined();
+    }
+  });
+
+  test('an event that is too long is the fault of the source', () => {
+    const exchange = translate(protocol, protocol, {
+      provider: providerOf(protocol),
+      passthrough: true,
+      model: 'm',
+      stream: true,
+      maxEventBytes: 1000,
+      maxLineBytes: 1000,
+    });
+    exchange.request({ method: 'POST', path: PATHS[protocol], headers: {}, body: {} });
+    const stream = exchange.stream();
+    const passed = textOf(stream.push(bytes(`data: ${'x'.repeat(2000)}`)));
+    expect(passed).toContain('longer than allowed');
+    expect(passed).not.toMatch(/request_too_large|xxx/);
+  });
+});
+
+const codecAnswer = () => ({
+  id: 'a',
+  model: 'm',
+  content: [{ type: 'text' as const, text: 'hello' }],
+  stop_reason: 'end_turn' as const,
+});
+const context = (protocol: ProtocolId) => ({
+  report: () => undefined,
+  note: () => undefined,
+  now: () => 1,
+  newId: (prefix: string) => `${prefix}1`,
+  profile: CODECS[protocol].profileFor(''),
+  policy: {},
+});
+
+test('who wants a list gets one, from an encoder', () => {
+  const exchange = translate('gemini', 'gemini', { provider: providerOf('gemini'), model: 'm', passthrough: true, stream: true });
+  exchange.request({
+    method: 'POST',
+    path: '/v1beta/models/m:streamGenerateContent',
+    headers: {},
+    body: { contents: [{ parts: [{ text: 'hi' }] }] },
+  });
+  const stream = exchange.stream();
+  expect(JSON.parse(textOf([...stream.push(bodyOf('gemini')), ...stream.end()]))).toBeInstanceOf(Array);
+});
+
+test('an answer that is an error is one, and what cannot be read is passed on', () => {
+  const reply = (body: unknown) => ({ status: 200, headers: {}, body });
+  expect(() => passing('openai-chat').response(reply({ error: { message: 'no' } }))).toThrow(CodecError);
+  const odd = reply({ odd: true });
+  expect(passing('openai-chat').response(odd)).toBe(odd);
+});
+
+test('what a client says beside its body is passed on, but for what the operator says', () => {
+  const headers = { 'anthropic-version': '2099-01-01', 'anthropic-beta': 'b', authorization: 'Bearer client', cookie: 'c' };
+  const ask = (provider: Provider) =>
+    translate('anthropic', 'anthropic', { provider, passthrough: true }).request({
+      method: 'POST',
+      path: '/v1/messages',
+      headers,
+      body: { model: 'm' },
+    }).headers;
+  const plain = ask({ ...providerOf('anthropic-messages'), api_key: 'key' });
+  expect(plain).toMatchObject({ 'anthropic-version': '2099-01-01', 'anthropic-beta': 'b', 'x-api-key': 'key' });
+  expect(plain).not.toHaveProperty('cookie');
+  expect(plain).not.toHaveProperty('authorization');
+  const adapter_config = { headers: { 'Anthropic-Version': 'v' } };
+  expect(ask({ ...providerOf('anthropic-messages'), adapter_config })['anthropic-version']).toBe('v');
+});
+
+describe('the name of the model in a text', () => {
+  test.each([
+    ['{"model":"a","n":12345678901234567890,"t":1.0}', '{"model":"b","n":12345678901234567890,"t":1.0}'],
+    ['{ "x" : "model", "model" : "a\\"b" }', '{ "x" : "model", "model" : "b" }'],
+    [
+      '{"y":{"model":"inner"},"l":[{"model":"inner"}],"mod\\u0065l":"a"}',
+      '{"y":{"model":"inner"},"l":[{"model":"inner"}],"mod\\u0065l":"b"}',
+    ],
+    ['{"s":"\\\\","model":"a"}', '{"s":"\\\\","model":"b"}'],
+    ['{"s":"\\"model\\":\\"x\\"","model":"a"}', '{"s":"\\"model\\":\\"x\\"","model":"b"}'],
+    ['{"model":"a","model":"a"}', undefined],
+    ['{"model":"a","mod\\u0065l":"a"}', undefined],
+    ['{"model":"a","model":null}', undefined],
+    ['{"model":7}', undefined],
+    ['{}', undefined],
+    ['[{"model":"a"}]', undefined],
+  ])('%s', (text, expected) => expect(withModel(text, 'b')).toBe(expected));
+
+  test('any request reads as before, but for the name', () =>
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.string(),
+        fc.string(),
+        fc.nat(3),
+        (fields, before, after, indent) => {
+          const { model: _, ...rest } = fields;
+          const entries = Object.entries(rest);
+          const body = Object.fromEntries([...entries.slice(0, indent), ['model', before], ...entries.slice(indent)]);
+          const renamed = withModel(JSON.stringify(body, null, indent), after);
+          expect(renamed).toBe(JSON.stringify({ ...body, model: after }, null, indent));
+        },
+      ),
+    ));
+});
+
+describe('the edge of the last frame', () => {
+  test.each([
+    ['data: a\n\n', 9],
+    ['data: a\n\ndata: b', 9],
+    ['data: a\r\n\r\n', 11],
+    ['data: a\r\n\r\ndata', 11],
+    ['data: a\r\r', 9],
+    ['data: a\r\n', 0],
+    ['data: a\n', 0],
+    ['data: a', 0],
+    ['a\n\n\n', 4],
+  ])('%j: %i', (text, edge) => {
+    expect(new FrameEdge().in(bytes(text))).toBe(edge);
+    // Byte by byte, the last edge is at the same place.
+    const split = new FrameEdge();
+    let last = 0;
+    Array.from(bytes(text)).forEach((byte, at) => {
+      if (split.in(Uint8Array.of(byte)) === 1) last = at + 1;
+    });
+    expect(last).toBe(edge);
+  });
+});
