@@ -146,7 +146,10 @@ class StreamConverter implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
-    if (event.type === 'error') return { type: 'error', error: (this.#error ??= toClient(event.error)) };
+    if (event.type === 'error') {
+      this.#error ??= toClient(event.error);
+      return { type: 'error', error: this.#error };
+    }
     if (event.type !== 'message_start') return event;
     this.#id = event.message.id;
     return this.#model === undefined ? event : { ...event, message: { ...event.message, model: this.#model } };

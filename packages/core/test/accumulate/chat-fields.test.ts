@@ -129,7 +129,10 @@ const REASONING: Row[] = [
   },
   {
     name: 'a blank field beside one that says something',
-    chunks: [chunk({ reasoning: '', reasoning_text: 'a' }), chunk({ reasoning_text: '', reasoning_details: [{ type: 't', text: 'b' }] })],
+    chunks: [
+      chunk({ reasoning: '', reasoning_text: 'a' }),
+      chunk({ reasoning_text: '', reasoning_details: [{ type: 't', text: 'b' }] }),
+    ],
     message: { content: '', reasoning_content: 'ab', reasoning_details: [{ type: 't', text: 'b' }] },
   },
   {
@@ -425,7 +428,10 @@ const WHOLE: Row[] = [
   },
   {
     name: 'a whole message brings no calls when deltas did',
-    chunks: [call(f('f', '{}')), whole({ tool_calls: [{ ...f('g', '{}'), id: 'b' }], function_call: { name: 'h', arguments: '{}' } })],
+    chunks: [
+      call(f('f', '{}')),
+      whole({ tool_calls: [{ ...f('g', '{}'), id: 'b' }], function_call: { name: 'h', arguments: '{}' } }),
+    ],
     message: { content: null, tool_calls: [f('f', '{}')] },
   },
   {
