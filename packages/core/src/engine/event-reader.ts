@@ -48,6 +48,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #hasFailed = false;
   #hasMalformed = false;
   #hasError = false;
+  #hasLastFrame = false;
   #failedAt: number | undefined;
 
   constructor({ protocol, onEvent, malformed, ...limits }: EventReaderOptions) {
@@ -79,6 +80,11 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     return this.#hasError;
   }
 
+  /** After `end`: the last frame lacked the blank line behind it, and was whole all the same. */
+  get hasLastFrame(): boolean {
+    return this.#hasLastFrame;
+  }
+
   get diagnostics(): Diagnostic[] {
     return this.#met.list();
   }
@@ -99,7 +105,10 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     if (this.#ended) return [];
     this.#ended = true;
     const out: CanonicalStreamEvent[] = [];
-    for (const frame of this.#frames.end()) this.#accept(frame, out);
+    for (const frame of this.#frames.end()) {
+      this.#hasLastFrame = true;
+      this.#accept(frame, out);
+    }
     // An error body has the same shape in three protocols and none recognises it: the first one may read it.
     const [first] = this.#candidates;
     if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);

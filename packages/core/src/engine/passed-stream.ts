@@ -83,7 +83,7 @@ export class PassedStream implements AnswerStream {
     this.#hasEnded = true;
     for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
     if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
-    return this.#held.length > 0 ? [this.#takeHeld(), BLANK_LINE] : NOTHING;
+    return this.#reader.hasLastFrame ? [this.#takeHeld(), BLANK_LINE] : NOTHING;
   }
 
   #observe(event: CanonicalStreamEvent): void {

@@ -146,7 +146,10 @@ class StreamConverter implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
-    if (event.type === 'error') this.#error ??= event.error;
+    if (event.type === 'error') {
+      this.#error ??= toClient(event.error);
+      return { type: 'error', error: this.#error };
+    }
     if (event.type !== 'message_start') return event;
     this.#id = event.message.id;
     return this.#model === undefined ? event : { ...event, message: { ...event.message, model: this.#model } };
@@ -171,6 +174,10 @@ export function readerOf({ from, maxLineBytes, maxEventBytes, malformed, onEvent
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>
   typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
 
+/** A limit that the source passed is no fault of the client's request, which the same code stands for. */
+const toClient = (error: CanonicalError): CanonicalError =>
+  error.details?.['code'] === 'too_large' ? { ...error, code: 'UPSTREAM_ERROR', http_status: 502 } : error;
+
 /** An error alone, as a stream that has begun tells it; `start` is what the client has read of the beginning. */
 export function encodeFailure(error: CanonicalError, options: StreamOptions, start?: MessageStart): Uint8Array {
   const { to, framing = 'sse' } = options;
@@ -178,6 +185,6 @@ export function encodeFailure(error: CanonicalError, options: StreamOptions, sta
   const framer = createFramer(to.id, framing);
   if (start) encoder.push(start);
   let text = '';
-  for (const frame of encoder.push({ type: 'error', error })) text += framer.frame(frame);
+  for (const frame of encoder.push({ type: 'error', error: toClient(error) })) text += framer.frame(frame);
   return new TextEncoder().encode(text + framer.end());
 }

@@ -9,7 +9,7 @@ const DIMENSIONS = 8;
 const MOST_DIMENSIONS = 4096;
 
 /** A vector of length one: the same text has always the same, and texts that share words are near each other. */
-function vectorOf(text: string, dimensions: number = DIMENSIONS): number[] {
+export function vectorOf(text: string, dimensions: number = DIMENSIONS): number[] {
   const vector = new Array<number>(Math.min(dimensions, MOST_DIMENSIONS)).fill(0);
   for (const word of wordsOf(text)) {
     const at = hash(word) % vector.length;

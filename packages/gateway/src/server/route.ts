@@ -35,10 +35,14 @@ function languageOf(path: string): ProtocolCodec {
   return CODECS['openai-chat'];
 }
 
+/** The AI SDK takes `provider/model` for a whole name and leaves `models/` out; to anybody else that is no path of Gemini's. */
+const BARE_MODEL =
+  /^(\/v1(?:beta|alpha))\/(?!(?:models|tunedModels|endpoints|projects|publishers)\/)(?=.+:(?:(?:streamG|g)enerateContent|countTokens|(?:e|batchE)mbedContents?)$)/;
+
 /** Doubled slashes come from base URLs that end in one; absolute forms from proxies. */
 function canonicalPath(url: string): string {
   const [path = '', query] = splitQuery(url.replace(/^https?:\/\/[^/?#]*/i, ''));
-  const plain = `/${path}`.replace(/\/{2,}/g, '/');
+  const plain = `/${path}`.replace(/\/{2,}/g, '/').replace(BARE_MODEL, '$1/models/');
   return query === undefined ? plain : `${plain}?${query}`;
 }
 

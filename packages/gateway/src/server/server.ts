@@ -78,6 +78,7 @@ export class Gateway {
     const end = setTimeout(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);
     this.#server.closeIdleConnections();
     await closed;
+    await streams.empty();
     clearInterval(sweep);
     clearTimeout(deadline);
     clearTimeout(end);

@@ -19,6 +19,7 @@ export class Streams {
   /** Those whose clients do not read, the one that has waited longest first. */
   readonly #stalled = new Set<Place>();
   #isStopped = false;
+  #onEmpty: () => void = () => undefined;
 
   constructor(most: number) {
     this.#most = most;
@@ -46,8 +47,17 @@ export class Streams {
       leave: () => {
         this.#open.delete(place);
         this.#stalled.delete(place);
+        if (this.#open.size === 0) this.#onEmpty();
       },
     };
+  }
+
+  /** Resolves when none is under way: all of them are recorded. */
+  empty(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onEmpty = resolve;
+    });
   }
 
   /** Frees what a client that does not read holds. */

@@ -4,7 +4,7 @@ import { readError, readStream, readWhole, TEXT } from './dialects.ts';
 import type { Reply } from './http.ts';
 
 /** No frame is cut: every `data:` line is JSON, or the mark at the end. */
-function expectWholeFrames(body: Buffer): void {
+export function expectWholeFrames(body: Buffer): void {
   for (const line of body.toString('utf8').split(/\r\n|\n|\r/)) {
     const data = /^data: ?(.*)$/.exec(line)?.[1];
     if (data !== undefined && data !== '[DONE]') expect(() => JSON.parse(data), data).not.toThrow();

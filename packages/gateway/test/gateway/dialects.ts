@@ -13,7 +13,7 @@ import {
 import { inPieces } from '../../src/demo/pieces.ts';
 
 export const TEXT = 'One two three four five.';
-const USAGE = { input_tokens: 11, output_tokens: 5 };
+export const USAGE = { input_tokens: 11, output_tokens: 5 };
 
 const ANSWER: CanonicalResponse = {
   id: 'answer-1',
