@@ -2,8 +2,8 @@ import { isObject } from '../packages/core/src/accumulate/overlay.ts';
 import type { ContentBlock, FileBlock, ToolResultBlock, ToolUseBlock } from '../packages/core/src/canonical/blocks.ts';
 import type { CacheControl } from '../packages/core/src/canonical/protocol.ts';
 import { locate } from '../packages/core/src/canonical/source.ts';
-import { pointerOf } from '../packages/core/src/engine/notes.ts';
-import type { CanonicalMessage, CanonicalRequest, Note, ProtocolCodec } from '../packages/core/src/index.ts';
+import type { SourceBody } from '../packages/core/src/engine/source-body.ts';
+import type { CanonicalMessage, CanonicalRequest, Note } from '../packages/core/src/index.ts';
 
 /**
  * One thing that a request says. Two requests of different shape can be compared by what they say: messages may be merged or split, texts
@@ -154,13 +154,12 @@ const joined = (facts: readonly Fact[], key: string): string =>
   facts.flatMap((fact) => (fact.key === key && fact.text !== undefined ? [fact.text] : [])).join('\n\n');
 
 /** Whether one of the notes tells of a fact. */
-export function isTold(fact: Fact, notes: readonly Note[], request: CanonicalRequest, { pointers }: ProtocolCodec): boolean {
-  const places = [fact.path, ...(fact.call === undefined ? [] : [fact.call])].map((path) =>
-    pointerOf(locate(path, request), pointers),
-  );
+export function isTold(fact: Fact, notes: readonly Note[], request: CanonicalRequest, source: SourceBody): boolean {
+  const paths = [fact.path, ...(fact.call === undefined ? [] : [fact.call])];
+  const places = paths.map((path) => source.spell(locate(path, request)));
   return notes.some((note) => places.some((place) => tells(note, place)));
 }
 
 /** Whether a note tells of what stands at the pointer: of it, of what it is a part of, or of a part of it. */
-const tells = ({ path }: Note, pointer: string): boolean =>
+export const tells = ({ path }: Pick<Note, 'path'>, pointer: string): boolean =>
   path === pointer || pointer.startsWith(`${path}/`) || path.startsWith(`${pointer}/`);

@@ -1,10 +1,12 @@
 import { sameJson } from '../packages/core/src/accumulate/overlay.ts';
+import { SourceBody } from '../packages/core/src/engine/source-body.ts';
 import {
   type CanonicalRequest,
   CodecError,
   type ConvertedRequest,
   convertRequest,
   decodeRequest,
+  type Note,
   type ProtocolCodec,
   type ProviderProfile,
 } from '../packages/core/src/index.ts';
@@ -77,10 +79,12 @@ export function lostOn(trip: Trip, original: CanonicalRequest): string[] {
   const returned = [...factsOf(decodeRequest(back.body, { from, path: back.path }))];
   const middle = [...factsOf(arrived)];
   const home = homeOf(source);
+  const sent = new SourceBody(source.body, from);
+  const passed = new SourceBody(there.body, to);
   return [...factsOf(original)]
     .filter((fact) => hasFact(fact, home) && !hasFact(fact, returned))
-    .filter((fact) => !isTold(fact, there.notes, original, from))
-    .filter((fact) => !middle.some((known) => hasFact(fact, [known]) && isTold(known, back.notes, arrived, to)))
+    .filter((fact) => !isTold(fact, there.notes, original, sent))
+    .filter((fact) => !middle.some((known) => hasFact(fact, [known]) && isTold(known, back.notes, arrived, passed)))
     .filter((fact) => !isSilent(fact, from, to))
     .map(({ key, path, text }) => `${path}: ${key}${text === undefined ? '' : ` ${text.slice(0, 60)}`}`);
 }
@@ -101,6 +105,13 @@ export function falseNotes(trip: Trip): string[] {
       if (value === undefined) return [`${feature} ${path} is not there`];
       return sameJson(value, valueAt(back.body, path)) ? [`${feature} ${path} is still there`] : [];
     });
+}
+
+/** A note says something, of something that is there; what was repaired may be what was missing in it. */
+export function isInPlace({ path, feature, message, code }: Note, body: unknown): boolean {
+  const isAdded =
+    code === 'REPAIRED' && (path.split('/').length < 4 || valueAt(body, path.replace(/\/[^/]*$/, '')) !== undefined);
+  return feature !== '' && message !== '' && (isAdded || valueAt(body, path) !== undefined);
 }
 
 /** What a JSON pointer points at. */

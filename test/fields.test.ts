@@ -31,8 +31,8 @@ describe.each(sections)('fields of $protocol: $section', ({ protocol, section })
     expect(entries.flatMap((entry) => complaintOf(entry, route) ?? [])).toEqual([]);
   });
 
-  test('no other protocol is silent about it, unless a line says why', () => {
-    const silent = rowsOf(protocol, section).flatMap(({ field, abroad }) =>
+  test.each(['profile', 'plain'] as const)('no other protocol is silent about it, unless a line says why: %s', (server) => {
+    const silent = rowsOf(protocol, section, server).flatMap(({ field, abroad }) =>
       Object.entries(abroad).flatMap(([to, fate]) => (fate === 'silent' ? [`${field.path} to ${to}`] : [])),
     );
     expect(silent).toEqual([]);

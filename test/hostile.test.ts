@@ -134,6 +134,12 @@ describe('limits end in an error, never in silence', () => {
     expect(assemble(openaiChatWithCompletion, [body]).complete).toBe(true);
   });
 
+  test.each(['content', 'reasoning_details'])('%s of thoughts nested 20,000 deep', (field) => {
+    const deep = `${'{"type":"thinking","thinking":['.repeat(20_000)}${']}'.repeat(20_000)}`;
+    const body = raw(`{"id":"a","choices":[{"index":0,"delta":{"${field}":[${deep}]},"finish_reason":"stop"}]}`);
+    expect(assemble(openaiChatWithCompletion, [body]).complete).toBe(true);
+  });
+
   test.each(['annotations', 'images', 'tool_calls'])('300,000 %s in one delta', (field) => {
     const body = raw(
       `{"id":"a","choices":[{"index":0,"delta":{"content":"x","${field}":[${'{},'.repeat(299_999)}{}]},"finish_reason":"stop"}]}`,

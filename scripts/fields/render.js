@@ -43,9 +43,10 @@ Paths: \`messages[assistant]\` is an item of the list \`messages\` whose \`role\
 | anew | written without being read: the encoder knows the value |
 | label | a constant that names the thing around it; it stands and falls with that |
 
-Other protocols: what a change of the field changes there. **said** in their own words; **approximated** or **dropped** with a note that tells
-so; **refused** with an error; **hint**: nothing is written there and nothing told, because nobody misses it, and the table of hints says why.
-A test fails when a field is silent without such a line. Streams say what responses say.`;
+Other protocols: what a change of the field changes there. **said** in their own words; **approximated** or **dropped** with a note, which in
+requests points at the field; **refused** with an error; **hint**: nothing is written there and nothing told, because nobody misses it, and the
+table of hints says why. A test fails when a field is silent without such a line: at a server that takes everything, as the tables have it, and
+at one that takes little. Streams say what responses say.`;
 
 /** @param {Chapter[]} chapters */
 function counts(chapters) {

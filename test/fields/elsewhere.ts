@@ -1,35 +1,67 @@
+import { convertRequest } from '../../packages/core/src/engine/convert-request.ts';
 import type { ProtocolCodec } from '../../packages/core/src/protocols/shared/codec.ts';
 import type { ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
 import type { Field } from '../../scripts/fields/fields.js';
 import { bodyWith, sampleOf } from '../../scripts/fields/sample.js';
+import { tells } from '../convert-facts.ts';
 import { differences, type Route, withoutHoles } from './probe.ts';
 import { contextOf } from './route.ts';
 
 /** What another protocol does with a field: says it, tells of the loss or the change in a note, refuses it, or none of these. */
 export type Fate = 'said' | 'approximated' | 'dropped' | 'refused' | 'silent';
 
+/** A body with one value of a field. */
+interface Sample {
+  body: unknown;
+  canonical: unknown;
+}
+
+interface Told {
+  code: string;
+  feature: string;
+  path: string;
+}
+
 interface Letter {
   written: unknown;
-  /** Code, feature and path of each note. */
-  notes: readonly string[];
+  notes: readonly Told[];
 }
 
-/** Another protocol, to which a canonical value is written. */
+/** Another protocol, to which bodies are written. */
 export interface Abroad {
   name: string;
-  write(canonical: never): Letter;
+  write(sample: Sample): Letter;
+  /** Notes name the place in the body: those of requests do, those of answers point into the canonical message. */
+  isPointing: boolean;
 }
 
-/** How requests and responses of another protocol are written. Streams say what responses say. */
-export function abroad(name: string, codec: ProtocolCodec, profile: ProviderProfile, section: string): Abroad | undefined {
-  const encode = { request: codec.request.encode, response: codec.response.encode }[section];
-  if (!encode) return undefined;
+interface Way {
+  from: ProtocolCodec;
+  to: ProtocolCodec;
+  /** What is known of the server there. */
+  profile: ProviderProfile;
+  /** Gemini has the model in the path. */
+  path: string | undefined;
+}
+
+/** How requests and responses are written in another protocol. Streams say what responses say. */
+export function abroad(name: string, section: string, { from, to, profile, path }: Way): Abroad | undefined {
+  if (section === 'request')
+    return {
+      name,
+      isPointing: true,
+      write({ body }) {
+        const { body: written, path: called, notes } = convertRequest(body, { from, to, profile, ...(path && { path }) });
+        return { written: { body: written, called }, notes };
+      },
+    };
+  if (section !== 'response') return undefined;
   return {
     name,
-    write(canonical) {
+    isPointing: false,
+    write({ canonical }) {
       const context = contextOf(profile);
-      const written = encode(canonical, context);
-      return { written, notes: context.notes.map(({ code, feature, path }) => `${code} ${feature} ${path}`) };
+      return { written: to.response.encode(canonical as never, context), notes: context.notes }; // what the route reads
     },
   };
 }
@@ -38,42 +70,57 @@ export function abroad(name: string, codec: ProtocolCodec, profile: ProviderProf
 export function fatesOf(field: Field, route: Route, others: readonly Abroad[]): Record<string, Fate> {
   const values: unknown[] = [0, 1].map((n) => sampleOf(field, n, route.samples));
   if (field.optional) values.push(undefined);
-  const questions = values.flatMap((value) => {
+  const samples = values.flatMap((value) => {
     try {
-      return [route.travel(withoutHoles(route.complete(bodyWith(field, value, route.samples)))).canonical];
+      return [sampleWith(withoutHoles(route.complete(bodyWith(field, value, route.samples))), route)];
     } catch {
       return [];
     }
   });
-  return Object.fromEntries(others.map((other) => [other.name, fateOf(questions, other, usualNotes(route, other))]));
+  return Object.fromEntries(others.map((other) => [other.name, fateOf(samples, other, usualNotes(route, other))]));
 }
 
-function fateOf(questions: readonly unknown[], { write }: Abroad, usual: ReadonlySet<string>): Fate {
+const sampleWith = (body: unknown, route: Route): Sample => ({ body, canonical: route.travel(body).canonical });
+
+function fateOf(samples: readonly Sample[], { write, isPointing }: Abroad, usual: ReadonlySet<string>): Fate {
   try {
-    const letters = questions.map((question) => write(question as never)); // what the route reads is what it writes
+    const letters = samples.map(write);
     const isSaid = letters.some(({ written }) => differences(letters[0]?.written, written).length > 0);
-    const told = letters.slice(0, 2).flatMap(({ notes }) => notes.filter((note) => !usual.has(note)));
-    const has = (code: string): boolean => told.some((note) => note.startsWith(code));
+    const places = samples.flatMap(({ body }) => pointersTo(samples[0]?.body, body));
+    const isMeant = (note: Told): boolean => (isPointing ? places.some((place) => tells(note, place)) : !usual.has(keyOf(note)));
+    const told = letters.slice(0, 2).flatMap(({ notes }) => notes.filter(isMeant));
+    const has = (code: string): boolean => told.some((note) => note.code === code);
     if (!isSaid && has('DROPPED')) return 'dropped';
     if (has('APPROXIMATED') || has('DROPPED')) return 'approximated';
-    return isSaid ? 'said' : 'silent';
+    return isSaid || has('RENAMED') || has('CLAMPED') ? 'said' : 'silent';
   } catch {
     return 'refused';
   }
 }
 
+/** Where two bodies differ, as JSON pointers. */
+function pointersTo(a: unknown, b: unknown, pointer = ''): string[] {
+  if (Object.is(a, b)) return [];
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return [pointer];
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].flatMap((name) => pointersTo(Reflect.get(a, name), Reflect.get(b, name), `${pointer}/${name}`));
+}
+
+const keyOf = ({ code, feature, path }: Told): string => `${code} ${feature} ${path}`;
+
 const usual = new WeakMap<Abroad, ReadonlySet<string>>();
 
-/** What is told of every body: a default that the other protocol asks for. */
+/** What is told of every answer: a default that the other protocol asks for. */
 function usualNotes(route: Route, other: Abroad): ReadonlySet<string> {
-  const known = usual.get(other) ?? new Set(notesOf(route, other));
+  if (other.isPointing) return new Set();
+  const known = usual.get(other) ?? new Set(notesOf(route, other).map(keyOf));
   usual.set(other, known);
   return known;
 }
 
-function notesOf(route: Route, { write }: Abroad): readonly string[] {
+function notesOf(route: Route, { write }: Abroad): readonly Told[] {
   try {
-    return write(route.travel(withoutHoles(route.complete({}))).canonical as never).notes;
+    return write(sampleWith(withoutHoles(route.complete({})), route)).notes;
   } catch {
     return [];
   }

@@ -13,7 +13,8 @@ export interface Hint {
 
 const PADDING = 'padding against eavesdroppers in OpenAI’s own streams: others have none that could be left out';
 const LABEL = 'a label that OpenAI asks for, no part of the answer; where schemas are always kept, strict says nothing';
-const ITEM = 'the number of an item on a server that keeps it, and how far it came: the call has an id of its own, and is whole';
+const ITEM =
+  'the number of an item on a server that keeps it, and how far it came: calls have ids of their own, and what is here is whole';
 const NAMESPACE = 'calls have one only where the client declared one: a client of another protocol never did';
 const PART = 'a part of a total that is told';
 const TIER = 'what the answer was served by: a matter of the bill';
@@ -64,9 +65,16 @@ export const HINTS: readonly Hint[] = [
   {
     protocol: 'openai-responses',
     section: 'request',
-    fields: ['input[*_call].id', 'input[function_call].status'],
+    fields: ['input[*].id', 'input[*].status'],
     to: ['chat', 'anthropic', 'gemini'],
     why: ITEM,
+  },
+  {
+    protocol: 'openai-responses',
+    section: 'request',
+    fields: ['input[function_call_output].name'],
+    to: ['chat', 'anthropic', 'gemini'],
+    why: 'the name of the tool, which the call that it answers has told',
   },
   {
     protocol: 'openai-responses',
@@ -102,6 +110,20 @@ export const HINTS: readonly Hint[] = [
     fields: ['system_fingerprint'],
     to: ['anthropic', 'responses', 'gemini'],
     why: 'which build of the server answered: it means something to OpenAI alone',
+  },
+  {
+    protocol: 'gemini',
+    section: 'request',
+    fields: ['generationConfig.responseSchema.nullable', 'tools[].functionDeclarations[].parameters.nullable'],
+    to: ['chat', 'anthropic', 'responses'],
+    why: 'a value of which no type is said may be null anyway; of one that has a type it is said',
+  },
+  {
+    protocol: 'gemini',
+    section: 'request',
+    fields: ['systemInstruction.role'],
+    to: ['chat', 'anthropic', 'responses'],
+    why: 'instructions are nobody’s turn: Google does not read the role',
   },
   { protocol: 'openai-chat', section: 'response', fields: ['service_tier'], to: ['gemini'], why: TIER },
   { protocol: 'gemini', section: 'response beyond the SDK', fields: ['usageMetadata.serviceTier'], to: ['anthropic'], why: TIER },

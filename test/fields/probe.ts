@@ -11,6 +11,8 @@ interface Trip {
 }
 
 export interface Route {
+  /** Where a request is sent. */
+  path?: string;
   samples: Samples;
   /** Makes a body that holds little more than one field one that the protocol accepts. */
   complete(body: unknown): unknown;

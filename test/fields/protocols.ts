@@ -25,14 +25,23 @@ export const PROTOCOLS: Readonly<Record<string, Row>> = {
   gemini: { name: 'gemini', ledger: gemini, ...geminiRoutes },
 };
 
-export const abroadOf = (protocol: string, section: string): Abroad[] =>
-  Object.entries(PROTOCOLS)
-    .filter(([other]) => other !== protocol)
-    .flatMap(([, { name, codec, profile }]) => abroad(name, codec, profile, section.replace(MET, '')) ?? []);
+/** `server`: of the other protocols, the one that takes everything, or one that takes little. */
+export function abroadOf(protocol: string, section: string, server: 'profile' | 'plain' = 'profile'): Abroad[] {
+  const { codec: from } = PROTOCOLS[protocol] ?? raise(`no protocol ${protocol}`);
+  const { path } = routeOf(protocol, section);
+  return Object.values(PROTOCOLS)
+    .filter(({ codec }) => codec !== from)
+    .flatMap(({ name, codec: to, [server]: profile }) => abroad(name, kindOf(section), { from, to, profile, path }) ?? []);
+}
+
+const kindOf = (section: string): string => section.replace(MET, '').replace('beta request', 'request');
+
+function raise(message: string): never {
+  throw new Error(message);
+}
 
 /** Fields beyond the SDK go the way of those in it. */
 export function routeOf(protocol: string, section: string): Route {
   const route = PROTOCOLS[protocol]?.routes[section.replace(MET, '')];
-  if (!route) throw new Error(`no way to probe ${protocol} ${section}`);
-  return route;
+  return route ?? raise(`no way to probe ${protocol} ${section}`);
 }

@@ -20,6 +20,8 @@ export interface Recipe {
 export interface Speaker {
   codec: ProtocolCodec;
   profile: ProviderProfile;
+  /** One that takes little: an older model, a server that is only compatible. */
+  plain: ProviderProfile;
   routes: Readonly<Record<string, Route>>;
 }
 
@@ -63,6 +65,7 @@ function requestRoute<T>(
 ): Route {
   return {
     ...recipe,
+    path,
     travel(body) {
       const context = contextOf({ ...profile, ...profileOf?.(body) });
       const canonical = codec.decode({ method: 'POST', path, headers: {}, body }, context);

@@ -17,21 +17,21 @@ export const usedHints = new Set<Hint>();
 
 const known = new Map<string, FieldRow[]>();
 
-/** The fields of a section. Each is probed once, whoever asks. */
-export function rowsOf(protocol: string, section: string): FieldRow[] {
-  const key = `${protocol} ${section}`;
-  const rows = known.get(key) ?? readRows(protocol, section);
+/** The fields of a section, and what servers that take everything, or little, do with them. Each is probed once, whoever asks. */
+export function rowsOf(protocol: string, section: string, server: 'profile' | 'plain' = 'profile'): FieldRow[] {
+  const key = `${protocol} ${section} ${server}`;
+  const rows = known.get(key) ?? readRows(protocol, section, server);
   known.set(key, rows);
   return rows;
 }
 
-function readRows(protocol: string, section: string): FieldRow[] {
+function readRows(protocol: string, section: string, server: 'profile' | 'plain'): FieldRow[] {
   const { entries } = judge(readFields(protocol, section), PROTOCOLS[protocol]?.ledger[section] ?? {});
-  const others = abroadOf(protocol, section);
+  const others = abroadOf(protocol, section, server);
   const carried = new Map<string, Record<string, Fate>>();
   return entries.map((entry) => {
     const { field, pattern, decision } = entry;
-    if (!isPortable(decision)) return { ...entry, abroad: {} };
+    if (!isPortable(decision, section)) return { ...entry, abroad: {} };
     const fates = carried.get(pattern) ?? fatesOf(field, routeOf(protocol, section), others);
     // What is carried as a whole fares alike: one field of it speaks for all.
     if (decision.verdict === 'carried') carried.set(pattern, fates);
@@ -39,8 +39,9 @@ function readRows(protocol: string, section: string): FieldRow[] {
   });
 }
 
-/** What only its own protocol knows goes nowhere else. */
-const isPortable = ({ verdict }: Entry['decision']): boolean => ['mapped', 'changed', 'carried'].includes(verdict);
+/** What only its own protocol knows goes nowhere else. In requests its loss is told. */
+const isPortable = ({ verdict }: Entry['decision'], section: string): boolean =>
+  ['mapped', 'changed', 'carried'].includes(verdict) || (verdict === 'extension' && section.includes('request'));
 
 function explained(fates: Record<string, Fate>, protocol: string, section: string, path: string): Record<string, Told> {
   return Object.fromEntries(

@@ -217,4 +217,9 @@ const routes: Record<string, Route> = {
   model: make.model({ samples, complete: same }),
 };
 
-export const anthropicMessagesRoutes: Speaker = { codec, profile, routes };
+export const anthropicMessagesRoutes: Speaker = {
+  codec,
+  profile,
+  plain: codec.profileFor('anthropic', 'claude-3-haiku'),
+  routes,
+};

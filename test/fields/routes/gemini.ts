@@ -290,4 +290,4 @@ const routes: Record<string, Route> = {
   model: make.model({ samples, complete: completeModel }),
 };
 
-export const geminiRoutes: Speaker = { codec, profile, routes };
+export const geminiRoutes: Speaker = { codec, profile, plain: codec.profileFor('google', 'gemini-2.0-flash'), routes };

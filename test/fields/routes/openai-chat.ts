@@ -187,4 +187,4 @@ const routes: Record<string, Route> = {
   model: make.model({ samples, complete: same }),
 };
 
-export const openaiChatRoutes: Speaker = { codec, profile, routes };
+export const openaiChatRoutes: Speaker = { codec, profile, plain: codec.profileFor('openai', 'gpt-4o'), routes };

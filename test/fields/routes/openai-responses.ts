@@ -284,4 +284,4 @@ const routes: Record<string, Route> = {
   'count response': make.countResponse({ samples, complete: same }),
 };
 
-export const openaiResponsesRoutes: Speaker = { codec, profile, routes };
+export const openaiResponsesRoutes: Speaker = { codec, profile, plain: codec.profileFor('openai', 'gpt-4o'), routes };

@@ -27,6 +27,7 @@ export interface ChatChoiceState {
   lists: JsonObject;
   audio: JsonObject | null;
   whole: JsonObject | null;
+  isBody: boolean;
   choiceExtra: JsonObject;
   messageExtra: JsonObject;
 }
@@ -44,8 +45,11 @@ export class ChatChoice {
   #logprobs: { content?: unknown[]; refusal?: unknown[] } | undefined;
   readonly #annotations = new DistinctList();
   #images: unknown[] = [];
+  #parts: unknown[] = [];
   #audio: JsonObject | undefined;
   #whole: JsonObject | undefined;
+  /** `message` was read, and was all there was. */
+  #isBody = false;
   #choiceFields = new UnknownFields(CHOICE_FIELDS);
   #deltaFields = new UnknownFields(DELTA_FIELDS);
   readonly #idSeed: string;
@@ -131,7 +135,7 @@ export class ChatChoice {
   }
 
   #pushReasoning(delta: WireDelta): void {
-    this.reasoning += readReasoning(delta, this.#details ? 0 : this.reasoning.length);
+    this.reasoning += readReasoning(delta, this.#details ? '' : this.reasoning);
     if (!delta.reasoning_details) return;
     this.#details ??= new ReasoningDetails();
     this.#details.push(delta.reasoning_details);
@@ -147,7 +151,10 @@ export class ChatChoice {
 
   #keepParts(parts: JsonObject[]): void {
     const { kept } = this.#deltaFields;
-    kept['content_parts'] = [...listOf(kept['content_parts']), ...parts];
+    // A list that the wire sent under this name is the caller's own.
+    if (kept['content_parts'] !== this.#parts) this.#parts = [...listOf(kept['content_parts'])];
+    for (const part of parts) this.#parts.push(part);
+    kept['content_parts'] = this.#parts;
   }
 
   #pushLogprobs(value: unknown): void {
@@ -172,7 +179,7 @@ export class ChatChoice {
   }
 
   get toolCalls(): ToolCall[] {
-    return this.#calls?.finish(isCleanFinish(this.finishReason)) ?? [];
+    return this.#calls?.finish(this.#isWhole) ?? [];
   }
 
   get logprobs(): JsonObject | null {
@@ -201,8 +208,8 @@ export class ChatChoice {
   /** The choice in the shape of a whole completion. `isEnd`: no more deltas will come. */
   finish(isEnd: boolean): JsonObject & { index: number; message: ChatMessage; finish_reason: string | null } {
     // Before the deltas are over, a whole message beside them must not be read: they may still bring the same.
-    const isWholeBody = isEnd && this.#readWhole();
-    const calls = this.#calls?.unchecked(isWholeBody || isCleanFinish(this.finishReason)) ?? [];
+    if (isEnd) this.#readWhole();
+    const calls = this.#calls?.unchecked(this.#isWhole) ?? [];
     return {
       index: this.index,
       message: this.#message(calls),
@@ -226,11 +233,16 @@ export class ChatChoice {
     return this.#deltaFields.addTo(message);
   }
 
-  /** `message` counts only for what no delta ever carried. True when it was all there was, and no reason to doubt its end. */
-  #readWhole(): boolean {
+  /** Whether a call without arguments has none: a body that came whole and gives no reason has an end, too. */
+  get #isWhole(): boolean {
+    return isCleanFinish(this.finishReason) || (this.#isBody && this.finishReason === null);
+  }
+
+  /** `message` counts only for what no delta ever carried. */
+  #readWhole(): void {
     const whole = this.#whole;
-    if (!whole) return false;
-    const isAll = this.text === '' && !this.#calls?.size;
+    if (!whole) return;
+    this.#isBody = this.text === '' && !this.#calls?.size;
     this.#whole = undefined;
     const missing: JsonObject = { ...whole };
     if (this.text !== '') delete missing['content'];
@@ -244,7 +256,6 @@ export class ChatChoice {
     if (this.#images.length > 0) delete missing['images'];
     if (this.#audio) delete missing['audio'];
     this.#pushDelta(missing);
-    return isAll && this.finishReason === null;
   }
 
   toJSON(): ChatChoiceState {
@@ -260,6 +271,7 @@ export class ChatChoice {
       lists: { annotations: this.#annotations.items, images: this.#images, logprobs: this.#logprobs ?? null },
       audio: this.#audio ?? null,
       whole: this.#whole ?? null,
+      isBody: this.#isBody,
       choiceExtra: this.#choiceFields.kept,
       messageExtra: this.#deltaFields.kept,
     };
@@ -279,6 +291,7 @@ export class ChatChoice {
     if (state.lists['logprobs']) choice.#pushLogprobs(state.lists['logprobs']);
     choice.#audio = state.audio ?? undefined;
     choice.#whole = state.whole ?? undefined;
+    choice.#isBody = state.isBody;
     choice.#choiceFields = new UnknownFields(CHOICE_FIELDS, state.choiceExtra);
     choice.#deltaFields = new UnknownFields(DELTA_FIELDS, state.messageExtra);
     return choice;

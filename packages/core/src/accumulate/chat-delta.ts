@@ -26,7 +26,10 @@ function readPart(reading: ContentReading, part: JsonObject): void {
   else reading.other.push(part);
 }
 
-const textOf = (parts: unknown): string => (Array.isArray(parts) ? readContentParts(parts).text : '');
+/** Thoughts within a thought are left out: how deep they nest is up to strangers. */
+const textOf = (parts: unknown): string => (Array.isArray(parts) ? readContentParts(parts.filter(isNoThought)).text : '');
+
+const isNoThought = (part: unknown): boolean => !isObject(part) || part['type'] !== 'thinking';
 
 export interface WireReasoning {
   reasoning_content?: unknown;
@@ -36,18 +39,18 @@ export interface WireReasoning {
 }
 
 /**
- * The reasoning text of one delta: the first field that has any. Gateways that send two fields send the same text twice. `before`: how much reasoning
- * came before any details did. Details that then bring as much at once restate it, for clients that must send them back.
+ * The reasoning text of one delta: the first field that has any. Gateways that send two fields send the same text twice. `before`: the reasoning that
+ * came before any details did. Details that then say all of it at once restate it, for clients that must send them back.
  */
 export function readReasoning(
   { reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning,
-  before: number,
+  before: string,
 ): string {
   if (typeof reasoning_content === 'string' && reasoning_content !== '') return reasoning_content;
   if (typeof reasoning === 'string' && reasoning !== '') return reasoning;
   if (typeof reasoning_text === 'string' && reasoning_text !== '') return reasoning_text;
   const detailed = Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
-  return detailed.length === before ? '' : detailed;
+  return detailed === before ? '' : detailed;
 }
 
 function reasoningDetailText(entry: unknown): string {
@@ -60,6 +63,7 @@ function reasoningDetailText(entry: unknown): string {
 /** `reasoning_details` of OpenRouter and MiniMax: entries are incremental, told apart by type and index, and must go back verbatim. */
 export class ReasoningDetails {
   readonly entries: JsonObject[] = [];
+  /** By what tells them apart, as JSON: it comes from strangers, and need not be a word. */
   readonly #byKey = new Map<string, JsonObject>();
 
   push(details: unknown): void {
@@ -68,7 +72,7 @@ export class ReasoningDetails {
   }
 
   #merge(entry: JsonObject): void {
-    const key = `${String(entry['type'])} ${String(entry['index'] ?? entry['id'] ?? '')}`;
+    const key = writeJson([entry['type'], entry['index'] ?? entry['id']]) ?? '';
     const known = this.#byKey.get(key);
     if (!known) {
       const copy = overlay({}, entry);

@@ -11,7 +11,7 @@ import type { CanonicalError } from '../canonical/errors.ts';
 import type { BlockDelta, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta, MessageStart } from '../canonical/events.ts';
 import type { CanonicalChoice, CanonicalResponse } from '../canonical/response.ts';
 import { wellFormed } from './chat-delta.ts';
-import { isObject, type JsonObject, parseJson, setOwn } from './overlay.ts';
+import { isObject, parseJson, setOwn } from './overlay.ts';
 
 /** A message as a stream left it. */
 export interface StreamResult {
@@ -102,6 +102,7 @@ export class MessageAccumulator {
   #startBlock({ index, choice, content_block }: BlockStart): void {
     const block = { ...content_block };
     if (block.type === 'text' && block.citations) block.citations = [...block.citations];
+    if (block.type === 'opaque') block.raw = ownRaw(block.raw);
     // Arguments travel as text and are parsed once, when the block stops.
     if (block.type === 'tool_use') block.input_raw = '';
     this.#choice(choice).blocks.set(index, block);
@@ -214,8 +215,9 @@ function addThinking(block: ThinkingBlock, text: string, part: number | undefine
   block.summary_parts ??= [];
   // Parts come in order; whatever a stranger numbers beyond that goes to the end, not into a hole.
   const at = Math.max(0, Math.min(part, block.summary_parts.length));
-  const piece = text === '\n\n' && at === block.summary_parts.length ? '' : text;
-  block.summary_parts[at] = (block.summary_parts[at] ?? '') + piece;
+  // Between two parts stands a blank line, which belongs to neither.
+  const isBorder = text === '\n\n' && at > 0 && at === block.summary_parts.length;
+  block.summary_parts[at] = (block.summary_parts[at] ?? '') + (isBorder ? '' : text);
 }
 
 function addAudio(block: AudioBlock, { data, transcript }: Extract<BlockDelta, { type: 'audio_delta' }>): void {
@@ -225,17 +227,19 @@ function addAudio(block: AudioBlock, { data, transcript }: Extract<BlockDelta, {
 
 /** Deltas of a block that nobody here understands: strings grow, anything else takes the later value, null says nothing. */
 function addOpaque(block: OpaqueBlock, raw: unknown): void {
-  if (!isObject(block.raw) || !isObject(raw)) {
-    block.raw = raw;
+  const { raw: own } = block;
+  if (!isObject(own) || !isObject(raw)) {
+    block.raw = ownRaw(raw);
     return;
   }
-  const merged: JsonObject = { ...block.raw };
   for (const [key, value] of Object.entries(raw)) {
-    const before = merged[key];
-    if (value !== null) setOwn(merged, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+    const before = own[key];
+    if (value !== null) setOwn(own, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
   }
-  block.raw = merged;
 }
+
+/** A copy that deltas may be laid into: the event's own stays as it is. */
+const ownRaw = (raw: unknown): unknown => (isObject(raw) ? { ...raw } : raw);
 
 /** The text stays beside the value: key order, spacing and big integers survive, and a cut call stays visibly cut. */
 function finishToolUse(block: ToolUseBlock): void {

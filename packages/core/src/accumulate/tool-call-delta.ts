@@ -94,7 +94,8 @@ function keep(reading: ToolCallReading, key: string, value: unknown): void {
   reading.extra[key] = isObject(known) && isObject(value) ? { ...known, ...value } : value;
 }
 
-const ABSENT_IDS = new Set(['', 'null', 'None', 'undefined']);
+/** What servers write where they have no id. */
+export const ABSENT_IDS: ReadonlySet<unknown> = new Set([null, '', 'null', 'None', 'undefined']);
 
 function readId(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);

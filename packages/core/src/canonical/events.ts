@@ -57,7 +57,10 @@ export interface MessageDelta {
   usage?: CanonicalUsage;
   /** Fields of the message or choice that only the source protocol knows, complete at the end of the stream. */
   extensions?: Extensions;
-  /** Calls that went on after their blocks had stopped, as they are now, the arguments in `input_raw`: they replace. Who has passed the block on can only say so. */
+  /**
+   * Calls that went on after their blocks had stopped, as they are now, the arguments in `input_raw`, and opaque blocks in a final form that came late: they
+   * replace. Who has passed a call on can only say so.
+   */
   late_blocks?: { index: number; content_block: ContentBlock }[];
   /** Envelope fields that arrived after the start. */
   message?: { service_tier?: string; system_fingerprint?: string };

@@ -3,6 +3,11 @@ export const SOURCE: unique symbol = Symbol('source');
 /** Where fields of the node stood that the source calls otherwise, by their path within the node. */
 const FIELDS: unique symbol = Symbol('fields');
 
+interface Placed {
+  [SOURCE]?: string;
+  [FIELDS]?: Readonly<Record<string, string | undefined>>;
+}
+
 interface Tracing {
   /** Nodes remember where they stood in the source. */
   trace?: boolean;
@@ -10,7 +15,7 @@ interface Tracing {
 
 /**
  * The node, remembering its place when the caller wants notes that point into the source. `fields`: pointers to what the source calls
- * otherwise, `{ 'source/detail': '/messages/0/content/1/image_url/detail' }`.
+ * otherwise, `{ 'source/detail': '/messages/0/content/1/image_url/detail' }`. The node is the caller's own, and new: it is not copied.
  */
 export function at<T extends object>(
   pointer: string,
@@ -18,20 +23,29 @@ export function at<T extends object>(
   { trace }: Tracing,
   fields?: Readonly<Record<string, string | undefined>>,
 ): T {
-  return trace ? { ...node, [SOURCE]: pointer, ...(fields && { [FIELDS]: fields }) } : node;
+  if (!trace) return node;
+  const placed: Placed = node;
+  placed[SOURCE] = pointer;
+  if (fields) placed[FIELDS] = fields;
+  return node;
 }
 
-/** A path of a canonical request as a path of its source: the place of the deepest node that remembers one, and the rest. */
-export function locate(path: string, request: object): string {
+/** A path of a canonical value as a path of its source: the place of the deepest node that remembers one, and the rest. */
+export function locate(path: string, root: object): string {
   const segments = path.split('/').slice(1);
-  let node: unknown = request;
-  let found = path;
+  let node: unknown = root;
+  let found = within(root, segments) ?? path;
   for (let i = 0; i < segments.length; i++) {
     node = childOf(node, segments[i] ?? '');
     const source = sourceOf(node);
     if (source !== undefined) found = within(node, segments.slice(i + 1)) ?? [source, ...segments.slice(i + 1)].join('/');
   }
   return found;
+}
+
+/** Where the source says what the node says under another name, by paths within the node. */
+export function placesOf(node: object): Readonly<Record<string, string | undefined>> {
+  return (FIELDS in node && (node[FIELDS] as Readonly<Record<string, string | undefined>>)) || {}; // written by `at` alone
 }
 
 function childOf(node: unknown, segment: string): unknown {

@@ -64,7 +64,7 @@ function dropInBlocks<T extends ContentBlock>(
 function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: SayingRules): ContentBlock[] {
   switch (block.type) {
     case 'text':
-      return [dropCitations(block, path, rules)];
+      return [dropLogprobs(dropCitations(block, path, rules), path, rules)];
     case 'image':
       return [dropDetail(block, path, isResult, rules)];
     case 'file':
@@ -95,6 +95,14 @@ function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string
   const message = 'citations of another provider are not sent';
   rules.drop({ path: `${path}/citations`, feature: 'messages.citations', message });
   return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // they are optional
+}
+
+function dropLogprobs(block: TextBlock, path: string, rules: SayingRules): TextBlock {
+  const { logprobs, ...rest } = block;
+  if (!logprobs || rules.says.logprobs) return block;
+  const message = 'how likely the words of an earlier answer were is not sent';
+  rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
+  return rest;
 }
 
 function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: SayingRules): ImageBlock {

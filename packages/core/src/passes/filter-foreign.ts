@@ -7,16 +7,15 @@ import type { Rules } from './rules.ts';
 /** Blocks that only another protocol understands go; a call and its result go together, and a stand-in that the source gave stays. */
 export function filterForeign(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const own = ownServerCalls(request, rules);
-  const told = new Set<string>();
   const filtered = changeBlocks(request, (block, path) => {
     switch (block.type) {
       case 'opaque':
         return filterOpaque(block, path, rules);
       case 'tool_use':
-        return isClientCall(block.kind) || own.has(block.id) ? block : drop(block, block.id, path, told, rules);
+        return isClientCall(block.kind) || own.has(block.id) ? block : drop(block, path, rules);
       case 'tool_result':
         if (isClientCall(block.kind)) return filterResult(block, path, rules);
-        return own.has(block.tool_use_id) ? block : drop(block, block.tool_use_id, path, told, rules);
+        return own.has(block.tool_use_id) ? block : drop(block, path, rules);
       default:
         return block;
     }
@@ -36,20 +35,9 @@ function ownServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Se
   return own;
 }
 
-function drop(
-  { type, name }: ToolUseBlock | ToolResultBlock,
-  id: string,
-  path: string,
-  told: Set<string>,
-  rules: Rules,
-): undefined {
-  if (!told.has(id))
-    rules.drop({
-      path,
-      feature: `assistant.${type}`,
-      message: `${name ?? 'a tool'} was run by another provider; neither its call nor its result is sent`,
-    });
-  told.add(id);
+function drop({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rules: Rules): undefined {
+  const message = `${name ?? 'a tool'} was run by another provider; neither its call nor its result is sent`;
+  rules.drop({ path, feature: `assistant.${type}`, message });
 }
 
 function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {

@@ -15,12 +15,17 @@ export function locatedRules(rules: Rules, current: () => CanonicalRequest): Rul
   };
 }
 
+/** What the caller hears. */
+interface Noting {
+  note(note: Note): void;
+  locate?: ((path: string) => string) | undefined;
+}
+
 /** The caller's context, in which everything that is told of this request is told of the source. */
-export function locatedContext<C extends { note(note: Note): void }>(context: C, request: CanonicalRequest): C {
-  const place = (path: string): string => locate(path, request);
-  const own = {
-    note: (note: Note) => context.note({ ...note, path: place(note.path) }),
-    locate: place,
+export function locatedContext<C extends Noting>(context: C, request: object): C {
+  return {
+    ...context,
+    note: (note: Note) => context.note({ ...note, path: locate(note.path, request) }),
+    locate: (path: string) => context.locate?.(locate(path, request)) ?? locate(path, request),
   };
-  return Object.assign(Object.create(context), own);
 }

@@ -14,7 +14,7 @@ export function mapNames(request: CanonicalRequest, rules: Rules, source: Canoni
   if (names.size === 0) return request;
   for (const [key, sent] of names) {
     const message = `the tool ${key.replace('\0', '.')} is called ${sent} there`;
-    rules.note({ code: 'RENAMED', path: '/tools', feature: 'tools.name', message });
+    rules.note({ code: 'RENAMED', path: placeOf(key, request, rules), feature: 'tools.name', message });
   }
   const rename = <T extends Called>(called: T): T => {
     const name = names.get(keyOf(called, rules));
@@ -33,6 +33,20 @@ export function mapNames(request: CanonicalRequest, rules: Rules, source: Canoni
     ...(tools && { tools }),
     ...(request.tool_choice && { tool_choice: renameChoice(request.tool_choice, chosen) }),
   };
+}
+
+/** Where a tool first says its name: where it is declared, else where it was called or chosen. */
+function placeOf(key: string, { tools = [], messages }: CanonicalRequest, rules: Rules): string {
+  const isMeant = (called: Called): boolean => keyOf(called, rules) === key;
+  const declared = tools.findIndex(isMeant);
+  if (declared >= 0) return `/tools/${declared}`;
+  for (const [i, { content }] of messages.entries()) {
+    const k = content.findIndex(
+      (block) => 'name' in block && block.name !== undefined && isMeant({ ...block, name: block.name }),
+    );
+    if (k >= 0) return `/messages/${i}/content/${k}`;
+  }
+  return '/tool_choice';
 }
 
 /** A result is of the name of its call, which stands before it. Ids may be used again: call and name tell which. */

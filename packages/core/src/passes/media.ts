@@ -7,8 +7,9 @@ import type {
   TextBlock,
   ToolResultBlock,
 } from '../canonical/blocks.ts';
-import type { ProtocolId } from '../canonical/protocol.ts';
+import type { CacheControl, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { at, locate, SOURCE } from '../canonical/source.ts';
 import { changeAll, inPlaceOf } from './blocks.ts';
 import type { MediaRule, Telling } from './rules.ts';
 
@@ -162,8 +163,13 @@ function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {
       ? [text(head ? `${head}\n\n${source.text}` : source.text)]
       : [...(head ? [text(head)] : []), ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart)];
   const last = parts.at(-1);
-  return mark && last && last.type !== 'opaque' ? [...parts.slice(0, -1), { ...last, cache_control: mark }] : parts;
+  if (!mark || !last || last.type === 'opaque') return parts;
+  return [...parts.slice(0, -1), { ...last, cache_control: placedMark(block, mark) }];
 }
+
+/** A mark that moved to another node stands where it stood. */
+const placedMark = (block: FileBlock, mark: CacheControl): CacheControl =>
+  at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
 
 const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';
 

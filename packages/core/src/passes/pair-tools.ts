@@ -1,6 +1,8 @@
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { isClientCall } from '../canonical/response.ts';
+import { locate, at as placedAt, SOURCE } from '../canonical/source.ts';
+import { inPlaceOf } from './blocks.ts';
 import type { Rules, Telling } from './rules.ts';
 
 const NO_RESULT = 'No result was recorded for this call.';
@@ -63,7 +65,7 @@ function answer(
   while (messages[end]?.role === 'tool') end++;
   const content = calls.map((call) => {
     const found = take(results.byId.get(call.id), at);
-    if (!found) return synthesise(call, at, rules);
+    if (!found) return synthesise(call, `/messages/${at}`, rules);
     results.taken.add(found.block);
     if (found.message >= end) tellMove(call.id, found.message, rules);
     return found.block;
@@ -71,7 +73,7 @@ function answer(
   const next = messages[at + 1];
   const isInPlace =
     next?.role === 'tool' && next.content.length === content.length && next.content.every((b, i) => b === content[i]);
-  return isInPlace ? next : { role: 'tool', content };
+  return isInPlace ? next : inPlaceOf<CanonicalMessage>(messages[at] ?? {}, { role: 'tool', content });
 }
 
 /** The first result behind `at` that no call has taken. */
@@ -86,13 +88,24 @@ function tellMove(id: string, from: number, rules: Telling): void {
   rules.repair({ path: `/messages/${from}`, feature: 'messages.tool_order', message });
 }
 
-function synthesise({ id, name, kind }: ToolUseBlock, at: number, rules: Telling): ToolResultBlock {
+function synthesise(call: ToolUseBlock, path: string, rules: Telling): ToolResultBlock {
+  const { id, name, kind } = call;
   rules.repair({
-    path: `/messages/${at}`,
+    path,
     feature: 'messages.tool_use',
     message: `the call ${id} of ${name} has no result; one that says so was added`,
   });
-  return { type: 'tool_result', tool_use_id: id, name, content: NO_RESULT, is_error: true, ...(kind && { kind }) };
+  const result: ToolResultBlock = {
+    type: 'tool_result',
+    tool_use_id: id,
+    name,
+    content: NO_RESULT,
+    is_error: true,
+    ...(kind && { kind }),
+  };
+  // All that is told of it is told of the call.
+  const place = locate('/call', { call });
+  return placedAt(place, result, { trace: SOURCE in call }, { is_error: place });
 }
 
 /** What of a tool message no call has taken: as the user would tell it, or as it is when the upstream remembers the call. */
@@ -106,9 +119,9 @@ function orphans(message: CanonicalMessage, at: number, taken: ReadonlySet<Conte
     if (taken.has(block)) return [];
     const told = `the result ${block.tool_use_id} answers no call; it became text of the user`;
     rules.repair({ path: `/messages/${at}`, feature: 'messages.tool_result', message: told });
-    return tell(block);
+    return tell(block).map((part) => inPlaceOf(SOURCE in part ? part : block, part));
   });
-  return content.length > 0 ? [{ role: 'user', content }] : [];
+  return content.length > 0 ? [inPlaceOf<CanonicalMessage>(message, { role: 'user', content })] : [];
 }
 
 function tell({ name, content }: ToolResultBlock): ContentBlock[] {

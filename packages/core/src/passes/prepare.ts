@@ -52,7 +52,11 @@ export interface Prepared<C> {
 }
 
 /** A request as a target wants it. */
-export function prepare<C extends { note(note: Note): void }>(source: CanonicalRequest, rules: Rules, context: C): Prepared<C> {
+export function prepare<C extends { note(note: Note): void; locate?: ((path: string) => string) | undefined }>(
+  source: CanonicalRequest,
+  rules: Rules,
+  context: C,
+): Prepared<C> {
   let request = source;
   const located = locatedRules(rules, () => request);
   for (const pass of PASSES) request = pass(request, located, source);

@@ -34,7 +34,7 @@ export interface MediaRule {
   /** Refers to documents by the id of a file uploaded there. */
   fileIds: boolean;
   /** Protocols whose file ids mean the same here; absent: only its own. */
-  idsOf?: readonly ProtocolId[];
+  idsOf?: readonly ProtocolId[] | undefined;
   /** Takes documents of plain text and of blocks as such; otherwise they become text. */
   textFiles?: boolean;
   /** Takes films as files. */
@@ -73,6 +73,8 @@ export interface Vocabulary {
   titles: 'field' | 'filename' | 'text';
   /** What a document is about; otherwise a text in front of it tells. */
   contexts: boolean;
+  /** How likely the words of an earlier answer were. */
+  logprobs: boolean;
   /** That a document may be cited. */
   citable: boolean;
   /** Which stretch of a film is looked at. */
@@ -110,9 +112,9 @@ export type ServerToolRule = (
 export interface Rules extends Telling, ToolRules {
   protocol: ProtocolId;
   /** The configured id of the upstream; absent: unknown, and a blob that names its issuer goes to nobody. */
-  provider?: string;
+  provider?: string | undefined;
   /** The name under which the upstream knows the model. */
-  model?: string;
+  model?: string | undefined;
   toolId: NameRule;
   /** Results may answer calls that the upstream remembers (`previous_response_id`). */
   remembersCalls?: boolean;

@@ -9,9 +9,9 @@ import { JsonCutter, opensJson } from './json-array.ts';
 
 export interface SseDecoderOptions {
   /** A longer line ends the stream with a failure. 32 MiB unless said. */
-  maxLineBytes?: number;
+  maxLineBytes?: number | undefined;
   /** The same for the data of one event, or a JSON document outside SSE. 32 MiB unless said. */
-  maxEventBytes?: number;
+  maxEventBytes?: number | undefined;
   /** Told of every departure from the standard that was met. */
   report?: Report | undefined;
 }
@@ -67,7 +67,7 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
   end(): readonly SseFrame[] {
     if (this.#closed) return NOTHING;
     if (this.#cutter.isOpen) this.#report?.('sse/truncated-event', this.#cutter.offset);
-    else this.#block.end(this.#tail.bytes, this.#tail.length, this.#tailOffset);
+    this.#block.end(this.#tail.bytes, this.#tail.length, this.#tailOffset);
     if (this.#block.isTooLarge) this.#fail(this.#tailOffset);
     this.#close();
     return this.#takeFrames();
@@ -150,9 +150,8 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
   }
 
   #openJson(chunk: Uint8Array, at: number): number {
-    if (this.#block.hasData) this.#block.dispatch();
     this.#tail.clear();
-    this.#cutter.open(chunk, at, this.#base);
+    this.#cutter.open(chunk, at, this.#base, this.#block.hasData);
     return at + 1;
   }
 
@@ -161,9 +160,13 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
     const cut = cutter.read(chunk, at, this.#base);
     if (cutter.value.length > this.#maxEventBytes) this.#fail(cutter.offset);
     else if (cut === 'value') {
+      // A document ends the event that is open; a line that only begins like one does not.
+      if (this.#block.hasData) this.#block.dispatch();
       this.#block.bare(cutter.value.bytes, 0, cutter.value.length, cutter.offset);
       cutter.value.clear();
     } else if (cut === 'refused') this.#resumeLine();
+    // An empty array says nothing: its line is one that nobody knows.
+    else if (cut === 'end' && cutter.isEmpty) this.#keep(Uint8Array.of(cutter.opener), 0, 1, cutter.offset);
     // What follows a document is read like a new line: concatenated documents, or the line end.
     this.#tailIsBlank = this.#tail.length === 0;
     return cutter.position;
@@ -171,8 +174,9 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
 
   /** The brace or bracket was the beginning of an ordinary line. */
   #resumeLine(): void {
-    const { leftLine, opener, offset } = this.#cutter;
+    const { leftLine, isIndented, opener, offset } = this.#cutter;
     if (!leftLine) this.#keep(Uint8Array.of(opener), 0, 1, offset);
+    else if (isIndented) this.#keep(Uint8Array.of(SPACE), 0, 1, offset);
   }
 
   // One message for both limits: which of them is passed first would depend on how the bytes were split.

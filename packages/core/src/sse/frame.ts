@@ -4,6 +4,8 @@ import type { CanonicalError } from '../canonical/errors.ts';
 export interface SseFrame {
   event?: string;
   data: string;
+  /** What `data` says, where it was read before; `data` is empty then. */
+  payload?: unknown;
   id?: string;
   retry?: number;
   /** A JSON document outside SSE: a whole body, an element of a JSON-array stream, Gemini's in-stream error. */

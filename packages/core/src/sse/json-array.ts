@@ -34,20 +34,27 @@ export class JsonCutter {
   opener = 0;
   /** A document has been opened and has not closed. */
   isOpen = false;
+  /** No value has begun since the opener. */
+  isEmpty = true;
   /** Set when a line ended between the opener and what `read` refused. */
   leftLine = false;
+  /** Set when blanks stood before it, on its line. */
+  isIndented = false;
 
   #depth = 0;
   /** The depth at which values stand: 0 for an object, 1 for the elements of an array. */
   #floor = 0;
   #proven = false;
+  /** Fields of an event may follow on the next line: the document has to show on the line of its opener. */
+  #isInEvent = false;
   #inString = false;
   #escaped = false;
 
-  /** `bytes[at]` is the opener: a brace or a bracket. */
-  open(bytes: Uint8Array, at: number, base: number): void {
-    this.isOpen = true;
-    this.leftLine = this.#proven = this.#inString = this.#escaped = false;
+  /** `bytes[at]` is the opener: a brace or a bracket. `isInEvent`: an event is open there, and has data. */
+  open(bytes: Uint8Array, at: number, base: number, isInEvent: boolean): void {
+    this.isOpen = this.isEmpty = true;
+    this.#isInEvent = isInEvent;
+    this.leftLine = this.isIndented = this.#proven = this.#inString = this.#escaped = false;
     this.#depth = 1;
     this.opener = bytes[at] ?? 0;
     this.#floor = this.opener === OPEN_ARRAY ? 1 : 0;
@@ -69,7 +76,11 @@ export class JsonCutter {
     const from = this.position;
     let at = from;
     while (at < bytes.length && isSpace(bytes[at])) {
-      if (bytes[at] !== SPACE && bytes[at] !== TAB) this.leftLine = true;
+      this.isIndented = bytes[at] === SPACE || bytes[at] === TAB;
+      if (!this.isIndented) {
+        if (this.#isInEvent) break;
+        this.leftLine = true;
+      }
       at++;
     }
     if (this.#floor === 0) this.value.append(bytes, from, at);
@@ -92,6 +103,7 @@ export class JsonCutter {
       return false;
     }
     this.offset = base + at;
+    this.isEmpty = false;
     return true;
   }
 

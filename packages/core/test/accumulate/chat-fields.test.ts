@@ -8,8 +8,11 @@ const run = (chunks: readonly unknown[]): ChatAccumulator => {
   return accumulator;
 };
 
+const restored = (accumulator: ChatAccumulator): ChatAccumulator =>
+  ChatAccumulator.fromJSON(JSON.parse(JSON.stringify(accumulator)));
+
 const resumedAt = (cut: number, chunks: readonly unknown[]): ChatAccumulator => {
-  const resumed = ChatAccumulator.fromJSON(JSON.parse(JSON.stringify(run(chunks.slice(0, cut)))));
+  const resumed = restored(run(chunks.slice(0, cut)));
   resumed.pushAll(chunks.slice(cut));
   return resumed;
 };
@@ -99,6 +102,21 @@ const TEXT: Row[] = [
       ],
     },
   },
+  {
+    name: 'parts that nobody knows, beside a list of the wire by that name',
+    chunks: [
+      chunk({ content: [{ type: 'x' }] }),
+      chunk({ content_parts: [{ type: 'y' }] }),
+      chunk({ content: [{ type: 'z' }] }),
+      chunk({ content: [{ type: 'z' }] }),
+    ],
+    message: { content: '', content_parts: [{ type: 'y' }, { type: 'z' }, { type: 'z' }] },
+  },
+  {
+    name: 'a thought within a thought',
+    chunks: [chunk({ content: [{ type: 'thinking', thinking: [{ type: 'thinking', thinking: 'a' }, 'b'] }] })],
+    message: { content: '', reasoning_content: 'b' },
+  },
   { name: 'one part without its list', chunks: [chunk({ content: { type: 'text', text: 'a' } })], message: { content: 'a' } },
   {
     name: 'a refusal in pieces',
@@ -148,6 +166,18 @@ const REASONING: Row[] = [
         { type: 'reasoning.text', index: 0, text: 'a' },
         { type: 'reasoning.summary', summary: 'b' },
         { type: 'x', summary: 7 },
+      ],
+    },
+  },
+  {
+    name: 'details whose type and index are no words',
+    chunks: [detail({ type: { toString: 1 }, text: 'a' }), detail({ type: [{ toString: 1 }], index: { valueOf: 1 }, text: 'b' })],
+    message: {
+      content: '',
+      reasoning_content: 'ab',
+      reasoning_details: [
+        { type: { toString: 1 }, index: 0, text: 'a' },
+        { type: [{ toString: 1 }], index: { valueOf: 1 }, text: 'b' },
       ],
     },
   },
@@ -520,7 +550,8 @@ describe.each(ROWS)('$name', ({ chunks, message, choice = {}, finish = null, log
   test('the completion, field by field', () => {
     const accumulator = run(chunks);
     expect(accumulator.finish()).toStrictEqual(expected);
-    expect(accumulator.finish()).toStrictEqual(expected);
+    expect(accumulator.finish(), 'asked again').toStrictEqual(expected);
+    expect(restored(accumulator).finish(), 'restored at the end').toStrictEqual(expected);
   });
 
   test('the same when resumed from JSON at any point', () => {
@@ -532,4 +563,11 @@ describe.each(ROWS)('$name', ({ chunks, message, choice = {}, finish = null, log
     run(chunks).finish();
     expect(chunks).toEqual(before);
   });
+});
+
+test('many parts that nobody knows: were all copied with each, this would not end', () => {
+  const accumulator = createAccumulator();
+  const part = chunk({ content: [{ type: 'x' }] });
+  for (let i = 0; i < 200_000; i++) accumulator.push(part);
+  expect(accumulator.finish().choices[0]?.message['content_parts']).toHaveLength(200_000);
 });

@@ -31,14 +31,15 @@ const thought = (part: string, summary_index?: number): BlockDelta => ({
   thinking: part,
   ...(summary_index !== undefined && { summary_index }),
 });
-const every: BlockDelta[] = [
-  { type: 'text_delta', text: 'x' },
-  { type: 'input_json_delta', partial_json: '{"x":1}' },
-  { type: 'thinking_delta', thinking: 'x' },
-  { type: 'input_text_delta', text: 'x' },
-  { type: 'citations_delta', citation },
-  { type: 'audio_delta', data: 'x' },
-  { type: 'opaque_delta', raw: { x: 1 } },
+/** A delta of each kind, under the block that it is for. */
+const DELTAS: [ContentBlock['type'], BlockDelta][] = [
+  ['text', { type: 'text_delta', text: 'x' }],
+  ['text', { type: 'citations_delta', citation }],
+  ['tool_use', { type: 'input_json_delta', partial_json: '{"x":1}' }],
+  ['tool_use', { type: 'input_text_delta', text: 'x' }],
+  ['thinking', { type: 'thinking_delta', thinking: 'x' }],
+  ['audio', { type: 'audio_delta', data: 'x' }],
+  ['opaque', { type: 'opaque_delta', raw: { x: 1 } }],
 ];
 
 /** Exactly the block that comes of the events. */
@@ -85,6 +86,11 @@ const BLOCKS: [name: string, events: Event[], expected: object][] = [
     { type: 'thinking', thinking: 'a\n\nb\n\nc\n\n', summary_parts: ['a\n\nb', 'c\n\n'] },
   ],
   [
+    'parts that begin with a blank line',
+    block(thinking, thought('\n\n', 0), thought('a', 0), thought('\n\n', 1), thought('\n\n', 1)),
+    { type: 'thinking', thinking: '\n\na\n\n\n\n', summary_parts: ['\n\na', '\n\n'] },
+  ],
+  [
     'parts numbered by a stranger leave no holes',
     block(thinking, thought('a', 7), thought('b', 9), thought('c', -3), thought('d', 1)),
     { type: 'thinking', thinking: 'abcd', summary_parts: ['ac', 'bd'] },
@@ -129,11 +135,16 @@ const BLOCKS: [name: string, events: Event[], expected: object][] = [
     ),
     { type: 'opaque', origin: 'gemini', raw: { s: 'ab', n: 'text', o: { y: 2 }, k: 'k', t: 7 } },
   ],
+  [
+    'opaque: an object in place of another value, then one more',
+    block(opaque('a'), { type: 'opaque_delta', raw: { x: 'a' } }, { type: 'opaque_delta', raw: { x: 'b' } }),
+    { ...opaque({ x: 'ab' }) },
+  ],
   ['opaque: not an object before', block(opaque('a'), { type: 'opaque_delta', raw: { x: 1 } }), { ...opaque({ x: 1 }) }],
   ['opaque: not an object after', block(opaque({ x: 1 }), { type: 'opaque_delta', raw: 'a' }), { ...opaque('a') }],
-  ...[text, thinking, call, audio, opaque('r')].map((start, kind): [string, Event[], object] => [
+  ...[text, thinking, call, audio, opaque('r')].map((start): [string, Event[], object] => [
     `deltas of other kinds change no ${start.type}`,
-    block(start, ...every.filter((_, i) => ![[0, 3], [2], [1], [4], [5]][kind]?.includes(i))),
+    block(start, ...DELTAS.flatMap(([type, delta]) => (type === start.type ? [] : [delta]))),
     start,
   ]),
 ];
@@ -142,6 +153,12 @@ test.each(BLOCKS)('%s', (_, events, expected) => {
   const before = structuredClone(events);
   expect(run(events).message.content).toStrictEqual([expected]);
   expect(events).toEqual(before);
+});
+
+test('an opaque block of many deltas, each with a key of its own: were all copied with each, this would not end', () => {
+  const deltas = Array.from({ length: 100_000 }, (_, i): BlockDelta => ({ type: 'opaque_delta', raw: { [`k${i}`]: i } }));
+  const [merged] = run(block(opaque({}), ...deltas)).message.content;
+  expect(merged?.type === 'opaque' && Object.keys(Object(merged.raw))).toHaveLength(100_000);
 });
 
 test('an opaque key that is a trap', () => {

@@ -23,6 +23,12 @@ const called = [finish('tool_use'), stop];
 const nameless = (payload: JsonObject): string => `data: ${JSON.stringify(payload)}\n\n`;
 const typeless = ({ type, ...payload }: JsonObject): string => `event: ${String(type)}\ndata: ${JSON.stringify(payload)}\n\n`;
 
+const WHOLE: JsonObject[] = [
+  { type: 'redacted_thinking', data: 'x' },
+  { type: 'web_search_tool_result', tool_use_id: 's', content: [{ type: 'web_search_result', url: 'u' }] },
+  { type: 'future_block', x: { y: [1] } },
+];
+
 const rows: Row[] = [
   // Which event it is
   { name: 'no event lines', wire: [start(), ...says(0, 'a'), ...done].map(nameless), text: 'a', rules: ['event-name-missing'] },
@@ -285,6 +291,24 @@ const rows: Row[] = [
     calls: [['t', 'f', '{"a":1}']],
     finish: 'tool_calls',
     rules: ['block-start-repeated'],
+  },
+  {
+    name: 'blocks that are whole in their start started twice',
+    wire: [start(), ...WHOLE.flatMap((block, i) => [open(i, block), open(i, { ...block }), close(i)]), ...done],
+    extras: { blocks: WHOLE },
+    rules: ['block-start-repeated'],
+  },
+  {
+    name: 'two blocks that say the same, at one index',
+    wire: [start(), ...WHOLE.flatMap((block) => [open(0, block), close(0), open(0, block), close(0)]), ...done],
+    extras: { blocks: WHOLE.flatMap((block) => [block, block]) },
+    rules: ['index-reused'],
+  },
+  {
+    name: 'an unknown block, another start after its first delta',
+    wire: [start(), open(0, { type: 'x' }), delta(0, { type: 'x_delta', n: 1 }), open(0, { type: 'x' }), close(0), ...done],
+    extras: { blocks: [{ type: 'x', n: 1 }, { type: 'x' }] },
+    rules: ['index-reused', 'blocks-overlap'],
   },
   {
     name: 'no starts',

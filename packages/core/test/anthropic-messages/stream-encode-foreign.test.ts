@@ -8,13 +8,13 @@ import {
   readStream,
   type SdkMessage,
 } from '../../../../test/sdk/anthropic.ts';
-import { MessagesGrammar } from '../../../../test/sdk/anthropic-grammar.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
 import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import { type CanonicalResponse, isClientCall } from '../../src/canonical/response.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
 import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({

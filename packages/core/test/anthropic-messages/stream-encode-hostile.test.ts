@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bodyOf, encodeMessages, messagesContext, readStream } from '../../../../test/sdk/anthropic.ts';
-import { MessagesGrammar } from '../../../../test/sdk/anthropic-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
 import { type BlockEvent, BlockSerializer } from '../../src/protocols/shared/block-serializer.ts';
 
 const protocol = fc.constantFrom<ProtocolId>('openai-chat', 'anthropic-messages', 'openai-responses', 'gemini');

@@ -8,10 +8,10 @@ import {
   readStream,
   type SdkMessage,
 } from '../../../../test/sdk/anthropic.ts';
-import { MessagesGrammar } from '../../../../test/sdk/anthropic-grammar.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
 
 const cases = readCases()
   .filter(({ protocol }) => protocol === 'anthropic')

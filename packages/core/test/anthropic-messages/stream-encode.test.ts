@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeMessages, type Json, messagesContext, payloadsOf, readStream } from '../../../../test/sdk/anthropic.ts';
-import { MessagesGrammar } from '../../../../test/sdk/anthropic-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
 import type { CanonicalUsage } from '../../src/canonical/usage.ts';
 import { encodeStream } from '../../src/protocols/anthropic-messages/stream-encode.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
 import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
 import type { CodecContext } from '../../src/protocols/shared/codec.ts';
 

@@ -9,12 +9,12 @@ import {
   piecesOf,
   SDKS,
 } from '../../../../test/sdk/gemini.ts';
-import { GeminiGrammar } from '../../../../test/sdk/gemini-grammar.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import type { TextBlock } from '../../src/canonical/blocks.ts';
 import { createFramer } from '../../src/engine/framing.ts';
 import { decodeResponse } from '../../src/protocols/gemini/response-decode.ts';
 import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
 import { CodecError } from '../../src/protocols/shared/codec.ts';
 import { fold } from './fold.ts';
 import { NORMALISATIONS, normalForm, used } from './normal-form.ts';

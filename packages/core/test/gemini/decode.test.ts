@@ -372,12 +372,87 @@ const LENIENT: Row[] = [
         usage: {
           input_tokens: 3,
           output_tokens: 4,
-          extensions: { gemini: { prompt_token_count: '3', candidates_token_count: 4, total_token_count: 7 } },
+          extensions: { gemini: { promptTokenCount: '3', candidatesTokenCount: 4, totalTokenCount: 7 } },
         },
       },
       { type: 'message_stop' },
     ],
     rules: ['gemini/snake-case'],
+  },
+  {
+    name: 'snake_case in what is handed on as it is; what tools and users say, and names that nobody knows, stay',
+    input: sse({
+      candidates: [
+        {
+          content: {
+            parts: [
+              { code_execution_result: { outcome: 'OUTCOME_OK' }, thought_signature: 'S' },
+              { tool_call: { tool_type: 'MAPS', args: { a_b: 1 } }, part_metadata: { c_d: 1 } },
+              { tarot_card: { e_f: 1 } },
+              { text: 'ab', video_metadata: { start_offset: '1s' } },
+            ],
+          },
+          finish_reason: 'STOP',
+          grounding_metadata: {
+            grounding_chunks: [{ web: { uri: 'https://p' } }],
+            grounding_supports: [{ segment: { end_index: 2, text: 'ab' }, grounding_chunk_indices: [0] }],
+          },
+          house_mark: { g_h: 1 },
+        },
+      ],
+      prompt_feedback: { safety_ratings: [{ is_set: 1 }] },
+      model_version: 'gemini-x',
+      response_id: 'r1',
+      turn_mark: { i_j: 1 },
+    }),
+    events: [
+      open(0, {
+        type: 'opaque',
+        origin: 'gemini',
+        raw: { codeExecutionResult: { outcome: 'OUTCOME_OK' }, thoughtSignature: 'S' },
+      }),
+      close(0),
+      open(1, {
+        type: 'opaque',
+        origin: 'gemini',
+        raw: { toolCall: { toolType: 'MAPS', args: { a_b: 1 } }, partMetadata: { c_d: 1 } },
+      }),
+      close(1),
+      open(2, { type: 'opaque', origin: 'gemini', raw: { tarot_card: { e_f: 1 } } }),
+      close(2),
+      open(3, { ...TEXT, extensions: { gemini: { videoMetadata: { startOffset: '1s' } } } }),
+      text(3, 'ab'),
+      delta(3, {
+        type: 'citations_delta',
+        citation: {
+          kind: 'url',
+          url: 'https://p',
+          start: 0,
+          end: 2,
+          raw: { segment: { endIndex: 2, text: 'ab' }, groundingChunkIndices: [0] },
+          origin: 'gemini',
+        },
+      }),
+      close(3),
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn' },
+        extensions: {
+          gemini: {
+            promptFeedback: { safetyRatings: [{ isSet: 1 }] },
+            turn_mark: { i_j: 1 },
+            groundingMetadata: {
+              groundingChunks: [{ web: { uri: 'https://p' } }],
+              groundingSupports: [{ segment: { endIndex: 2, text: 'ab' }, groundingChunkIndices: [0] }],
+            },
+            candidate: { house_mark: { g_h: 1 } },
+            finish_reason: 'STOP',
+          },
+        },
+      },
+      { type: 'message_stop' },
+    ],
+    rules: ['gemini/snake-case', 'gemini/unknown-part'],
   },
   {
     name: '[DONE] is not the end',
@@ -503,6 +578,41 @@ const LENIENT: Row[] = [
       close(2),
       ...ended('tool_use'),
     ],
+  },
+  {
+    name: 'payloads of something else between the fragments, and usage alone',
+    input: sse(chunk([{ text: 'a' }]), { type: 'ping' }, { usageMetadata: { promptTokenCount: 3 } }, {}, chunk([], STOP)),
+    events: [
+      open(0, TEXT),
+      text(0, 'a'),
+      close(0),
+      {
+        ...end('end_turn', 'STOP'),
+        usage: { input_tokens: 3, output_tokens: 0, extensions: { gemini: { promptTokenCount: 3 } } },
+      },
+      { type: 'message_stop' },
+    ],
+    rules: ['gemini/unknown-payload'],
+  },
+  {
+    name: 'streamed arguments are the client’s at once: who runs the call after that is late',
+    input: sse(
+      chunk([{ functionCall: { name: 'f', willContinue: true } }]),
+      chunk([{ functionCall: { partialArgs: [{ jsonPath: '$.a', numberValue: 1 }] } }]),
+      chunk([{ functionResponse: { name: 'f', response: { output: 'one' } } }, { text: 'b' }], STOP),
+    ),
+    events: [
+      open(0, call('f')),
+      json(0, '{"a":1}'),
+      close(0, { ...call('f'), kind: 'server', input: { a: 1 } }),
+      open(1, { type: 'tool_result', tool_use_id: ID, name: 'f', content: 'one', kind: 'server' }),
+      close(1),
+      open(2, TEXT),
+      text(2, 'b'),
+      close(2),
+      ...ended('end_turn'),
+    ],
+    rules: ['gemini/late-function-response'],
   },
   {
     name: 'a number for a finishReason',

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { encodeGemini, fragmentsOf, framesOf, geminiContext, hear, piecesOf, SDKS } from '../../../../test/sdk/gemini.ts';
-import { GeminiGrammar } from '../../../../test/sdk/gemini-grammar.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
 import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import type { CanonicalResponse, StopReason } from '../../src/canonical/response.ts';
+import { type CanonicalResponse, isClientCall, type StopReason } from '../../src/canonical/response.ts';
 import { decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({
   name: `case ${id}`,
@@ -46,17 +46,27 @@ const textOf = (content: ContentBlock[], type: 'text' | 'thinking'): string =>
     })
     .join('');
 
-/** The calls that a client may run: those of the provider's own tools and those that were cut are not sent. */
-function callsOf({ content, stop_reason: stop }: CanonicalResponse): { id: string; name: string; args: unknown }[] {
+const clientCalls = ({ content }: CanonicalResponse): ToolUseBlock[] =>
+  content.filter((block) => block.type === 'tool_use').filter(({ kind }) => isClientCall(kind));
+
+/** The calls that a client may run: those that were cut, or are broken, are not sent. */
+function callsOf(message: CanonicalResponse): { id: string; name: string; args: unknown }[] {
+  const isCut = CUT.has(message.stop_reason ?? '');
   const isWhole = ({ kind, status, input_raw: raw = '' }: ToolUseBlock): boolean =>
-    kind !== 'server' && kind !== 'mcp' && status !== 'incomplete' && !(CUT.has(stop ?? '') && parseJson(raw) === undefined);
-  return content
-    .filter((block) => block.type === 'tool_use')
+    status !== 'incomplete' && (kind === 'custom' || raw.trim() === '' ? !isCut : parseJson(raw) !== undefined);
+  return clientCalls(message)
     .filter(isWhole)
-    .map(({ id, name, input_raw: raw = '' }) => {
-      const value = raw.trim() === '' ? {} : parseJson(raw);
-      return { id, name, args: isObject(value) ? value : { input: value === undefined ? raw : value } };
+    .map(({ id, name, kind, input_raw: raw = '' }) => {
+      const value = kind === 'custom' ? raw : raw.trim() === '' ? null : parseJson(raw);
+      return { id, name, args: value === null ? {} : isObject(value) ? value : { input: value } };
     });
+}
+
+/** A turn of calls without one that can be run has a word of its own. */
+function finishOf(message: CanonicalResponse, text: string): string {
+  const stop = message.stop_reason as Exclude<StopReason, 'error'>;
+  if (stop === 'tool_use' && clientCalls(message).length > 0 && callsOf(message).length === 0) return 'MALFORMED_FUNCTION_CALL';
+  return stop === 'refusal' && text !== '' ? 'STOP' : FINISH[stop];
 }
 
 type Calls = ReturnType<typeof callsOf>;
@@ -66,7 +76,7 @@ const LIVE: Record<string, (calls: Calls) => unknown> = {
   // The ids came when the calls had been passed on under derived ones. Both name the same call.
   'case own-ids-after-all-calls': (calls) => calls.map((call) => ({ ...call, id: expect.any(String) })),
   // The second document came when the call had been passed on: the reader of the whole message sees both, a live one the first, with a note.
-  'case own-second-document-after-another-call': ([first, ...rest]) => [{ ...first, args: { x: 1 } }, ...rest],
+  'case own-second-document-after-another-call': (calls) => [{ id: 'a', name: 'f', args: { x: 1 } }, ...calls],
 };
 
 describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
@@ -94,8 +104,7 @@ describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
     expect(heard.text).toBe(text);
     expect(heard.thoughts).toBe(textOf(message.content, 'thinking'));
     expect(heard.calls).toEqual(LIVE[name]?.(callsOf(message)) ?? callsOf(message));
-    const stop = message.stop_reason as Exclude<StopReason, 'error'>;
-    expect(heard.finish).toBe(stop === 'refusal' && text !== '' ? 'STOP' : FINISH[stop]);
+    expect(heard.finish).toBe(finishOf(message, text));
     if (message.usage) {
       const { input_tokens, output_tokens } = message.usage;
       expect(heard.usage).toMatchObject({ totalTokenCount: input_tokens + output_tokens });

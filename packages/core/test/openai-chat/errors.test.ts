@@ -150,15 +150,14 @@ test('decode: a date in retry-after is left out', () => {
   expect(decode(429, {}, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }).retry_after_ms).toBeUndefined();
 });
 
+// What takes quadratic time here does not end before the test's own limit.
 test.each([
-  ['tags without an end', '<'.repeat(200_000)],
-  ['scripts without an end', `<p>${'<script'.repeat(50_000)}`],
-  ['one long tag', `<p ${'a'.repeat(500_000)}`],
+  ['tags without an end', '<'.repeat(2_000_000)],
+  ['scripts without an end', `<p>${'<script'.repeat(300_000)}`],
+  ['one long tag', `<p ${'a'.repeat(2_000_000)}`],
   ['a list of lists', JSON.parse('['.repeat(1000) + ']'.repeat(1000))],
-])('decode: %s is read at once', (_, body) => {
-  const start = performance.now();
+])('decode: %s is read in linear time', (_, body) => {
   expect(decode(500, body).code).toBe('UPSTREAM_ERROR');
-  expect(performance.now() - start).toBeLessThan(100);
 });
 
 const failed = readManifest().filter(({ protocol, stream, status }) => protocol === 'openai-chat' && !stream && status >= 400);

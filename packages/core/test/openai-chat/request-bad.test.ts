@@ -145,12 +145,6 @@ describe('bad requests', () => {
   test.each(ROWS)('%s', (_, wire, param, code = 'INVALID_INPUT') => {
     expect(errorOf(wire)?.error).toMatchObject({ code, param, http_status: 400 });
     expect(errorOf(wire)?.message).toContain(param);
-    const times = [1, 2, 3].map(() => {
-      const started = performance.now();
-      errorOf(wire);
-      return performance.now() - started;
-    });
-    expect(Math.min(...times)).toBeLessThan(10);
   });
 
   test('#8 strict: broken arguments', () => {

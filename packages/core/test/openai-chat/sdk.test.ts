@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import { bodyOf, type Completion, decodeChat, encodeChat, SDKS } from '../../../../test/sdk/chat.ts';
-import { ChatGrammar } from '../../../../test/sdk/chat-grammar.ts';
 import { officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import type { Assembled } from '../../src/index.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
 
 const cases = readCases()
   .filter(({ protocol }) => protocol === 'openai-chat' || protocol === 'sse')

@@ -4,8 +4,10 @@ import { EventReader } from '../../src/engine/event-reader.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 
-const textOf = (delta: BlockDelta): string =>
-  'text' in delta ? delta.text : 'thinking' in delta ? delta.thinking : 'partial_json' in delta ? delta.partial_json : '';
+function textOf(delta: BlockDelta): string {
+  if (delta.type === 'citations_delta') return `cites ${delta.citation.url}`;
+  return 'text' in delta ? delta.text : 'thinking' in delta ? delta.thinking : 'partial_json' in delta ? delta.partial_json : '';
+}
 
 /** An event in a few words. */
 function digest(event: CanonicalStreamEvent): string {
@@ -42,6 +44,7 @@ const finish = (reason: string): string => chunk({}, { finish_reason: reason });
 const usage = 'data: {"id":"r","model":"m","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\n';
 const DONE = 'data: [DONE]\n\n';
 
+const cited = (url: string): object => ({ annotations: [{ type: 'url_citation', url_citation: { url } }] });
 const f = (name: string, args: string): object => ({ function: { name, arguments: args } });
 const args = (text: string): object => ({ function: { arguments: text } });
 
@@ -228,6 +231,88 @@ const ROWS: [name: string, body: string, events: string[]][] = [
     '#62 [DONE] without a finish_reason, with a call',
     call({ index: 0, id: 'c', ...f('f', '{"a":1}') }) + DONE,
     ['start r m', 'open 0 tool_use c f', '0 {"a":1}', 'close 0', 'finish tool_use', 'message_stop'],
+  ],
+  ...(
+    [
+      ['an image', { images: [{ type: 'image_url', image_url: { url: 'https://i' } }] }, 'image'],
+      ['an unknown part', { content: [{ type: 'tarot' }] }, 'opaque'],
+    ] as const
+  ).map(([name, delta, type]): [string, string, string[]] => [
+    `#62 [DONE] without a finish_reason, with nothing but ${name}`,
+    chunk(delta) + DONE,
+    ['start r m', `open 0 ${type}`, 'close 0', 'finish end_turn', 'message_stop'],
+  ]),
+  ...(
+    [
+      ['parts that were written again', { content_parts: [{ type: 'tarot' }] }],
+      ['a ciphertext', { reasoning_details: [{ type: 'reasoning.encrypted', data: 'x' }] }],
+    ] as const
+  ).map(([name, delta]): [string, string, string[]] => [
+    `#62 the same with ${name}`,
+    chunk(delta) + DONE,
+    ['start r m', 'finish end_turn', 'message_stop'],
+  ]),
+  [
+    '#62 [DONE] after fields that say nothing is no end',
+    chunk({ role: 'assistant', content: '', prefix: false, reasoning_details: [] }) + DONE,
+    ['start r m', 'finish null', 'error UPSTREAM_ERROR'],
+  ],
+  [
+    'annotations before the text belong to it, and those after it',
+    chunk(cited('a')) +
+      chunk({ content: '' }) +
+      chunk({ content: 'T', ...cited('b') }) +
+      chunk(cited('a')) +
+      finish('stop') +
+      DONE,
+    ['start r m', 'open 0 text', '0 T', '0 cites a', '0 cites b', 'close 0', 'finish end_turn', 'message_stop'],
+  ],
+  [
+    'annotations inside an unfinished call wait with the text behind it',
+    call({ index: 0, id: 'c', ...f('f', '') }) +
+      call({ index: 0, ...args('{"x"') }) +
+      chunk(cited('a')) +
+      chunk({ content: 'T' }) +
+      call({ index: 0, ...args(':1}') }) +
+      finish('tool_calls') +
+      DONE,
+    [
+      'start r m',
+      'open 0 tool_use c f',
+      '0 {"x"',
+      '0 :1}',
+      'close 0',
+      'open 1 text',
+      '1 T',
+      '1 cites a',
+      'close 1',
+      'finish tool_use',
+      'message_stop',
+    ],
+  ],
+  [
+    '#51 without an index, calls that overlap stand as they were first seen',
+    call({ id: 'c', ...f('f', '') }) +
+      call({ id: 'd', ...f('g', '') }) +
+      call({ id: 'd', ...args('{"b"') }) +
+      call({ id: 'c', ...args('{"a"') }) +
+      call({ id: 'd', ...args(':2}') }) +
+      call({ id: 'c', ...args(':1}') }) +
+      finish('tool_calls') +
+      DONE,
+    [
+      'start r m',
+      'open 0 tool_use c f',
+      'open 1 tool_use d g',
+      '1 {"b"',
+      '0 {"a"',
+      '1 :2}',
+      '0 :1}',
+      'close 0',
+      'close 1',
+      'finish tool_use',
+      'message_stop',
+    ],
   ],
   [
     '#62 an end without anything is no end',

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { chatContext, chunksOf, decodeChat, encodeChat, type Json } from '../../../../test/sdk/chat.ts';
-import { ChatGrammar } from '../../../../test/sdk/chat-grammar.ts';
 import { objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
 
 const streams = readManifest().filter(({ protocol, stream }) => protocol === 'openai-chat' && stream);
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, chatContext, chunksOf, encodeChat, type Json, SDKS } from '../../../../test/sdk/chat.ts';
-import { ChatGrammar } from '../../../../test/sdk/chat-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { ProtocolId } from '../../src/canonical/protocol.ts';
@@ -8,6 +7,7 @@ import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
 import type { CanonicalUsage } from '../../src/canonical/usage.ts';
 import { encodeStream } from '../../src/protocols/openai-chat/stream-encode.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
 import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
 
 type Events = CanonicalStreamEvent[];

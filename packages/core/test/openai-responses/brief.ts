@@ -38,7 +38,12 @@ export function brief(event: CanonicalStreamEvent): string {
       return `${event.index} stop${final?.type === 'opaque' ? ` ${JSON.stringify(final.raw)}` : ''}${final?.type === 'tool_use' ? ` ${final.status}` : ''}`;
     }
     case 'message_delta':
-      return `end ${event.delta.stop_reason}`;
+      return [
+        `end ${event.delta.stop_reason}`,
+        ...(event.late_blocks ?? []).map(
+          ({ index, content_block: block }) => `late ${index} ${JSON.stringify(block.type === 'opaque' ? block.raw : block)}`,
+        ),
+      ].join(', ');
     case 'error':
       return `error ${event.error.code} ${event.error.upstream?.code ?? event.error.details?.['code'] ?? ''}`.trim();
     default:

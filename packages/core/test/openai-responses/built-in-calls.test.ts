@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
-import { ResponsesGrammar } from '../../../../test/sdk/responses-grammar.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 
 /** Tools that the API knows by their type and the client runs. */
 const TOOLS: { name: string; input: Json; call: Json; output: Json; result: Json }[] = [

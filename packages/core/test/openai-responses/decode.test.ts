@@ -34,6 +34,8 @@ describe('a stream that never began', () => {
       'error RATE_LIMIT rate_limit_exceeded',
     ],
     ['an error event without a type', { code: 'server_error', message: 'x' }, 'error', 'error UPSTREAM_ERROR server_error'],
+    ['a code and a message', { code: 429, message: 'slow down' }, undefined, 'error RATE_LIMIT 429'],
+    ['a verdict of success', { code: 200, message: 'ok' }, undefined, 'error UPSTREAM_ERROR empty_stream'],
     ['nothing we know', { hello: 1 }, undefined, 'error UPSTREAM_ERROR empty_stream'],
   ])('%s', (_, payload, event, expected) => {
     expect(error(payload, event)).toEqual([expected]);
@@ -100,14 +102,15 @@ describe('what is kept', () => {
     expect(openaiResponses.extras(result.message)).toEqual({
       reasoning_items: [{ type: 'reasoning', id: 'rs_1', format: 'x', summary: p.summaryTexts('Hm'), encrypted_content: 'gA' }],
       annotations: [{ type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 3 }],
-      // Its block had stopped when the final form came.
       blocks: [listed],
       logprobs: [{ token: 'Hi', logprob: -1, bytes: [72, 105], top_logprobs: [{ token: 'Ho', logprob: -2 }] }],
     });
   });
 
   test('fields of calls, blocks and the message', () => {
-    const [, thinking, text, call] = result.message.content;
+    const [list, thinking, text, call] = result.message.content;
+    // Its block had stopped when the final form came.
+    expect(list).toEqual({ type: 'opaque', origin: 'openai-responses', raw: listed });
     expect(call?.type === 'tool_use' && openaiResponses.callFields(call)).toEqual({
       namespace: 'crm',
       caller: { type: 'program' },
@@ -124,7 +127,6 @@ describe('what is kept', () => {
       finish_reason: 'completed',
       metadata: { a: 'b' },
       copilot_usage: { n: 1 },
-      late_items: [listed],
     });
     expect(result.message.usage).toEqual({ input_tokens: 5, output_tokens: 3, extensions: { 'openai-responses': p.usage } });
   });

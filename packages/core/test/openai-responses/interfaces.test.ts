@@ -266,11 +266,11 @@ describe('count of tokens', () => {
 describe('profiles', () => {
   test.each<[string, string, Json]>([
     ['openai', 'gpt-5', { official: true, custom_tools: true, supports_sampling: false }],
-    ['openai', 'gpt-4o', { custom_tools: false, supports_sampling: true, effort_values: [] }],
+    ['openai', 'gpt-4o', { custom_tools: false, supports_sampling: true, thinking_mode: 'none' }],
     ['openai', 'o3', { custom_tools: false, supports_sampling: false, effort_values: ['low', 'medium', 'high'] }],
     ['openai', 'ft:gpt-5.1:org::id', { effort_values: ['none', 'low', 'medium', 'high'] }],
     ['openai', 'gpt-5.6-sol', { cache_breakpoints: true }],
-    ['openai', 'gpt-5-chat-latest', { effort_values: [], supports_sampling: true }],
+    ['openai', 'gpt-5-chat-latest', { thinking_mode: 'none', supports_sampling: true }],
     ['unknown', 'gpt-5', { official: false, custom_tools: false, supports_sampling: true }],
     ['__proto__', '', { official: false }],
   ])('%s %s', (provider, model, want) => {

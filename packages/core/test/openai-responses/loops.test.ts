@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
-import { ResponsesGrammar } from '../../../../test/sdk/responses-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
@@ -8,6 +7,7 @@ import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
 import { encodeResponse } from '../../src/protocols/openai-responses/response-encode.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 import type { CodecContext, Provider } from '../../src/protocols/shared/codec.ts';
 
 const provider = (id: string, protocol: ProtocolId): Provider => ({ id, protocol, base_url: 'http://localhost' });

@@ -193,7 +193,7 @@ const ROWS: { name: string; body: Json; want: Json }[] = [
     },
     want: {
       tools: [
-        { name: 'get', namespace: 'crm', strict: false, extensions: { [OWN]: { namespace: { description: 'CRM' } } } },
+        { name: 'get', namespace: 'crm', strict: false, extensions: { [OWN]: { group: { description: 'CRM' } } } },
         { name: 'sql', kind: 'custom', format: { type: 'grammar', syntax: 'lark', definition: 's' } },
         {
           name: 'web_search_preview',

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { protocolOf } from '../../../../test/run.ts';
 import { decodeBody, encodeResponses, type Json, responseOf, responsesContext } from '../../../../test/sdk/responses.ts';
-import { ResponsesGrammar } from '../../../../test/sdk/responses-grammar.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { decodeResponse } from '../../src/protocols/openai-responses/response-decode.ts';
 import { encodeResponse } from '../../src/protocols/openai-responses/response-encode.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 import { isSilent, NORMALISATIONS, normalForm, settled } from './response-normal-form.ts';
 
 const recordings = readManifest().filter(({ protocol }) => protocol === 'openai-responses');

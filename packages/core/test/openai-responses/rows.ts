@@ -563,6 +563,41 @@ const LENIENT: Row[] = [
     rules: ['responses/item-not-added', 'responses/output-empty'],
   },
   {
+    name: 'content parts of the future, at both ends of their message',
+    payloads: [
+      p.created,
+      p.added(0, p.message('msg_1', [p.outputText('Hi'), { type: 'hologram' }])),
+      p.done(0, p.message('msg_1', [p.outputText('Hi'), { type: 'hologram' }])),
+      p.completed([p.message('msg_1', [p.outputText('Hi'), { type: 'hologram' }])]),
+    ],
+    events: ['0 text', '0 text Hi', '0 stop', `1 opaque ${JSON.stringify(p.message('msg_1', [{ type: 'hologram' }]))}`, '1 stop'],
+  },
+  {
+    name: 'a server item that is never done ends as the response has it',
+    payloads: [
+      p.created,
+      p.added(0, search),
+      ...p.wholeMessage(1, 'msg_1', 'Hi'),
+      p.completed([searched, p.message('msg_1', [p.outputText('Hi')])]),
+    ],
+    events: [`0 opaque ${JSON.stringify(search)}`, '0 stop', '1 text', '1 text Hi', '1 stop'],
+    end: [`end end_turn, late 0 ${JSON.stringify(searched)}`, 'message_stop'],
+    rules: ['responses/item-not-done', 'responses/items-overlap'],
+  },
+  {
+    name: 'a server item behind a call, both never done',
+    payloads: [p.created, p.added(0, p.call('call_1', 'weather')), p.added(1, search), p.completed([weather, searched])],
+    events: [
+      '0 call call_1 weather',
+      '0 json {"c":1}',
+      '0 stop',
+      `1 opaque ${JSON.stringify(search)}`,
+      `1 stop ${JSON.stringify(searched)}`,
+    ],
+    end: stop('tool_use'),
+    rules: ['responses/deltas-missing', 'responses/item-not-done'],
+  },
+  {
     name: 'response.created is missing',
     payloads: [...p.wholeMessage(0, 'msg_1', 'Hi'), p.completed([p.message('msg_1', [p.outputText('Hi')])])],
     events: ['0 text', '0 text Hi', '0 stop'],
@@ -573,6 +608,21 @@ const LENIENT: Row[] = [
     payloads: [p.created, p.completed([], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })],
     events: [],
     end: stop('max_tokens'),
+    rules: ['responses/status-differs'],
+  },
+  {
+    name: 'incomplete by name, failed by status',
+    payloads: [p.created, { ...p.failed({ code: 'server_error', message: 'boom' }), type: 'response.incomplete' }],
+    events: [],
+    end: ['end null', 'error UPSTREAM_ERROR server_error'],
+    rules: ['responses/status-differs'],
+  },
+  {
+    name: 'a name that says nothing of the status',
+    payloads: [p.created, { ...p.incomplete('max_output_tokens'), type: 'response.done' }],
+    events: [],
+    end: stop('max_tokens'),
+    rules: ['responses/unknown-event'],
   },
   { name: 'incomplete without a reason', payloads: [p.created, p.incomplete(null)], events: [], end: stop('max_tokens') },
   {
@@ -587,7 +637,7 @@ const LENIENT: Row[] = [
     payloads: [p.created, p.completed([], { status: 'cancelled' })],
     events: [],
     end: ['end null', 'error CANCELLED response_failed'],
-    rules: ['responses/failed-without-error'],
+    rules: ['responses/failed-without-error', 'responses/status-differs'],
   },
   {
     name: 'a flat error event alone',

@@ -9,12 +9,12 @@ import {
   responsesContext,
   SDKS,
 } from '../../../../test/sdk/responses.ts';
-import { ResponsesGrammar } from '../../../../test/sdk/responses-grammar.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { CanonicalResponse } from '../../src/canonical/response.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 import { encodeUsage } from '../../src/protocols/openai-responses/usage.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({ name: `case ${id}`, protocol, bytes: bytesOf(raw) as Uint8Array }));

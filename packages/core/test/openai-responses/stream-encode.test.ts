@@ -8,11 +8,11 @@ import {
   responsesContext,
   SDKS,
 } from '../../../../test/sdk/responses.ts';
-import { ResponsesGrammar } from '../../../../test/sdk/responses-grammar.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../../src/canonical/events.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 import type { CodecContext } from '../../src/protocols/shared/codec.ts';
 
 const START: CanonicalStreamEvent = { type: 'message_start', message: { id: 'msg_abc', model: 'claude', created: 7 } };
@@ -118,6 +118,44 @@ const ROWS: Row[] = [
         summary: [
           { type: 'summary_text', text: 'one' },
           { type: 'summary_text', text: 'two' },
+        ],
+      },
+    ],
+  },
+  {
+    name: 'a blank line stands between two summaries, and may stand in one',
+    events: [
+      START,
+      begin(0, { type: 'thinking', thinking: '', variant: 'summary' }),
+      ...[0, 0, 1, 1, 1, 1].map((summary_index, i) =>
+        delta(0, { type: 'thinking_delta', thinking: i === 1 || i === 4 ? 'a' : '\n\n', summary_index }),
+      ),
+      stop(0),
+      ...finish('end_turn'),
+    ],
+    types: [
+      ...OPENING,
+      'output_item.added',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'output_item.done',
+      'completed',
+    ],
+    output: [
+      {
+        type: 'reasoning',
+        summary: [
+          { type: 'summary_text', text: '\n\na' },
+          { type: 'summary_text', text: '\n\na\n\n' },
         ],
       },
     ],

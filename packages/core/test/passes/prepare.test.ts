@@ -315,6 +315,7 @@ describe('any request, any rules', () => {
         names: flag,
         titles: fc.constantFrom('field', 'filename', 'text'),
         contexts: flag,
+        logprobs: flag,
         citable: flag,
         stretches: flag,
         detail: fc.constantFrom('everywhere', 'messages', 'nowhere'),

@@ -56,6 +56,7 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
       names: true,
       titles: 'filename',
       contexts: false,
+      logprobs: false,
       citable: false,
       stretches: false,
       detail: 'everywhere',

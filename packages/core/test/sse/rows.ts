@@ -111,6 +111,14 @@ export const STANDARD: Row[] = [
   },
   { name: 'colon in the value', input: 'data: a: b\n\ndata::x\n\n', frames: data('a: b', ':x') },
   { name: 'keep-alive as data is handed on', input: 'data: : keepalive\n\n', frames: data(': keepalive') },
+  {
+    name: 'a line that only begins like a document is a field like any other',
+    input: 'data\n{data\ndata: b\n[]\n[ \n{ \n\ndata: c\n{\n\n',
+    frames: data('\nb', 'c'),
+    offsets: [0, 29],
+  },
+  { name: 'blanks before a field, on the line after a brace', input: '{\n data: a\n\ndata: b\n\n', frames: data('b') },
+  { name: 'what stands behind an empty array is no field', input: '[]data: a\n\n[\n]data: b\n\ndata: c\n\n', frames: data('c') },
 ];
 
 export const LENIENT: Row[] = [

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, setOwn } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, sameJson, setOwn } from '../../accumulate/overlay.ts';
 import type { ContentBlock } from '../../canonical/blocks.ts';
 import type { Flow } from '../shared/block-writer.ts';
 import { textOf } from '../shared/read.ts';
@@ -134,10 +134,13 @@ export class OpaqueReader implements BlockReader {
   readonly kind = 'opaque';
   isStopped = false;
   readonly #scope: BlockScope;
+  readonly #block: WireBlock;
   readonly #flow: Flow;
+  #isUntouched = true;
 
   constructor(scope: BlockScope, block: WireBlock) {
     this.#scope = scope;
+    this.#block = block;
     let raw = block;
     const start = (): ContentBlock => {
       const opened = decodeOpaque(raw);
@@ -149,11 +152,12 @@ export class OpaqueReader implements BlockReader {
     scope.writer.open(this.#flow);
   }
 
-  isRestatedBy(): boolean {
-    return false;
+  isRestatedBy(_type: string, block: WireBlock): boolean {
+    return this.#isUntouched && !this.isStopped && sameJson(block, this.#block);
   }
 
   delta(_type: string, delta: WireDelta): boolean {
+    this.#isUntouched = false;
     const raw: JsonObject = {};
     let isEmpty = true;
     for (const key of Object.keys(delta)) {
@@ -176,13 +180,15 @@ export class OpaqueReader implements BlockReader {
 export class WholeReader implements BlockReader {
   readonly kind = 'whole';
   isStopped = false;
+  readonly #wire: WireBlock;
 
-  constructor(scope: BlockScope, block: ContentBlock) {
+  constructor(scope: BlockScope, wire: WireBlock, block: ContentBlock) {
+    this.#wire = wire;
     scope.writer.whole(block);
   }
 
-  isRestatedBy(): boolean {
-    return false;
+  isRestatedBy(_type: string, block: WireBlock): boolean {
+    return !this.isStopped && sameJson(block, this.#wire);
   }
 
   delta(): boolean {

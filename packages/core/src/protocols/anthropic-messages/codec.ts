@@ -5,11 +5,11 @@ import { encodeError } from './errors-encode.ts';
 import { anthropicMessages } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS, POINTERS } from './pointers.ts';
+import { FIELDS } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse } from './response-decode.ts';
+import { decodeResponse, glance } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
 
@@ -21,7 +21,6 @@ export const anthropicMessagesCodec: ProtocolCodec = {
   protocol: anthropicMessages,
   profileFor,
   toolRules,
-  pointers: POINTERS,
   fields: FIELDS,
   detectInterface,
   supports,
@@ -29,6 +28,7 @@ export const anthropicMessagesCodec: ProtocolCodec = {
   buildHeaders,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
+  glance,
   error: { decode: decodeErrorReply, encode: encodeError },
   streamEncoder: encodeStream,
   models,

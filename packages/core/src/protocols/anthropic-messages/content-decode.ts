@@ -99,9 +99,10 @@ export class ContentDecoder implements BlockScope {
   #createReader(type: string, block: WireBlock): BlockReader {
     if (type === 'text') return new TextReader(this, block);
     if (type === 'thinking') return new ThinkingReader(this, block);
-    if (type === 'redacted_thinking') return new WholeReader(this, decodeRedacted(block, this.model));
+    if (type === 'redacted_thinking') return new WholeReader(this, block, decodeRedacted(block, this.model));
     if (isToolUse(type)) return new ToolReader(this, type, block);
-    if (type.endsWith('tool_result')) return new WholeReader(this, decodeResult(block, this.calls.nameOf(block.tool_use_id)));
+    if (type.endsWith('tool_result'))
+      return new WholeReader(this, block, decodeResult(block, this.calls.nameOf(block.tool_use_id)));
     if (type === 'fallback') this.#followFallback(block['to']);
     return new OpaqueReader(this, block);
   }

@@ -13,6 +13,7 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import { isClientCall } from '../../canonical/response.ts';
 import { decodeCarrier } from '../shared/carrier.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
+import { splitDataUrl } from '../shared/data-url.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, signatureOf } from './blocks.ts';
@@ -112,13 +113,8 @@ function keptOf(block: JsonObject, known: ReadonlySet<string>): JsonObject {
   return isFile ? { ...kept, source: { ...objectOf(kept['source']), type: 'file' } } : kept;
 }
 
-const DATA_URL = /^data:([^;,]*)[^,]*;base64,/i;
-
 /** A `data:` URL is no URL. */
-function decodeUrl(url: string): { url: string } | { data: string; media_type: string } {
-  const match = DATA_URL.exec(url);
-  return match ? { data: url.slice(match[0].length), media_type: match[1] ?? '' } : { url };
-}
+const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
 
 const IMAGE_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'cache_control']);
 

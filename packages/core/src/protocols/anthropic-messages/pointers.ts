@@ -1,11 +1,11 @@
 /** Where Anthropic Messages says what the canonical request says elsewhere. */
-export const POINTERS: Readonly<Record<string, string>> = {
-  '/parameters': '',
-  '/user_id': '/metadata/user_id',
-  '/output_format': '/output_config/format',
-  '/thinking/effort': '/output_config/effort',
-  '/parallel_tool_use': '/tool_choice/disable_parallel_tool_use',
-  '/prompt_cache/cache_control': '/cache_control',
+export const PLACES: Readonly<Record<string, string>> = {
+  parameters: '',
+  user_id: '/metadata/user_id',
+  output_format: '/output_config/format',
+  'thinking/effort': '/output_config/effort',
+  parallel_tool_use: '/tool_choice/disable_parallel_tool_use',
+  'prompt_cache/cache_control': '/cache_control',
 };
 
 /** Fields that are kept as they came although the canonical request says them, too. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../shared/codec.ts';
 import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
@@ -9,6 +10,7 @@ import { decodeConversation } from './messages-decode.ts';
 import { decodeOptions, keptOptions } from './options.ts';
 import { decodeOutputFormat, keptFormat } from './output-format.ts';
 import { decodeParameters } from './parameters.ts';
+import { PLACES } from './pointers.ts';
 import { decodeThinking, keptThinking } from './thinking.ts';
 import { decodeToolChoice } from './tool-choice.ts';
 import { decodeTools } from './tools.ts';
@@ -29,7 +31,7 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   const format = decodeOutputFormat(body, context);
   const thinking = decodeThinking(body, context);
   const stream = optional(body['stream'], 'stream', expectBoolean);
-  return {
+  const request: CanonicalRequest = {
     model: model ?? expectName(body['model'], 'model'),
     ...(system.length > 0 && { system }),
     messages,
@@ -42,6 +44,7 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
     ...decodeOptions(body),
     ...keep({ ...keptFields(body), ...keptHeaders(headers) }),
   };
+  return at('', request, context, PLACES);
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came: betas are fields that nobody knows yet. */

@@ -10,6 +10,7 @@ import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
+import { isBareError } from '../shared/wire-error.ts';
 import { ContentDecoder } from './content-decode.ts';
 import { decodeError } from './errors.ts';
 import { contentPayloads, isWholeMessage, messagePayloads } from './message-payloads.ts';
@@ -64,7 +65,7 @@ class MessagesMachine implements PayloadMachine {
     const type = textOf(payload['type']);
     if (event === 'error' || type === 'error') return 'error';
     if (type === '') {
-      if (payload['error']) return 'error';
+      if (payload['error'] || isBareError(payload)) return 'error';
       if (event !== undefined) this.#context.report('anthropic/type-missing', this.#offset);
       return event ?? '';
     }

@@ -156,7 +156,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     }
     this.#release();
     this.#final ??= event;
-    for (const { index } of event.late_blocks ?? []) {
+    for (const { index, content_block: block } of event.late_blocks ?? []) {
+      if (block.type !== 'tool_use') continue;
       const message = 'the source changed a call after it had been passed on';
       approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }

@@ -4,6 +4,7 @@ import { isClientCall } from '../../canonical/response.ts';
 import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { dropThinking } from '../shared/drop-thinking.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
 import { countOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
@@ -75,8 +76,7 @@ type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: numbe
 
 const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
   none: (thinking, _request, _limit, context) => {
-    if (thinking.type !== 'disabled')
-      drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+    dropThinking(thinking, context);
     return OFF;
   },
   adaptive: (thinking, _request, _limit, context) =>
@@ -122,6 +122,12 @@ function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Though
   const { effort: asked, budget_tokens: budget } = thinking;
   const wanted = asked ?? effortOf(budget);
   if (!asked && wanted) tell('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+  if (asked && budget !== undefined)
+    drop(context, {
+      path: '/thinking/budget_tokens',
+      feature: 'thinking.budget_tokens',
+      message: 'the effort is sent, and no budget',
+    });
   const effort = wanted && allowed(wanted, context, asked ? 'effort' : 'budget_tokens');
   return { thinking: { type: 'adaptive', ...displayOf(thinking, context) }, ...(effort && { effort }), isOn: true };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { approximate, type CodecContext, drop, incompatible, invalid, isStrict } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop, invalid, isStrict, refuse } from '../shared/codec.ts';
 import { expectBoolean, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { encodeTools } from './tools.ts';
 
@@ -63,7 +63,7 @@ function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: C
 function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   const feature = 'tool_choice';
   const message = `a model that thinks cannot be forced to call a tool; "${choice.type}" is sent as "auto"`;
-  if (isStrict(context, feature)) throw incompatible({ path: '/tool_choice', feature, message });
+  if (isStrict(context, feature)) refuse(context, { path: '/tool_choice', feature, message });
   approximate(context, { path: '/tool_choice', feature, message });
   return { type: 'auto' };
 }

@@ -31,14 +31,17 @@ export interface Ending {
   kept: KeptCandidate;
   /** Something was said or called. */
   hasContent: boolean;
+  /** The model called, and nothing of it could be written. */
+  isMalformed: boolean;
   grounding: Grounding;
   tokens: readonly TokenLogprob[];
 }
 
 /** What a candidate says when it has come to its end; undefined when this protocol has no word for such an end. */
 export function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undefined {
-  const { stop, details, kept, hasContent, grounding, tokens } = ending;
-  const finishReason = encodeStop(stop, kept.finish, hasContent);
+  const { stop, details, kept, hasContent, isMalformed, grounding, tokens } = ending;
+  // "STOP" without the call would be a silent end, and agents take it for the answer.
+  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, hasContent);
   if (finishReason === undefined) return undefined;
   if (stop === 'pause_turn')
     approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });

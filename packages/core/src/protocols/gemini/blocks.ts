@@ -93,12 +93,13 @@ export function decodeResult(result: JsonObject, tool_use_id: string, fields: Js
 export const isFailure = (response: unknown): boolean =>
   isObject(response) && response['error'] !== undefined && response['error'] !== null;
 
-const RESULT_KEYS = ['output', 'result', 'error'] as const;
+const RESULT_KEYS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
 
-/** `{output}`, `{result}` and `{error}` are Google's convention; any other object is the result itself. */
+/** `{output}`, `{result}` and `{error}` are Google's convention; any other object, and one that says more, is the result itself. */
 export function responseText(response: unknown): string {
-  const values = isObject(response) ? RESULT_KEYS.map((key) => response[key]) : [];
-  const value = values.find((found) => found !== undefined && found !== null) ?? response;
+  const said = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
+  const [only] = said;
+  const value = said.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
   return typeof value === 'string' ? value : (writeJson(value) ?? '');
 }
 

@@ -1,9 +1,9 @@
-import { type JsonObject, parseJson } from '../../accumulate/overlay.ts';
+import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
-import { argsText, callParts, signatureField, tellWrapped } from './parts-encode.ts';
+import { argsText, callParts, isBroken, isDoubtful, signatureField, tellWrapped } from './parts-encode.ts';
 
 interface QueuedCall {
   at: number;
@@ -14,8 +14,8 @@ interface QueuedCall {
 }
 
 /**
- * Calls go out whole, in the order in which they began. One whose arguments are no whole JSON waits for what follows it: when the message
- * goes on or ends well it was meant so, and when the message was cut the call is left out.
+ * Calls go out whole, in the order in which they began. One whose arguments may have been cut waits for what follows it: when the message
+ * goes on or ends well they are all there is, and when the message was cut the call is left out. So is one that is broken, in any case.
  */
 export class CallEncoder {
   readonly #context: CodecContext;
@@ -23,6 +23,8 @@ export class CallEncoder {
   readonly #send: (part: string) => void;
   /** From the first that has not gone out. */
   readonly #queue = new Map<number, QueuedCall>();
+  #sent = 0;
+  #left = 0;
 
   constructor(context: CodecContext, isForeign: boolean, send: (part: string) => void) {
     this.#context = context;
@@ -65,46 +67,59 @@ export class CallEncoder {
     return true;
   }
 
-  /** Something follows: what has stopped was not cut. */
+  /** Something other than a call follows: what has stopped was not cut. */
   settle(): void {
     if (this.#queue.size > 0) this.#flush(true);
   }
 
   /** The end of the candidate. */
   end(isCut: boolean): void {
-    if (!isCut) this.settle();
-    for (const { at, block } of this.#queue.values()) this.#lose(at, `the call of ${block.name} was cut`);
+    for (const call of this.#queue.values()) {
+      if (!call.isStopped || (isCut && isDoubtful(call.text, call.block))) this.#leaveOut(call, 'was cut');
+      else this.#write(call);
+    }
     this.#queue.clear();
+  }
+
+  /** There were calls, and none that could be written. */
+  get isMalformed(): boolean {
+    return this.#left > 0 && this.#sent === 0;
   }
 
   /** `isSure`: those that have stopped are whole, whatever their text is. */
   #flush(isSure: boolean): void {
     for (const call of this.#queue.values()) {
-      const isOpen = !call.isStopped || (!isSure && isDoubtful(call));
+      const isOpen = !call.isStopped || (!isSure && isDoubtful(call.text, call.block));
       if (isOpen) return;
       this.#queue.delete(call.at);
       this.#write(call);
     }
   }
 
-  #write({ at, block, text, signature }: QueuedCall): void {
+  #write(call: QueuedCall): void {
+    const { at, block, text, signature } = call;
     if (this.#isForeign && (block.kind === 'server' || block.kind === 'mcp'))
       this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
-    else if (block.status === 'incomplete') this.#lose(at, `the call of ${block.name} was cut`);
+    else if (block.status === 'incomplete') this.#leaveOut(call, 'was cut');
+    else if (isBroken(text, block)) this.#leaveOut(call, 'has arguments that are no JSON');
     else {
-      const { json, isWrapped } = argsText(text);
+      const { json, isWrapped } = argsText(text, block.kind === 'custom');
       if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
+      this.#sent++;
       this.#send(encodeCall(block, json, signature, this.#context));
     }
+  }
+
+  /** Nobody may run it. */
+  #leaveOut({ at, block }: QueuedCall, why: string): void {
+    this.#left++;
+    this.#lose(at, `the call of ${block.name} ${why}`);
   }
 
   #lose(at: number, message: string, feature = 'content.tool_use'): void {
     drop(this.#context, { path: `/content/${at}`, feature, message });
   }
 }
-
-/** No arguments at all, or a text that is no JSON: perhaps the rest of it was cut off. */
-const isDoubtful = ({ text }: QueuedCall): boolean => text.trim() === '' || parseJson(text) === undefined;
 
 /** `args` is JSON text. */
 function encodeCall(block: ToolUseBlock, args: string, signature: SignedBlob | undefined, context: CodecContext): string {

@@ -15,8 +15,10 @@ interface PendingCall {
 }
 
 /**
- * The calls of one candidate. They arrive whole, but for Vertex's streamed arguments. A whole call waits for the next part: when that is a
- * functionResponse, Google has run the call itself, and only then is it known whose it is. Of one that streams, only the stop waits.
+ * The calls of one candidate. A whole call waits for the next part that is no call, or for the end: when that part is a functionResponse,
+ * Google has run the call itself, and nothing before it tells so, not even finishReason, which stands beside such calls, too. Mostly the end
+ * is next, and nobody waits. A call with streamed arguments starts at once, and only its stop waits: those are of Vertex AI, and the servers
+ * that Google calls itself (`mcpServers`) of the Gemini API.
  */
 export class CallWriter {
   readonly #context: Context;
@@ -182,7 +184,7 @@ export class CallWriter {
     const id = textOf(result['id']);
     const name = textOf(result['name']);
     const call = this.#answers.take(id, name);
-    if (!call || call.isStopped) this.#context.report('gemini/late-function-response', offset);
+    if (!call || call.index !== undefined) this.#context.report('gemini/late-function-response', offset);
     const answered = call?.block.id ?? (id || deriveId('call_', this.#seed, this.#answers.size, name, 'answer'));
     if (call && !call.isStopped) call.block = { ...call.block, kind: 'server' };
     if (call && this.#pending?.call === call) {

@@ -19,16 +19,14 @@ import {
   CONTENT_FIELDS,
   camelKeys,
   camelObject,
-  camelOf,
+  OPAQUE_PARTS,
   PART_FIELDS,
+  respell,
   type WireCandidate,
   type WirePart,
 } from './wire.ts';
 
 type TextKind = 'text' | 'thinking';
-
-/** Parts that only Gemini understands and that are documented: no departure. */
-const OPAQUE_PARTS: ReadonlySet<string> = new Set(['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']);
 
 /** One candidate: parts in, blocks out. finishReason is not the end: parts may follow it, and the last one counts. */
 export class CandidateDecoder {
@@ -66,8 +64,9 @@ export class CandidateDecoder {
 
   push(raw: JsonObject, offset: number): void {
     this.#offset = offset;
-    const { content, finishReason, logprobsResult }: WireCandidate = this.#camel(raw);
-    this.#fields.look(raw);
+    const candidate: WireCandidate = this.#respell(raw);
+    const { content, finishReason, logprobsResult } = candidate;
+    this.#fields.look(candidate);
     if (isObject(logprobsResult)) this.#readLogprobs(logprobsResult);
     else this.#tokens = undefined;
     if (isObject(content)) this.#pushContent(content);
@@ -79,15 +78,10 @@ export class CandidateDecoder {
     this.#tokens = decodeLogprobs(result);
   }
 
-  #camel(raw: JsonObject): JsonObject {
-    const value = camelKeys(raw);
-    // Keys that nobody knows may have underscores of their own.
-    if (value !== raw) for (const key in raw) if (CANDIDATE_FIELDS.has(key) || PART_FIELDS.has(key)) this.#reportSnake(key);
+  #respell(raw: JsonObject): JsonObject {
+    const value = respell(raw);
+    if (value !== raw) this.#report('gemini/snake-case');
     return value;
-  }
-
-  #reportSnake(key: string): void {
-    if (key.includes('_')) this.#context.report('gemini/snake-case', this.#offset);
   }
 
   #pushContent(content: JsonObject): void {
@@ -112,32 +106,32 @@ export class CandidateDecoder {
       this.#report('gemini/malformed-part');
       return;
     }
-    const part: WirePart = this.#camel(raw);
+    const part: WirePart = this.#respell(raw);
     const hasData =
       isObject(part.functionCall) || isObject(part.functionResponse) || isObject(part.inlineData) || isObject(part.fileData);
     const text = textOf(part.text);
-    const unknown = unknownFields(raw, PART_FIELDS);
+    const unknown = unknownFields(part, PART_FIELDS);
     if (hasData) {
       // A part holds one thing. Where it holds two, the text is said first.
       if (text !== '') this.#writeText(kindOf(part), text, undefined);
-      this.#pushData(part, raw, unknown);
+      this.#pushData(part, unknown);
     } else if (typeof part.text === 'string') this.#pushText(kindOf(part), text, textOf(part.thoughtSignature), unknown);
-    else this.#pushOther(part, raw);
+    else this.#pushOther(part);
   }
 
   /** A call is tested first: a part can be both a call and a thought. */
-  #pushData(part: WirePart, raw: JsonObject, unknown: JsonObject | undefined): void {
+  #pushData(part: WirePart, unknown: JsonObject | undefined): void {
     const signature = textOf(part.thoughtSignature);
     const isThought = part.thought === true;
     if (isObject(part.functionCall)) {
-      this.#pushCall(part.functionCall, signature, isThought ? { thought: true, ...unknown } : unknown, raw);
+      this.#pushCall(part.functionCall, signature, isThought ? { thought: true, ...unknown } : unknown, part);
       return;
     }
     const signedFields = signature === '' ? {} : { thoughtSignature: signature };
     const fields =
       signature !== '' || isThought || unknown ? { ...unknown, ...(isThought && { thought: true }), ...signedFields } : undefined;
     if (isObject(part.functionResponse)) this.#pushAnswer(camelObject(part.functionResponse), fields);
-    else this.#writeWhole(decodeMedia(part, fields) ?? opaque(raw));
+    else this.#writeWhole(decodeMedia(part, fields) ?? opaque(part));
   }
 
   #pushCall(raw: JsonObject, signature: string, fields: JsonObject | undefined, part: JsonObject): void {
@@ -157,15 +151,15 @@ export class CandidateDecoder {
     this.#flow = undefined;
   }
 
-  #pushOther(part: WirePart, raw: JsonObject): void {
-    const content = unknownFields(raw, CARRIER_FIELDS);
+  #pushOther(part: WirePart): void {
+    const content = unknownFields(part, CARRIER_FIELDS);
     if (!content) {
       this.#carry(kindOf(part), textOf(part.thoughtSignature));
       return;
     }
-    const isKnown = Object.keys(camelKeys(content)).some((key) => OPAQUE_PARTS.has(key));
+    const isKnown = Object.keys(content).some((key) => OPAQUE_PARTS.has(key));
     if (!isKnown) this.#report('gemini/unknown-part');
-    this.#writeWhole(opaque(raw));
+    this.#writeWhole(opaque(part));
   }
 
   #writeWhole(block: Parameters<BlockWriter['whole']>[0]): void {
@@ -242,7 +236,7 @@ export class CandidateDecoder {
     const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
     this.#calls.end(isClean, this.#offset);
     const flow = this.#flow;
-    const metadata = camelKeys(this.#fields.kept)['groundingMetadata'];
+    const metadata = this.#fields.kept['groundingMetadata'];
     if (metadata && flow?.kind === 'text' && flow.key !== undefined && this.#writer.isOpen(flow.key)) {
       for (const citation of decodeCitations(metadata, this.#text))
         this.#writer.write(flow, { type: 'citations_delta', citation });
@@ -255,7 +249,7 @@ export class CandidateDecoder {
     const name = finishName(this.#finish);
     const reason = recomputeStop(decodeStop(name, this.#hasContent), this.#calls.unanswered);
     if (reason !== 'content_filter' && reason !== 'error' && isKnownFinish(name)) return { stop_reason: reason };
-    const explanation = textOf(camelKeys(this.#fields.kept)['finishMessage']);
+    const explanation = textOf(this.#fields.kept['finishMessage']);
     return {
       stop_reason: reason,
       stop_details: { category: name, ...(explanation !== '' && { explanation }), raw: String(this.#finish) },
@@ -275,9 +269,9 @@ export class CandidateDecoder {
 
 /** Fields that nobody knows stand apart from those of the response, which are kept beside them. */
 function knownFirst(fields: JsonObject): JsonObject {
-  const unknown = Object.entries(fields).filter(([key]) => !CANDIDATE_NAMES.has(camelOf(key)));
+  const unknown = Object.entries(fields).filter(([key]) => !CANDIDATE_NAMES.has(key));
   if (unknown.length === 0) return fields;
-  const known = Object.entries(fields).filter(([key]) => CANDIDATE_NAMES.has(camelOf(key)));
+  const known = Object.entries(fields).filter(([key]) => CANDIDATE_NAMES.has(key));
   return { ...Object.fromEntries(known), candidate: Object.fromEntries(unknown) };
 }
 

@@ -66,7 +66,8 @@ export class CandidateEncoder {
   }
 
   start(at: number, block: ContentBlock): void {
-    this.#calls.settle();
+    // Calls can overlap: one that follows does not show that those before it were whole.
+    if (block.type !== 'tool_use') this.#calls.settle();
     this.#last = at;
     switch (block.type) {
       case 'text':
@@ -141,10 +142,17 @@ export class CandidateEncoder {
   /** The candidate's last words, for the last frame; undefined when it came to an end that has no word here. */
   finish({ delta, late_blocks: late }: MessageDelta, stop: StopReason, kept: KeptCandidate): JsonObject | undefined {
     for (const { index, content_block: block } of late ?? [])
-      if (block.type !== 'tool_use' || !this.#calls.replace(index, block)) this.#noteLate(index);
+      if (block.type === 'tool_use' && !this.#calls.replace(index, block)) this.#noteLate(index);
     this.#calls.end(isCutStop(stop));
-    const hasContent = this.#hasContent;
-    const ending = { stop, details: delta.stop_details, kept, hasContent, grounding: this.#grounding, tokens: this.#tokens };
+    const ending = {
+      stop,
+      details: delta.stop_details,
+      kept,
+      hasContent: this.#hasContent,
+      isMalformed: this.#calls.isMalformed,
+      grounding: this.#grounding,
+      tokens: this.#tokens,
+    };
     return encodeEnding(ending, this.#context);
   }
 

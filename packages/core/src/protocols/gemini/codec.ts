@@ -6,13 +6,14 @@ import { encodeError } from './errors-encode.ts';
 import { gemini } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, isSse, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS, POINTERS } from './pointers.ts';
+import { FIELDS } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
+import { camelOf } from './wire.ts';
 
 export { keyOf } from './interface.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
@@ -23,8 +24,8 @@ export const geminiCodec: ProtocolCodec = {
   protocol: gemini,
   profileFor,
   toolRules,
-  pointers: POINTERS,
   fields: FIELDS,
+  nameOf: camelOf,
   detectInterface,
   supports,
   buildUrl,

@@ -1,5 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../canonical/interfaces.ts';
+import { at } from '../../canonical/source.ts';
+import { locatedContext } from '../../passes/located.ts';
 import { badAnswer } from '../shared/answer-body.ts';
 import { type Codec, type CodecContext, drop, incompatible, invalid, missing, type WireRequest } from '../shared/codec.ts';
 import { expectCount, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
@@ -33,13 +35,19 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
   if (model === '') throw missing('model');
   const [first = body] = entries;
   tellDifferent(entries, context);
-  return {
+  const request: CanonicalEmbeddingRequest = {
     model,
     input: entries.map((entry, i) => textIn(entry['content'], `${params[i]}content`)),
     ...(!list && { single: true }),
     ...settingsOf(first, params[0] ?? ''),
     ...keep(unknownFields(first, EMBED_FIELDS)),
   };
+  const place = list ? '/requests/0' : '';
+  return at('', request, context, {
+    dimensions: `${place}/outputDimensionality`,
+    task_type: `${place}/taskType`,
+    title: `${place}/title`,
+  });
 }
 
 /** Several parts are one text. Images and sound have no canonical form. */
@@ -79,7 +87,8 @@ function tellDifferent(entries: readonly JsonObject[], context: CodecContext): v
     });
 }
 
-function encodeRequest(request: CanonicalEmbeddingRequest, context: CodecContext): WireRequest {
+function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
+  const context = locatedContext(caller, request);
   const { input, single, dimensions, task_type: task, title, user_id: user } = request;
   if (user !== undefined) drop(context, { path: '/user_id', feature: 'user_id', message: 'Gemini is not told who the user is' });
   const model = context.target?.model ?? request.model;

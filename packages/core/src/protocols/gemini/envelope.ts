@@ -13,6 +13,8 @@ export function isResponse(payload: JsonObject): boolean {
   return Array.isArray(candidates) || isObject(promptFeedback) || textOf(responseId) !== '' || textOf(modelVersion) !== '';
 }
 
+export const hasUsage = (payload: JsonObject): boolean => isObject(camelKeys(payload)['usageMetadata']);
+
 interface Envelope {
   id: string;
   model: string;

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, setOwn } from '../../accumulate/overlay.ts';
 import type { Extensions, Node } from '../../canonical/protocol.ts';
 import { type Keeper, keeper } from '../shared/kept.ts';
 import { objectOf } from '../shared/read.ts';
-import { CANDIDATE_NAMES, camelObject, camelOf } from './wire.ts';
+import { CANDIDATE_NAMES, camelObject } from './wire.ts';
 
 const kept: Keeper = keeper('gemini');
 
@@ -36,18 +36,11 @@ export interface KeptCandidate {
   finish: string | number | undefined;
 }
 
-/** Fields of a response that may come in either spelling; others may have underscores of their own. */
-const RESPONSE_NAMES: ReadonlySet<string> = new Set(['promptFeedback', 'createTime', 'modelStatus', 'usageMetadata']);
-
 export function readKept(extensions: Extensions | undefined): KeptCandidate {
   const { finish_reason: finish, candidate, content, ...fields }: JsonObject = objectOf(extensions?.gemini);
   const response: JsonObject = {};
   const own: JsonObject = {};
-  for (const [key, value] of Object.entries(fields)) {
-    const name = camelOf(key);
-    if (CANDIDATE_NAMES.has(name)) setOwn(own, name, value);
-    else setOwn(response, RESPONSE_NAMES.has(name) ? name : key, value);
-  }
+  for (const [name, value] of Object.entries(fields)) setOwn(CANDIDATE_NAMES.has(name) ? own : response, name, value);
   return {
     response,
     candidate: { ...own, ...objectOf(candidate) },

@@ -3,7 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { dropState } from '../shared/drop-state.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
-import { textOf } from '../shared/read.ts';
+import { isTexts, textOf } from '../shared/read.ts';
 import { camelObject } from './wire.ts';
 
 /** What a request says beside the conversation. */
@@ -29,9 +29,6 @@ function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
   const labels = optional(value, 'labels', expectObject);
   return labels && isTexts(labels) ? { metadata: labels } : {};
 }
-
-const isTexts = (value: JsonObject): value is Record<string, string> =>
-  Object.values(value).every((item) => typeof item === 'string');
 
 type Modality = 'text' | 'audio' | 'image';
 const MODALITIES: readonly string[] = ['text', 'audio', 'image'] satisfies Modality[];

@@ -10,7 +10,7 @@ import type { CallBook } from './call-book.ts';
 import { fieldsOf, keep } from './kept.ts';
 import { decodeMediaFields } from './media-decode.ts';
 import { decodeSignature } from './signature.ts';
-import { CALL_FIELDS, CARRIER_FIELDS, camelKeys, PART_FIELDS, spelledIn, type WirePart } from './wire.ts';
+import { CALL_FIELDS, CARRIER_FIELDS, camelKeys, PART_FIELDS, type WirePart } from './wire.ts';
 
 /** Where a part stands, and what is known there. */
 export interface PartSite {
@@ -34,9 +34,12 @@ export function decodePart(value: unknown, index: number, site: PartSite): Conte
   if (!block) return [];
   const place = `/contents/${site.content}/parts/${index}`;
   const placed = at(place, block, site.context, {
-    'source/detail': `${place}/${spelledIn(raw, 'mediaResolution')}`,
-    'source/video': `${place}/${spelledIn(raw, 'videoMetadata')}`,
-    signature: `${place}/${spelledIn(raw, 'thoughtSignature')}`,
+    'source/detail': `${place}/mediaResolution/level`,
+    'source/video': `${place}/videoMetadata`,
+    'source/video/start': `${place}/videoMetadata/startOffset`,
+    'source/video/end': `${place}/videoMetadata/endOffset`,
+    'source/video/fps': `${place}/videoMetadata/fps`,
+    signature: `${place}/thoughtSignature`,
   });
   if (placed.type === 'tool_use') site.book.ask(placed);
   return [placed];
@@ -124,7 +127,7 @@ function decodeAnswer(
   fields: JsonObject,
   param: string,
   index: number,
-  { content, role, book }: PartSite,
+  { content, role, book, context }: PartSite,
 ): ToolResultBlock {
   const id = typeof answer['id'] === 'number' ? String(answer['id']) : textOf(answer['id']);
   const named = textOf(answer['name']);
@@ -133,9 +136,21 @@ function decodeAnswer(
   const name = named || (call?.name ?? '');
   const result = decodeResult(answer, call?.id ?? (id || deriveId('call_', content, index, named)), fields);
   const kept = { ...fieldsOf(result), ...inner(objectOf(fieldsOf(result)['functionResponse']), 'functionResponse', id) };
-  const block: ToolResultBlock = { ...result, ...(name !== '' && { name }), ...keep(kept) };
+  const block: ToolResultBlock = {
+    ...result,
+    content: placedParts(result.content, param, context),
+    ...(name !== '' && { name }),
+    ...keep(kept),
+  };
   if (role !== 'model') return block;
   if (call) call.kind = 'server'; // its block is ours, and only now known to be this
   // What is kept of a result says whose server gave it.
   return { ...block, kind: 'server', extensions: { gemini: kept } };
+}
+
+/** The text of a result is its `response`, its media are its parts. */
+function placedParts(content: ToolResultBlock['content'], param: string, context: CodecContext): ToolResultBlock['content'] {
+  if (typeof content === 'string') return content;
+  const place = pointerOf(param);
+  return content.map((part, i) => at(i === 0 ? `${place}/response` : `${place}/parts/${i - 1}`, part, context));
 }

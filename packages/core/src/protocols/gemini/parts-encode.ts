@@ -50,13 +50,24 @@ export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObj
 
 const LINE_END = /[\r\n]/;
 
-/** Arguments are an object here: anything else stands under `input`. The text of the wire, while it is one line: big integers survive. */
-export function argsText(text: string): { json: string; isWrapped: boolean } {
-  if (text.trim() === '') return { json: '{}', isWrapped: false };
-  const value = parseJson(text);
+/**
+ * Arguments are an object here: anything else stands under `input`, and so does the free text of a custom tool, whatever it looks like. The
+ * text of the wire, while it is one line: big integers survive.
+ */
+export function argsText(text: string, isCustom = false): { json: string; isWrapped: boolean } {
+  const value = isCustom ? text : text.trim() === '' ? null : parseJson(text);
+  if (value === null) return { json: '{}', isWrapped: false }; // none; Groq says it in this word
   if (isObject(value)) return { json: LINE_END.test(text) ? (writeJson(value) ?? '{}') : text, isWrapped: false };
-  return { json: writeJson({ input: value === undefined ? text : value }) ?? '{}', isWrapped: true };
+  return { json: writeJson({ input: value ?? text }) ?? '{}', isWrapped: true };
 }
+
+/** The arguments of a function are no JSON: cut, or garbled. Wrapped, they would look like a call to run. */
+export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
+  kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
+
+/** Nothing in the text shows that it is all: the rest may have been lost with the end of the message. */
+export const isDoubtful = (text: string, block: ToolUseBlock): boolean =>
+  block.kind === 'custom' || text.trim() === '' || isBroken(text, block);
 
 export function tellWrapped(context: CodecContext, path: string): void {
   const message = 'the arguments of a call are no object; they stand under input';

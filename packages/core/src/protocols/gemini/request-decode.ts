@@ -10,6 +10,7 @@ import { modelOf, placeOf } from './interface.ts';
 import { keep } from './kept.ts';
 import { decodeOptions, OPTION_FIELDS } from './options.ts';
 import { decodeOutputFormat } from './output-format.ts';
+import { PLACES } from './pointers.ts';
 import { decodeThinking } from './thinking.ts';
 import { decodeToolConfig } from './tool-config.ts';
 import { decodeTools } from './tools-decode.ts';
@@ -38,7 +39,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   const format = decodeOutputFormat(config, context);
   const thinking = decodeThinking(config['thinkingConfig'], context);
   const generationConfig = unknownFields(config, CONFIG_FIELDS);
-  return {
+  const request: CanonicalRequest = {
     model: modelName(place, body),
     ...(system.length > 0 && { system }),
     messages: decodeContents(contents, context),
@@ -56,6 +57,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
       ...(rest && { systemInstruction: rest }),
     }),
   };
+  return at('', request, context, PLACES);
 }
 
 const MAPPED: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import { parseJson } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
-import type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
+import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
 import { argumentsOf, failureOf, isForeign } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
@@ -9,7 +9,7 @@ import { encodeEnding, encodeEnvelope, showsThoughts } from './answer-encode.ts'
 import { encodeServerResult } from './candidate-encode.ts';
 import { Grounding } from './grounding.ts';
 import { isBlocked, partFields, readKept } from './kept.ts';
-import { argsText, callParts, encodeMedia, signatureField, tellWrapped } from './parts-encode.ts';
+import { argsText, callParts, encodeMedia, isBroken, isDoubtful, signatureField, tellWrapped } from './parts-encode.ts';
 import { isCutStop } from './stop.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -39,6 +39,9 @@ class CandidateDraft {
   readonly #context: CodecContext;
   readonly #shows: boolean;
   readonly #grounding: Grounding;
+  /** Calls that were written, and that were left out. */
+  #sent = 0;
+  #left = 0;
 
   constructor(choice: CanonicalChoice, details: StopDetails | undefined, foreign: boolean, context: CodecContext) {
     this.#choice = choice;
@@ -53,18 +56,21 @@ class CandidateDraft {
     const { index, content, stop_reason: stop, extensions } = this.#choice;
     if (stop === null) throw new CodecError(failureOf(stop, this.#details));
     const kept = readKept(extensions);
-    const parts = content.flatMap((block, i) => this.#parts(block, `/content/${i}`, stop));
+    // What follows a call shows that it was not cut; other calls do not, for calls can overlap.
+    const followed = content.findLastIndex(({ type }) => type !== 'tool_use');
+    const parts = content.flatMap((block, i) => this.#parts(block, `/content/${i}`, isCutStop(stop) && i > followed));
     const tokens = content.flatMap((block) => (block.type === 'text' ? (block.logprobs ?? []) : []));
     const details = index === 0 ? this.#details : undefined;
+    const isMalformed = this.#left > 0 && this.#sent === 0;
     const ending = encodeEnding(
-      { stop, details, kept, hasContent: parts.length > 0, grounding: this.#grounding, tokens },
+      { stop, details, kept, hasContent: parts.length > 0, isMalformed, grounding: this.#grounding, tokens },
       this.#context,
     );
     if (!ending) throw new CodecError(failureOf(stop, this.#details));
     return { content: { ...kept.content, parts: parts.length > 0 ? parts : [{ text: '' }], role: 'model' }, ...ending, index };
   }
 
-  #parts(block: ContentBlock, path: string, stop: StopReason): JsonObject[] {
+  #parts(block: ContentBlock, path: string, isCut: boolean): JsonObject[] {
     switch (block.type) {
       case 'text':
         this.#grounding.add(block.citations ?? [], block.text, path);
@@ -72,7 +78,7 @@ class CandidateDraft {
       case 'thinking':
         return this.#thinking(block);
       case 'tool_use':
-        return this.#call(block, path, stop);
+        return this.#call(block, path, isCut);
       case 'audio':
         return [...this.#media(block, path), ...this.#transcript(block, path)];
       case 'image':
@@ -101,17 +107,23 @@ class CandidateDraft {
     return text === '' && !block.signature && (!this.#shows || Object.keys(part).length === 2) ? [] : [part];
   }
 
-  /** A call that was cut is left out: nobody may run it. */
-  #call(block: ToolUseBlock, path: string, stop: StopReason): JsonObject[] {
+  #call(block: ToolUseBlock, path: string, isCut: boolean): JsonObject[] {
     if (this.#isForeign && (block.kind === 'server' || block.kind === 'mcp'))
       return this.#lose(path, 'server_tool_use', `${block.name} was called and run by the provider`);
-    const text = argumentsOf(block, isCutStop(stop));
-    const isCut = isCutStop(stop) && (text.trim() === '' || parseJson(text) === undefined);
-    if (isCut || block.status === 'incomplete') return this.#lose(path, 'tool_use', `the call of ${block.name} was cut`);
-    const { json, isWrapped } = argsText(text);
+    const text = argumentsOf(block, isCut);
+    if (block.status === 'incomplete' || (isCut && isDoubtful(text, block))) return this.#leaveOut(block, path, 'was cut');
+    if (isBroken(text, block)) return this.#leaveOut(block, path, 'has arguments that are no JSON');
+    const { json, isWrapped } = argsText(text, block.kind === 'custom');
     if (isWrapped) tellWrapped(this.#context, path);
+    this.#sent++;
     const { outer, inner } = callParts(block, true);
     return [{ functionCall: { ...inner, args: parseJson(json) }, ...outer, ...signatureField(block, this.#context) }];
+  }
+
+  /** Nobody may run it. */
+  #leaveOut({ name }: ToolUseBlock, path: string, why: string): JsonObject[] {
+    this.#left++;
+    return this.#lose(path, 'tool_use', `the call of ${name} ${why}`);
   }
 
   #media(block: Parameters<typeof encodeMedia>[0], path: string): JsonObject[] {

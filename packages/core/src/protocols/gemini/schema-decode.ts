@@ -19,19 +19,25 @@ export function decodeSchema(schema: JsonObject): JsonSchema {
   for (const [key, value] of Object.entries(schema)) setOwn(out, camelOf(key), decodeKeyword(camelOf(key), value));
   const { type, nullable, format, ...rest }: JsonObject = out;
   const isEnum = format === 'enum';
-  const word = typeof type === 'number' ? TYPES[type] : typeof type === 'string' ? type.toLowerCase() : type;
-  const isUnset = word === 'type_unspecified';
+  const named = typeof type === 'number' ? TYPES[type] : typeof type === 'string' ? type.toLowerCase() : type;
+  const word = named === 'type_unspecified' ? undefined : named;
   return {
-    ...(word !== undefined && !isUnset && { type: nullable === true && typeof word === 'string' ? [word, 'null'] : word }),
-    ...(nullable === true && word === undefined && { nullable }),
+    ...(word !== undefined && { type: nullable === true && typeof word === 'string' ? [word, 'null'] : word }),
     ...(format !== undefined && !isEnum && { format }),
     ...withNull(rest, nullable === true),
   };
 }
 
-/** A value that may be null may be that in a list of values too. */
-const withNull = (rest: JsonObject, isNullable: boolean): JsonObject =>
-  isNullable && Array.isArray(rest['enum']) && !rest['enum'].includes(null) ? { ...rest, enum: [...rest['enum'], null] } : rest;
+/** A value that may be null may be that in a list of values or of schemas too. Of one without a type that need not be said. */
+function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
+  if (!isNullable) return rest;
+  const { enum: values, anyOf: schemas } = rest;
+  return {
+    ...rest,
+    ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
+    ...(Array.isArray(schemas) && { anyOf: [...schemas, { type: 'null' }] }),
+  };
+}
 
 function decodeKeyword(key: string, value: unknown): unknown {
   if (ONE.has(key) && isObject(value)) return decodeSchema(value);

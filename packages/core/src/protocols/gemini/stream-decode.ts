@@ -10,10 +10,10 @@ import type { Context } from '../shared/context.ts';
 import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
 import { CandidateDecoder } from './candidate-decode.ts';
-import { decodeEnvelope, isResponse, isWrapped } from './envelope.ts';
+import { decodeEnvelope, hasUsage, isResponse, isWrapped } from './envelope.ts';
 import { decodeError, findError } from './errors.ts';
 import { decodeUsage, hasCounts } from './usage.ts';
-import { camelKeys, camelObject, RESPONSE_FIELDS, type WireResponse, WRAPPER_FIELDS } from './wire.ts';
+import { camelObject, RESPONSE_FIELDS, respell, type WireResponse, WRAPPER_FIELDS } from './wire.ts';
 
 /** Every payload is a GenerateContentResponse: an SSE event, an element of the JSON array, or the one body of an unstreamed answer. */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
@@ -43,7 +43,8 @@ class GeminiMachine implements PayloadMachine {
     this.#sawPayload = true;
     const raw = this.#unwrap(value);
     const error = findError(raw, event) ?? findError(value, undefined);
-    if (isResponse(raw) || this.#started) this.#read(raw);
+    // Usage may come alone, once it is known whose it is.
+    if (isResponse(raw) || (this.#started && hasUsage(raw))) this.#read(raw);
     else if (error === undefined) this.#context.report('gemini/unknown-payload', offset);
     if (error !== undefined) this.fail(decodeError(error));
   }
@@ -57,11 +58,9 @@ class GeminiMachine implements PayloadMachine {
   }
 
   #read(raw: JsonObject): void {
-    const response: WireResponse = camelKeys(raw);
-    if (response !== raw)
-      for (const key in raw)
-        if (key.includes('_') && RESPONSE_FIELDS.has(key)) this.#context.report('gemini/snake-case', this.#offset);
-    this.#fields.look(raw);
+    const response: WireResponse = respell(raw);
+    if (response !== raw) this.#context.report('gemini/snake-case', this.#offset);
+    this.#fields.look(response);
     this.#readUsage(response.usageMetadata);
     this.#readBlockReason(response.promptFeedback);
     if (!this.#started) this.#start(response);
@@ -150,7 +149,7 @@ class GeminiMachine implements PayloadMachine {
   }
 
   #blocked(): MessageDelta['delta'] {
-    const { promptFeedback }: { promptFeedback?: unknown } = camelKeys(this.#fields.kept);
+    const { promptFeedback }: { promptFeedback?: unknown } = this.#fields.kept;
     const explanation = textOf(camelObject(promptFeedback)['blockReasonMessage']);
     const reason = this.#blockReason ?? '';
     return {
@@ -171,7 +170,7 @@ class GeminiMachine implements PayloadMachine {
   #messageDelta(candidate: CandidateDecoder, delta: MessageDelta['delta']): MessageDelta {
     const isMain = candidate === this.#candidates.values().next().value;
     const usage = isMain && this.#usage && hasCounts(this.#usage) ? this.#usage : undefined;
-    const tier = usage && textOf(camelKeys(usage)['serviceTier']);
+    const tier = usage && textOf(camelObject(usage)['serviceTier']);
     const uncounted = isMain && !usage && this.#usage ? { usageMetadata: this.#usage } : {};
     return {
       type: 'message_delta',

@@ -3,8 +3,9 @@ import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { dropThinking } from '../shared/drop-thinking.ts';
 import { expectBoolean, expectNumber, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
-import { camelKeys, spelledIn } from './wire.ts';
+import { camelKeys } from './wire.ts';
 
 const PARAM = 'generationConfig.thinkingConfig';
 
@@ -16,10 +17,10 @@ export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trac
   const wire = optional(value, PARAM, expectObject);
   if (!wire) return undefined;
   const config = camelKeys(wire);
-  const place = (name: string): string => `${pointerOf(PARAM)}/${spelledIn(wire, name)}`;
+  const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
   const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
   return at(pointerOf(PARAM), readThinking(config), context, {
-    type: said && place(said),
+    type: said === undefined ? pointerOf(PARAM) : place(said),
     effort: place('thinkingLevel'),
     budget_tokens: place('thinkingBudget'),
     display: place('includeThoughts'),
@@ -53,8 +54,7 @@ export function encodeThinking(
   if (said && sameJson(decodeThinking(said), thinking)) return camelKeys(said);
   const { profile } = context;
   if (profile.thinking_mode === 'none') {
-    if (thinking.type !== 'disabled')
-      drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+    dropThinking(thinking, context);
     return undefined;
   }
   if (thinking.summary === 'concise' || thinking.summary === 'detailed')
@@ -73,6 +73,7 @@ function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, co
   const levels = context.profile.effort_values ?? ['low', 'high'];
   const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
   if (wanted === undefined) return {};
+  if (effort !== undefined && budget !== undefined) lose('budget_tokens', 'the effort is sent, and no budget', context);
   const level = nearestLevel(wanted, levels);
   if (type === 'disabled') tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
   else if (effort === undefined) tell('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
@@ -105,8 +106,12 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
     });
   if (effort !== undefined && budget === undefined)
     tell('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
+  else if (effort !== undefined) lose('effort', 'the budget is sent, and no effort', context);
   return { thinkingBudget: tokens };
 }
+
+const lose = (said: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
 
 const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
   approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

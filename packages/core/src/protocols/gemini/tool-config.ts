@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { approximate, type CodecContext, drop, incompatible, invalid } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop, invalid, refuse } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 import { camelKeys, camelObject } from './wire.ts';
@@ -81,7 +81,7 @@ function encodeChoice(
   }
   if (choice.type === 'tool') {
     if (!functions.some(({ name }) => name === choice.name))
-      throw incompatible({
+      refuse(context, {
         path: '/tool_choice',
         feature: 'tool_choice',
         message: `${choice.name} must be called, but there is no such function`,

@@ -6,7 +6,7 @@ import { expectList, expectName, expectObject, expectText, optional } from '../s
 import { unknownFields } from '../shared/read.ts';
 import { keep } from './kept.ts';
 import { decodeSchema } from './schema-decode.ts';
-import { camelKeys, spelledIn } from './wire.ts';
+import { camelKeys } from './wire.ts';
 
 /** What the tools that Google runs are called elsewhere; any other keeps its name. */
 const SERVER_TYPES: Readonly<Record<string, string>> = {
@@ -31,22 +31,20 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
     return [
       ...functions.map((declaration, k) => {
         const param = `tools[${i}].functionDeclarations[${k}]`;
-        const place = `/tools/${i}/${spelledIn(tool, 'functionDeclarations')}/${k}`;
-        const wire = expectObject(declaration, param);
-        return at(place, decodeFunction(camelKeys(wire), param), context, placesOf(place, wire));
+        const place = `/tools/${i}/functionDeclarations/${k}`;
+        const wire = camelKeys(expectObject(declaration, param));
+        return at(place, decodeFunction(wire, param), context, placesOf(place, wire));
       }),
       ...Object.entries(others)
         .filter(([, config]) => config !== null && config !== undefined)
-        .map(([key, config]) => at(`/tools/${i}/${spelledIn(tool, key)}`, serverTool(key, config), context)),
+        .map(([key, config]) => at(`/tools/${i}/${key}`, serverTool(key, config), context)),
     ];
   });
 }
 
 /** In which of its words a declaration has its schemas. */
-function placesOf(place: string, wire: JsonObject): Record<string, string> {
-  const declaration = camelKeys(wire);
-  const field = (json: string, own: string): string =>
-    `${place}/${spelledIn(wire, declaration[json] === undefined ? own : json)}`;
+function placesOf(place: string, declaration: JsonObject): Record<string, string> {
+  const field = (json: string, own: string): string => `${place}/${declaration[json] === undefined ? own : json}`;
   return {
     input_schema: field('parametersJsonSchema', 'parameters'),
     output_schema: field('responseJsonSchema', 'response'),

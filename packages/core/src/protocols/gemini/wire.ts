@@ -41,15 +41,15 @@ const snakeOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${l
 const bothSpellings = (...keys: string[]): ReadonlySet<string> => new Set([...keys, ...keys.map(snakeOf)]);
 
 /** `createTime` and `promptFeedback` are read, and kept as well: canonical has whole seconds only, and no ratings. */
-export const RESPONSE_FIELDS: ReadonlySet<string> = bothSpellings(
+export const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   'candidates',
   'usageMetadata',
   'modelVersion',
   'responseId',
   'error',
-);
+]);
 export const WRAPPER_FIELDS: ReadonlySet<string> = new Set(['response']);
-export const CANDIDATE_FIELDS: ReadonlySet<string> = bothSpellings('index', 'content', 'finishReason', 'logprobsResult');
+export const CANDIDATE_FIELDS: ReadonlySet<string> = new Set(['index', 'content', 'finishReason', 'logprobsResult']);
 /** What a candidate says beside its content; the decoder keeps these together with the fields of the response, and any other apart. */
 export const CANDIDATE_NAMES: ReadonlySet<string> = new Set([
   'finishMessage',
@@ -74,6 +74,8 @@ export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
   'inlineData',
   'fileData',
 );
+/** Parts that only Gemini understands and that are documented: no departure. */
+export const OPAQUE_PARTS: ReadonlySet<string> = new Set(['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']);
 /** What a part may have beside its content. */
 export const CARRIER_FIELDS: ReadonlySet<string> = bothSpellings('thought', 'thoughtSignature');
 export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
@@ -106,8 +108,51 @@ function withCamelKeys(value: JsonObject): JsonObject {
   return out;
 }
 
-/** How the source spells a key. */
-export const spelledIn = (source: JsonObject, name: string): string =>
-  Object.keys(source).find((key) => camelOf(key) === name) ?? name;
+/** Documented names of more than one word, in an answer. Anything else may have underscores of its own. */
+const ANSWER_NAMES: ReadonlySet<string> = new Set([
+  ...RESPONSE_FIELDS,
+  'createTime',
+  'promptFeedback',
+  'modelStatus',
+  ...CANDIDATE_FIELDS,
+  ...CANDIDATE_NAMES,
+  ...PART_FIELDS,
+  ...OPAQUE_PARTS,
+  'videoMetadata',
+  'mediaResolution',
+  'partMetadata',
+]);
+
+/** What users and tools say: its keys are not ours to spell. */
+const DATA: ReadonlySet<string> = new Set(['args', 'response', 'partMetadata']);
+/** No field of the wire is nested as deeply. */
+const MAX_DEPTH = 32;
+
+/** A response, a candidate or a part in the one spelling that official clients read, with all that its names hold. Itself when it is. */
+export function respell(value: JsonObject): JsonObject {
+  for (const key in value) if (key.includes('_') && ANSWER_NAMES.has(camelOf(key))) return respelled(value);
+  return value;
+}
+
+function respelled(value: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const [key, inner] of Object.entries(value)) {
+    const name = camelOf(key);
+    if (name === key || !ANSWER_NAMES.has(name)) setOwn(out, key, inner);
+    else if (!Object.hasOwn(value, name)) setOwn(out, name, camelField(name, inner, 0));
+  }
+  return out;
+}
+
+const camelField = (name: string, value: unknown, depth: number): unknown => (DATA.has(name) ? value : camelTree(value, depth));
+
+function camelTree(value: unknown, depth: number): unknown {
+  if (depth === MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => camelTree(item, depth + 1));
+  if (!isObject(value)) return value;
+  const out: JsonObject = {};
+  for (const [name, inner] of Object.entries(camelKeys(value))) setOwn(out, name, camelField(name, inner, depth + 1));
+  return out;
+}
 
 export const camelObject = (value: unknown): JsonObject => (isObject(value) ? camelKeys(value) : {});

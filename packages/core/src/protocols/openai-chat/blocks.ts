@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, ContentBlock, ImageBlock, TokenLogprob, TopLogprob } from '../../canonical/blocks.ts';
 import type { Flow } from '../shared/block-writer.ts';
+import { splitDataUrl } from '../shared/data-url.ts';
 
 export const TEXT: Flow = { kind: 'text', start: () => ({ type: 'text', text: '' }) };
 export const REFUSAL: Flow = { kind: 'refusal', start: () => ({ type: 'text', text: '', refusal: true }) };
@@ -10,16 +11,12 @@ export function audioFlow({ id }: JsonObject): Flow {
   return { kind: 'audio', start: () => ({ type: 'audio', source: {}, ...(typeof id === 'string' && { audio_id: id }) }) };
 }
 
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
-
 /** An OpenRouter image: `{type:"image_url", image_url:{url}}`. Fields other than the URL are kept under their wire names. */
 export function decodeImage(part: JsonObject): ImageBlock {
   const { image_url: image, ...rest } = part;
   const url = isObject(image) ? image['url'] : image;
   const text = typeof url === 'string' ? url : '';
-  const data = DATA_URL.exec(text);
-  const source = data ? { media_type: data[1] ?? '', data: text.slice(data[0].length) } : { url: text };
-  return { type: 'image', source, extensions: { 'openai-chat': rest } };
+  return { type: 'image', source: splitDataUrl(text) ?? { url: text }, extensions: { 'openai-chat': rest } };
 }
 
 export function encodeImage(block: ImageBlock): JsonObject {

@@ -29,6 +29,8 @@ export class CallWriter {
   readonly #calls: CallTracker;
   readonly #report: Report;
   readonly #live = new Map<PendingCall, LiveCall>();
+  /** Calls that have not started, as they were first seen. */
+  readonly #waiting = new Set<LiveCall>();
   /** Calls that were named again after they had stopped. */
   readonly #resumed = new Set<LiveCall>();
   /** Calls that have started and not stopped, in order. */
@@ -46,6 +48,7 @@ export class CallWriter {
     if (!live) {
       live = { call, started: undefined, stopped: undefined, waiting: '', name: '' };
       this.#live.set(call, live);
+      this.#waiting.add(live);
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
     if (live.stopped) {
@@ -54,7 +57,7 @@ export class CallWriter {
       return;
     }
     live.waiting += text;
-    if (!live.started && isSettled(live)) this.#start(live);
+    if (!live.started && isSettled(live)) this.#startInOrder(live);
     if (live.name !== '' && call.name !== live.name) this.#report('chat/tool-name-fragmented', offset);
     live.name = call.name;
     this.#flush(live);
@@ -95,7 +98,17 @@ export class CallWriter {
     this.#inspectArguments(call, offset);
   }
 
+  /** Without an index the order of the blocks is that of the calls: those that were seen before this one start before it. */
+  #startInOrder(live: LiveCall): void {
+    for (const earlier of live.call.index === undefined ? this.#waiting : []) {
+      if (earlier === live) break;
+      if (earlier.call.name !== '') this.#start(earlier);
+    }
+    this.#start(live);
+  }
+
   #start(live: LiveCall): void {
+    this.#waiting.delete(live);
     this.closeSettled();
     const block = this.#block(live.call);
     live.started = { index: this.#blocks.openTool(block), block };

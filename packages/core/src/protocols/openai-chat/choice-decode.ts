@@ -34,11 +34,11 @@ export class ChoiceDecoder {
   #whole: JsonObject | undefined;
   #wholeLogprobs: unknown;
   #details: ReasoningDetails | undefined;
-  /** Characters of reasoning so far. */
-  #reasoned = 0;
+  /** The reasoning before any details. */
+  #reasoned = '';
   #legacy = false;
   readonly #annotations = new DistinctList();
-  /** Annotations and logprobs that came while no text was open. */
+  /** Annotations and logprobs that came while no text was open: they are for the next one. */
   readonly #late: { annotations: unknown[]; logprobs: TokenLogprob[] } = { annotations: [], logprobs: [] };
   readonly #choiceFields = new UnknownFields(CHOICE_FIELDS);
   readonly #deltaFields = new UnknownFields(DELTA_FIELDS);
@@ -58,9 +58,10 @@ export class ChoiceDecoder {
     return this.#finish;
   }
 
+  /** Ciphertexts, and parts that nobody knows (`content_parts`, when they are written again), are no blocks and yet an answer. */
   get hasContent(): boolean {
-    const { text, reasoning, refusal, audio } = this.#seen;
-    return text || reasoning || refusal || audio || this.#calls.size > 0 || this.#whole !== undefined;
+    if (!this.#blocks.isEmpty || this.#calls.size > 0 || this.#seen.audio || this.#whole) return true;
+    return Boolean(this.#details?.entries.length || this.#deltaFields.kept['content_parts']);
   }
 
   push(choice: WireChoice, offset: number): void {
@@ -108,7 +109,7 @@ export class ChoiceDecoder {
   #pushDelta(delta: WireDelta, logprobs: unknown): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, role } = delta;
     if (typeof role === 'string' && role !== '') this.#role ||= role;
-    const reasoning = readReasoning(delta, this.#details ? 0 : this.#reasoned);
+    const reasoning = readReasoning(delta, this.#reasoned);
     if (reasoning !== '') this.#pushReasoning(reasoning);
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
     if (typeof content === 'string') this.#pushText(content, logprobs);
@@ -126,13 +127,14 @@ export class ChoiceDecoder {
 
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
-    this.#reasoned += thinking.length;
+    if (!this.#details) this.#reasoned += thinking;
     this.#live.closeSettled();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
 
   #pushDetails(details: unknown): void {
     this.#details ??= new ReasoningDetails();
+    this.#reasoned = '';
     this.#details.push(details);
   }
 
@@ -147,6 +149,7 @@ export class ChoiceDecoder {
     this.#live.closeSettled();
     const all = this.#late.logprobs.length > 0 ? [...this.#late.logprobs.splice(0), ...(logprobs ?? [])] : logprobs;
     this.#blocks.write(TEXT, all ? { type: 'text_delta', text, logprobs: all } : { type: 'text_delta', text });
+    if (this.#late.annotations.length > 0) for (const annotation of this.#late.annotations.splice(0)) this.#cite(annotation);
   }
 
   #pushParts(parts: unknown[], logprobs: unknown): void {
@@ -186,8 +189,12 @@ export class ChoiceDecoder {
   /** Annotations are repeated word for word on later chunks. */
   #pushAnnotation(annotation: unknown): void {
     if (!this.#annotations.add(annotation)) return;
-    if (this.#blocks.isOpen('text')) this.#blocks.write(TEXT, { type: 'citations_delta', citation: decodeCitation(annotation) });
+    if (this.#blocks.isOpen('text')) this.#cite(annotation);
     else this.#late.annotations.push(annotation);
+  }
+
+  #cite(annotation: unknown): void {
+    this.#blocks.write(TEXT, { type: 'citations_delta', citation: decodeCitation(annotation) });
   }
 
   #pushAudio(audio: JsonObject): void {
@@ -195,7 +202,10 @@ export class ChoiceDecoder {
     if (!id && !data && !transcript) return; // a blank, from servers that dump a whole struct
     this.#seen.audio = true;
     if (expires !== undefined) this.#deltaFields.kept['audio'] = { expires_at: expires };
-    if (typeof data !== 'string' && typeof transcript !== 'string') return;
+    if (typeof data !== 'string' && typeof transcript !== 'string') {
+      if (!this.#blocks.isOpen('audio') && typeof id === 'string') this.#blocks.open(audioFlow(audio));
+      return;
+    }
     this.#blocks.write(audioFlow(audio), {
       type: 'audio_delta',
       ...(typeof data === 'string' && { data }),

@@ -141,7 +141,7 @@ export class ChoiceEncoder {
   finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
     const kept = readKept(extensions);
     if (!isCutStop(stop)) this.#calls.settle();
-    for (const { index } of late ?? []) this.#noteLate(index);
+    for (const { index, content_block: block } of late ?? []) if (block.type === 'tool_use') this.#noteLate(index);
     if (stop === 'pause_turn')
       approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
     const explanation = delta.stop_details?.explanation;

@@ -5,12 +5,12 @@ import { encodeError } from './errors-encode.ts';
 import { openaiChat } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS, POINTERS } from './pointers.ts';
+import { FIELDS } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { rerankRequest, rerankResponse } from './rerank.ts';
-import { decodeResponse } from './response-decode.ts';
+import { decodeResponse, glance } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
 
@@ -22,7 +22,6 @@ export const openaiChatCodec: ProtocolCodec = {
   protocol: openaiChat,
   profileFor,
   toolRules,
-  pointers: POINTERS,
   fields: FIELDS,
   detectInterface,
   supports,
@@ -30,6 +29,7 @@ export const openaiChatCodec: ProtocolCodec = {
   buildHeaders,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
+  glance,
   error: { decode: decodeErrorReply, encode: encodeError },
   streamEncoder: encodeStream,
   models,

@@ -2,7 +2,9 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import { at as placedAt } from '../../canonical/source.ts';
 import { type CodecContext, missing } from '../shared/codec.ts';
+import { splitDataUrl } from '../shared/data-url.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { isDetail } from '../shared/openai-fields.ts';
 import { isBreakpoint } from '../shared/prompt-cache.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeCacheControl, keep, placesOf, unknownWithin } from './fields.ts';
@@ -106,19 +108,8 @@ function decodeThinking(part: JsonObject): ThinkingBlock {
   return { type: 'thinking', thinking: text, variant: 'full', ...keep(unknownFields(part, THINKING_FIELDS)) };
 }
 
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
-
-/** A data URL in its two halves: undefined for what is none. */
-function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
-  const found = DATA_URL.exec(url);
-  return found ? { media_type: found[1] ?? '', data: url.slice(found[0].length) } : undefined;
-}
-
 const IMAGE_FIELDS = new Set(['type', 'image_url']);
 const URL_FIELDS = new Set(['url', 'detail']);
-const DETAILS: readonly string[] = ['auto', 'low', 'high', 'original'] satisfies ImageBlock['source']['detail'][];
-const isDetail = (detail: unknown): detail is NonNullable<ImageBlock['source']['detail']> =>
-  typeof detail === 'string' && DETAILS.includes(detail);
 
 /** Mistral also takes the URL itself for `image_url`. */
 function decodeImage(part: JsonObject, { at }: Site): ImageBlock {

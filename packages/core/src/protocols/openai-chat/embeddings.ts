@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../canonical/interfaces.ts';
+import { at } from '../../canonical/source.ts';
+import { locatedContext } from '../../passes/located.ts';
 import { badAnswer } from '../shared/answer-body.ts';
 import { type Codec, type CodecContext, drop, invalid, missing, type WireRequest } from '../shared/codec.ts';
 import { expectCount, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
@@ -19,7 +21,7 @@ const REQUEST_FIELDS: ReadonlySet<string> = new Set(['model', 'input', 'encoding
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'model', 'usage']);
 const ENTRY_FIELDS: ReadonlySet<string> = new Set(['object', 'index', 'embedding']);
 
-function decodeRequest({ path, body: wire }: WireRequest): CanonicalEmbeddingRequest {
+function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext): CanonicalEmbeddingRequest {
   const body = expectObject(wire, 'body');
   const format = body['encoding_format'];
   const isKnownFormat = format === 'float' || format === 'base64';
@@ -28,7 +30,7 @@ function decodeRequest({ path, body: wire }: WireRequest): CanonicalEmbeddingReq
   const unknown = unknownFields(body, REQUEST_FIELDS);
   // Vendors have formats of their own (int8, binary): kept as they are.
   const kept = isKnownFormat || format === undefined || format === null ? unknown : { ...unknown, encoding_format: format };
-  return {
+  const request: CanonicalEmbeddingRequest = {
     model: modelOf(path) ?? expectName(body['model'], 'model'),
     ...decodeInput(body['input']),
     ...(isKnownFormat && { encoding_format: format }),
@@ -36,6 +38,7 @@ function decodeRequest({ path, body: wire }: WireRequest): CanonicalEmbeddingReq
     ...(user !== undefined && { user_id: user }),
     ...(kept && { extensions: { 'openai-chat': kept } }),
   };
+  return at('', request, context, { user_id: '/user' });
 }
 
 /** Text, texts, tokens, lists of tokens: always a list, which remembers that it was one input. */
@@ -56,7 +59,8 @@ function tokensOf(value: unknown, param: string): number[] {
   return value;
 }
 
-function encodeRequest(request: CanonicalEmbeddingRequest, context: CodecContext): WireRequest {
+function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
+  const context = locatedContext(caller, request);
   const { model, input, single, encoding_format, dimensions, user_id, task_type, title, extensions } = request;
   if (task_type !== undefined)
     drop(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });

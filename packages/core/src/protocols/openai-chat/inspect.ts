@@ -1,4 +1,5 @@
 import { isObject } from '../../accumulate/overlay.ts';
+import { ABSENT_IDS } from '../../accumulate/tool-call-delta.ts';
 import type { Report } from '../../doctor/rules.ts';
 import type { WireChoice } from './wire.ts';
 
@@ -26,7 +27,7 @@ function inspectDelta(delta: Record<string, unknown>, offset: number, report: Re
 export function inspectCall(entry: unknown, offset: number, report: Report): void {
   if (!isObject(entry)) return;
   const { id, index, type, function: body } = entry;
-  if (id === '' || id === null) report('chat/tool-id-empty', offset);
+  if (ABSENT_IDS.has(id)) report('chat/tool-id-empty', offset);
   else if (typeof id === 'number') report('chat/tool-id-number', offset);
   if (index === undefined || index === null) report('chat/tool-index-missing', offset);
   else if (typeof index === 'string') report('chat/tool-index-string', offset);

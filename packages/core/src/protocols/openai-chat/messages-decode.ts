@@ -3,7 +3,6 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ToolResultBlock } from '../../canonical/blocks.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
-import { SOURCE } from '../../canonical/source.ts';
 import { type CodecContext, invalid, repair } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
@@ -81,16 +80,9 @@ function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
   const message = { ...rest, ...(name !== undefined && { name }) };
   return content
     .filter((block) => block.type === 'text')
-    .map(({ text, cache_control: cache, extensions: own, ...block }, i): SystemBlock => {
+    .map(({ extensions: own, ...block }, i): SystemBlock => {
       const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
-      return {
-        type: 'text',
-        text,
-        ...(cache && { cache_control: cache }),
-        ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }),
-        ...keep(fields),
-        ...(SOURCE in block && { [SOURCE]: block[SOURCE] }),
-      };
+      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...keep(fields) };
     });
 }
 

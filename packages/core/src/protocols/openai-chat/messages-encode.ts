@@ -104,13 +104,13 @@ function encodeAssistant(message: CanonicalMessage, at: string, context: CodecCo
 
 function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext): Sorted {
   const sorted: Sorted = { content: [], thinking: [], refusals: [], calls: [], audio: undefined };
-  let isLate = false;
+  let late: string | undefined;
   blocks.forEach((block, i) => {
     const path = `${at}/${i}`;
     if (block.type === 'tool_use' && isClientCall(block.kind)) sorted.calls.push(block);
     else if (block.type === 'thinking') sortThinking({ block, path }, sorted, context);
     else if (block.type === 'text') {
-      isLate ||= sorted.calls.length > 0;
+      if (sorted.calls.length > 0) late ??= path;
       if (block.refusal) sorted.refusals.push(block.text);
       else if (block.text !== '') sorted.content.push(block);
     } else if (block.type === 'audio' && block.audio_id !== undefined && !sorted.audio) sorted.audio = block;
@@ -122,8 +122,13 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
         message: `an assistant of OpenAI Chat cannot hold this ${block.type}`,
       });
   });
-  if (isLate)
-    context.note({ code: 'APPROXIMATED', path: at, feature: 'assistant.order', message: 'text behind calls is put before them' });
+  if (late !== undefined)
+    context.note({
+      code: 'APPROXIMATED',
+      path: late,
+      feature: 'assistant.order',
+      message: 'text behind calls is put before them',
+    });
   return sorted;
 }
 

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { sha256 } from '../../passes/sha256.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
+import { decodeMetadata, decodeTier, encodeUserId, shortUser } from '../shared/openai-fields.ts';
 import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
-import { objectOf } from '../shared/read.ts';
+import { isTexts, objectOf } from '../shared/read.ts';
 
 /**
  * What a request says beside the conversation. OpenAI knows all of it, compatible servers some, and strict ones refuse what they do not know:
@@ -19,14 +19,13 @@ export function decodeOptions(body: JsonObject, context: CodecContext): Options 
   const user = optional(body['user'], 'user', expectText);
   const safety = optional(body['safety_identifier'], 'safety_identifier', expectText);
   const userId = safety ?? user;
-  const tier = optional(body['service_tier'], 'service_tier', expectText);
   const store = optional(body['store'], 'store', expectBoolean);
   const audio = optional(body['audio'], 'audio', expectObject);
   const { verbosity } = body;
   return {
     ...(userId !== undefined && { user_id: userId }),
     ...decodeMetadata(body['metadata']),
-    ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier }),
+    ...decodeTier(body['service_tier']),
     ...(store !== undefined && { store }),
     ...decodeModalities(body['modalities']),
     ...(audio && { audio_output: decodeAudio(audio) }),
@@ -34,17 +33,6 @@ export function decodeOptions(body: JsonObject, context: CodecContext): Options 
     ...((verbosity === 'low' || verbosity === 'medium' || verbosity === 'high') && { verbosity }),
   };
 }
-
-const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
-
-/** Texts only; what holds something else goes back as it came. */
-function decodeMetadata(value: unknown): Pick<Options, 'metadata'> {
-  const metadata = optional(value, 'metadata', expectObject);
-  return metadata && isTexts(metadata) ? { metadata } : {};
-}
-
-const isTexts = (value: JsonObject): value is Record<string, string> =>
-  Object.values(value).every((item) => typeof item === 'string');
 
 function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
   return Array.isArray(value) && value.every(isModality) ? { modalities: value } : {};
@@ -61,11 +49,24 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
   const body: JsonObject = { ...encodeUser(request, sent, context) };
   for (const [name, value] of Object.entries(wanted(request, sent))) {
     if (value === undefined) continue;
-    if (context.profile.official || sent[name] !== undefined) body[name] = value;
-    else if (!isUsual(name, value))
-      for (const path of placesOf(name, value)) drop(context, { path, feature: name, message: `only OpenAI knows ${name}` });
+    const message = sent[name] === undefined ? objectionTo(name, request, context) : undefined;
+    if (message === undefined) body[name] = value;
+    else if (!isUsual(name, value)) for (const path of placesOf(name, value)) drop(context, { path, feature: name, message });
   }
   return body;
+}
+
+/** Why a server would refuse what a client of another protocol asked for. */
+function objectionTo(name: string, request: CanonicalRequest, { profile }: CodecContext): string | undefined {
+  const { store, modalities = [], audio_output: audio } = request;
+  if (!profile.official) return `only OpenAI knows ${name}`;
+  // 400 "The 'metadata' parameter is only allowed when 'store' is enabled."
+  if (name === 'metadata' && store !== true) return 'OpenAI Chat takes metadata only of what it stores';
+  if (name === 'modalities' && modalities.includes('image')) return 'OpenAI Chat answers in no images';
+  const isSpoken = name === 'audio' || (name === 'modalities' && modalities.includes('audio'));
+  return isSpoken && audio?.format === undefined
+    ? 'OpenAI Chat speaks in voices of its own, and in a format that is named'
+    : undefined;
 }
 
 /** What is so anyway: nothing is stored where nothing can be. */
@@ -119,21 +120,11 @@ const odd = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>
   value !== undefined && isOdd(value) ? value : undefined;
 const isOddMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
 
-/** Longer ids are refused. */
-const MAX_USER = 64;
-
 /** OpenAI has two names for the user, the others know the old one. A client that sent two ids gets two through. */
 function encodeUser({ user_id: id }: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   if (id === undefined) return {};
-  const short = (text: string): string => (text.length > MAX_USER ? sha256(text) : text);
-  if (short(id) !== id)
-    context.note({
-      code: 'RENAMED',
-      path: '/user_id',
-      feature: 'user_id',
-      message: `the id of the user is longer than ${MAX_USER}; its hash is sent`,
-    });
-  const safety = (context.profile.official || sent['safety_identifier'] !== undefined) && { safety_identifier: short(id) };
-  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? sent['user'] : id;
-  return { ...safety, user: short(user) };
+  const short = encodeUserId(id, context);
+  const safety = (context.profile.official || sent['safety_identifier'] !== undefined) && { safety_identifier: short };
+  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? shortUser(sent['user']) : short;
+  return { ...safety, user };
 }

@@ -1,20 +1,31 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+
 /** Where OpenAI Chat says what the canonical request says elsewhere. */
-export const POINTERS: Readonly<Record<string, string>> = {
-  '/parameters': '',
-  '/parameters/max_tokens': '/max_completion_tokens',
-  '/parameters/stop_sequences': '/stop',
-  '/output_format': '/response_format',
-  '/parallel_tool_use': '/parallel_tool_calls',
-  '/thinking': '/reasoning_effort',
-  '/user_id': '/user',
-  '/prompt_cache': '/prompt_cache_options',
-  '/prompt_cache/key': '/prompt_cache_key',
-  '/audio_output': '/audio',
+const PLACES: Readonly<Record<string, string>> = {
+  parameters: '',
+  'parameters/stop_sequences': '/stop',
+  output_format: '/response_format',
+  parallel_tool_use: '/parallel_tool_calls',
+  thinking: '/reasoning_effort',
+  prompt_cache: '/prompt_cache_options',
+  'prompt_cache/key': '/prompt_cache_key',
+  audio_output: '/audio',
 };
+
+/** What has an old name and a new one stands where this body says it. */
+export function placesIn(body: JsonObject): Record<string, string> {
+  const nameOf = (name: string, old: string): string =>
+    `/${(body[name] ?? undefined) === undefined && (body[old] ?? undefined) !== undefined ? old : name}`;
+  return {
+    ...PLACES,
+    'parameters/max_tokens': nameOf('max_completion_tokens', 'max_tokens'),
+    tool_choice: nameOf('tool_choice', 'function_call'),
+    user_id: nameOf('safety_identifier', 'user'),
+  };
+}
 
 /** Fields that are kept as they came although the canonical request says them, too. */
 export const FIELDS: Readonly<Record<string, string>> = {
-  safety_identifier: '/user_id',
   prompt_cache_retention: '/prompt_cache',
   thinking: '/thinking',
   reasoning: '/thinking',
@@ -22,4 +33,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   thinking_budget: '/thinking',
   disable_thinking: '/thinking',
   cache_control: '',
+  file_id: '',
+  // The number of a call in a stream, which some clients keep.
+  index: '',
 };

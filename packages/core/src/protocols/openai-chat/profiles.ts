@@ -145,6 +145,8 @@ const REASONING: Partial<ProviderProfile> = {
 
 /** Every rule that fits is laid over the row of the provider, in this order. */
 const MODEL_RULES: readonly ModelRule[] = [
+  // These refuse reasoning_effort ("Unrecognized request argument").
+  { providers: OPENAI, model: /^(gpt-[34]|chatgpt-|gpt-5-chat)/, profile: { thinking_mode: 'none' } },
   { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, effort_values: ['low', 'medium', 'high'] } },
   { providers: OPENAI, model: /^o1-(mini|preview)/, profile: { effort_values: [] } },
   // gpt-5-chat-latest does not reason, gpt-5.1-chat-latest does. Custom tools came with gpt-5 (case custom-tool-call).

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
 import { type CodecContext, drop, type WireRequest } from '../shared/codec.ts';
 import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
@@ -9,6 +10,7 @@ import { decodeMessages, expectMessages } from './messages-decode.ts';
 import { decodeOptions } from './options.ts';
 import { decodeOutputFormat } from './output-format.ts';
 import { decodeParameters } from './parameters.ts';
+import { placesIn } from './pointers.ts';
 import { decodeThinking, keptThinking, THINKING_FIELDS } from './thinking.ts';
 import { decodeToolChoice } from './tool-choice.ts';
 import { decodeTools } from './tools.ts';
@@ -30,7 +32,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
   const thinking = decodeThinking(body, context);
   const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
   tellDeprecated(body, context);
-  return {
+  const request: CanonicalRequest = {
     model: model ?? expectName(body['model'], 'model'),
     ...(system.length > 0 && { system }),
     messages,
@@ -44,6 +46,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
     ...decodeOptions(body, context),
     ...keep({ ...keptFields(body), ...keptThinking(body), ...(rest && { response_format: rest }) }),
   };
+  return at('', request, context, placesIn(body));
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came, the options too (options.ts). */

@@ -2,18 +2,29 @@ import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import { readWhole, upstreamError } from '../shared/answer-body.ts';
-import { CodecError } from '../shared/codec.ts';
+import { CodecError, type Glance } from '../shared/codec.ts';
 import type { Context } from '../shared/context.ts';
 import { listOf } from '../shared/read.ts';
 import { findError } from './errors.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { LOGPROBS_REST, logprobsRest, REASONING_NAMES, reasoningNames } from './kept.ts';
 import { decodeStream } from './stream-decode.ts';
+import { decodeUsage } from './usage.ts';
 
 /** A whole `chat.completion`, read by the stream decoder: every rule about deltas holds for messages. Throws when it is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(errorOf(body));
   return readWhole([asChunk(body)], decodeStream(context)).message;
+}
+
+/** See `ProtocolCodec.glance`. */
+export function glance(body: unknown): Glance | undefined {
+  if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;
+  const [choice, another] = listOf(body['choices']);
+  const message = isObject(choice) && !another ? choice['message'] : undefined;
+  const isText =
+    isObject(message) && typeof message['content'] === 'string' && !message['tool_calls'] && !message['function_call'];
+  return isText ? { usage: decodeUsage(body['usage'], () => undefined) } : undefined;
 }
 
 function errorOf(body: unknown): CanonicalError {

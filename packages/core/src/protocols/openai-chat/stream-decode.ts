@@ -12,7 +12,7 @@ import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } 
 import { ChoiceDecoder } from './choice-decode.ts';
 import { decodeError, findError } from './errors.ts';
 import { decodeUsage } from './usage.ts';
-import type { WireChunk } from './wire.ts';
+import type { WireChoice, WireChunk } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
   return createPayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
@@ -56,22 +56,22 @@ class ChatMachine implements PayloadMachine {
     }
     if (typeof model === 'string') this.#model ||= model;
     if (typeof created === 'number' && created !== 0) this.#created ??= created;
-    if (object === 'chat.completion') this.#readWholeBody();
+    // One object in place of a stream, or once more at the end of one.
+    if (object === 'chat.completion') this.#isWholeBody = !this.#started;
     const usage = readUsage(chunk);
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
     this.#fields.look(chunk);
   }
 
-  /** One object in place of a stream, or once more at the end of one. */
-  #readWholeBody(): void {
-    this.#isWholeBody = !this.#started;
-    if (this.#started) this.#context.report('chat/message-instead-of-delta', this.#offset);
-  }
-
   #pushChoices(choices: unknown[]): void {
     // Azure's first chunk has no choices and a blank id: the message starts with a better one.
     if (!this.#started && (choices.length > 0 || this.#id !== '')) this.#start();
-    for (const choice of choices) if (isObject(choice)) this.#choiceOf(choice['index']).push(choice, this.#offset);
+    for (const choice of choices) if (isObject(choice)) this.#pushChoice(choice);
+  }
+
+  #pushChoice(choice: WireChoice & JsonObject): void {
+    if (isObject(choice.message) && !this.#isWholeBody) this.#context.report('chat/message-instead-of-delta', this.#offset);
+    this.#choiceOf(choice.index).push(choice, this.#offset);
   }
 
   #start(): void {

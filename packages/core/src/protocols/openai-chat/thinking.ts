@@ -3,6 +3,7 @@ import type { ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { dropThinking } from '../shared/drop-thinking.ts';
 import { countOf, objectOf } from '../shared/read.ts';
 
 /** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
@@ -104,6 +105,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
     !field || FIELDS.every((name) => said[name] === undefined || name === 'reasoning_effort' || DIALECT_OF[name] === field);
   if (Object.keys(said).length > 0 && isSpoken && sameJson(decodeThinking(said), thinking)) return said;
   if (!thinking) return {};
+  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
   // A server shows what it thinks, in its own way.
   if (thinking.display === 'omitted') lose('display', 'OpenAI Chat cannot be asked not to show thinking', context);
   if (thinking.summary !== undefined) lose('summary', 'OpenAI Chat has no word for the summary of thinking', context);
@@ -143,6 +145,8 @@ function writeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObjec
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return {};
   const place = thinking.effort ? 'effort' : 'budget_tokens';
+  if (thinking.effort && thinking.budget_tokens !== undefined)
+    lose('budget_tokens', 'the effort is sent, and no budget', context);
   if (!thinking.effort) tell(place, `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined) {

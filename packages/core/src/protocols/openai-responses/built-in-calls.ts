@@ -49,16 +49,16 @@ const BUILT_INS: readonly BuiltIn[] = [
   },
 ];
 
-/** The item as it came stands in the kept fields: to this protocol it goes back, to others the call of a function. */
-const ITEM = 'item';
-
-/** Undefined for items of other kinds, and for those that name no call. */
+/**
+ * Undefined for items of other kinds, and for those that name no call. The item as it came is kept: to this protocol it goes back, to others
+ * the call of a function.
+ */
 export function decodeBuiltInCall(item: JsonObject): ToolUseBlock | undefined {
   const tool = BUILT_INS.find(({ call }) => call === item['type']);
   const input = tool && item[tool.field];
   const id = textOf(item['call_id']);
   if (!tool || id === '' || !isObject(input)) return undefined;
-  return { type: 'tool_use', id, name: tool.name, input, ...keep({ [ITEM]: item }) };
+  return { type: 'tool_use', id, name: tool.name, input, ...keep(item) };
 }
 
 export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefined {
@@ -74,17 +74,16 @@ export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefin
     name: tool.name,
     content,
     ...(isError && { is_error: true }),
-    ...keep({ [ITEM]: item }),
+    ...keep(item),
   };
 }
 
 /** The item of a call or of an output that came as one; the id of the call may have changed on the way. */
 export function encodeBuiltIn(block: ToolUseBlock | ToolResultBlock): JsonObject | undefined {
-  const item = fieldsOf(block)[ITEM];
-  if (!isObject(item)) return undefined;
-  if (block.type === 'tool_use') return { ...item, call_id: block.id };
-  const tool = BUILT_INS.find(({ output }) => output === item['type']);
-  return { ...item, [tool?.answers ?? 'call_id']: block.tool_use_id };
+  const item = fieldsOf(block);
+  const tool = BUILT_INS.find(({ call, output }) => item['type'] === (block.type === 'tool_use' ? call : output));
+  if (!tool) return undefined;
+  return block.type === 'tool_use' ? { ...item, call_id: block.id } : { ...item, [tool.answers]: block.tool_use_id };
 }
 
 /** The tools of this kind that a client has offered, by name: it waits for their items, and knows no function of that name. */

@@ -87,7 +87,11 @@ export class CallWriter {
    */
   #settle(item: Item, call: CallInput, whole: string, isWhole = false): void {
     const sent = call.sent + call.ready;
-    if (call.isSettled && (whole === '' || whole === sent)) return;
+    // Once settled, only more of the same is news; lengths are compared first, for whoever says it again and again.
+    if (call.isSettled && whole.length <= sent.length) {
+      if (whole !== '' && whole !== sent) this.#report('responses/done-differs');
+      return;
+    }
     call.isSettled = true;
     const { text, reading } = item.kind === 'custom' ? { text: sent, reading: 'plain' } : call.fragments.decide();
     if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated');

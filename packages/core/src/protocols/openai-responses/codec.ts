@@ -5,7 +5,7 @@ import { encodeError } from './errors-encode.ts';
 import { openaiResponses } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS, POINTERS } from './pointers.ts';
+import { FIELDS } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
@@ -21,7 +21,6 @@ export const openaiResponsesCodec: ProtocolCodec = {
   protocol: openaiResponses,
   profileFor,
   toolRules,
-  pointers: POINTERS,
   fields: FIELDS,
   detectInterface,
   supports,

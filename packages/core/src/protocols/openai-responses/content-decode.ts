@@ -2,7 +2,9 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, FileBlock, ImageBlock, OpaqueBlock, TextBlock } from '../../canonical/blocks.ts';
 import { at } from '../../canonical/source.ts';
 import { type CodecContext, missing } from '../shared/codec.ts';
+import { splitDataUrl } from '../shared/data-url.ts';
 import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { isDetail } from '../shared/openai-fields.ts';
 import { decodeBreakpoint } from '../shared/prompt-cache.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 import { keep, PROTOCOL } from './kept.ts';
@@ -59,17 +61,6 @@ function decodeText(part: JsonObject, param: string): TextBlock {
     ...keep(unknownFields(part, TEXT_FIELDS)),
   };
 }
-
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
-
-/** A data URL in its two halves; undefined for what is none. */
-function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
-  const found = DATA_URL.exec(url);
-  return found ? { media_type: found[1] ?? '', data: url.slice(found[0].length) } : undefined;
-}
-
-const DETAILS: readonly unknown[] = ['auto', 'low', 'high', 'original'] satisfies ImageBlock['source']['detail'][];
-const isDetail = (detail: unknown): detail is NonNullable<ImageBlock['source']['detail']> => DETAILS.includes(detail);
 
 /** An id stays among the kept fields: they say whose it is. */
 const IMAGE_FIELDS = new Set(['type', 'image_url', 'detail', 'prompt_cache_breakpoint']);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TokenLogprob } from '../../canonical/blocks.ts';
-import type { BlockDelta } from '../../canonical/events.ts';
+import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
 import { decodeCitation, decodeLogprobs, opaque, reasoningExtras, signedBlob, startText, startThinking } from './blocks.ts';
 import type { Item, ItemFlow, Part, ReportHere } from './items.ts';
@@ -20,16 +20,27 @@ const PART_NAMINGS: readonly Naming<Entry, Part>[] = [
   { wire: ({ channel }) => channel, seen: ({ channel }) => channel },
 ];
 
+/** The parts that the entries are about, where there are such. They are looked through once: what is found is bound to its place. */
+function partsOf(item: Item, entries: readonly Entry[]): (Part | undefined)[] {
+  const known = entries.map(({ channel }, at) => channel && item.findPart(channel, at));
+  if (entries.every(({ channel }, at) => channel === undefined || known[at])) return known;
+  const parts = pairUp(entries, item.parts, PART_NAMINGS);
+  for (const [at, part] of parts.entries()) if (part) item.bindPart(at, part);
+  return parts;
+}
+
 /** Writes everything but calls: the text, reasoning and server items of a response, as blocks. */
 export class ContentWriter {
   hasText = false;
   hasRefusal = false;
-  /** Final forms of items whose block had stopped before: items overlap, and a stopped block cannot change. */
+  /** Fields of reasoning items that came when their blocks had stopped: items overlap. */
   readonly late: JsonObject[] = [];
+  /** Final forms of server items, by the key of a block that had stopped before. */
+  readonly #replaced = new Map<string, ContentBlock>();
   readonly #writer: BlockWriter;
   readonly #report: ReportHere;
   #current: { item: Item | undefined; key: string } | undefined;
-  /** Reasoning items that have begun and said nothing yet. */
+  /** Reasoning items that have begun, have an id and said nothing yet. */
   readonly #silent = new Set<Item>();
 
   constructor(writer: BlockWriter, report: ReportHere) {
@@ -40,11 +51,11 @@ export class ContentWriter {
   added(item: Item): void {
     if (item.kind === 'reasoning') {
       item.isLive = true;
-      this.#silent.add(item);
+      if (item.id !== undefined) this.#silent.add(item);
     }
     if (item.kind === 'opaque') this.#openOpaque(item);
-    // Empty by the standard; what stands there already is not repeated as deltas.
-    if (item.kind === 'message') this.#settleAll(item, readEntries(item.wire.content, 'text'), true);
+    // Empty by the standard; what stands there already is not repeated as deltas. Parts that nobody knows come once more, with the end.
+    if (item.kind === 'message') this.#settleAll(item, readEntries(item.wire.content, 'text'), true, false);
   }
 
   write(item: Item, part: Part, text: string, logprobs?: TokenLogprob[]): void {
@@ -124,11 +135,11 @@ export class ContentWriter {
     if (this.#current?.item === item) this.#close(undefined);
   }
 
-  #settleAll(item: Item, entries: Entry[], isWhole: boolean): void {
-    const parts = pairUp(entries, item.parts, PART_NAMINGS);
+  #settleAll(item: Item, entries: Entry[], isWhole: boolean, isFinal = !item.isDone): void {
+    const parts = partsOf(item, entries);
     for (const [at, { channel, text, raw }] of entries.entries()) {
       if (channel === undefined) {
-        if (!item.isDone) this.#whole(item, { ...item.wire, content: [raw] });
+        if (isFinal) this.#whole(item, { ...item.wire, content: [raw] });
         continue;
       }
       const part = parts[at] ?? item.addPart(channel, at);
@@ -176,7 +187,7 @@ export class ContentWriter {
     if (item.isDone) return;
     if (item.blockKey === undefined) this.#whole(item, wire);
     else if (this.#isCurrent(item.blockKey)) this.#close(opaque(wire));
-    else if (!sameJson(item.wire, wire)) this.late.push({ ...wire });
+    else if (!sameJson(item.wire, wire)) this.#replaced.set(item.blockKey, opaque(wire));
     item.wire = wire;
   }
 
@@ -198,9 +209,17 @@ export class ContentWriter {
     this.#current = undefined;
   }
 
+  /** Blocks that had stopped when their final form came. */
+  get lateBlocks(): NonNullable<MessageDelta['late_blocks']> {
+    return [...this.#replaced].flatMap(([key, content_block]) => {
+      const index = this.#writer.indexOf(key);
+      return index === undefined ? [] : [{ index, content_block }];
+    });
+  }
+
   /** The stream is over: reasoning that never said a word is kept for its id. */
   end(): void {
-    for (const item of this.#silent) if (item.id !== undefined && item.blockKey === undefined) this.#openThinking(item);
+    for (const item of this.#silent) if (item.blockKey === undefined) this.#openThinking(item);
     this.#silent.clear();
   }
 
@@ -218,7 +237,7 @@ export class ContentWriter {
   #openSilent(before: Item | undefined): void {
     if (before) this.#silent.delete(before);
     for (const item of this.#silent) {
-      if (item.id === undefined || (before && item.position > before.position)) continue;
+      if (before && item.position > before.position) return; // they stand in their order
       this.#report('responses/items-overlap');
       this.#openThinking(item);
     }

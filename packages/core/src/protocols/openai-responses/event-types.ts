@@ -16,7 +16,7 @@ export type Action =
   | { does: 'error' }
   | { does: 'ping' }
   | { does: 'audio'; field: 'data' | 'transcript' }
-  | { does: 'end'; status: 'completed' | 'incomplete' | 'failed' | 'cancelled' };
+  | { does: 'end'; status?: 'completed' | 'incomplete' | 'failed' | 'cancelled' };
 
 const part = (channel: Channel, isDone: boolean): Action => ({ does: 'part', channel, isDone });
 const text = (channel: Channel, isDone: boolean): Action => ({ does: 'text', channel, isDone });
@@ -62,7 +62,7 @@ const OTHER_NAMES: Record<string, Action> = {
   'response.reasoning_summary.done': text('summary', true),
   'response.output_text_annotation.added': { does: 'annotation' },
   'response.cancelled': { does: 'end', status: 'cancelled' },
-  'response.done': { does: 'end', status: 'completed' },
+  'response.done': { does: 'end' },
   'response.error': { does: 'error' },
   keepalive: { does: 'ping' },
   ping: { does: 'ping' },

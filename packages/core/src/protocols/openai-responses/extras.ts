@@ -17,9 +17,7 @@ export function extras({ content, extensions }: CanonicalResponse): JsonObject {
   const texts = content.filter((block): block is TextBlock => block.type === 'text');
   const annotations = texts.flatMap(({ citations = [] }) => citations.flatMap(({ raw }) => raw ?? []));
   const logprobs = texts.flatMap((block) => (block.logprobs ?? []).map(encodeLogprob));
-  const blocks = content.flatMap((block) =>
-    block.type === 'opaque' && block.origin === 'openai-responses' ? [finalForm(block.raw, late)] : [],
-  );
+  const blocks = content.flatMap((block) => (block.type === 'opaque' && block.origin === 'openai-responses' ? [block.raw] : []));
   return {
     ...(reasoning.length > 0 && { reasoning_items: reasoning }),
     ...(annotations.length > 0 && { annotations }),
@@ -28,7 +26,7 @@ export function extras({ content, extensions }: CanonicalResponse): JsonObject {
   };
 }
 
-/** Items whose final form came after their block had stopped. */
+/** Fields of reasoning items that came after their block had stopped. */
 function lateItems(list: unknown): Map<string, JsonObject> {
   const late = new Map<string, JsonObject>();
   for (const item of Array.isArray(list) ? list : []) {
@@ -36,11 +34,6 @@ function lateItems(list: unknown): Map<string, JsonObject> {
     if (id !== undefined) late.set(id, item);
   }
   return late;
-}
-
-function finalForm(raw: unknown, late: Map<string, JsonObject>): unknown {
-  const id = isObject(raw) ? filled(raw['id']) : undefined;
-  return (id !== undefined && late.get(id)) || raw;
 }
 
 /** The reasoning that can be sent back: it has an id or a ciphertext. Blocks of one item become one again. */

@@ -119,6 +119,11 @@ export class Item {
     return part;
   }
 
+  /** From now on the index means this part: a list counts its parts in its own way. */
+  bindPart(index: number, part: Part): void {
+    this.#parts.get(part.channel)?.set(index, part);
+  }
+
   /** Whether `wire` is about this item: the same call, an item still open, or one that is merely said again. */
   isSame(wire: WireItem): boolean {
     if (this.id !== undefined && wire.id === this.id) return true;

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { sha256 } from '../../passes/sha256.ts';
-import { type CodecContext, drop, incompatible } from '../shared/codec.ts';
-import { expectBoolean, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
+import { type CodecContext, drop, refuse } from '../shared/codec.ts';
+import { expectBoolean, expectList, expectText, optional } from '../shared/expect.ts';
+import { decodeMetadata, decodeTier, encodeUserId } from '../shared/openai-fields.ts';
 import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
-import { objectOf } from '../shared/read.ts';
+import { isTexts, objectOf } from '../shared/read.ts';
 import { LOGPROBS } from './parameters.ts';
 
 type Options = Pick<
@@ -12,19 +12,16 @@ type Options = Pick<
   'user_id' | 'metadata' | 'service_tier' | 'store' | 'state' | 'prompt_cache' | 'truncation' | 'include'
 >;
 
-const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
-
 /** What a request says beside the conversation. Everything is kept as well: the client's own words go back where they say the same. */
 export function decodeOptions(body: JsonObject, context: CodecContext): Options {
   const user = optional(body['user'], 'user', expectText);
   const userId = optional(body['safety_identifier'], 'safety_identifier', expectText) ?? user;
-  const tier = optional(body['service_tier'], 'service_tier', expectText);
   const store = optional(body['store'], 'store', expectBoolean);
   const { truncation } = body;
   return {
     ...(userId !== undefined && { user_id: userId }),
     ...decodeMetadata(body['metadata']),
-    ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier }),
+    ...decodeTier(body['service_tier']),
     ...(store !== undefined && { store }),
     ...decodeState(body),
     ...decodePromptCache(body, context),
@@ -32,15 +29,6 @@ export function decodeOptions(body: JsonObject, context: CodecContext): Options 
     ...decodeInclude(body['include']),
   };
 }
-
-/** Texts only; what holds something else goes back as it came. */
-function decodeMetadata(value: unknown): Pick<Options, 'metadata'> {
-  const metadata = optional(value, 'metadata', expectObject);
-  return metadata && isTexts(metadata) ? { metadata } : {};
-}
-
-const isTexts = (value: JsonObject): value is Record<string, string> =>
-  Object.values(value).every((item) => typeof item === 'string');
 
 /** A conversation is named by its id, alone or in an object. */
 function decodeState(body: JsonObject): Pick<Options, 'state'> {
@@ -121,25 +109,15 @@ function encodeInclude(
   { profile }: CodecContext,
 ): readonly string[] | undefined {
   if (sent) return sent['include'] === undefined && include.length === 0 ? undefined : include;
-  const isReasoning = profile.effort_values?.length !== 0;
+  const isReasoning = profile.thinking_mode !== 'none';
   const wanted = [...include, ...(isReasoning ? [ENCRYPTED] : []), ...(parameters.logprobs ? [LOGPROBS] : [])];
   return wanted.length > 0 ? [...new Set(wanted)] : undefined;
 }
 
-/** Longer ids are refused. */
-const MAX_USER = 64;
-
 /** OpenAI has a new name for it. A client that used the old one, or both, gets through what it said. */
 function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context: CodecContext): JsonObject {
   if (id === undefined) return {};
-  const short = id.length > MAX_USER ? sha256(id) : id;
-  if (short !== id)
-    context.note({
-      code: 'RENAMED',
-      path: '/user_id',
-      feature: 'user_id',
-      message: `the id of the user is longer than ${MAX_USER}; its hash is sent`,
-    });
+  const short = encodeUserId(id, context);
   const isNew =
     kept['user'] === id ? kept['safety_identifier'] !== undefined : context.profile.official || kept['user'] !== undefined;
   return { user: isNew ? (kept['user'] ?? undefined) : short, safety_identifier: isNew ? short : undefined };
@@ -151,7 +129,7 @@ function dropForeign({ modalities, audio_output: audio, state }: CanonicalReques
   if (modalities?.some((word) => word !== 'text')) lose('modalities', 'OpenAI Responses answers in text');
   if (audio) lose('audio_output', 'OpenAI Responses does not speak');
   if (state?.cached_content !== undefined)
-    throw incompatible({
+    refuse(context, {
       path: '/state/cached_content',
       feature: 'state.cached_content',
       message: 'the cached content of another provider cannot be followed',

@@ -37,6 +37,8 @@ type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw';
 /** The separator that stands between two summaries in the text of a block. */
 const BETWEEN_SUMMARIES = '\n\n';
 
+const partKey = (at: number, summary: number | undefined): string => `${at} ${summary}`;
+
 /** Blocks to output items, live or whole. Several items may be open at once. */
 export class OutputEncoder {
   readonly #context: CodecContext;
@@ -143,16 +145,18 @@ export class OutputEncoder {
     }
   }
 
-  /** Calls that went on after their blocks had stopped. What went out cannot be called back. */
+  /** Blocks that changed after they had stopped. What went out cannot be called back, but the whole response has the items as they are. */
   amend(late: NonNullable<MessageDelta['late_blocks']>): void {
     for (const { index, content_block: block } of late) {
-      if (block.type === 'tool_use' && this.#calls.amend(index, block)) continue;
+      const written = this.#blocks.get(index);
+      if (block.type === 'opaque' && written?.kind === 'raw') written.draft.replace(objectOf(block.raw));
+      if (block.type !== 'tool_use' || this.#calls.amend(index, block)) continue;
       const message = 'the source changed a call after it had been passed on';
       approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }
   }
 
-  /** Everything that is still open ends with the response. `late`: final forms of items whose blocks had stopped before. */
+  /** Everything that is still open ends with the response. `late`: fields of items that came when their blocks had stopped. */
   finish(status: ItemStatus, late: readonly unknown[] = []): void {
     this.#calls.settle(status);
     for (const draft of this.#list.drafts) if (!draft.isDone) draft.close(status);
@@ -207,20 +211,20 @@ export class OutputEncoder {
   #startThinking(at: number, block: ThinkingBlock): Written {
     const draft = this.#current.reasoningFor(block);
     const { variant, thinking, summary_parts: summary, signature } = block;
-    const written: WrittenThinking = { kind: 'thinking', draft, channel: variant === 'full' ? 'full' : 'summary', at };
-    const parts = written.channel === 'summary' && summary ? summary : [thinking];
-    if (variant !== 'redacted')
-      parts.forEach((text, i) => {
-        this.#think(written, text, parts.length > 1 ? i : undefined);
-      });
+    const channel = variant === 'full' ? 'full' : 'summary';
+    const parts = channel === 'summary' && summary ? summary : [thinking];
+    if (variant !== 'redacted' && !draft.isDone)
+      for (const [i, text] of parts.entries())
+        if (text !== '') draft.think(text, channel, partKey(at, parts.length > 1 ? i : undefined));
     if (signature) draft.sign(encodeBlob(signature, 'self', this.#context));
-    return written;
+    return { kind: 'thinking', draft, channel, at };
   }
 
   #think({ draft, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
     if (text === '' || draft.isDone) return;
-    const isBetween = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES;
-    if (!isBetween) draft.think(text, channel, `${at} ${summary}`);
+    const key = partKey(at, summary);
+    const isBorder = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES && !draft.isOpen(channel, key);
+    draft.think(isBorder ? '' : text, channel, key);
   }
 
   #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {

@@ -1,28 +1,40 @@
+import type { JsonObject } from '../../accumulate/overlay.ts';
+
 /** Where OpenAI Responses says what the canonical request says elsewhere. */
-export const POINTERS: Readonly<Record<string, string>> = {
-  '/system': '/instructions',
-  '/messages': '/input',
-  '/parameters': '',
-  '/parameters/max_tokens': '/max_output_tokens',
-  '/output_format': '/text/format',
-  '/output_format/json_schema': '/text/format',
-  '/verbosity': '/text/verbosity',
-  '/parallel_tool_use': '/parallel_tool_calls',
-  '/thinking': '/reasoning',
-  '/user_id': '/safety_identifier',
-  '/state': '',
-  '/state/conversation_id': '/conversation',
-  '/prompt_cache': '/prompt_cache_options',
-  '/prompt_cache/key': '/prompt_cache_key',
+const PLACES: Readonly<Record<string, string>> = {
+  system: '/instructions',
+  messages: '/input',
+  parameters: '',
+  'parameters/max_tokens': '/max_output_tokens',
+  output_format: '/text/format',
+  'output_format/json_schema': '/text/format',
+  verbosity: '/text/verbosity',
+  parallel_tool_use: '/parallel_tool_calls',
+  thinking: '/reasoning',
+  state: '',
+  'state/conversation_id': '/conversation',
+  prompt_cache: '/prompt_cache_options',
+  'prompt_cache/key': '/prompt_cache_key',
 };
+
+/** What has an old name and a new one stands where this body says it. */
+export const placesIn = (body: JsonObject): Record<string, string> => ({
+  ...PLACES,
+  user_id: (body['safety_identifier'] ?? undefined) === undefined ? '/user' : '/safety_identifier',
+});
 
 /** Fields that are kept as they came although the canonical request says them, too; the last ones say nothing more than their node. */
 export const FIELDS: Readonly<Record<string, string>> = {
-  user: '/user_id',
   'reasoning/generate_summary': '/thinking/summary',
   prompt_cache_retention: '/prompt_cache',
   id: '',
   status: '',
+  // Of calls that the client runs, what the call of a function says.
+  type: '',
+  call_id: '',
+  operation: '',
+  action: '',
+  output: '',
   file_id: '',
   // What openai-node adds to what it sends back.
   parsed_arguments: '',

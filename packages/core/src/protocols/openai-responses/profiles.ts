@@ -43,10 +43,10 @@ interface ModelRule {
 const OPENAI = ['openai', 'azure', 'chatgpt-codex', 'github-copilot'];
 const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
 
-/** Every rule that fits is laid over the row of the provider, in this order. An empty list of efforts: the model does not reason. */
+/** Every rule that fits is laid over the row of the provider, in this order. */
 const MODEL_RULES: readonly ModelRule[] = [
   // These refuse `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
-  { providers: OPENAI, model: /^(gpt-(3|4)|chatgpt-|gpt-5-chat)/, profile: { effort_values: [], custom_tools: false } },
+  { providers: OPENAI, model: /^(gpt-(3|4)|chatgpt-|gpt-5-chat)/, profile: { thinking_mode: 'none', custom_tools: false } },
   { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, custom_tools: false, effort_values: ['low', 'medium', 'high'] } },
   {
     providers: OPENAI,

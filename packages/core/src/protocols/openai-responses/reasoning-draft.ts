@@ -54,10 +54,15 @@ export class ReasoningDraft implements Draft {
     events.added(this.item);
   }
 
-  /** `key`: a new one begins a new part. */
+  /** Whether this part is the one being written. */
+  isOpen(channel: ReasoningChannel, key: string): boolean {
+    return this.#part?.channel === channel && this.#part.key === key;
+  }
+
+  /** `key`: a new one begins a new part, also without a text. */
   think(text: string, channel: ReasoningChannel, key: string): void {
-    const open = this.#part;
-    const part = open?.channel === channel && open.key === key ? open : this.#openPart(channel, key);
+    const part = this.#part && this.isOpen(channel, key) ? this.#part : this.#openPart(channel, key);
+    if (text === '') return;
     part.text += text;
     this.#events.send?.(WORDS[channel].delta, `${part.place},"delta":${JSON.stringify(text)}`);
   }

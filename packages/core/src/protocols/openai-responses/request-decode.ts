@@ -8,6 +8,7 @@ import { decodeInput, expectInput } from './input-decode.ts';
 import { PROTOCOL } from './kept.ts';
 import { decodeOptions } from './options.ts';
 import { decodeParameters, PARAMETER_FIELDS } from './parameters.ts';
+import { placesIn } from './pointers.ts';
 import { decodeText, keptText } from './text-options.ts';
 import { decodeThinking } from './thinking.ts';
 import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
@@ -28,7 +29,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
   const options = decodeOptions(body, context);
   const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
   const instructed = [...decodeInstructions(body['instructions'], context), ...system];
-  return {
+  const request: CanonicalRequest = {
     model: modelOf(body),
     ...(instructed.length > 0 && { system: instructed }),
     messages,
@@ -45,6 +46,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
       [PROTOCOL]: { ...unknownFields(body, MAPPED), ...keptText(body['text']), ...keptToolChoice(body['tool_choice'], tools) },
     },
   };
+  return at('', request, context, placesIn(body));
 }
 
 /** A prompt that is stored there, or the conversation so far, can be all there is. */

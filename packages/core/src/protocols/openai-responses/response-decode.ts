@@ -7,13 +7,17 @@ import type { Context } from '../shared/context.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { isWholeResponse } from './response-fields.ts';
 import { decodeStream } from './stream-decode.ts';
+import { filled } from './wire.ts';
 
 /** A whole response, read by the stream decoder: every rule about items holds for it. Throws when it is an error, or has not ended. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !isWholeResponse(body)) throw new CodecError(errorOf(body));
   const { message, complete } = readWhole([body], decodeStream(context));
   // A response in the background: whoever asked for it comes back for it.
-  if (!complete) throw new CodecError(upstreamError(`the response is ${String(body['status'])}: it has not been finished`));
+  if (!complete)
+    throw new CodecError(
+      upstreamError(`the response is ${filled(body['status']) ?? 'without a status'}: it has not been finished`),
+    );
   return message;
 }
 

@@ -60,17 +60,19 @@ export function responseExtras(response: WireResponse, envelope: JsonObject | un
   return { ...unknownFields(response, RESPONSE_FIELDS), ...around };
 }
 
-/** How the terminal event ends the response: its name and the status agree in a conforming stream. */
-export function statusOf(response: WireResponse, named: string): string {
-  const status = filled(response.status);
-  if (named !== 'completed' || status === undefined) return named;
-  return status === 'failed' || status === 'incomplete' || status === 'cancelled' ? status : named;
+/** The ends of a response, the worst last. */
+const ENDS: readonly string[] = ['completed', 'incomplete', 'cancelled', 'failed'];
+
+/** How the terminal event ends the response: its name and the status agree in a conforming stream; else the worse is believed. */
+export function statusOf(response: WireResponse, named = 'completed'): string {
+  const status = filled(response.status) ?? named;
+  return ENDS.indexOf(status) > ENDS.indexOf(named) ? status : named;
 }
 
 export const reasonOf = (response: WireResponse): string | undefined => filled(objectOf(response.incomplete_details)['reason']);
 
 /** Items of one name can stand for each other. */
-const nameOf = (kind: ItemKind, { type }: WireItem): string => (kind === 'opaque' ? `opaque ${String(type)}` : kind);
+const nameOf = (kind: ItemKind, { type }: WireItem): string => (kind === 'opaque' ? `opaque ${filled(type)}` : kind);
 const listed = (wire: WireItem): string => nameOf(kindOf(wire), wire);
 const shown = ({ kind, wire }: Item): string => nameOf(kind, wire);
 

@@ -7,6 +7,7 @@ import type { Stage } from '../../stage.ts';
 import { BlockWriter, type Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { isBareError } from '../shared/wire-error.ts';
 import { asTerminal, decodeError, decodeFailure, findError } from './errors.ts';
 import { type Action, readType } from './event-types.ts';
 import { ItemReader } from './item-reader.ts';
@@ -68,7 +69,7 @@ class ResponsesMachine implements PayloadMachine {
   }
 
   #readUntyped(value: JsonObject): void {
-    if (value['error'] || value['detail']) this.fail(this.#error ?? decodeError(findError(value)));
+    if (value['error'] || value['detail'] || isBareError(value)) this.fail(this.#error ?? decodeError(findError(value)));
     else this.#report('responses/type-missing');
   }
 
@@ -82,7 +83,10 @@ class ResponsesMachine implements PayloadMachine {
     if (event === undefined) this.#report('responses/event-line-missing');
     if (typeof type !== 'string') this.#report('responses/type-missing');
     if (!isStandard)
-      this.#report('responses/unknown-event', typeof type === 'string' ? `The standard has no event ${type}` : undefined);
+      this.#report(
+        'responses/unknown-event',
+        typeof type === 'string' ? `The standard has no event ${type.slice(0, 60)}` : undefined,
+      );
     if (typeof sequence !== 'number') return;
     if (sequence <= this.#sequence) this.#report('responses/sequence-number');
     this.#sequence = sequence;
@@ -128,10 +132,11 @@ class ResponsesMachine implements PayloadMachine {
     this.#emit({ type: 'message_start', message });
   }
 
-  #end(event: JsonObject, named: string): void {
+  /** `named`: the status that the name of the event stands for, if it does. */
+  #end(event: JsonObject, named: string | undefined): void {
     const response = responseOf(event);
     const status = statusOf(response, named);
-    if (filled(response.status) !== status) this.#report('responses/status-differs');
+    if (filled(response.status) !== (named ?? status)) this.#report('responses/status-differs');
     this.#start(response);
     this.#envelope = event;
     this.#items.readOutput(response.output, false);
@@ -164,16 +169,18 @@ class ResponsesMachine implements PayloadMachine {
     const { usage } = this.#response;
     const message = envelopeFields(this.#response);
     const reason = reasonOf(this.#response);
+    const { late, lateBlocks } = this.#items.content;
     const extensions: JsonObject = {
       ...(status !== undefined && { finish_reason: status }),
       ...responseExtras(this.#response, this.#envelope),
-      ...(this.#items.content.late.length > 0 && { late_items: this.#items.content.late }),
+      ...(late.length > 0 && { late_items: late }),
     };
     return {
       type: 'message_delta',
       delta: { stop_reason, ...(status === 'incomplete' && reason !== undefined && { stop_details: { raw: reason } }) },
       ...(isObject(usage) && { usage: decodeUsage(usage, (note) => this.#context.note(note)) }),
       ...(Object.keys(extensions).length > 0 && { extensions: { 'openai-responses': extensions } }),
+      ...(lateBlocks.length > 0 && { late_blocks: lateBlocks }),
       ...(Object.keys(message).length > 0 && { message }),
     };
   }

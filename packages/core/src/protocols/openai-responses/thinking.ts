@@ -3,6 +3,7 @@ import type { ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
+import { dropThinking } from '../shared/drop-thinking.ts';
 import { expectObject, optional } from '../shared/expect.ts';
 
 const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies ThinkingConfig['summary'][];
@@ -33,6 +34,7 @@ function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
 export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unknown, context: CodecContext): JsonObject {
   if (kept !== undefined && sameJson(decodeThinking(kept), thinking)) return { reasoning: kept };
   if (!thinking) return {};
+  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
   const effort = thinking.type === 'disabled' ? encodeNone(context) : encodeEffort(thinking, context);
   const summary = thinking.type === 'disabled' ? undefined : encodeSummary(thinking, context);
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) };
@@ -42,8 +44,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unkno
 function encodeNone(context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
   if (!allowed || allowed.includes('none')) return 'none';
-  // A model that takes no effort does not think.
-  if (allowed.length > 0) lose('type', 'this model cannot be told not to think', context);
+  lose('type', 'this model cannot be told not to think', context);
   return undefined;
 }
 
@@ -52,6 +53,8 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string |
   const { effort_values: allowed } = context.profile;
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return undefined;
+  if (thinking.effort && thinking.budget_tokens !== undefined)
+    lose('budget_tokens', 'the effort is sent, and no budget', context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined) lose(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
   else if (!thinking.effort)

@@ -28,7 +28,7 @@ function decodeNamespace(group: JsonObject, param: string, context: CodecContext
   return expectList(group['tools'], `${param}.tools`).map((item, i) => {
     const inner = `${param}.tools[${i}]`;
     const tool = decodeTool(expectObject(item, inner), inner);
-    const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { namespace: rest }) };
+    const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
     return placed(inner, { ...tool, namespace, ...keep(fields) }, context);
   });
 }

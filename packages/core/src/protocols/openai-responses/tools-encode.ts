@@ -35,7 +35,7 @@ export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): Js
       groups.set(namespace, inner);
       encoded.push({
         description: '',
-        ...objectOf(fieldsOf(tool)['namespace']),
+        ...objectOf(fieldsOf(tool)['group']),
         type: 'namespace',
         name: namespace,
         tools: inner,
@@ -68,7 +68,7 @@ const encodeCustom = (tool: CanonicalTool): JsonObject => ({
 });
 
 function encodeCommon(tool: CanonicalTool, type: string): JsonObject {
-  const { namespace: _, ...fields } = fieldsOf(tool);
+  const { group: _, ...fields } = fieldsOf(tool);
   const { name, description, defer_loading: deferred, allowed_callers: callers } = tool;
   return {
     ...fields,

@@ -1,11 +1,12 @@
 import { MessageAccumulator } from '../../accumulate/message.ts';
-import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import { CodecError } from './codec.ts';
+import { isDeeperThan } from './expect.ts';
 
 // Whole answers, as the decoders of all protocols read them.
 
@@ -32,13 +33,15 @@ interface Read {
   complete: boolean;
 }
 
+/** Deeper than anything that is answered; what nests deeper would end the stack of whoever walks it. */
+const MAX_DEPTH = 1000;
+
 /** Read by the decoder of streams: every rule about fragments holds for the whole. Throws when it is an error. */
 export function readWhole(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): Read {
   const accumulator = new MessageAccumulator();
   for (const fragment of fragments) {
-    const data = writeJson(fragment);
-    if (data === undefined) throw new CodecError(upstreamError('the answer is nested too deeply to be read'));
-    for (const event of decoder.push({ data, bare: true })) accumulator.push(event);
+    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(upstreamError('the answer is nested too deeply to be read'));
+    for (const event of decoder.push({ data: '', payload: fragment, bare: true })) accumulator.push(event);
   }
   for (const event of decoder.end()) accumulator.push(event);
   const { message, error, complete } = accumulator.finish();

@@ -39,6 +39,10 @@ export class BlockWriter {
     this.#choice = choice === 0 ? undefined : { choice };
   }
 
+  get isEmpty(): boolean {
+    return this.#next === 0;
+  }
+
   get isHolding(): boolean {
     return this.#held.length > 0;
   }
@@ -140,6 +144,11 @@ export class BlockWriter {
 
   signTool(index: number, delta: Extract<BlockDelta, { type: 'signature_delta' }>): void {
     this.#emitDelta(index, delta);
+  }
+
+  /** The last block of a flow, open or not. */
+  indexOf(key: string | number): number | undefined {
+    return this.#last.get(key);
   }
 
   isOpen(key: string | number): boolean {

@@ -14,6 +14,7 @@ import type { Note } from '../../canonical/notes.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
+import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { Telling, ToolRules } from '../../passes/rules.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
@@ -85,17 +86,17 @@ export interface CodecContext extends Context {
   profile: ProviderProfile;
   policy: Policy;
   /** The question, for the encoders of answers. */
-  request?: CanonicalRequest;
+  request?: CanonicalRequest | undefined;
   /** The same, when the question was one for embeddings or for a ranking. */
   embedding?: CanonicalEmbeddingRequest;
   rerank?: CanonicalRerankRequest;
-  target?: Target;
+  target?: Target | undefined;
   /** Nodes of a decoded request remember where they stood, so that notes point into the source. */
   trace?: boolean;
   /** A path of the request at hand as one of the source; `prepare` brings it. */
-  locate?(path: string): string;
+  locate?: ((path: string) => string) | undefined;
   /** The protocol in which an answer came, when no target says it. */
-  source?: ProtocolId;
+  source?: ProtocolId | undefined;
 }
 
 /** The two directions of one thing; the pair is one value. */
@@ -107,6 +108,11 @@ export interface Codec<Wire, Canonical> {
 /** `json-array`: one JSON list over the whole body, as Gemini streams to clients that do not ask for SSE. */
 export type Framing = 'sse' | 'json-array';
 
+/** What can be said of an answer without reading it. */
+export interface Glance {
+  usage: CanonicalUsage;
+}
+
 /** Both directions of a protocol: what stands beside reading its streams. Kept apart from `Protocol`, so that readers need not load it. */
 export interface ProtocolCodec {
   readonly id: ProtocolId;
@@ -116,19 +122,21 @@ export interface ProtocolCodec {
   profileFor(providerId: string, model?: string): ProviderProfile;
   /** How tools must look there. Answers are mapped back by the same rules. */
   toolRules(profile: ProviderProfile): ToolRules;
-  /** Paths of the canonical request as pointers into this wire, for notes; the longest prefix wins. Messages, tools and instructions remember their own place. */
-  readonly pointers: Readonly<Record<string, string>>;
   /**
    * Request fields that are kept as they came although the canonical request says them, too: the path where it does, or "" for those that say
    * nothing more than their node, wherever they stand. Their loss is the encoder's to tell; that of all other kept fields is the engine's.
    */
   readonly fields?: Readonly<Record<string, string>>;
+  /** The usual name of a field that the wire may spell otherwise; absent: there is one spelling. */
+  nameOf?(field: string): string;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;
   supports(type: InterfaceType): boolean;
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
   readonly request: Codec<WireRequest, CanonicalRequest>;
   readonly response: Codec<unknown, CanonicalResponse>;
+  /** What an ordinary answer used: text, and no call. Undefined when it has to be read to be known. */
+  glance?(body: unknown): Glance | undefined;
   readonly error: Codec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;
@@ -185,9 +193,14 @@ export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, f
 
 const placeOf = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
 
+/** Something that cannot be said and may not be left out. */
+export function refuse(context: CodecContext, loss: Loss): never {
+  throw incompatible({ ...loss, path: placeOf(context, loss.path) });
+}
+
 /** A loss: told as a note, or refused when the policy is strict about its feature. */
 export function drop(context: CodecContext, loss: Loss): void {
-  if (isStrict(context, loss.feature)) throw incompatible({ ...loss, path: placeOf(context, loss.path) });
+  if (isStrict(context, loss.feature)) refuse(context, loss);
   context.note({ code: 'DROPPED', ...loss });
 }
 
@@ -208,7 +221,5 @@ export const rulesTelling = (context: CodecContext): Telling => ({
   note: (note) => context.note(note),
   drop: (loss) => drop(context, loss),
   repair: (loss) => repair(context, loss),
-  refuse: (loss) => {
-    throw incompatible(loss);
-  },
+  refuse: (loss) => refuse(context, loss),
 });

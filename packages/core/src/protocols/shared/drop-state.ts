@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type CodecContext, drop, incompatible } from './codec.ts';
+import { type CodecContext, drop, refuse } from './codec.ts';
 
 type Held = 'previous_response_id' | 'conversation_id' | 'cached_content';
 
@@ -11,7 +11,7 @@ export function dropState(request: CanonicalRequest, who: string, held: readonly
   const { state, truncation, include = [] } = request;
   for (const name of held)
     if (state?.[name] !== undefined)
-      throw incompatible({
+      refuse(context, {
         path: `/state/${name}`,
         feature: `state.${name}`,
         message: `${who} holds no conversation: ${name} cannot be followed`,

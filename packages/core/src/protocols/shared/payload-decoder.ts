@@ -87,10 +87,11 @@ class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
       return;
     }
     if (this.#ended) {
-      if (data !== '') this.#context.report('sse/after-end', offset);
+      if (data !== '' || frame.payload !== undefined) this.#context.report('sse/after-end', offset);
       return;
     }
     if (frame.failure) this.#machine.fail(frame.failure);
+    else if (isObject(frame.payload)) this.#run(frame.payload, frame.event, offset);
     else if (data.trim() === '') this.#acceptEmpty(frame.event, offset);
     else if (data.trimStart().startsWith(':')) this.#context.report('sse/keepalive-as-data', offset);
     else this.#acceptJson(frame, offset);

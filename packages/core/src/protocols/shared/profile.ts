@@ -33,8 +33,9 @@ export interface ProviderProfile {
   max_stop: number;
   /** OpenAI itself: `safety_identifier`, `prompt_cache_*` and the like are known there. */
   official: boolean;
-  // Anthropic
+  /** Whether and how a model thinks: as it sees fit or by an effort, by a budget of tokens, or not at all. */
   thinking_mode: 'adaptive' | 'budget' | 'none';
+  // Anthropic
   rejects_sampling: boolean;
   prefill: boolean;
   mid_system: boolean;
@@ -74,7 +75,7 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   json_schema: true,
   max_stop: Number.MAX_SAFE_INTEGER,
   official: false,
-  thinking_mode: 'none',
+  thinking_mode: 'adaptive',
   rejects_sampling: false,
   prefill: false,
   mid_system: true,

@@ -7,6 +7,9 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
+export const isTexts = (value: JsonObject): value is Record<string, string> =>
+  Object.values(value).every((item) => typeof item === 'string');
+
 /** A place in a list. */
 export const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 

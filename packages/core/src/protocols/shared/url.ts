@@ -4,8 +4,8 @@ import { type CodecError, invalid } from './codec.ts';
 
 /** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
 export function segmentsOf(path: string): string[] {
-  const [plain = ''] = path.split(/[?#]/, 1);
-  return plain.split('/').filter((segment) => segment !== '');
+  const end = path.search(/[?#]/);
+  return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 }
 
 /** `/v1`, `/v1beta`, `/v1alpha1`. */
@@ -31,8 +31,8 @@ export function parseUrl(base: string): URL {
   return url;
 }
 
-/** URLs resolve `..`, also when escaped, read `\` as `/`, and skip tabs and line ends. */
-const LEADS_OUT = /\/(\.|%2e){1,2}(\/|$)|[\\\t\n\r]/i;
+/** URLs resolve `..`, also when escaped, read `\` as `/`, and skip tabs and line ends; servers may do the same with escaped slashes. */
+const LEADS_OUT = /(\/|%2f|%5c)(\.|%2e){1,2}(\/|%2f|%5c|$)|[\\\t\n\r]/i;
 
 /** Sets the path, unless it would leave the provider's own. `param`: who is to blame. */
 export function setPath(url: URL, path: string, param: 'path' | 'model'): void {

@@ -65,6 +65,12 @@ export function decodeWireError(protocol: ProtocolId, body: JsonObject, type: un
 /** Errors come as an object, as text, or as anything else: in the end they are an object with a message. */
 export const errorBody = (error: unknown): JsonObject => (isObject(error) ? error : { message: describeValue(error) });
 
+const SUCCESS = /^(0|20\d|ok|success)?$/i;
+
+/** An error that stands for itself, outside `error`: a code and a message (SiliconFlow, DashScope). Some put a verdict of success there, too. */
+export const isBareError = ({ code, message }: JsonObject): boolean =>
+  typeof message === 'string' && isScalar(code) && !SUCCESS.test(`${code}`);
+
 /** The canonical code of a provider's error: what its message says, its names, then the HTTP status. */
 function classify(message: string, names: readonly unknown[], status: number | undefined): ErrorCode {
   if (CONTEXT_LENGTH.test(message)) return 'CONTEXT_LENGTH';

@@ -1,0 +1,41 @@
+import type { ImageBlock } from '../../canonical/blocks.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { sha256 } from '../../passes/sha256.ts';
+import type { CodecContext } from './codec.ts';
+import { expectObject, expectText, optional } from './expect.ts';
+import { isTexts } from './read.ts';
+
+// What both protocols of OpenAI say in the same words.
+
+type Detail = NonNullable<ImageBlock['source']['detail']>;
+
+const DETAILS: readonly unknown[] = ['auto', 'low', 'high', 'original'] satisfies Detail[];
+
+/** How closely an image is looked at. */
+export const isDetail = (detail: unknown): detail is Detail => DETAILS.includes(detail);
+
+/** Texts only; what holds something else goes back as it came. */
+export function decodeMetadata(value: unknown): Pick<CanonicalRequest, 'metadata'> {
+  const metadata = optional(value, 'metadata', expectObject);
+  return metadata && isTexts(metadata) ? { metadata } : {};
+}
+
+const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
+
+export function decodeTier(value: unknown): Pick<CanonicalRequest, 'service_tier'> {
+  const tier = optional(value, 'service_tier', expectText);
+  return tier === undefined ? {} : { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier };
+}
+
+/** Longer ids are refused. */
+const MAX_USER = 64;
+
+export const shortUser = (id: string): string => (id.length > MAX_USER ? sha256(id) : id);
+
+/** The id of the user as OpenAI takes it. */
+export function encodeUserId(id: string, context: CodecContext): string {
+  const short = shortUser(id);
+  const message = `the id of the user is longer than ${MAX_USER}; its hash is sent`;
+  if (short !== id) context.note({ code: 'RENAMED', path: '/user_id', feature: 'user_id', message });
+  return short;
+}
