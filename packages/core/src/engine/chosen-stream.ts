@@ -61,13 +61,16 @@ export class ChosenStream implements AnswerStream {
   }
 
   #choose(chunk: Uint8Array): Iterable<Uint8Array> {
-    const first = chunk.find((byte) => !SAYS_NOTHING.has(byte));
-    if (first === undefined) {
+    const at = chunk.findIndex((byte) => !SAYS_NOTHING.has(byte));
+    if (at < 0) {
       this.#before.push(chunk.slice());
       return NOTHING;
     }
-    const stream = opensJson(first) ? this.#convert() : new PassedStream(this.#options);
+    const isJson = opensJson(chunk[at]);
+    const stream = isJson ? this.#convert() : new PassedStream(this.#options);
     this.#stream = stream;
+    // A reader of JSON need not know of what says nothing; an event stream goes through to the byte.
+    if (isJson) return stream.push(chunk.subarray(at));
     const pieces = this.#before.splice(0).flatMap((piece) => [...stream.push(piece)]);
     return pieces.length > 0 ? [...pieces, ...stream.push(chunk)] : stream.push(chunk);
   }

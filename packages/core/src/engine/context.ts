@@ -11,23 +11,23 @@ export interface ConvertOptions {
   /** The protocol it is converted to. The same one: what is wrong is repaired. */
   to: ProtocolCodec;
   /** Who the upstream is: its id in the tables of profiles, or its row. Opaque values of an answer are marked with it, and go back to nobody else. */
-  provider?: string | Provider;
+  provider?: string | Provider | undefined;
   /** Laid over what is known of the upstream. */
-  profile?: Partial<ProviderProfile>;
+  profile?: Partial<ProviderProfile> | undefined;
   /** How losses are treated; by default they are told and nothing is refused. */
-  policy?: Policy;
+  policy?: Policy | undefined;
   /** Unix seconds, for protocols that want a time where the source has none; 0 when left out, so that the same input gives the same output. */
-  now?: () => number;
+  now?: (() => number) | undefined;
   /** Ids for what the source left unnamed; derived from the id of the answer when left out. */
-  newId?: (prefix: string) => string;
+  newId?: ((prefix: string) => string) | undefined;
 }
 
 /** Options of an answer: `from` is the upstream's protocol, `to` the client's. */
 export interface AnswerOptions extends ConvertOptions {
   /** The question, as `convertRequest` gave it back; without it, the answer is written as if everything had been asked for. */
-  request?: CanonicalRequest;
+  request?: CanonicalRequest | undefined;
   /** The name of the model that the client sees; by default the one it asked for. */
-  model?: string;
+  model?: string | undefined;
 }
 
 const idOf = (provider: string | Provider | undefined): string =>
@@ -52,28 +52,35 @@ export function targetOf(
 
 interface ContextParts extends Pick<CodecContext, 'profile'> {
   note: (note: Note) => void;
-  policy?: Policy;
+  policy?: Policy | undefined;
   now?: (() => number) | undefined;
   newId?: ((prefix: string) => string) | undefined;
   target?: Target | undefined;
   request?: CanonicalRequest | undefined;
   source?: CodecContext['source'];
   trace?: boolean;
+  locate?: ((path: string) => string) | undefined;
 }
 
-/** The context of a codec: what is left out is deterministic. */
-export function createContext({ now, newId, target, request, source, ...parts }: ContextParts): CodecContext {
-  return {
-    report: () => undefined,
-    policy: {},
-    ...parts,
-    now: now ?? (() => 0),
-    newId: newId ?? createIds(() => ''),
-    ...(target && { target }),
-    ...(request && { request }),
-    ...(source && { source }),
-  };
+/** The context of a codec: what is left out is deterministic. All contexts have the same fields, which V8 likes: they are read everywhere. */
+export function createContext(parts: ContextParts): CodecContext {
+  const {
+    note,
+    profile,
+    policy = {},
+    now = never,
+    newId = createIds(nothing),
+    target,
+    request,
+    source,
+    trace = false,
+    locate,
+  } = parts;
+  return { report: () => undefined, note, profile, policy, now, newId, target, request, source, trace, locate };
 }
+
+const never = (): number => 0;
+const nothing = (): string => '';
 
 /** Ids that the same answer always gets: out of its own id, and a count. */
 export function createIds(seed: () => string): (prefix: string) => string {

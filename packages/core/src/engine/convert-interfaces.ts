@@ -14,7 +14,7 @@ import { type Codec, CodecError, type ProtocolCodec, type WireRequest } from '..
 import { type ConvertOptions, createContext, profileOf, targetOf } from './context.ts';
 import type { RequestOptions } from './convert-request.ts';
 import { estimateTokens } from './estimate-tokens.ts';
-import { NoteList, pointerOf } from './notes.ts';
+import { NoteList } from './notes.ts';
 
 // Everything beside the conversation: lists of models, embeddings, rankings, counts of tokens. Each is a codec, in both protocols or in none.
 
@@ -55,11 +55,11 @@ function convertQuestion<T extends { model: string }>(
   const decoder = required(from, codecOf(from), type);
   const encoder = required(to, codecOf(to), type);
   const notes = new NoteList();
-  const decoding = createContext({ note: notes.add, profile: from.profileFor(''), policy });
+  const decoding = createContext({ note: notes.add, profile: from.profileFor(''), policy, trace: true });
   const value = decoder.decode({ method: 'POST', path, headers, body }, decoding);
   const asked = model === undefined ? value : { ...value, model };
   const encoding = createContext({
-    note: (note) => notes.add({ ...note, path: pointerOf(note.path, from.pointers) }),
+    note: notes.add,
     profile: profileOf(to, options, asked.model),
     policy,
     target: targetOf(to, provider, { model: asked.model, stream: false }),

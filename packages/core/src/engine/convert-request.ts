@@ -1,30 +1,25 @@
 import { isObject } from '../accumulate/overlay.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import {
-  type CodecContext,
-  CodecError,
-  type HeaderBag,
-  type ProtocolCodec,
-  type WireRequest,
-} from '../protocols/shared/codec.ts';
+import type { CodecContext, HeaderBag, ProtocolCodec, WireRequest } from '../protocols/shared/codec.ts';
 import { type ConvertOptions, createContext, profileOf, targetOf } from './context.ts';
 import { dropUnknown } from './drop-unknown.ts';
-import { NoteList, pointerOf } from './notes.ts';
+import { NoteList } from './notes.ts';
+import { SourceBody } from './source-body.ts';
 
 /** What belongs to a request beside its body. */
 interface RequestSource {
   /** The path it was sent to. Gemini names the model and the kind of answer there; other protocols need none. */
-  path?: string;
+  path?: string | undefined;
   /** Its headers, in lower case. */
-  headers?: HeaderBag;
+  headers?: HeaderBag | undefined;
 }
 
 export interface RequestOptions extends ConvertOptions, RequestSource {
   /** The name under which the upstream knows the model; by default the one of the request. */
-  model?: string;
+  model?: string | undefined;
   /** Whether the upstream is asked for a stream; by default what the client asked for. */
-  stream?: boolean;
+  stream?: boolean | undefined;
 }
 
 export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'headers'> {
@@ -46,21 +41,27 @@ export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'h
  */
 export function convertRequest(body: unknown, options: RequestOptions): ConvertedRequest {
   const { from, to, policy = {}, provider } = options;
+  const source = new SourceBody(body, from);
   const notes = new NoteList();
-  const decoding = decodeContext(options, notes);
+  const told = {
+    note: (note: Note) => notes.add({ ...note, path: source.spell(note.path) }),
+    locate: (path: string) => source.spell(path),
+  };
+  const decoding = decodeContext(options, told);
   const request = from.request.decode(wireOf(body, options), decoding);
   // What only the source's protocol knows is lost to another, and told.
-  if (from.id !== to.id) dropUnknown(request, body, from, decoding);
+  if (from.id !== to.id) dropUnknown(request, source, from, decoding);
   const asked = { ...request, ...askedOf(options) };
   const context = createContext({
-    note: (note) => notes.add({ ...note, path: pointerOf(note.path, from.pointers) }),
+    note: told.note,
+    locate: told.locate,
     profile: profileOf(to, options, asked.model),
     policy,
     now: options.now,
     newId: options.newId,
     target: targetOf(to, provider, { model: asked.model, stream: asked.stream ?? false }),
   });
-  const wire = withPointers(from, () => to.request.encode(asked, context));
+  const wire = to.request.encode(asked, context);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
 }
 
@@ -72,8 +73,8 @@ const askedOf = ({ model, stream }: RequestOptions): Partial<CanonicalRequest> =
 /** A request and where it comes from. */
 export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy'> {
   /** The model, where neither the path nor the body names it. */
-  model?: string;
-  stream?: boolean;
+  model?: string | undefined;
+  stream?: boolean | undefined;
 }
 
 /**
@@ -84,12 +85,12 @@ export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from
  * ```
  */
 export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalRequest {
-  return options.from.request.decode(wireOf(body, options), decodeContext(options, new NoteList()));
+  return options.from.request.decode(wireOf(body, options), decodeContext(options, { note: () => undefined }));
 }
 
 /** Nodes remember their places, so that notes can name them. */
-const decodeContext = ({ from, policy = {} }: DecodeOptions, notes: NoteList): CodecContext =>
-  createContext({ note: notes.add, profile: from.profileFor(''), policy, trace: true });
+const decodeContext = ({ from, policy }: DecodeOptions, { note, locate }: Pick<CodecContext, 'note' | 'locate'>): CodecContext =>
+  createContext({ note, locate, profile: from.profileFor(''), policy, trace: true });
 
 /** A body alone as a request: sent where a client of the protocol would send it, with the model where the protocol says it. */
 function wireOf(body: unknown, { from, path, headers = {}, model, stream = false }: DecodeOptions): WireRequest {
@@ -109,15 +110,4 @@ const NOWHERE = 'http://localhost';
 function pathOf(codec: ProtocolCodec, model: string, stream: boolean): string {
   const provider = { id: '', protocol: codec.id, base_url: NOWHERE };
   return codec.buildUrl('CHAT', { provider, model, stream }).slice(NOWHERE.length);
-}
-
-/** What an encoder refuses is told in the words of the source, too. */
-function withPointers<T>({ pointers }: ProtocolCodec, encode: () => T): T {
-  try {
-    return encode();
-  } catch (error) {
-    const { param } = error instanceof CodecError ? error.error : {};
-    if (!(error instanceof CodecError) || !param?.startsWith('/')) throw error;
-    throw new CodecError({ ...error.error, param: pointerOf(param, pointers) });
-  }
 }

@@ -5,7 +5,7 @@ import type { CanonicalResponse } from '../canonical/response.ts';
 import { CodecError, type Framing } from '../protocols/shared/codec.ts';
 import { type AnswerOptions, profileOf } from './context.ts';
 import { answerContext, type ConvertedResponse, decodeResponse } from './convert-response.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader, type EventReaderOptions } from './event-reader.ts';
 import { createFramer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { replay } from './replay.ts';
@@ -48,9 +48,12 @@ export function replayResponse(body: unknown, options: AnswerOptions & { framing
  *
  * Throws a CodecError when the stream ends in an error, or early.
  */
-export function collectStream(chunks: Iterable<Uint8Array>, options: AnswerOptions): ConvertedResponse {
-  const { from, to, request, model } = options;
-  const reader = new EventReader({ protocol: from.protocol });
+export function collectStream(
+  chunks: Iterable<Uint8Array>,
+  options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
+): ConvertedResponse {
+  const { from, to, request, model, malformed } = options;
+  const reader = new EventReader({ protocol: from.protocol, ...(malformed && { malformed }) });
   const accumulator = new MessageAccumulator();
   const take = (events: Iterable<CanonicalStreamEvent>): void => {
     for (const event of events) accumulator.push(event);

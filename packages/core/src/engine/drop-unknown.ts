@@ -1,23 +1,22 @@
+import { sameJson } from '../accumulate/overlay.ts';
 import type { ContentBlock } from '../canonical/blocks.ts';
 import type { Node } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { locate, SOURCE } from '../canonical/source.ts';
+import { locate, placesOf, SOURCE } from '../canonical/source.ts';
 import { type CodecContext, drop, type ProtocolCodec } from '../protocols/shared/codec.ts';
-import { pointerOf } from './notes.ts';
+import { escaped, type Found, type SourceBody } from './source-body.ts';
 
 /**
  * Fields that only the source's protocol knows do not reach another one: each is told. Where the request says the same in canonical words,
- * whether that gets through is the encoder's business. `body` is the source: what is not there is a decoder's own remark.
+ * whether that gets through is the encoder's business. What is not in the source is a decoder's own remark.
  */
-export function dropUnknown(request: CanonicalRequest, body: unknown, from: ProtocolCodec, context: CodecContext): void {
-  const said = saidBy(request, from);
+export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: ProtocolCodec, context: CodecContext): void {
+  const reader = new UnsaidReader(request, source, from);
   for (const { node, path } of nodesOf(request)) {
     for (const [field, value] of Object.entries(node.extensions?.[from.id] ?? {})) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
-      for (const { name, pointer } of fieldsOf(body, path, field, value, said)) {
-        if (from.fields?.[name] === '' || name === 'index') continue;
+      for (const { name, pointer } of reader.fieldsOf(node, path, field, value))
         drop(context, { path: pointer, feature: `unknown.${name}`, message: `only ${from.id} knows ${name}` });
-      }
     }
   }
 }
@@ -27,65 +26,101 @@ interface Field {
   pointer: string;
 }
 
-/** What of a kept field nobody else says, and where it stands in the source. */
-function fieldsOf(body: unknown, path: string, field: string, value: unknown, said: Said): Field[] {
-  const pointer = `${path}/${escaped(field)}`;
-  if (hasValue(body, pointer)) return unsaid(body, { name: field, pointer }, value, said);
-  // Fields of an object around the node are kept with it, under the name of that object.
-  return isPlain(value) ? unsaidWithin(body, path.slice(0, path.lastIndexOf('/')), value, said) : [];
-}
+/** Finds what of the kept fields nobody else says, and where it stands in the source. */
+class UnsaidReader {
+  readonly #request: CanonicalRequest;
+  readonly #source: SourceBody;
+  readonly #fields: NonNullable<ProtocolCodec['fields']>;
+  #known: Known | undefined;
 
-/** An object of which a part is said elsewhere is looked into. */
-function unsaid(body: unknown, field: Field, kept: unknown, said: Said): Field[] {
-  const { pointer } = field;
-  if (said.isWhole(pointer)) return [];
-  if (!said.has(pointer) && !said.isAround(pointer)) return [field];
-  return isPlain(kept) ? unsaidWithin(body, pointer, kept, said) : [];
-}
-
-const unsaidWithin = (body: unknown, around: string, kept: object, said: Said): Field[] =>
-  Object.entries(kept).flatMap(([name, value]) => {
-    const pointer = `${around}/${escaped(name)}`;
-    return hasValue(body, pointer) ? unsaid(body, { name, pointer }, value, said) : [];
-  });
-
-function hasValue(body: unknown, pointer: string): boolean {
-  let node = body;
-  for (const segment of pointer.split('/').slice(1).map(unescaped)) {
-    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, segment)) return false;
-    node = Object.getOwnPropertyDescriptor(node, segment)?.value;
+  constructor(request: CanonicalRequest, source: SourceBody, { fields = {} }: ProtocolCodec) {
+    this.#request = request;
+    this.#source = source;
+    this.#fields = fields;
   }
-  return true;
+
+  /** A field stands on its node, or on something around it, of which the node was the first. */
+  fieldsOf(node: object, path: string, field: string, value: unknown): Field[] {
+    const own = this.#source.find(`${path}/${escaped(field)}`);
+    if (own) return this.#unsaid({ name: field, ...own }, value, saidBy(node));
+    const kept = isPlain(value) ? value : { [field]: value };
+    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const around = path.slice(0, end);
+      const found = Object.entries(kept).flatMap(([name, inner]): Field[] => {
+        const stood = this.#source.find(`${around}/${escaped(name)}`);
+        return stood && sameJson(stood.value, inner) ? this.#unsaid({ name, ...stood }, inner, NOTHING) : [];
+      });
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  /** An object of which a part was read is looked into. `said`: pointers that the node itself answers for. */
+  #unsaid({ name, pointer, value }: Field & Found, kept: unknown, said: ReadonlySet<string>): Field[] {
+    this.#known ??= knownOf(this.#request, this.#source, this.#fields);
+    const { idle, whole, said: others } = this.#known;
+    if (isEmpty(value) || idle.has(name) || whole.has(pointer)) return [];
+    const isSaid = others.has(pointer) || said.has(pointer);
+    if (isPlain(kept) && (isSaid || isPartOf(kept, value) || isAround(pointer, others, whole, said)))
+      return Object.entries(kept).flatMap(([inner, rest]) => {
+        const found = this.#source.find(`${pointer}/${escaped(inner)}`);
+        return found ? this.#unsaid({ name: inner, ...found }, rest, said) : [];
+      });
+    return isSaid ? [] : [{ name, pointer }];
+  }
 }
 
-/** A field as a segment of a JSON pointer. */
-const escaped = (field: string): string => field.replaceAll('~', '~0').replaceAll('/', '~1');
-const unescaped = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~');
-
-/** Where the source says what the canonical request says. */
-interface Said {
-  has(pointer: string): boolean;
-  /** With all that stands below it. */
-  isWhole(pointer: string): boolean;
-  /** Something below the pointer is said. */
-  isAround(pointer: string): boolean;
+/** What the canonical request says. Nearly every request is without a field that only its protocol knows: this is read when there is one. */
+interface Known {
+  /** Fields that say nothing more than their node. */
+  idle: ReadonlySet<string>;
+  /** Where the source says it, */
+  said: ReadonlySet<string>;
+  /** and where it says so with all that stands below. */
+  whole: ReadonlySet<string>;
 }
 
-function saidBy(request: CanonicalRequest, { pointers, fields = {} }: ProtocolCodec): Said {
+function knownOf(request: CanonicalRequest, source: SourceBody, fields: NonNullable<ProtocolCodec['fields']>): Known {
+  const paths = pathsOf(request);
+  const whole = Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [source.spell(`/${field}`)] : []));
+  return {
+    idle: new Set(Object.keys(fields).filter((field) => fields[field] === '')),
+    said: new Set([...paths].map((path) => source.spell(locate(path, request)))),
+    whole: new Set(whole),
+  };
+}
+
+/** Something below the pointer is said. */
+const isAround = (pointer: string, ...sets: readonly ReadonlySet<string>[]): boolean =>
+  sets.some((set) => [...set].some((inner) => inner.startsWith(`${pointer}/`)));
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The request's own fields, and those one below. */
+function pathsOf(request: CanonicalRequest): Set<string> {
   const paths = new Set<string>();
   for (const [name, value] of Object.entries(request)) {
     paths.add(`/${name}`);
     if (isPlain(value)) for (const inner of Object.keys(value)) paths.add(`/${name}/${inner}`);
   }
-  const said = new Set([...paths].map((path) => pointerOf(locate(path, request), pointers)));
-  const whole = new Set(Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [`/${field}`] : [])));
-  const all = [...said, ...whole];
-  return {
-    has: (pointer) => said.has(pointer),
-    isWhole: (pointer) => whole.has(pointer),
-    isAround: (pointer) => all.some((inner) => inner.startsWith(`${pointer}/`)),
-  };
+  return paths;
 }
+
+/** Where the source says what a node says under another name. */
+const saidBy = (node: object): ReadonlySet<string> =>
+  new Set(
+    Object.entries(placesOf(node)).flatMap(([path, pointer]) => (pointer && valueIn(node, path) !== undefined ? [pointer] : [])),
+  );
+
+const valueIn = (node: unknown, path: string): unknown =>
+  path.split('/').reduce<unknown>((inner, name) => (isPlain(inner) ? Reflect.get(inner, name) : undefined), node);
+
+/** The rest was read. */
+const isPartOf = (kept: object, whole: unknown): boolean =>
+  isPlain(whole) && Object.keys(whole).some((name) => !Object.hasOwn(kept, name));
+
+/** A list or an object with nothing in it. */
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
 const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 

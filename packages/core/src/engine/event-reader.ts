@@ -14,25 +14,30 @@ export interface EventReaderOptions {
   /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
   protocol: Protocol | readonly Protocol[];
   /** Longest line, in bytes; 32 MiB when absent. */
-  maxLineBytes?: number;
+  maxLineBytes?: number | undefined;
   /** Longest event, in bytes; 32 MiB when absent. */
-  maxEventBytes?: number;
+  maxEventBytes?: number | undefined;
   /** What becomes of an event whose data is no JSON: it is named and skipped, or it ends the stream in an error. `skip` when absent. */
-  malformed?: 'skip' | 'fail';
+  malformed?: 'skip' | 'fail' | undefined;
   /** Told every event as it leaves the decoder; in debug mode, the `push` of a StreamValidator. */
-  onEvent?: (event: CanonicalStreamEvent) => void;
+  onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
+  /** Asked about every event of the decoder: the error that it gives back takes the place of the event, and ends the stream. */
+  judge?: ((event: CanonicalStreamEvent) => CanonicalError | undefined) | undefined;
 }
 
 /** How many frames may pass before one of the protocols has to recognise its own. */
 const MAX_UNRECOGNISED = 256;
 const HEAD_BYTES = 1024;
 const MALFORMED: RuleId = 'sse/malformed-json';
+const MALFORMED_ERROR = ownError('stream_error', 'UPSTREAM_ERROR', 'an event of the stream is not JSON');
+const NOT_JSON: CanonicalError = { ...MALFORMED_ERROR, details: { ...MALFORMED_ERROR.details, rule: MALFORMED } };
 
 /** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #candidates: readonly Protocol[];
   readonly #frames: Stage<Uint8Array, SseFrame>;
   readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
+  readonly #judge: EventReaderOptions['judge'];
   readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
@@ -42,20 +47,23 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #payloads = 0;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
-  /** The beginning of the body: it tells what was sent in place of a stream. */
+  /** The beginning of the body, up to the first payload: it tells what was sent in place of a stream. */
   #head = new Uint8Array(0);
   #ended = false;
   #hasFailed = false;
+  /** We ended the stream ourselves: nothing of it is decoded any more. */
+  #isOver = false;
   #hasMalformed = false;
   #hasError = false;
   #hasLastFrame = false;
   #failedAt: number | undefined;
 
-  constructor({ protocol, onEvent, malformed, ...limits }: EventReaderOptions) {
+  constructor({ protocol, onEvent, judge, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
     this.#onEvent = onEvent;
+    this.#judge = judge;
     this.#failsOnMalformed = malformed === 'fail';
     this.#candidates = 'id' in protocol ? [protocol] : protocol;
-    this.#frames = createSseDecoder({ ...limits, report: this.#met.report });
+    this.#frames = createSseDecoder({ maxLineBytes, maxEventBytes, report: this.#met.report });
     const [only, another] = this.#candidates;
     if (only && !another) this.#use(only);
   }
@@ -95,7 +103,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
-    if (this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
+    if (this.#payloads === 0 && this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
     const out: CanonicalStreamEvent[] = [];
     if (!this.#ended) for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     return this.#tell(out);
@@ -112,7 +120,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     // An error body has the same shape in three protocols and none recognises it: the first one may read it.
     const [first] = this.#candidates;
     if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);
-    if (!this.#hasMalformed) for (const event of this.#decoder?.end() ?? []) out.push(event);
+    if (!this.#isOver) this.#takeLast(this.#decoder?.end() ?? [], out);
     return this.#tell(
       out.map((event) => (event.type === 'error' ? { type: 'error', error: this.#explain(event.error) } : event)),
     );
@@ -146,21 +154,35 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   #decode(frame: SseFrame, decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
-    if (this.#hasMalformed) return;
+    if (this.#isOver) return;
     for (const event of decoder.push(frame)) {
+      const refusal = this.#judge?.(event);
+      if (refusal) {
+        this.#failAt(frame, refusal, out);
+        return;
+      }
       out.push(event);
       if (event.type === 'error' && !event.error.upstream) this.#failedAt ??= frame.offset;
     }
-    if (this.#hasMalformed) this.#failAt(frame, out);
+    if (this.#hasMalformed) this.#failAt(frame, NOT_JSON, out);
   }
 
-  /** What the event said is lost, and nobody knows what it was: an answer that goes on as if nothing had been would be wrong. */
-  #failAt({ offset = 0 }: SseFrame, out: CanonicalStreamEvent[]): void {
-    const error = ownError('stream_error', 'UPSTREAM_ERROR', 'an event of the stream is not JSON');
-    out.push({ type: 'error', error: { ...error, details: { ...error.details, rule: MALFORMED } } });
+  /** What the frame said is lost: an answer that goes on as if nothing had been would be wrong. */
+  #failAt({ offset = 0 }: SseFrame, error: CanonicalError, out: CanonicalStreamEvent[]): void {
+    out.push({ type: 'error', error });
     this.#failedAt ??= offset;
     this.#hasFailed = true;
+    this.#isOver = true;
     this.#ended = true;
+  }
+
+  /** What a decoder has kept to the end. */
+  #takeLast(events: Iterable<CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
+    for (const event of events) {
+      const error = this.#judge?.(event);
+      out.push(error ? { type: 'error', error } : event);
+      if (error) return;
+    }
   }
 
   readonly #report: Report = (rule, offset, detail) => {

@@ -15,15 +15,6 @@ export class NoteList {
   };
 }
 
-/** A path of the canonical request as a pointer into its source. `pointers` is the table of the source's codec; the longest prefix wins. */
-export function pointerOf(path: string, pointers: Readonly<Record<string, string>>): string {
-  for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-    const prefix = path.slice(0, end);
-    if (Object.hasOwn(pointers, prefix)) return pointers[prefix] + path.slice(end);
-  }
-  return path;
-}
-
 /**
  * Tells of a loss in an answer, or refuses it. The codecs of answers are not strict by themselves: a stream that has begun can only end in an
  * error of the client's protocol, which the encoder writes when this throws, and the caller has to learn of it, too (`onRefusal`).

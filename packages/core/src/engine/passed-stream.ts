@@ -1,9 +1,10 @@
 import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
+import { isObject, parseJson } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic } from '../doctor/rules.ts';
-import { ByteBuffer } from '../sse/bytes.ts';
+import { ByteBuffer, decodeUtf8 } from '../sse/bytes.ts';
 import { NOTHING } from '../stage.ts';
 import type { EventReader } from './event-reader.ts';
 import { FrameEdge } from './frame-edge.ts';
@@ -83,7 +84,8 @@ export class PassedStream implements AnswerStream {
     this.#hasEnded = true;
     for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
     if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
-    return this.#reader.hasLastFrame ? [this.#takeHeld(), BLANK_LINE] : NOTHING;
+    if (this.#reader.hasLastFrame) return [this.#takeHeld(), BLANK_LINE];
+    return isDocument(this.#held) ? [this.#takeHeld()] : NOTHING;
   }
 
   #observe(event: CanonicalStreamEvent): void {
@@ -121,6 +123,9 @@ export class PassedStream implements AnswerStream {
     return encodeFailure(reason, this.#options, this.#start);
   }
 }
+
+/** Gemini tells an error in a stream as a document without `data:`, and without a blank line behind it. */
+const isDocument = ({ bytes, length }: ByteBuffer): boolean => isObject(parseJson(decodeUtf8(bytes, 0, length)));
 
 /** One that we found ourselves. */
 const isOwnError = (event: CanonicalStreamEvent): boolean => event.type === 'error' && !event.error.upstream;

@@ -13,7 +13,7 @@ import { createFramer, type Framer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { callsOf, restoreEvents } from './restore.ts';
 
-type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent'>;
+type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'judge'>;
 
 export interface StreamOptions extends AnswerOptions, ReaderOptions {
   /** How the client wants the stream framed; SSE when left out. */
@@ -53,12 +53,13 @@ export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
  */
 export const streamConverter = (options: StreamOptions): AnswerStream => new StreamConverter(options);
 
+const UTF8 = new TextEncoder();
+
 class StreamConverter implements AnswerStream {
   readonly #reader: EventReader;
   readonly #restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
   readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;
   readonly #framer: Framer;
-  readonly #bytes = new TextEncoder();
   readonly #notes = new NoteList();
   readonly #message: MessageAccumulator | undefined;
   readonly #model: string | undefined;
@@ -156,19 +157,13 @@ class StreamConverter implements AnswerStream {
   }
 
   #send(text: string): Iterable<Uint8Array> {
-    return text === '' ? NOTHING : [this.#bytes.encode(text)];
+    return text === '' ? NOTHING : [UTF8.encode(text)];
   }
 }
 
 /** The reader of the source's side. */
-export function readerOf({ from, maxLineBytes, maxEventBytes, malformed, onEvent }: StreamOptions): EventReader {
-  return new EventReader({
-    protocol: from.protocol,
-    ...(maxLineBytes !== undefined && { maxLineBytes }),
-    ...(maxEventBytes !== undefined && { maxEventBytes }),
-    ...(malformed && { malformed }),
-    ...(onEvent && { onEvent }),
-  });
+export function readerOf({ from, maxLineBytes, maxEventBytes, malformed, onEvent, judge }: StreamOptions): EventReader {
+  return new EventReader({ protocol: from.protocol, maxLineBytes, maxEventBytes, malformed, onEvent, judge });
 }
 
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>
@@ -186,5 +181,5 @@ export function encodeFailure(error: CanonicalError, options: StreamOptions, sta
   if (start) encoder.push(start);
   let text = '';
   for (const frame of encoder.push({ type: 'error', error: toClient(error) })) text += framer.frame(frame);
-  return new TextEncoder().encode(text + framer.end());
+  return UTF8.encode(text + framer.end());
 }

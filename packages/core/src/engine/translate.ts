@@ -3,7 +3,9 @@ import type { InterfaceType } from '../canonical/interfaces.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
+import type { CanonicalUsage } from '../canonical/usage.ts';
 import type { HeaderBag, ProtocolCodec, Provider, Target, WireReply, WireRequest } from '../protocols/shared/codec.ts';
+import { urlOf } from './address.ts';
 import { ChosenStream } from './chosen-stream.ts';
 import type { AnswerOptions, ConvertOptions } from './context.ts';
 import { convertRequest, type RequestOptions } from './convert-request.ts';
@@ -14,6 +16,7 @@ import { askedOf, passedBody, passedHeaders, readAnswer, readQuestion } from './
 import { type AnswerStream, encodeFailure, type StreamOptions, streamConverter } from './stream-converter.ts';
 
 type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
+type Watching = Pick<StreamOptions, 'onEvent' | 'judge'>;
 
 export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'>, StreamLimits {
   /** Who is asked. */
@@ -73,6 +76,9 @@ export class Exchange {
   #stream: AnswerStream | undefined;
   #asked: CanonicalRequest | undefined;
   #answer: CanonicalResponse | undefined;
+  /** An answer that was passed on, and not yet read. */
+  #passed: WireReply | undefined;
+  #usage: CanonicalUsage | undefined;
 
   constructor(client: ProtocolCodec, upstream: ProtocolCodec, options: TranslateOptions) {
     this.#client = client;
@@ -97,9 +103,20 @@ export class Exchange {
     return this.#asked;
   }
 
-  /** The answer in the canonical form, when it is tapped. */
+  /** The answer in the canonical form, when it is tapped. One that is only passed through is read when somebody wants to know. */
   get answer(): CanonicalResponse | undefined {
+    if (this.#passed) this.#answer ??= readAnswer(this.#passed.body, this.#backward());
     return this.#answer ?? this.#stream?.result?.message;
+  }
+
+  /** What the answer used, when it is tapped. */
+  get usage(): CanonicalUsage | undefined {
+    return this.#usage ?? this.answer?.usage;
+  }
+
+  /** The answer was passed on without being read: it is text, and has no calls. */
+  get isGlanced(): boolean {
+    return this.#usage !== undefined;
   }
 
   /** Throws a CodecError that `failure` tells the client. */
@@ -138,7 +155,7 @@ export class Exchange {
 
   /** A stream that came in the place of a whole answer. */
   collected(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
-    const converted = collectStream([bytes], this.#backward(this.asked));
+    const converted = collectStream([bytes], { ...this.#backward(this.asked), malformed: 'fail' });
     this.#answer = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -150,14 +167,17 @@ export class Exchange {
 
   /** The same in a stream that has begun without a word of the upstream's. */
   inBand(error: CanonicalError): Iterable<Uint8Array> {
-    return [encodeFailure(error, this.#streamOptions())];
+    return [encodeFailure(error, this.#streamOptions(this.#asked))];
   }
 
-  /** The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` sees what the upstream says, before the client does. */
-  stream({ onEvent }: Pick<StreamOptions, 'onEvent'> = {}): AnswerStream {
-    const options: StreamOptions = { ...this.#streamOptions(), malformed: 'fail', ...(onEvent && { onEvent }) };
+  /**
+   * The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` sees what the upstream says, before the client does;
+   * `judge` may end the stream in an error.
+   */
+  stream(watched: Watching = {}): AnswerStream {
+    const options = this.#streamOptions(this.#asked, watched);
     // Upstreams are asked for event streams: who wants a list gets it from an encoder.
-    const convert = (): AnswerStream => streamConverter({ ...options, ...(this.asked && { request: this.asked }) });
+    const convert = (): AnswerStream => streamConverter(this.#streamOptions(this.asked, watched));
     this.#stream = this.#isPassing && options.framing === 'sse' ? new ChosenStream(options, convert) : convert();
     return this.#stream;
   }
@@ -192,7 +212,7 @@ export class Exchange {
   #address(type: InterfaceType, target: Omit<Target, 'provider'>, headers: HeaderBag): Pick<UpstreamRequest, 'url' | 'headers'> {
     const { provider } = this.#options;
     return {
-      url: this.#upstream.buildUrl(type, { provider, ...target }),
+      url: urlOf(this.#upstream, type, { provider, model: target.model, stream: target.stream }),
       headers: { ...headers, ...this.#upstream.buildHeaders(provider, target.stream) },
     };
   }
@@ -203,23 +223,33 @@ export class Exchange {
   }
 
   #passReply(reply: WireReply): WireReply {
-    const answer = readAnswer(reply.body, this.#backward());
-    if (this.#options.tap !== false) this.#answer = answer;
+    const tap = this.#options.tap !== false;
+    this.#usage = tap ? this.#upstream.glance?.(reply.body)?.usage : undefined;
+    if (this.#usage) this.#passed = reply;
+    else {
+      // Also when nobody taps: an error may stand in its place.
+      const answer = readAnswer(reply.body, this.#backward());
+      if (tap) this.#answer = answer;
+    }
     return reply;
   }
 
   #forward({ path, headers }: WireRequest): RequestOptions {
-    const { passthrough: _passthrough, tap: _tap, ...options } = this.#options;
-    return { ...options, from: this.#client, to: this.#upstream, path, headers };
+    const { provider, profile, policy, now, newId, model, stream } = this.#options;
+    return { from: this.#client, to: this.#upstream, provider, profile, policy, now, newId, model, stream, path, headers };
   }
 
-  #streamOptions(): StreamOptions {
-    return { ...this.#backward(), tap: this.#options.tap ?? true, framing: this.#client.framing?.(this.#wire.path) ?? 'sse' };
+  #streamOptions(request: CanonicalRequest | undefined, { onEvent, judge }: Watching = {}): StreamOptions {
+    const { provider, profile, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
+    const [from, to] = [this.#upstream, this.#client];
+    const framing = to.framing?.(this.#wire.path) ?? 'sse';
+    const told = { from, to, provider, profile, policy, now, newId, request, framing, tap };
+    return Object.assign(told, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, judge } as const);
   }
 
   /** The model in the answer is the one that the client asked for. */
   #backward(asked: CanonicalRequest | undefined = this.#asked): AnswerOptions {
-    const { passthrough: _passthrough, tap: _tap, model: _model, stream: _stream, ...options } = this.#options;
-    return { ...options, from: this.#upstream, to: this.#client, ...(asked && { request: asked }) };
+    const { provider, profile, policy, now, newId } = this.#options;
+    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request: asked };
   }
 }

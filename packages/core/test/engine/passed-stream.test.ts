@@ -14,6 +14,13 @@ const PATHS = {
   gemini: '/v1beta/models/m:streamGenerateContent?alt=sse',
 } as const satisfies Record<ProtocolId, string>;
 
+const QUESTIONS = {
+  'openai-chat': { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
+  'anthropic-messages': { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+  'openai-responses': { model: 'm', input: 'hi' },
+  gemini: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+} as const satisfies Record<ProtocolId, object>;
+
 const COMPLETION = {
   id: 'a',
   created: 1,
@@ -76,6 +83,25 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
     expect(passed).not.toContain('oops');
     expect(passed).toContain('not JSON');
     expect(stream.hasFailed).toBe(true);
+  });
+
+  test('what a judge refuses is not passed on, and ends the stream', () => {
+    const refusal = { code: 'UPSTREAM_ERROR', message: 'no more of that', http_status: 502 } as const;
+    const frames = textOf([body]).split(/(?<=\n\r?\n)/);
+    for (const passthrough of [true, false]) {
+      const exchange = translate(CODECS[protocol], CODECS[protocol], {
+        provider: providerOf(protocol),
+        model: 'm',
+        passthrough,
+        stream: true,
+      });
+      exchange.request({ method: 'POST', path: PATHS[protocol], headers: {}, body: QUESTIONS[protocol] });
+      const stream = exchange.stream({ judge: ({ type }) => (type === 'content_block_delta' ? refusal : undefined) });
+      const passed = textOf([...stream.push(bytes(frames.join(''))), ...stream.push(body), ...stream.end()]);
+      expect(passed).toContain('no more of that');
+      expect(passed).not.toContain('Grüße');
+      expect(stream).toMatchObject({ hasFailed: true, error: refusal });
+    }
   });
 
   test('nothing at all is an error', () => {

@@ -1,4 +1,6 @@
-import { CodecError, type ProtocolId, type WireRequest } from '@sluice/core';
+import { isObject } from '../accumulate/overlay.ts';
+import type { ProtocolId } from '../canonical/protocol.ts';
+import { CodecError, type WireRequest } from '../protocols/shared/codec.ts';
 
 /** What must be known of a question before it is known who answers it. */
 export interface Asked {
@@ -21,11 +23,11 @@ export function readAsked(protocol: ProtocolId, wire: WireRequest): Asked {
 }
 
 function askedInBody({ body, path }: WireRequest): Partial<Asked> {
-  const fields: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
+  const { model: named, stream }: Record<string, unknown> = isObject(body) ? body : {};
   // Azure's clients name the deployment in the path.
   const deployment = /\/deployments\/([^/?#]+)\//.exec(path)?.[1];
-  const model = deployment === undefined ? fields['model'] : decoded(deployment);
-  return { ...(typeof model === 'string' && { model }), isStream: fields['stream'] === true };
+  const model = deployment === undefined ? named : decoded(deployment);
+  return typeof model === 'string' ? { model, isStream: stream === true } : {};
 }
 
 const CALL = /\/(?:models|tunedModels)\/(.+?):(\w+)(?:[?#]|$)/;

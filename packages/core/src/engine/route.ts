@@ -1,4 +1,6 @@
-import { CODECS, type HeaderBag, type InterfaceType, type ProtocolCodec } from '@sluice/core';
+import type { InterfaceType } from '../canonical/interfaces.ts';
+import { CODECS } from '../protocols/codecs.ts';
+import type { HeaderBag, ProtocolCodec } from '../protocols/shared/codec.ts';
 
 /** What a client wants, and in which language it wants it. */
 export interface Route {
@@ -16,8 +18,17 @@ const HINTS: readonly (readonly [header: string, ProtocolCodec])[] = [
 /** In this order: OpenAI's paths are the most general ones. */
 const BY_PATH = [CODECS['anthropic-messages'], CODECS.gemini, CODECS['openai-responses'], CODECS['openai-chat']];
 
+/** The paths of nearly all requests. Nobody else has them. */
+const EXACT: ReadonlyMap<string, ProtocolCodec> = new Map([
+  ['/v1/chat/completions', CODECS['openai-chat']],
+  ['/v1/messages', CODECS['anthropic-messages']],
+  ['/v1/responses', CODECS['openai-responses']],
+]);
+
 /** The language is told by the path, and where all four share one (`/v1/models`), by the headers. */
 export function routeOf(url: string, headers: HeaderBag): Route {
+  const exact = EXACT.get(url);
+  if (exact) return { client: exact, type: 'CHAT', path: url };
   const path = canonicalPath(url);
   const hinted = HINTS.find(([name]) => Object.hasOwn(headers, name))?.[1];
   const candidates = hinted ? [hinted, ...BY_PATH] : BY_PATH;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { routeOf } from '../../src/server/route.ts';
+import { routeOf } from '../../src/index.ts';
 
 describe('paths of Gemini', () => {
   test.each([

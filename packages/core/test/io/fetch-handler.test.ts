@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type Answerer,
+  accumulate,
+  CODECS,
+  convertRequest,
+  convertResponse,
+  createFetchHandler,
+  type FetchHandlerOptions,
+  type ProtocolId,
+  replayResponse,
+} from '../../src/index.ts';
+
+const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
+const PAIRS = PROTOCOLS.flatMap((client) => PROTOCOLS.map((upstream) => [client, upstream] as const));
+const QUESTION = { model: 'gate', max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] };
+const COMPLETION = {
+  id: 'a',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Grüße 😀' }, finish_reason: 'stop' }],
+};
+
+const PATHS = {
+  'openai-chat': () => '/v1/chat/completions',
+  'anthropic-messages': () => '/v1/messages',
+  'openai-responses': () => '/v1/responses',
+  gemini: (isStream: boolean) => `/v1beta/models/gate:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+} as const satisfies Record<ProtocolId, (isStream: boolean) => string>;
+
+/** A question of a client, as its SDK would send it. */
+function questionOf(client: ProtocolId, isStream: boolean): Request {
+  const { body } = convertRequest({ ...QUESTION, stream: isStream }, { from: 'openai-chat', to: client });
+  return post(PATHS[client](isStream), JSON.stringify(body));
+}
+
+const post = (path: string, body: string): Request => new Request(`https://gate.example${path}`, { method: 'POST', body });
+
+interface Asked {
+  url: string;
+  init: RequestInit;
+}
+
+/** An upstream that answers in its protocol, and remembers what it was asked. */
+function upstreamOf(protocol: ProtocolId, asked: Asked[] = []): NonNullable<FetchHandlerOptions['fetch']> {
+  return async (url, init) => {
+    asked.push({ url, init });
+    const isStream = url.includes('streamGenerate') || /"stream":true/.test(String(init.body));
+    if (!isStream) return Response.json(convertResponse(COMPLETION, { from: 'openai-chat', to: protocol }).body);
+    const { body } = replayResponse(COMPLETION, { from: 'openai-chat', to: protocol });
+    return new Response(Buffer.from(body), { headers: { 'content-type': 'text/event-stream' } });
+  };
+}
+
+const answererOf = (protocol: ProtocolId): Answerer => ({
+  provider: { id: 'p', protocol, base_url: 'https://upstream.example/v1', api_key: 'secret-key' },
+  model: 'theirs',
+});
+
+const handlerOf = (protocol: ProtocolId, fetch = upstreamOf(protocol), more: Partial<FetchHandlerOptions> = {}) =>
+  createFetchHandler({ resolve: (model) => (model === 'gate' ? answererOf(protocol) : undefined), fetch, ...more });
+
+describe.each(PAIRS)('%s client, %s upstream', (client, upstream) => {
+  test('a stream', async () => {
+    const response = await handlerOf(upstream)(questionOf(client, true));
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    const read = await accumulate(response.body ?? '', { protocol: client });
+    expect(read).toMatchObject({ text: 'Grüße 😀', complete: true, error: null });
+  });
+
+  test('a whole answer', async () => {
+    const asked: Asked[] = [];
+    const response = await handlerOf(upstream, upstreamOf(upstream, asked))(questionOf(client, false));
+    const { response: read } = convertResponse(await response.json(), { from: client, to: 'openai-chat' });
+    expect(read.content).toMatchObject([{ type: 'text', text: 'Grüße 😀' }]);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.url).toMatch(/^https:\/\/upstream\.example\//);
+    expect(`${asked[0]?.url} ${asked[0]?.init.body}`).toContain('theirs');
+    expect(asked[0]?.init.redirect).toBe('manual');
+  });
+
+  test('an error keeps its status, and says nothing of the upstream', async () => {
+    const { body, status } = { status: 429, body: { error: { message: 'slow down', type: 'rate_limit_error', code: 429 } } };
+    const refuse = async () =>
+      Response.json(body, { status, headers: { 'retry-after': '7', server: 'inner', 'set-cookie': 'a=b' } });
+    const response = await handlerOf(upstream, refuse)(questionOf(client, true));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '7']);
+    expect([response.headers.get('server'), response.headers.get('set-cookie')]).toEqual([null, null]);
+    expect(JSON.stringify(await response.json())).toContain('slow down');
+  });
+});
+
+describe.each(PROTOCOLS)('%s', (client) => {
+  const errorOf = async (request: Request, fetch = upstreamOf('openai-chat'), more: Partial<FetchHandlerOptions> = {}) => {
+    const response = await handlerOf('openai-chat', fetch, more)(request);
+    const reply = { status: response.status, headers: {}, body: await response.json() };
+    const context = {
+      report: () => undefined,
+      note: () => undefined,
+      now: () => 1,
+      newId: String,
+      profile: CODECS[client].profileFor(''),
+      policy: {},
+    };
+    return { status: response.status, ...CODECS[client].error.decode(reply, context) };
+  };
+  const path = PATHS[client](false);
+
+  test('what is no JSON', async () => {
+    expect(await errorOf(post(path, '{oops'))).toMatchObject({ status: 400, message: expect.stringContaining('not JSON') });
+  });
+
+  test('what is too long', async () => {
+    const error = await errorOf(post(path, ' '.repeat(100)), undefined, { maxBytes: 99 });
+    expect(error).toMatchObject({ status: 413, message: expect.stringContaining('99 bytes') });
+  });
+
+  test('a model that nobody knows', async () => {
+    const request = client === 'gemini' ? post('/v1beta/models/other:generateContent', '{}') : post(path, '{"model":"other"}');
+    expect(await errorOf(request)).toMatchObject({ status: 404, message: expect.stringContaining('"other"') });
+  });
+
+  test.each([
+    ['an upstream that cannot be reached', async () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:443'))],
+    ['a redirect', async () => new Response(null, { status: 302, headers: { location: 'https://evil.example' } })],
+    ['an answer that is too long', async () => new Response('x'.repeat(5000))],
+  ])('%s', async (_, fetch) => {
+    const error = await errorOf(questionOf(client, false), fetch, { maxBytes: 4000 });
+    expect(error.status).toBe(502);
+    expect(error.message).not.toMatch(/10\.0\.0\.7|evil|secret-key/);
+  });
+
+  test('a stream that breaks off ends in an error', async () => {
+    const { body } = replayResponse(COMPLETION, { from: 'openai-chat', to: 'openai-chat' });
+    const cut = async () => new Response(Buffer.from(body).subarray(0, body.length / 2));
+    const response = await handlerOf('openai-chat', cut)(questionOf(client, true));
+    const read = await accumulate(response.body ?? '', { protocol: client });
+    expect(read.complete && read.error === null).toBe(false);
+  });
+});
+
+test('counts of tokens are estimated where the upstream has none', async () => {
+  const response = await handlerOf('openai-chat')(post('/v1/messages/count_tokens', JSON.stringify(QUESTION)));
+  expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });
+});
+
+test.each([
+  ['GET', '/v1/chat/completions'],
+  ['POST', '/v1/audio/speech'],
+  ['POST', '/nothing'],
+])('%s %s is not answered', async (method, path) => {
+  const request = new Request(`https://gate.example${path}`, { method, ...(method === 'POST' && { body: '{}' }) });
+  const response = await handlerOf('openai-chat')(request);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(path) } });
+});
+
+test('a client that goes away takes the upstream with it', async () => {
+  const asked: Asked[] = [];
+  const client = new AbortController();
+  const request = new Request(questionOf('openai-chat', false), { signal: client.signal });
+  await handlerOf('openai-chat', upstreamOf('openai-chat', asked))(request);
+  client.abort();
+  expect(asked[0]?.init.signal?.aborted).toBe(true);
+});
+
+test('a fault of the program is not hidden', async () => {
+  const handler = createFetchHandler({ resolve: () => Promise.reject(new TypeError('a bug')) });
+  await expect(handler(questionOf('openai-chat', false))).rejects.toThrow('a bug');
+});
