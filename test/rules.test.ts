@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
-import { RULES, type RuleId } from '../packages/core/src/index.ts';
-import { assemble, bytesOf, protocolOf } from './run.ts';
+import { Examiner, RULES, type RuleId } from '../packages/core/src/index.ts';
+import { bytesOf, protocolOf } from './run.ts';
 import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
 
-const rulesMet = (protocol: string, body: Uint8Array): RuleId[] =>
-  assemble(protocolOf(protocol), [body]).diagnostics.map(({ rule }) => rule);
+function rulesMet(protocol: string, body: Uint8Array): RuleId[] {
+  const examiner = new Examiner({ protocol: protocolOf(protocol) });
+  examiner.push(body);
+  return examiner.end().findings.map(({ rule }) => rule);
+}
 
 const met = new Set<RuleId>();
 for (const { protocol, raw } of readCases()) for (const rule of rulesMet(protocol, bytesOf(raw))) met.add(rule);
@@ -17,10 +20,11 @@ test.runIf(SHARED).each(Object.keys(RULES).filter(isFramingOrChat))('%s is met i
   expect([...met]).toContain(id);
 });
 
-test.each(Object.entries(RULES))('%s says what it is', (id, { title, explanation, severity, providers }) => {
+test.each(Object.entries(RULES))('%s says what it is', (id, { title, explanation, remedy, severity, providers }) => {
   expect(id).toMatch(/^(sse|chat|anthropic|responses|gemini)\/[a-z0-9-]+$/);
   expect(title).toMatch(/^\S.*[^.]$/);
-  expect(explanation).toMatch(/\.$/);
+  expect(explanation).toMatch(/^\S.*\.$/);
+  expect(remedy).toMatch(/^\S.*\.$/);
   expect(['error', 'warning', 'info']).toContain(severity);
   for (const provider of providers) expect(provider).not.toBe('');
 });

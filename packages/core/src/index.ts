@@ -1,7 +1,12 @@
 export * from './accumulate/index.ts';
 export * from './canonical/index.ts';
+export { type Breakage, breakageOf } from './doctor/breakage.ts';
+export { type ExamineOptions, Examiner } from './doctor/examiner.ts';
+export { learnProfile } from './doctor/learn.ts';
+export { type Examination, type Finding, scoreOf, type Traits } from './doctor/report.ts';
 export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from './doctor/rules.ts';
 export { withTitle } from './doctor/titles.ts';
+export { type Asked, readAsked } from './engine/asked.ts';
 export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
 export { Assembler } from './engine/assembler.ts';
 export {
@@ -49,11 +54,14 @@ export {
   type TranslateOptions,
   type UpstreamRequest,
 } from './engine/index.ts';
+export { type Route, routeOf } from './engine/route.ts';
 export { accumulate, readEvents } from './io/by-name.ts';
 export { convertStream } from './io/convert-by-name.ts';
 export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
+export { type Answerer, createFetchHandler, type FetchHandlerOptions } from './io/fetch-handler.ts';
 export type { ByteSource } from './io/source.ts';
 export { CODECS, findCodec } from './protocols/codecs.ts';
+export { GRAMMARS } from './protocols/grammars.ts';
 export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
@@ -74,5 +82,6 @@ export type { Context } from './protocols/shared/context.ts';
 export type { StreamDecoderOptions } from './protocols/shared/payload-decoder.ts';
 export type { ProviderProfile } from './protocols/shared/profile.ts';
 export type { Protocol, WireAccumulator } from './protocols/shared/protocol.ts';
+export { GrammarError, type StreamGrammar } from './protocols/shared/stream-grammar.ts';
 export * from './sse/index.ts';
 export { pipe, type Stage } from './stage.ts';

@@ -1,5 +1,6 @@
 import { ANTHROPIC_MESSAGES_RULES } from './rules/anthropic-messages.ts';
 import { GEMINI_RULES } from './rules/gemini.ts';
+import { HABIT_RULES } from './rules/habits.ts';
 import { OPENAI_CHAT_RULES } from './rules/openai-chat.ts';
 import { OPENAI_RESPONSES_RULES } from './rules/openai-responses.ts';
 import type { Rule } from './rules/rule.ts';
@@ -12,15 +13,17 @@ export type RuleId =
   | keyof typeof OPENAI_CHAT_RULES
   | keyof typeof ANTHROPIC_MESSAGES_RULES
   | keyof typeof OPENAI_RESPONSES_RULES
-  | keyof typeof GEMINI_RULES;
+  | keyof typeof GEMINI_RULES
+  | keyof typeof HABIT_RULES;
 
-/** Every departure from the standards that a decoder can name. Plain data: anyone may import it. */
+/** Every departure from the standards that a decoder or the doctor can name. Plain data: anyone may import it. */
 export const RULES: Record<RuleId, Rule> = {
   ...SSE_RULES,
   ...OPENAI_CHAT_RULES,
   ...ANTHROPIC_MESSAGES_RULES,
   ...OPENAI_RESPONSES_RULES,
   ...GEMINI_RULES,
+  ...HABIT_RULES,
 };
 
 /** A departure met: what it was, where (in bytes from the start of the body), how often. `RULES[rule]` says all about it. */

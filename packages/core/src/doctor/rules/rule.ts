@@ -5,8 +5,10 @@ export type Severity = 'error' | 'warning' | 'info';
 
 export interface Rule {
   title: string;
-  /** What the wire does, and what Sluice does about it. */
+  /** What the wire does, and what it does to clients. */
   explanation: string;
+  /** What Sluice does about it. */
+  remedy: string;
   severity: Severity;
   /** Providers and servers known for it, from public reports and recordings. */
   providers: readonly string[];

@@ -1,0 +1,191 @@
+import { MessageAccumulator } from '../accumulate/message.ts';
+import { isObject, parseJson } from '../accumulate/overlay.ts';
+import { ownError } from '../canonical/errors.ts';
+import type { ProtocolId } from '../canonical/protocol.ts';
+import { type Assembled, describeMessage } from '../engine/assembled.ts';
+import { Diagnostics } from '../engine/diagnostics.ts';
+import { EventReader, type EventReaderOptions } from '../engine/event-reader.ts';
+import type { Protocol } from '../protocols/shared/protocol.ts';
+import { createSseDecoder } from '../sse/decode.ts';
+import type { SseFrame } from '../sse/frame.ts';
+import type { Stage } from '../stage.ts';
+import { BodyRecord } from './body-record.ts';
+import { breakageOf } from './breakage.ts';
+import { AnthropicCheck } from './checks/anthropic.ts';
+import { ChatCheck } from './checks/chat.ts';
+import type { WireCheck } from './checks/check.ts';
+import { GeminiCheck } from './checks/gemini.ts';
+import { hasHalfCharacter } from './checks/half-characters.ts';
+import { ResponsesCheck } from './checks/responses.ts';
+import { excerptAt } from './excerpt.ts';
+import { byWeight, type Examination, type Finding, scoreOf } from './report.ts';
+import { type Diagnostic, type Report, RULES, type RuleId } from './rules.ts';
+import { withTitle } from './titles.ts';
+
+export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes'> {
+  /** The request did not ask for a stream: a JSON body is what the answer should be. */
+  whole?: boolean;
+}
+
+const CHECKS = {
+  'openai-chat': (report) => new ChatCheck(report),
+  'anthropic-messages': (report) => new AnthropicCheck(report),
+  'openai-responses': (report) => new ResponsesCheck(report),
+  gemini: (report) => new GeminiCheck(report),
+} satisfies Record<ProtocolId, (report: Report) => WireCheck>;
+
+/** Who says that it failed need not end what it began. */
+const OF_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
+
+/** What a body that is one JSON document has by its nature. */
+const OF_WHOLE_BODIES: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', 'sse/missing-done', 'chat/tool-index-missing']);
+
+/**
+ * Reads a response body to its end and says how it departs from the standard. Bytes in, a report out, without I/O.
+ *
+ * ```ts
+ * const examiner = new Examiner({ protocol: Object.values(PROTOCOLS) });
+ * for await (const chunk of response.body) examiner.push(chunk);
+ * const { score, findings } = examiner.end();
+ * ```
+ */
+export class Examiner {
+  readonly #reader: EventReader;
+  readonly #message = new MessageAccumulator();
+  /** The frames once more: the reader hands out what they mean, not what they are. */
+  readonly #frames: Stage<Uint8Array, SseFrame> = createSseDecoder();
+  readonly #body = new BodyRecord();
+  readonly #met = new Diagnostics();
+  readonly #isWhole: boolean;
+  #check: WireCheck | undefined;
+  /** Frames that came before the protocol was known. */
+  #waiting: SseFrame[] = [];
+  #count = 0;
+  #bare = 0;
+  #isOver = false;
+
+  constructor({ whole = false, ...options }: ExamineOptions) {
+    this.#isWhole = whole;
+    this.#reader = new EventReader(options);
+  }
+
+  /** A limit was passed: reading on is of no use. */
+  get hasFailed(): boolean {
+    return this.#reader.hasFailed;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#body.push(chunk);
+    for (const event of this.#reader.push(chunk)) this.#message.push(event);
+    this.#look(this.#frames.push(chunk));
+  }
+
+  end(): Examination {
+    for (const event of this.#reader.end()) this.#message.push(event);
+    return this.#conclude();
+  }
+
+  /** The source broke off for this reason. */
+  fail(reason: string): Examination {
+    for (const event of this.#reader.end()) this.#message.push(event);
+    const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
+    this.#message.push({ type: 'error', error });
+    return this.#conclude();
+  }
+
+  #conclude(): Examination {
+    this.#look(this.#frames.end());
+    this.#check?.end();
+    const { protocol, diagnostics, notes, completion } = this.#reader;
+    const message = describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
+    this.#judge(message, protocol);
+    const findings = this.#merge(diagnostics, message.error !== null)
+      .map((met) => this.#explain(met))
+      .toSorted(byWeight);
+    return {
+      protocol: message.protocol,
+      bytes: this.#body.length,
+      score: scoreOf(findings),
+      findings,
+      traits: this.#traits(message),
+      message,
+    };
+  }
+
+  #look(frames: Iterable<SseFrame>): void {
+    const { protocol } = this.#reader;
+    this.#check ??= protocol && CHECKS[protocol.id](this.#met.report);
+    for (const frame of frames) {
+      this.#count++;
+      if (frame.bare) this.#bare++;
+      if (hasHalfCharacter(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
+      if (protocol) this.#lookAt(frame);
+      else this.#waiting.push(frame);
+    }
+    if (protocol) for (const frame of this.#waiting.splice(0)) this.#lookAt(frame);
+  }
+
+  #lookAt(frame: SseFrame): void {
+    // What follows the sentinel is one departure, whatever it is.
+    this.#isOver ||= frame.data.trim() === '[DONE]';
+    const payload = this.#isOver ? undefined : parseJson(frame.data);
+    if (isObject(payload)) this.#check?.payload(payload, frame);
+  }
+
+  /** What only the whole body tells. */
+  #judge({ error, complete }: Assembled, protocol: Protocol | undefined): void {
+    const { report } = this.#met;
+    const end = this.#body.length;
+    if (error?.code === 'empty_stream') report('sse/empty-stream', 0, error.message);
+    if (error?.code === 'not_a_stream') report('sse/not-a-stream', 0, error.message);
+    if (protocol?.id === 'openai-chat' && !complete && !error) report('chat/ended-early', end);
+    if (protocol?.id === 'gemini' && this.#body.comments > 0) report('gemini/comment', this.#body.firstComment);
+    if (this.#isDocument && !this.#isWhole) report('sse/json-body-instead-of-stream', 0);
+  }
+
+  /** One JSON document, and nothing else. */
+  get #isDocument(): boolean {
+    return this.#count === 1 && this.#bare === 1 && /^\s*\{/.test(this.#body.text(0, 64).replace(/^\uFEFF/, ''));
+  }
+
+  /** What the decoder named, then what the second look adds: a departure is told once. */
+  #merge(named: readonly Diagnostic[], hasFailed: boolean): Diagnostic[] {
+    const known = new Set(named.map(({ rule }) => rule));
+    const all = [...named, ...this.#met.list().filter(({ rule }) => !known.has(rule))];
+    const isDocument = this.#isDocument;
+    const isWhole = isDocument || (this.#check instanceof ChatCheck && this.#check.isWhole);
+    return all.filter(({ rule }) => {
+      if (rule === 'sse/json-body-instead-of-stream') return !this.#isWhole;
+      if (rule === 'chat/tool-index-missing') return !isWhole;
+      if (hasFailed && OF_FAILURES.has(rule)) return false;
+      return !(isDocument && OF_WHOLE_BODIES.has(rule));
+    });
+  }
+
+  #explain(met: Diagnostic): Finding {
+    const { title, severity, remedy } = RULES[met.rule];
+    const { rule, message, offset, count } = withTitle(met);
+    const excerpt = excerptAt(this.#body, rule, offset);
+    return {
+      rule,
+      severity,
+      title,
+      message,
+      offset,
+      count,
+      excerpt,
+      remedy,
+      breaks: breakageOf(rule, this.#reader.protocol?.id),
+    };
+  }
+
+  #traits({ extras }: Assembled): Examination['traits'] {
+    const check = this.#check;
+    return {
+      reasoning_fields: check instanceof ChatCheck ? [...check.reasoningFields] : [],
+      think_tags: extras['think_split'] !== undefined,
+      call_ids: check instanceof GeminiCheck ? (check.hasCallIds ?? null) : null,
+      comments: this.#body.comments,
+    };
+  }
+}

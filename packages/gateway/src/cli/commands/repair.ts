@@ -1,0 +1,102 @@
+import { type AssembledError, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { type Repaired, repairStream } from '../../doctor/repair.ts';
+import { UsageError } from '../arguments.ts';
+import { chooseFiles } from '../choose-files.ts';
+import { colorsFor } from '../colors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { oneLine, printable } from '../escape.ts';
+import { adviceFor, describeSystemError, failureOf } from '../failures.ts';
+import { type CliIo, systemCode } from '../io.ts';
+import { protocolList, unknownProtocol } from '../protocol-names.ts';
+import { readInput } from '../read-input.ts';
+
+const OPTIONS = {
+  protocol: {
+    type: 'string',
+    value: 'P',
+    summary: `the protocol of the stream (${protocolList()}); told from the bytes when left out`,
+  },
+  all: { type: 'boolean', summary: 'bring in line what is merely unusual, too (severity info)' },
+  quiet: { type: 'boolean', summary: 'say nothing about what was repaired' },
+} as const;
+
+export const repair: Command = defineCommand({
+  summary: 'the stream again, as its protocol wants it; one that conforms stays as it is, byte for byte',
+  usage: 'repair [--protocol P] [--all] [--quiet] [FILE]',
+  about:
+    'Reads a recorded stream to its end and writes it again in the same protocol, without the departures that clients break on: ids and indexes are filled in, arguments joined, frames and envelopes completed. What was done is told on stderr. A stream that conforms is passed on untouched. "-" is standard input, which is also read when no FILE is named. What the stream never said cannot be repaired: one that failed or ended early ends in an error of its protocol, and the exit code is 1.',
+  options: OPTIONS,
+  examples: [
+    { line: 'sluice repair broken.sse > good.sse', what: 'a stream that an SDK can read' },
+    { line: 'curl -sN https://… | sluice repair | sluice assemble', what: 'on the way' },
+    { line: 'sluice doctor broken.sse', what: 'what is wrong with it, first' },
+  ],
+  run: async ({ options, words }, io) => {
+    const protocols = chooseProtocols(options.protocol);
+    const [file = '-', another] = chooseFiles(words, io);
+    if (another !== undefined) throw new UsageError('one stream at a time: name one FILE');
+    const chunks = await readChunks(file, io);
+    if ('code' in chunks) return complain(file, chunks, io);
+    const result = repairStream(chunks, { protocols, all: options.all });
+    await write(result.chunks ?? [], io);
+    if (!options.quiet) await tell(file, result, io);
+    const { message } = result.examination;
+    if (failureOf(message) === undefined) return 0;
+    return complain(file, message.error ?? ENDED_EARLY, io);
+  },
+});
+
+const ENDED_EARLY: AssembledError = {
+  code: 'ended_early',
+  message: 'the stream ended early: no finish reason and no end marker',
+  canonical: 'STREAM_TRUNCATED',
+};
+
+function chooseProtocols(name: string | undefined): readonly Protocol[] {
+  if (name === undefined) return Object.values(PROTOCOLS);
+  const found = findProtocol(name);
+  if (found) return [found];
+  throw unknownProtocol(name);
+}
+
+/** The whole input: whether a stream conforms is known at its end. */
+async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | AssembledError> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of readInput(file, io)) chunks.push(chunk);
+    return chunks;
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    return describeSystemError(code, error, file, 'repair');
+  }
+}
+
+async function write(chunks: readonly Uint8Array[], { stdout }: CliIo): Promise<void> {
+  // A byte order mark is part of what must not change.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  for (const chunk of chunks) {
+    const text = decoder.decode(chunk, { stream: true });
+    await stdout.write(stdout.isTTY ? printable(text) : text);
+  }
+}
+
+/** A line for each departure, and for what the encoder had to say. */
+async function tell(file: string, { chunks, repaired, notes }: Repaired, io: CliIo): Promise<void> {
+  const { yellow, green, dim } = colorsFor(io.stderr, io.env);
+  const name = dim(`${oneLine(file)}:`);
+  for (const { rule, count, offset, remedy } of repaired)
+    await io.stderr.write(`${name} ${yellow(rule)} ${count > 1 ? `×${count}, from ` : ''}byte ${offset}: ${remedy}\n`);
+  for (const { code, path, message } of notes)
+    await io.stderr.write(`${name} ${yellow(code)} ${oneLine(path === '' ? '/' : path)}: ${oneLine(message)}\n`);
+  if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: passed on as it is\n`);
+}
+
+async function complain(file: string, error: AssembledError, io: CliIo): Promise<number> {
+  const advice = adviceFor(error);
+  await io.stderr.write(
+    `${colorsFor(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,
+  );
+  if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
+  return 1;
+}

@@ -1,0 +1,52 @@
+import { type AssembledError, type Examination, Examiner, type Protocol } from '@sluice/core';
+import { describeSystemError } from '../cli/failures.ts';
+import { type CliIo, systemCode } from '../cli/io.ts';
+import { readInput } from '../cli/read-input.ts';
+
+/** One body that was looked at: a file, or the answer to a probe. */
+export interface Checkup {
+  /** The argument as it was given, or the name of the probe. */
+  name: string;
+  /** Undefined for what could not be read at all. */
+  examination?: Examination;
+  /** The error of the body, or of reading it. */
+  error: AssembledError | null;
+  /** What a probe asked, and what came of it. */
+  probe?: { title: string; status: number | null; outcome: Outcome; note: string };
+}
+
+/** `shown`: the answer has what was asked for; `not-shown`: a good answer without it; `refused`: an error came, and `failed`: no answer. */
+export type Outcome = 'shown' | 'not-shown' | 'refused' | 'failed';
+
+export interface Expected {
+  protocols: readonly Protocol[];
+  /** The request did not ask for a stream. */
+  whole: boolean;
+}
+
+/** Examines an input. Whatever is wrong with it is part of the result. */
+export async function checkInput(file: string, { protocols, whole }: Expected, io: CliIo): Promise<Checkup> {
+  const examiner = new Examiner({ protocol: protocols, whole });
+  let isRead = false;
+  try {
+    for await (const chunk of readInput(file, io)) {
+      isRead = true;
+      examiner.push(chunk);
+      if (examiner.hasFailed) break;
+    }
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    const described = describeSystemError(code, error, file, 'doctor');
+    return { name: file, error: described, ...(isRead && { examination: examiner.fail(described.message) }) };
+  }
+  const examination = examiner.end();
+  return { name: file, examination, error: examination.message.error };
+}
+
+/** Whether a client is in for trouble: no answer, an error, an early end, or a departure that official clients break on. */
+export function isSick({ examination, error, probe }: Checkup): boolean {
+  const hasErrors = examination?.findings.some(({ severity }) => severity === 'error') ?? false;
+  if (probe) return hasErrors || probe.outcome === 'refused' || probe.outcome === 'failed';
+  return hasErrors || error !== null || !examination?.message.complete;
+}

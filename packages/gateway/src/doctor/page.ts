@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { type Finding, scoreOf } from '@sluice/core';
+import { bytes } from '../cli/layout.ts';
+import type { Checkup } from './checkup.ts';
+import { countsOf, groupBreaks } from './show.ts';
+
+const STYLE = `:root{color-scheme:light dark;--line:#8884;--soft:#8882;--error:#c0392b;--warning:#b7791f;--info:#2b6cb0;--good:#2f855a}
+body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2.5rem 0 .25rem;overflow-wrap:anywhere}
+p{margin:.25rem 0}small,.facts{color:#777}
+.score{font-size:2rem;font-weight:700}.good{color:var(--good)}.fair{color:var(--warning)}.bad{color:var(--error)}
+article{border:1px solid var(--line);border-left-width:.4rem;border-radius:.4rem;padding:.6rem .9rem;margin:.8rem 0}
+article.error{border-left-color:var(--error)}article.warning{border-left-color:var(--warning)}article.info{border-left-color:var(--info)}
+h3{font-size:1rem;margin:0}code,pre{font:13px/1.45 ui-monospace,monospace}
+pre{background:var(--soft);padding:.5rem;border-radius:.3rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.4rem 0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .9rem;margin:.4rem 0 0}dt{color:#777}dd{margin:0}
+ul{margin:0;padding-left:1.1rem}table{border-collapse:collapse;margin:1rem 0}td,th{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--line)}`;
+
+/** Nothing is loaded, nothing is run, and only this style counts. */
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'`;
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+// What reorders text, or is no text at all, could make a page say something else than the bytes do.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const UNSAFE = /[&<>"']|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** The words of strangers, fit for a page. */
+const text = (value: string): string =>
+  value.replace(UNSAFE, (char) => ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** All reports as one page that needs nothing else. */
+export function renderPage(checkups: readonly Checkup[]): string {
+  const findings = checkups.flatMap(({ examination }) => examination?.findings ?? []);
+  const overall =
+    checkups.length > 1
+      ? `<p>${scoreText(scoreOf(findings))} <small>over all ${checkups.length}</small></p>${summary(checkups)}`
+      : '';
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer"><title>Sluice doctor</title><style>${STYLE}</style></head>
+<body><h1>Sluice doctor</h1>${overall}
+${checkups.map(section).join('\n')}
+</body></html>
+`;
+}
+
+const scoreText = (score: number): string =>
+  `<span class="score ${score === 100 ? 'good' : score >= 80 ? 'fair' : 'bad'}">${score}</span> of 100`;
+
+function summary(checkups: readonly Checkup[]): string {
+  const rows = checkups.map(
+    ({ name, examination, probe, error }) =>
+      `<tr><td>${text(name)}</td><td>${probe ? text(probe.outcome) : ''}</td><td>${examination?.score ?? '–'}</td><td>${text(
+        examination ? countsOf(examination.findings) : (error?.message ?? probe?.note ?? ''),
+      )}</td></tr>`,
+  );
+  return `<table><tr><th></th><th></th><th>score</th><th></th></tr>${rows.join('')}</table>`;
+}
+
+function section({ name, examination, error, probe }: Checkup): string {
+  const facts = [
+    probe?.title ?? '',
+    probe ? `${probe.outcome}${probe.status === null ? '' : `, HTTP ${probe.status}`}` : '',
+    probe?.note ?? '',
+    examination?.protocol ?? '',
+    examination?.message.model ?? '',
+    examination ? bytes(examination.bytes) : '',
+  ].filter((fact) => fact !== '');
+  return `<section><h2>${text(name === '-' ? 'standard input' : name)}</h2><p class="facts">${text(facts.join(' · '))}</p>
+${examination ? `<p>${scoreText(examination.score)} <small>${text(countsOf(examination.findings))}</small></p>` : ''}
+${error ? `<article class="error"><h3>${text(String(error.code))}</h3><p>${text(error.message)}</p></article>` : ''}
+${(examination?.findings ?? []).map(article).join('\n')}</section>`;
+}
+
+function article({ rule, severity, title, message, offset, count, excerpt, remedy, breaks }: Finding): string {
+  const broken = groupBreaks(breaks).map(({ clients, effect }) => `<li>${text(clients.join(', '))}: ${text(effect)}</li>`);
+  return `<article class="${severity}"><h3>${text(title)}</h3>
+<p><code>${text(rule)}</code> <small>${severity}, ${count > 1 ? `${count} times, from byte ${offset}` : `byte ${offset}`}</small></p>
+${message === title ? '' : `<p>${text(message)}</p>`}${excerpt === '' ? '' : `<pre>${text(excerpt)}</pre>`}
+<dl><dt>Sluice</dt><dd>${text(remedy)}</dd>${broken.length > 0 ? `<dt>breaks</dt><dd><ul>${broken.join('')}</ul></dd>` : ''}</dl></article>`;
+}
