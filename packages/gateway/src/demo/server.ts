@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type CanonicalRequest,
   type CanonicalResponse,
@@ -10,13 +9,16 @@ import {
   estimateAnswer,
   type InterfaceType,
   type ProtocolCodec,
+  routeOf,
   type SseFrame,
   type WireRequest,
 } from '@sluice/core';
-import { MUTATIONS, PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '../mutate/index.ts';
+import { spoken } from '../mutate/by-name.ts';
+import { PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '../mutate/index.ts';
 import { parseBody, readBody } from '../server/request-body.ts';
-import { routeOf } from '../server/route.ts';
+import { play } from '../tape/play.ts';
 import { answerOf } from './brain.ts';
+import { faultsOf } from './misbehave.ts';
 import { inPieces } from './pieces.ts';
 import { embed, rank } from './vectors.ts';
 
@@ -26,7 +28,7 @@ const DEMO_LIMITS = { requestDepth: 256, messages: 1_000_000 };
 const PACE_MS = 15;
 const CREATED = 1_700_000_000;
 
-/** A model that needs no key: it speaks all four protocols, and speaks them badly when its name says so (`demo/chat-no-index`). */
+/** A model that needs no key: it speaks all four protocols, and speaks them badly when its name says so (`demo/no-index`). */
 export class DemoUpstream {
   readonly #server: Server = createServer((request, response) => void this.#answer(request, response));
   readonly #paceMs: number;
@@ -65,6 +67,7 @@ export class DemoUpstream {
   }
 
   async #tell(question: CanonicalRequest, client: ProtocolCodec, response: ServerResponse): Promise<void> {
+    const faults = faultsOf(question.model);
     const answer = wholeAnswer(question);
     const context = contextOf(client, question);
     if (!question.stream) {
@@ -75,13 +78,14 @@ export class DemoUpstream {
     const frames: SseFrame[] = [...inPieces(answer)].flatMap((event) => [...encoder.push(event)]);
     const clean: WireStream = { protocol: client.id, frames: [...frames, ...encoder.end()], framing: PLAIN_FRAMING };
     const random = seededRandom(1);
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const chunk of writeStream(misbehave(clean, question.model, random), random)) {
-      if (response.destroyed) return;
-      response.write(chunk);
-      await sleep(this.#paceMs);
-    }
-    response.end();
+    const chunks = writeStream(spoken(clean, faults.mutations, random), random);
+    response.setHeader('content-type', 'text/event-stream');
+    await play(
+      response,
+      chunks.map((bytes) => ({ waitMs: this.#paceMs, bytes })),
+      true,
+      faults,
+    );
   }
 }
 
@@ -102,12 +106,6 @@ function answerBeside(type: InterfaceType, wire: WireRequest, client: ProtocolCo
 
 const sendJson = (response: ServerResponse, status: number, body: unknown): void =>
   void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-
-/** The model's name says what it does wrong. */
-function misbehave(stream: WireStream, model: string, random: () => number): WireStream {
-  const mutation = MUTATIONS.find(({ id, protocols }) => id === model && protocols.includes(stream.protocol));
-  return mutation ? mutation.apply(stream, random) : stream;
-}
 
 function wholeAnswer(question: CanonicalRequest): CanonicalResponse {
   const { content, stop_reason } = answerOf(question);

@@ -68,7 +68,7 @@ function textOnly(chunks: readonly Json[]): string | undefined {
 }
 
 /** The whole message on the chunk with the finish, beside the deltas or in place of them: servers that only pretend to stream. */
-function wholeMessage(stream: WireStream, hasDeltas: boolean): WireStream {
+function wholeMessage(stream: WireStream, hasDeltas: boolean, object = 'chat.completion'): WireStream {
   return rewrite(stream, (chunks) => {
     const content = textOnly(chunks);
     if (content === undefined) return chunks;
@@ -77,7 +77,7 @@ function wholeMessage(stream: WireStream, hasDeltas: boolean): WireStream {
       const [choice] = objects(chunk['choices']);
       const isEnd = choice !== undefined && finishes(choice);
       if (isEnd && (!hasDeltas || isBlank(choice['delta'])))
-        return [{ ...chunk, object: 'chat.completion', choices: [{ ...without(choice, 'delta'), message }] }];
+        return [{ ...chunk, object, choices: [{ ...without(choice, 'delta'), message }] }];
       if (hasDeltas) return [chunk];
       return chunk['usage'] ? [{ ...chunk, choices: [] }] : [];
     });
@@ -179,6 +179,11 @@ export const CHAT_CONTENT_MUTATIONS: readonly Mutation[] = mutations('content', 
     title: 'The whole message again, beside the finish',
     rule: 'chat/message-instead-of-delta',
     apply: (stream) => wholeMessage(stream, true),
+  },
+  'chat/message-in-a-chunk': {
+    title: 'The whole message in a chunk, and no delta',
+    rule: 'chat/message-instead-of-delta',
+    apply: (stream) => wholeMessage(stream, false, 'chat.completion.chunk'),
   },
   'chat/text-completion': {
     title: 'The text stands in choices[].text, as in the old completions',

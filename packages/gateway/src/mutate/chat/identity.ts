@@ -56,6 +56,7 @@ const IDS = mutations('calls', ['openai-chat'], {
   },
   'chat/ids-the-word-null': {
     title: 'Later deltas of a call carry the text "null" for an id',
+    rule: 'chat/tool-id-empty',
     apply: later((entry) => ({ ...entry, id: 'null' })),
   },
   'chat/ids-repeated': {

@@ -42,6 +42,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
   'gemini/foreign-payloads': {
     title: 'Payloads of something else between the chunks',
+    rule: 'gemini/unknown-payload',
     apply: (stream, random) => strew(stream, random, () => ({ type: 'ping' })),
   },
   'gemini/foreign-payload-first': {

@@ -1,0 +1,232 @@
+import { join } from 'node:path';
+import { type Assembled, findProtocol, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
+import { caseOf, type Until } from '../../tape/shrink/case-file.ts';
+import { reportOf } from '../../tape/shrink/report.ts';
+import { assemble, testFor } from '../../tape/shrink/shows.ts';
+import { type ShrinkOptions, type Shrunk, shrink as shrinkText } from '../../tape/shrink/shrinker.ts';
+import { UsageError } from '../arguments.ts';
+import { colorsFor } from '../colors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { oneLine, printable } from '../escape.ts';
+import type { CliIo } from '../io.ts';
+import { jsonLine } from '../json-line.ts';
+import { bytes } from '../layout.ts';
+import { protocolList, unknownProtocol } from '../protocol-names.ts';
+import { type RecordedStream, readStreams } from '../read-streams.ts';
+import { didYouMean } from '../suggest.ts';
+import { readVersion } from '../version.ts';
+
+const OPTIONS = {
+  until: {
+    type: 'string',
+    value: 'RULE|COMMAND',
+    summary: 'what the stream must still show: a rule, or a command that exits with 0 for it ({} is the file)',
+  },
+  protocol: {
+    type: 'string',
+    value: 'P',
+    summary: `the protocol of the stream (${protocolList()}); told from the bytes when left out`,
+  },
+  out: { type: 'string', value: 'DIR', summary: 'where case, stream and report are written (shrunk)' },
+  seconds: { type: 'string', value: 'N', summary: 'how long it may take; what is reached by then is the result (25)' },
+  json: { type: 'boolean', summary: 'one JSON object about the result on stdout; everything else on stderr' },
+} as const;
+
+const OUT = 'shrunk';
+const SECONDS = '25';
+
+export const shrink: Command = defineCommand({
+  summary: 'the smallest stream that still shows a departure, or still breaks a program, as a case and a report',
+  usage: 'shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] TAPE|FILE',
+  about:
+    'Leaves out events, lines, fields and text as long as what is left still shows it: a rule that "sluice assemble" names, or a command of yours that exits with 0 as long as it is there. Texts that do not matter are replaced, so that the result can be shown around. Of a tape, the first answer that shows it is taken. Writes the stream (.sse), a case for fixtures/ (.jsonl) and a report (.md). With a rule, the result ends as the input does, and has no other departures than the input unless that would leave too much.',
+  options: OPTIONS,
+  examples: [
+    { line: 'sluice shrink --until chat/tool-index-missing answer.sse', what: 'why does Sluice complain?' },
+    { line: 'sluice shrink --until "! node parse.js {}" answer.sse', what: 'what is it that breaks my parser?' },
+    {
+      line: 'sluice shrink --until "python check.py {}" --seconds 120 tapes',
+      what: 'the first answer of a tape, with more time',
+    },
+    { line: 'cat shrunk/*.jsonl >> fixtures/cases-own.jsonl', what: 'afterwards: keep it as a test' },
+  ],
+  run: async ({ options, words }, io) => {
+    const until = untilOf(options.until);
+    const protocol = protocolOf(options.protocol);
+    const mostMs = secondsOf(options.seconds ?? SECONDS) * 1000;
+    const streams = await readStreams(inputOf(words, io), io);
+    return io.inTemporaryFolder(async (folder) => {
+      const found = await findFirst(streams, until, protocol, folder, io);
+      if (!found) return complain(streams, until, protocol, io);
+      const shrunk = await watched(io, found.text, (onBetter) =>
+        shrinkText(found.text, { ...found.test, now: io.now, mostMs, onBetter }),
+      );
+      await write(found, shrunk, until, { out: options.out ?? OUT, isJson: options.json }, io);
+      return 0;
+    });
+  },
+});
+
+const isRule = (text: string): text is RuleId => Object.hasOwn(RULES, text);
+
+function untilOf(text: string | undefined): Until {
+  if (text === undefined) throw new UsageError('--until is missing: say what the stream must still show, a RULE or a "COMMAND"');
+  if (isRule(text)) return { rule: text };
+  // A rule that is mistyped is no program.
+  if (/^[a-z-]+\/[a-z0-9-]+$/.test(text))
+    throw new UsageError(`unknown rule "${text}"${didYouMean(text, Object.keys(RULES))}\n"sluice doctor rules" lists them all`);
+  return { command: text };
+}
+
+function protocolOf(name: string | undefined): Protocol | undefined {
+  if (name === undefined) return undefined;
+  return findProtocol(name) ?? fail(unknownProtocol(name));
+}
+
+const fail = (error: Error): never => {
+  throw error;
+};
+
+function secondsOf(text: string): number {
+  const seconds = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && seconds > 0) return seconds;
+  throw new UsageError(`--seconds must be a number above 0, not "${oneLine(text).slice(0, 40)}"`);
+}
+
+function inputOf([input, another]: readonly string[], { stdin }: CliIo): string {
+  if (another !== undefined) throw new UsageError(`one input at a time: "${oneLine(another)}" is not expected`);
+  if (input === undefined && stdin.isTTY) throw new UsageError('no input: name a TAPE or a FILE, or send one to standard input');
+  return input ?? '-';
+}
+
+interface Found {
+  name: string;
+  text: string;
+  protocol: Protocol | undefined;
+  test: Pick<ShrinkOptions, 'shows' | 'showsLoosely'>;
+}
+
+async function findFirst(
+  streams: readonly RecordedStream[],
+  until: Until,
+  named: Protocol | undefined,
+  folder: string,
+  io: CliIo,
+): Promise<Found | undefined> {
+  for (const { name, bytes: body } of streams) {
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
+    const first = assemble(text, named);
+    const protocol = named ?? (first.protocol === null ? undefined : PROTOCOLS[first.protocol]);
+    const test =
+      'rule' in until ? testFor(until.rule, first, protocol) : { shows: showsTo(until.command, join(folder, 'stream.sse'), io) };
+    if (await test.shows(text)) return { name, text, protocol, test };
+  }
+  return undefined;
+}
+
+/** The command gets the stream as a file, in the place of `{}` or behind everything else. */
+function showsTo(command: string, file: string, io: CliIo): (text: string) => Promise<boolean> {
+  const line = command.includes('{}') ? command.replaceAll('{}', file) : `${command} ${file}`;
+  return async (text) => {
+    const stream = await io.createFile(file);
+    await stream.write(new TextEncoder().encode(text));
+    await stream.commit();
+    return (await io.runProgram({ command: line, args: [], env: io.env, isQuiet: true })) === 0;
+  };
+}
+
+async function complain(
+  streams: readonly RecordedStream[],
+  until: Until,
+  protocol: Protocol | undefined,
+  io: CliIo,
+): Promise<number> {
+  const { red } = colorsFor(io.stderr, io.env);
+  const what = streams.length === 1 ? oneLine(streams[0]?.name ?? '') : `none of ${streams.length} streams`;
+  const verb = 'rule' in until ? `does not show ${until.rule}` : 'is no stream for which the command exits with 0';
+  await io.stderr.write(`${red('sluice:')} ${what} ${verb}\n`);
+  if (!('rule' in until)) return 1;
+  const met = streams.flatMap(({ bytes: body }) => assemble(new TextDecoder().decode(body), protocol).diagnostics);
+  const rules = [...new Set(met.map(({ rule }) => rule))].slice(0, 12);
+  await io.stderr.write(rules.length > 0 ? `Met there: ${rules.join(', ')}\n` : 'No departure was met there.\n');
+  return 1;
+}
+
+const CLEAR = '\r\u001b[K';
+const INTERVAL_MS = 100;
+
+/** Shows on a terminal how small it has become. */
+async function watched(
+  io: CliIo,
+  text: string,
+  run: (onBetter: (text: string, tries: number) => void) => Promise<Shrunk>,
+): Promise<Shrunk> {
+  const isShown = io.stderr.isTTY && io.env['TERM'] !== 'dumb';
+  let shownAt = Number.NEGATIVE_INFINITY;
+  const shrunk = await run((better, tries) => {
+    if (!isShown || io.now() - shownAt < INTERVAL_MS) return;
+    shownAt = io.now();
+    void io.stderr.write(`${CLEAR}shrinking  ${bytes(text.length)} → ${bytes(better.length)}  ${tries} tries`);
+  });
+  if (isShown) await io.stderr.write(CLEAR);
+  return shrunk;
+}
+
+async function write(
+  found: Found,
+  shrunk: Shrunk,
+  until: Until,
+  { out, isJson }: { out: string; isJson: boolean },
+  io: CliIo,
+): Promise<void> {
+  const read = assemble(shrunk.text, found.protocol);
+  const made = caseOf(shrunk.text, read, until);
+  const [bytesBefore, bytesAfter] = [Buffer.byteLength(found.text), Buffer.byteLength(shrunk.text)];
+  const files = { stream: `${made.id}.sse`, case: `${made.id}.jsonl`, report: `${made.id}.md` };
+  const facts = {
+    until,
+    case: made,
+    read,
+    bytesBefore,
+    bytesAfter,
+    tries: shrunk.tries,
+    isDone: shrunk.isDone,
+    version: readVersion(),
+  };
+  await io.makeDirectory(out);
+  await save(join(out, files.stream), shrunk.text, io);
+  await save(join(out, files.case), `${JSON.stringify(made)}\n`, io);
+  await save(join(out, files.report), reportOf({ ...facts, stream: files.stream }), io);
+  const paths = Object.fromEntries(Object.entries(files).map(([kind, name]) => [kind, join(out, name)]));
+  if (isJson) {
+    const { tries, isDone: done } = shrunk;
+    const line = jsonLine({ file: found.name, until, bytes_before: bytesBefore, bytes_after: bytesAfter, tries, done, ...paths });
+    await io.stdout.write(line?.join('') ?? '');
+  } else await io.stdout.write(summary(found.name, shrunk, read, { bytesBefore, bytesAfter, paths }, io));
+}
+
+async function save(path: string, text: string, io: CliIo): Promise<void> {
+  const file = await io.createFile(path);
+  await file.write(new TextEncoder().encode(text));
+  await file.commit();
+}
+
+interface Sizes {
+  bytesBefore: number;
+  bytesAfter: number;
+  paths: Record<string, string>;
+}
+
+function summary(name: string, { text, tries, isDone }: Shrunk, { diagnostics }: Assembled, sizes: Sizes, io: CliIo): string {
+  const { bold, dim, yellow, green } = colorsFor(io.stdout, io.env);
+  const late = isDone ? '' : yellow('  the time was over before everything had been tried: --seconds gives it more');
+  return [
+    `${green('●')} ${oneLine(name)}: ${bytes(sizes.bytesBefore)} → ${bold(bytes(sizes.bytesAfter))} in ${tries} tries${late}`,
+    '',
+    printable(text).trimEnd(),
+    '',
+    ...diagnostics.map(({ rule, offset }) => dim(`${rule} at byte ${offset}`)),
+    ...Object.entries(sizes.paths).map(([kind, path]) => `${kind.padEnd(8)}${oneLine(path)}`),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import { CodecError, type HeaderBag, type Route, readAsked } from '@sluice/core';
+import { refusal } from '../server/refusal.ts';
+import { parseBody } from '../server/request-body.ts';
+import { Collector } from '../upstream/collect.ts';
+
+export function headersOf({ headers }: IncomingMessage): HeaderBag {
+  const entries = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as const],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** As the client sent it; those who think that they talk to a proxy name a host, which is not theirs to choose. */
+export const pathOf = ({ url = '/' }: IncomingMessage): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
+
+/** Deeper than any request of a client, and no deeper than the stack allows to write it again. */
+const MOST_DEPTH = 512;
+const LIMITS = { requestDepth: MOST_DEPTH, messages: Number.POSITIVE_INFINITY };
+
+/** The bytes of a request's body, up to a limit. */
+export async function collectBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const collector = new Collector(limit);
+  for await (const chunk of request)
+    if (!collector.push(chunk as Buffer))
+      throw refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+  return collector.take();
+}
+
+/** A body as JSON; undefined when it is none. */
+export function parsed(body: Uint8Array): unknown {
+  try {
+    return parseBody(body, LIMITS).body;
+  } catch (error) {
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
+}
+
+/** The model, and whether a stream is wanted, as far as the request says. */
+export function askedOf({ client, path }: Route, headers: HeaderBag, body: unknown): { model: string | null; stream: boolean } {
+  try {
+    const { model, isStream } = readAsked(client.id, { method: 'POST', path, headers, body });
+    return { model, stream: isStream };
+  } catch (error) {
+    if (error instanceof CodecError) return { model: null, stream: false };
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CodecError, encodeError, type Route, routeOf } from '@sluice/core';
+import { isForeignName, isForeignPage } from '../server/origin.ts';
+import { refusal } from '../server/refusal.ts';
+import { Dialer } from '../upstream/dialer.ts';
+import { askedOf, collectBody, headersOf, parsed, pathOf } from './asked.ts';
+import { type Passed, pass } from './passage.ts';
+import { joinPaths } from './paths.ts';
+import { Scrubber } from './scrub.ts';
+import type { Draft, TapeWriter } from './write.ts';
+
+/** An exchange that has come to its end, and where it was saved. */
+export interface Saved {
+  draft: Draft;
+  /** undefined when it could not be written: then `failure` says why. */
+  name: string | undefined;
+  failure: unknown;
+  ms: number;
+}
+
+export interface RecorderOptions {
+  /** Who is asked. Nothing that a client sends can choose another. */
+  upstream: URL;
+  writer: TapeWriter;
+  onExchange(saved: Saved): void;
+  /** What is kept of a body; 64 MiB unless said. The client gets all of it. */
+  maxBytes?: number;
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+const DIALING = { upstreamKeepAliveMs: 4000, compressionRatio: 100 } as const;
+
+/** Stands between a client and its provider, passes on what both say, and writes it down. */
+export class Recorder {
+  readonly #options: Required<RecorderOptions>;
+  readonly #server: Server;
+  readonly #dialer = new Dialer(DIALING);
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: RecorderOptions) {
+    this.#options = { maxBytes: MAX_BYTES, ...options };
+    // A client may think as long as it likes: so may the model that it waits for.
+    this.#server = createServer({ requestTimeout: 0, keepAlive: true, noDelay: true }, (request, response) => {
+      const running = this.#serve(request, response);
+      this.#running.add(running);
+      void running.finally(() => this.#running.delete(running));
+    });
+  }
+
+  /** On this machine only: whoever can reach it, can use it. */
+  async listen(port: number): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, '127.0.0.1', resolve);
+    });
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; // a TCP server has one
+  }
+
+  /** Exchanges under way come to their end, and to the tape. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    await Promise.allSettled(this.#running);
+    this.#server.closeAllConnections();
+    await closed;
+    await this.#dialer.close();
+  }
+
+  /** Never rejects. */
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const headers = headersOf(request);
+    const route = routeOf(request.url ?? '/', headers);
+    try {
+      if (isForeignPage(headers) || isForeignName(headers['host']))
+        throw refusal(403, 'PERMISSION', 'web pages of others are not answered');
+      const body = await collectBody(request, this.#options.maxBytes);
+      await this.#pass(request, response, route, body);
+    } catch (cause) {
+      const error = cause instanceof CodecError ? cause.error : { code: 'INTERNAL' as const, message: String(cause) };
+      const { status, body } = encodeError(error, { to: route.client });
+      if (response.headersSent) response.destroy();
+      else response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body));
+    }
+  }
+
+  async #pass(request: IncomingMessage, response: ServerResponse, route: Route, body: Buffer): Promise<void> {
+    const started = performance.now();
+    const recorded = new Date().toISOString();
+    const { upstream, maxBytes } = this.#options;
+    const call = { url: upstream.origin + joinPaths(upstream.pathname, pathOf(request)), origin: upstream.origin };
+    const passed = await pass(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
+    const draft = draftOf(request, route, body, passed);
+    await this.#save({ ...draft, recorded }, performance.now() - started);
+  }
+
+  async #save(draft: Draft, ms: number): Promise<void> {
+    const { writer, onExchange } = this.#options;
+    try {
+      onExchange({ draft, name: await writer.save(draft), failure: undefined, ms });
+    } catch (failure) {
+      onExchange({ draft, name: undefined, failure, ms });
+    }
+  }
+}
+
+/** The exchange without keys and people. */
+function draftOf(request: IncomingMessage, route: Route, body: Buffer, { ending, answer }: Passed): Omit<Draft, 'recorded'> {
+  const headers = headersOf(request);
+  const path = pathOf(request);
+  const scrubber = new Scrubber(headers, path);
+  return {
+    protocol: route.type === 'PASSTHROUGH' ? null : route.client.id,
+    ...askedOf(route, headers, parsed(body)),
+    end: ending,
+    request: {
+      method: request.method ?? 'POST',
+      path: scrubber.path(path),
+      headers: scrubber.requestHeaders(headers),
+      body: scrubber.requestBody(body),
+    },
+    response: answer ? answerOf(answer, scrubber) : null,
+  };
+}
+
+function answerOf({ status, headers, body, reads }: NonNullable<Passed['answer']>, scrubber: Scrubber): Draft['response'] {
+  const clean = scrubber.responseBody(body, status);
+  const isRedacted = !clean.equals(body);
+  return { status, headers: scrubber.responseHeaders(headers), body: clean, ...(isRedacted && { redacted: true }), reads };
+}
