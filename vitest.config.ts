@@ -1,6 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/** The gateway is tested with the sources of core, not with its last build. */
+export const resolve = {
+  alias: [{ find: /^@sluice\/core$/, replacement: fileURLToPath(new URL('packages/core/src/index.ts', import.meta.url)) }],
+};
+
 export default defineConfig({
+  resolve,
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     testTimeout: 60_000,

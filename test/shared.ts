@@ -31,6 +31,8 @@ export interface Expected {
 
 export interface Recording {
   file: string;
+  /** The file of the request that led to it, where it is known. */
+  request?: string;
   protocol: string;
   provider: string;
   model: string;

@@ -4,12 +4,13 @@ import { expect, test } from 'vitest';
 import { EventReader } from '../../packages/core/src/engine/event-reader.ts';
 import type { CanonicalStreamEvent, ContentBlock, ProtocolId } from '../../packages/core/src/index.ts';
 import { mutationsOf } from '../../packages/gateway/src/mutate/index.ts';
+import { costFailure, FACTOR, isLinear, ratioOf } from '../../packages/gateway/src/prove/cost.ts';
+import { assemble, convert, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
 import { eventsOf } from './generate/events.ts';
 import type { Answer } from './generate/message.ts';
 import { checkMutation, cleanOf } from './properties/mutation.ts';
-import { convert } from './properties/pairs.ts';
 import { SEED, scale, Tally } from './tally.ts';
-import { assemble, CODECS, chunksOf, encode, PROTOCOL_IDS, streamOf } from './wire.ts';
+import { CODECS, chunksOf, encode, streamOf } from './wire.ts';
 
 const ANSWER: Answer = { id: 'gen_1', model: 'm', blocks: [], stop: 'end_turn', usage: undefined };
 
@@ -49,21 +50,13 @@ const bodyOf = (protocol: ProtocolId, blocks: ContentBlock[]): Uint8Array[] => {
   return chunksOf(streamOf(protocol, encode(protocol, pieces(eventsOf({ ...ANSWER, blocks, stop }, 1)), [], protocol)));
 };
 
-/** The shortest of several runs: what else the machine does only makes a run longer. */
-function timeOf(run: () => void): number {
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const from = performance.now();
-    run();
-    best = Math.min(best, performance.now() - from);
-  }
-  return best;
-}
-
 const SIZE = scale(1_000, 8_000);
-const FACTOR = 8;
-/** Linear work takes 8 times as long, quadratic work 64 times. */
-const BOUND = 3 * FACTOR;
+
+/** Work rather than time: other processes do not count. */
+function now(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
 
 const rows = PROTOCOL_IDS.flatMap((protocol) => Object.keys(LONG).map((what) => ({ protocol, what })));
 
@@ -75,14 +68,12 @@ test.each(rows)('$protocol: reading and writing $what costs by its length', ({ p
     read: (body: Uint8Array[]) => assemble(protocol, body),
     convert: (body: Uint8Array[]) => convert(protocol, protocol, body),
   })) {
-    let ratio = Number.POSITIVE_INFINITY;
-    for (let attempt = 0; attempt < 4 && ratio >= BOUND; attempt++) ratio = timeOf(() => run(large)) / timeOf(() => run(small));
-    const failure = {
-      property: 'linear cost',
-      id: `cost/${protocol}/${what}`,
-      message: `${FACTOR} times the length takes ${ratio.toFixed(1)} times as long to ${name}`,
-    };
-    tally.check('linear cost', protocol, ratio < BOUND ? undefined : failure);
+    const ratio = ratioOf(
+      () => run(small),
+      () => run(large),
+      now,
+    );
+    tally.check('linear cost', protocol, isLinear(ratio) ? undefined : costFailure(`cost/${protocol}/${what}`, name, ratio));
   }
   expect(tally.finish(`cost-${protocol}-${what}`)).toEqual([]);
 });

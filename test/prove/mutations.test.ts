@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { mutationsOf } from '../../packages/gateway/src/mutate/index.ts';
+import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
 import { anyTold, eventsOf, type Told } from './generate/events.ts';
 import { overGenerated } from './generated.ts';
 import { openReason } from './open.ts';
 import { type Clean, checkMutation, cleanOf, shortestMutation } from './properties/mutation.ts';
 import { cleanRecording, recordedStreams } from './recordings.ts';
 import { SEED, scale, Tally } from './tally.ts';
-import { encode, PROTOCOL_IDS, streamOf } from './wire.ts';
+import { encode, streamOf } from './wire.ts';
 
 /** A generated stream as its own protocol writes it. */
 const cleanGenerated = (protocol: (typeof PROTOCOL_IDS)[number], { answer, seed }: Told): Clean | undefined =>
@@ -47,7 +48,7 @@ test.each(PROTOCOL_IDS)('%s: generated streams in every dialect', (protocol) => 
     }
     return undefined;
   });
-  for (const failure of failures) tally.check('mutation of generated streams', protocol, failure);
+  for (const failure of failures) tally.check('mutation of generated streams', protocol, failure, SEED);
   expect(tally.finish(`mutation-generated-${protocol}`)).toEqual([]);
   expect(untried.size).toBeLessThan(mutationsOf(protocol).length / 4);
 });

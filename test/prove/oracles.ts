@@ -1,12 +1,8 @@
 import type { ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
 import * as anthropic from '../sdk/anthropic.ts';
-import { MessagesGrammar } from '../sdk/anthropic-grammar.ts';
 import * as chat from '../sdk/chat.ts';
-import { ChatGrammar } from '../sdk/chat-grammar.ts';
 import * as gemini from '../sdk/gemini.ts';
-import { GeminiGrammar } from '../sdk/gemini-grammar.ts';
 import * as responses from '../sdk/responses.ts';
-import { ResponsesGrammar } from '../sdk/responses-grammar.ts';
 
 /** What a client of an official SDK ends up with, as far as every protocol says it. */
 interface Heard {
@@ -15,8 +11,6 @@ interface Heard {
 }
 
 export interface Oracle {
-  /** Throws when a client could stumble over the stream. */
-  grammar(frames: readonly SseFrame[]): 'done' | 'error';
   readonly sdks: readonly { name: string; read(frames: readonly SseFrame[]): Promise<Heard> }[];
 }
 
@@ -49,30 +43,24 @@ const responsesHeard = ({ output }: responses.Response7): Heard => {
   };
 };
 
-/** Grammars and official readers, a line a protocol. */
+/** The official readers of each protocol. */
 export const ORACLES: Record<ProtocolId, Oracle> = {
   'openai-chat': {
-    grammar: (frames) => ChatGrammar.check(frames),
     sdks: chat.SDKS.map(({ name, stream }) => ({ name, read: async (frames) => chatHeard(await stream(chat.bodyOf(frames))) })),
   },
   'anthropic-messages': {
-    grammar: (frames) => (MessagesGrammar.check(frames) === 'error' ? 'error' : 'done'),
-    sdks: [
-      {
-        name: '@anthropic-ai/sdk 1.8',
-        read: async (frames) => anthropicHeard(await anthropic.readStream(anthropic.bodyOf(frames))),
-      },
-    ],
+    sdks: anthropic.SDKS.map(({ name, stream }) => ({
+      name,
+      read: async (frames) => anthropicHeard(await stream(anthropic.bodyOf(frames))),
+    })),
   },
   'openai-responses': {
-    grammar: (frames) => (ResponsesGrammar.check(frames) === 'failed' ? 'error' : 'done'),
     sdks: responses.SDKS.map(({ name, stream }) => ({
       name,
       read: async (frames) => responsesHeard(await stream(responses.bodyOf(frames))),
     })),
   },
   gemini: {
-    grammar: (frames) => GeminiGrammar.check(frames, true),
     sdks: gemini.SDKS.map(({ name, stream }) => ({
       name,
       read: async (frames) => geminiHeard(await stream(gemini.piecesOf(frames))),

@@ -1,22 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import type { Note, ProtocolId } from '../../packages/core/src/index.ts';
-import { SHARED } from '../shared.ts';
+import type { ProtocolId } from '../../packages/core/src/index.ts';
+import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import { checkPair } from '../../packages/gateway/src/prove/pairs.ts';
+import { smallest } from '../../packages/gateway/src/prove/shrink.ts';
+import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { protocolOf } from '../run.ts';
+import { readCases, SHARED } from '../shared.ts';
 import { anyTold, portableTold } from './generate/events.ts';
 import { overGenerated } from './generated.ts';
-import { checkCommute, checkGeneratedPair, checkPair, checkRecut, checkWritten } from './properties/pairs.ts';
-import { recordedStreams } from './recordings.ts';
+import { SETTLED_LATE } from './late.ts';
+import { openReason } from './open.ts';
+import { checkCommute, checkGeneratedPair, checkRecut, checkWritten } from './properties/answers.ts';
+import { recordedBodies } from './recordings.ts';
 import { SEED, scale, Tally } from './tally.ts';
-import { PROTOCOL_IDS } from './wire.ts';
-
-const pairs = PROTOCOL_IDS.flatMap((from) => PROTOCOL_IDS.map((to) => ({ from, to, name: `${from} → ${to}` })));
-
-const counter = (tally: Tally, property: string, subject: string) => {
-  const { seen } = tally.add(property, subject, 0);
-  return ({ code, feature }: Note): void => {
-    const key = `${code} ${feature}`;
-    seen[key] = (seen[key] ?? 0) + 1;
-  };
-};
+import { PAIRS } from './wire.ts';
 
 describe.each(PROTOCOL_IDS)('%s', (protocol: ProtocolId) => {
   test.each([
@@ -36,22 +33,49 @@ describe.each(PROTOCOL_IDS)('%s', (protocol: ProtocolId) => {
   });
 });
 
-test.each(pairs)('$name: generated answers, there and back', ({ from, to, name }) => {
+test.each(PAIRS)('$name: generated answers, there and back', ({ from, to, name }) => {
   const tally = new Tally();
   const runs = scale(40, 1500);
-  const onNote = counter(tally, 'there and back', name);
+  const onNote = tally.noteCounter('there and back', name);
   const outcome = overGenerated(portableTold, runs, (told) => checkGeneratedPair(from, to, told, onNote));
   tally.generated('there and back', name, SEED, outcome);
   expect(tally.finish(`pairs-generated-${from}-${to}`)).toEqual([]);
 });
 
 describe.skipIf(!SHARED)('recordings', () => {
-  test.each(pairs)('$name: recorded answers, there and back', ({ from, to, name }) => {
+  test.each(PAIRS)('$name: recorded answers, there and back', ({ from, to, name }) => {
     const tally = new Tally();
-    const recorded = recordedStreams().filter(({ protocolId }) => protocolId === from);
-    const onNote = counter(tally, 'recorded, there and back', name);
-    for (const { bytes } of recorded.slice(0, scale(12, recorded.length)))
-      tally.check('recorded, there and back', name, checkPair(from, to, [bytes], onNote));
+    const recorded = recordedBodies().filter(({ protocolId }) => protocolId === from);
+    const onNote = tally.noteCounter('recorded, there and back', name);
+    for (const { bytes, file } of recorded.slice(0, scale(12, recorded.length)))
+      tally.check('recorded, there and back', name, shrunk(from, to, bytes, titled(file, checkPair(from, to, [bytes], onNote))));
     expect(tally.finish(`pairs-recorded-${from}-${to}`)).toEqual([]);
   });
+});
+
+const reported = readCases().map(({ id, protocol, raw }) => ({
+  id,
+  from: protocolOf(protocol).id,
+  chunks: [new TextEncoder().encode(raw)],
+}));
+
+test.each(PAIRS)('$name: reported answers, there and back', ({ from, to, name }) => {
+  const tally = new Tally();
+  const onNote = tally.noteCounter('reported, there and back', name);
+  for (const { id, chunks } of reported.filter((row) => row.from === from && !Object.hasOwn(SETTLED_LATE, row.id)))
+    tally.check('reported, there and back', name, titled(id, checkPair(from, to, chunks, onNote)));
+  expect(tally.finish(`pairs-reported-${from}-${to}`)).toEqual([]);
+});
+
+/** What is known to fail need not be made smaller. */
+const shrunk = (from: ProtocolId, to: ProtocolId, bytes: Uint8Array, failure: Failure | undefined): Failure | undefined =>
+  failure && openReason(failure) === undefined
+    ? { ...smallest(bytes, failure, (fewer) => checkPair(from, to, [fewer])), ...(failure.title && { title: failure.title }) }
+    : failure;
+
+const titled = (title: string, failure: Failure | undefined): Failure | undefined => failure && { ...failure, title };
+
+test.each(Object.keys(SETTLED_LATE))('%s is settled late', (id) => {
+  const row = reported.find((one) => one.id === id);
+  expect(row && PROTOCOL_IDS.some((to) => checkPair(row.from, to, row.chunks))).toBe(true);
 });

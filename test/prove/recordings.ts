@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
+import { framesOf } from '../../packages/gateway/src/prove/wire.ts';
 import { type Recording, readManifest, readRecording, SHARED } from '../shared.ts';
 import { type Clean, cleanOf } from './properties/mutation.ts';
-import { CODECS, framesOf, streamOf } from './wire.ts';
+import { CODECS, streamOf } from './wire.ts';
 
 export interface Recorded extends Recording {
   protocolId: ProtocolId;
@@ -12,10 +13,9 @@ export interface Recorded extends Recording {
 
 const isKnown = (protocol: string): protocol is ProtocolId => Object.hasOwn(CODECS, protocol);
 
-/** Every recorded stream, the smallest first: a run that stops early has seen the most of them. */
-export function recordedStreams(): Recorded[] {
+/** Every recorded body, streams and whole ones, the smallest first: a run that stops early has seen the most of them. */
+export function recordedBodies(): Recorded[] {
   return readManifest()
-    .filter(({ stream }) => stream)
     .flatMap((recording) => {
       const { protocol } = recording;
       return isKnown(protocol)
@@ -23,6 +23,23 @@ export function recordedStreams(): Recorded[] {
         : [];
     })
     .toSorted((a, b) => a.bytes.length - b.bytes.length);
+}
+
+export const recordedStreams = (): Recorded[] => recordedBodies().filter(({ stream }) => stream);
+
+interface RecordedRequest extends Recording {
+  protocolId: ProtocolId;
+  body: unknown;
+}
+
+/** The request that led to each body, where it is known; one that led to several counts once. */
+export function recordedRequests(): RecordedRequest[] {
+  const taken = new Set<string>();
+  return recordedBodies().flatMap(({ request, bytes: _, ...recording }) => {
+    if (request === undefined || taken.has(request)) return [];
+    taken.add(request);
+    return [{ ...recording, file: request, body: JSON.parse(readRecording(request).toString()) as unknown }];
+  });
 }
 
 /** The sizes of the network reads in which some of them arrived. */

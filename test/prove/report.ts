@@ -1,22 +1,17 @@
 import { MUTATIONS } from '../../packages/gateway/src/mutate/index.ts';
+import { DELIBERATE } from './framing.ts';
+import { SETTLED_LATE } from './late.ts';
 import { OPEN } from './open.ts';
+import { blockOf, COUNTED, number, sum, table, triedRows } from './summary.ts';
 import type { Row } from './tally.ts';
 
 const PAIR = ' → ';
-
-const number = (value: number): string => value.toLocaleString('en-US');
-const sum = (rows: readonly Row[], key: 'tried' | 'failed' | 'open'): number => rows.reduce((total, row) => total + row[key], 0);
 
 /** A cell: how many inputs held, and what did not. */
 function cell(rows: readonly Row[]): string {
   if (rows.length === 0) return '';
   const [failed, open] = [sum(rows, 'failed'), sum(rows, 'open')];
   return `${number(sum(rows, 'tried'))}${failed > 0 ? `, **${number(failed)} failed**` : ''}${open > 0 ? `, ${number(open)} open` : ''}`;
-}
-
-function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map((_, at) => (at === 0 ? '---' : '--:'))), ...lines.map(line)].join('\n');
 }
 
 const unique = (values: readonly string[]): string[] => [...new Set(values)];
@@ -45,11 +40,15 @@ function pairs(rows: readonly Row[], property: string): string {
 }
 
 /** What was seen, by name, with the counts of all rows together. */
-function seen(rows: readonly Row[]): [string, number][] {
+function seen(rows: readonly Row[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const row of rows) for (const [name, count] of Object.entries(row.seen)) counts.set(name, (counts.get(name) ?? 0) + count);
-  return [...counts].toSorted(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  return counts;
 }
+
+/** The most frequent first. */
+const ranked = (counts: Map<string, number>): [string, number][] =>
+  [...counts].toSorted(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
 
 function dialects(): string {
   const kinds = unique(MUTATIONS.map(({ kind }) => kind));
@@ -65,54 +64,73 @@ function dialects(): string {
   );
 }
 
-/** One line for the README. */
-export function summaryOf(rows: readonly Row[]): string {
-  const tried = rows.filter(({ property }) => property !== 'recordings');
-  const [failed, open] = [sum(tried, 'failed'), sum(tried, 'open')];
-  const recordings = sum(
-    rows.filter(({ property }) => property === 'recordings'),
-    'tried',
+function recordings(rows: readonly Row[]): string {
+  const counts = Object.values(COUNTED).map((property) => seen(rows.filter((row) => row.property === property)));
+  const providers = unique(counts.flatMap((count) => [...count.keys()])).toSorted();
+  const total = counts.map((count) => [...count.values()].reduce((all, one) => all + one, 0));
+  return table(
+    ['provider', 'streams', 'whole answers', 'requests'],
+    [
+      ...providers.map((provider) => [provider, ...counts.map((count) => number(count.get(provider) ?? 0))]),
+      ['**all**', ...total.map((count) => `**${number(count)}**`)],
+    ],
   );
-  return `${number(sum(tried, 'tried'))} inputs, ${number(recordings)} recorded streams, ${MUTATIONS.length} dialects, 16 pairs: ${failed === 0 ? 'none failed' : `${number(failed)} failed`}${open > 0 ? `, ${number(open)} open` : ''}.`;
+}
+
+/** Which notes, and between which protocols. */
+function notes(rows: readonly Row[]): string {
+  const names = ranked(seen(rows.filter(isPair)));
+  return table(
+    ['note', 'times', 'pairs'],
+    names.map(([name, count]) => {
+      const subjects = unique(rows.filter((row) => isPair(row) && name in row.seen).map(({ subject }) => subject));
+      return [name, number(count), String(subjects.length)];
+    }),
+  );
+}
+
+const list = (entries: Iterable<readonly [string, string]>): string =>
+  [...entries].map(([name, reason]) => `- \`${name}\`: ${reason}`).join('\n');
+
+export interface Facts {
+  version: string;
+  /** Names and versions of the programs that judge ours. */
+  judges: readonly string[];
 }
 
 /** The figures of a run as a page: the same run gives the same page. */
-export function reportOf(rows: readonly Row[], version: string): string {
-  const plain = rows.filter((row) => !isPair(row));
-  const sdks = plain.filter(({ property }) => property === 'official SDK');
-  const recordings = plain.filter(({ property }) => property === 'recordings');
-  const own = plain.filter((row) => !sdks.includes(row) && !recordings.includes(row));
+export function reportOf(rows: readonly Row[], { version, judges }: Facts): string {
+  const tried = triedRows(rows);
+  const plain = tried.filter((row) => !isPair(row));
+  const isJudge = ({ subject }: Row): boolean => /\d\.\d/.test(subject);
   const seeds = unique(rows.flatMap(({ seed }) => (seed === null ? [] : [String(seed)])));
-  const paired = unique(rows.filter(isPair).map(({ property }) => property));
+  const paired = unique(tried.filter(isPair).map(({ property }) => property));
   return `${[
     '# Conformance',
-    `Sluice ${version}, \`npm run prove\`, seed ${seeds.join(', ')}. ${summaryOf(rows)}`,
+    `Written by \`npm run prove\` for Sluice ${version}, with the seed ${seeds.join(', ')}: the same version gives the same page. The same checks, with fewer inputs, are part of \`npm test\`; \`sluice prove\` runs them over recordings of your own.`,
+    blockOf(rows),
     '## Property by property',
-    'Inputs tried; every input held unless the cell says otherwise.',
-    properties(own),
+    'Checks made; all of them held unless the cell says otherwise.',
+    properties(plain.filter((row) => !isJudge(row))),
     '## Pair by pair',
-    'A stream or a request of one protocol, converted to the other and, for answers, back.',
-    ...paired.map((property) => pairs(rows, property)),
-    '## Official readers',
-    'What they hear of our streams is what our own reader reads.',
-    table(
-      ['reader', 'streams'],
-      sdks.map((row) => [row.subject, cell([row])]),
-    ),
+    'An answer or a request of one protocol, converted to the other and, for answers, back. What every protocol can say is the same afterwards, but for what a note tells of; to the same protocol, everything is.',
+    ...paired.map((property) => pairs(tried, property)),
+    '## Judges',
+    `${judges.join(', ')}. What the official SDKs hear of our streams, over a fetch that answers from memory, is what our own reader reads; frames are those of \`eventsource-parser\`.`,
+    properties(plain.filter(isJudge)),
+    'Where frames are read otherwise than the standard says, on purpose, and told each time:',
+    list(Object.entries(DELIBERATE)),
     '## Dialects',
     'Departures from the standards that are made out of clean streams. Each must be read as the clean stream, or the loss be told.',
     dialects(),
     '## Recordings',
-    table(
-      ['provider', 'streams'],
-      seen(recordings).map(([name, count]) => [name, String(count)]),
-    ),
+    recordings(rows),
     '## Notes',
     'What conversions could not carry, or carried in other words.',
-    table(
-      ['note', 'times'],
-      seen(rows.filter(isPair)).map(([name, count]) => [name, number(count)]),
-    ),
+    notes(tried),
+    '## Exemptions',
+    'Reported streams that are left out of the pairs, because they settle something after it was passed on: a client that has read it cannot be told otherwise.',
+    list(Object.entries(SETTLED_LATE)),
     '## Open',
     OPEN.length === 0 ? 'Nothing.' : OPEN.map(({ reason }) => `- ${reason}.`).join('\n'),
   ].join('\n\n')}\n`;

@@ -1,20 +1,22 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { convertRequest } from '../../packages/core/src/engine/convert-request.ts';
 import {
   type CanonicalRequest,
   CodecError,
   type Note,
   type ProtocolId,
+  type RequestOptions,
   type WireRequest,
 } from '../../packages/core/src/index.ts';
-import type { Failure } from './case.ts';
+import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import { sorted } from '../../packages/gateway/src/prove/normal.ts';
+import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { SHARED } from '../shared.ts';
 import { request } from './generate/request.ts';
 import { overGenerated } from './generated.ts';
-import { sorted } from './normal.ts';
+import { recordedRequests } from './recordings.ts';
 import { SEED, scale, Tally } from './tally.ts';
-import { CODECS, contextOf, PROTOCOL_IDS } from './wire.ts';
-
-const pairs = PROTOCOL_IDS.flatMap((from) => PROTOCOL_IDS.map((to) => ({ from, to, name: `${from} → ${to}` })));
+import { CODECS, contextOf, PAIRS } from './wire.ts';
 
 const encodeWith = (protocol: ProtocolId, asked: CanonicalRequest): WireRequest =>
   CODECS[protocol].request.encode(asked, { ...contextOf(protocol), trace: true });
@@ -55,22 +57,23 @@ test.each(PROTOCOL_IDS)('%s: a request read and written again is the same', (pro
   expect(tally.finish(`requests-${protocol}`)).toEqual([]);
 });
 
+/** What stands inside of a JSON text is escaped once more. */
+const unescaped = (json: string): string => json.replaceAll('\\', '');
+
 /** Whatever is asked, the other protocol can ask it, or says why not; and asks the same thing each time. */
 function checkConverted(
-  from: ProtocolId,
-  to: ProtocolId,
-  asked: CanonicalRequest,
+  id: string,
+  asked: () => { body: unknown; options: RequestOptions },
   onNote: (note: Note) => void,
 ): Failure | undefined {
-  const failure = (message: string): Failure => ({ property: 'request conversion', id: `request/${from}/${to}`, message });
+  const failure = (message: string): Failure => ({ property: 'request conversion', id: `request/${id}`, message });
   try {
-    const { body, path } = encodeWith(from, asked);
-    const options = { from: CODECS[from], to: CODECS[to], path, model: 'model-b' };
-    const once = convertRequest(body, options);
-    const twice = convertRequest(body, options);
+    const { body, options } = asked();
+    const [once, twice] = [convertRequest(body, options), convertRequest(body, options)];
     for (const note of once.notes) onNote(note);
-    if (JSON.stringify(once.body) !== JSON.stringify(twice.body)) return failure('the same request gave another body');
-    const lost = textsOf(body).filter((text) => !JSON.stringify(once.body).includes(JSON.stringify(text).slice(1, -1)));
+    const said = JSON.stringify(once.body);
+    if (said !== JSON.stringify(twice.body)) return failure('the same request gave another body');
+    const lost = textsOf(body).filter((text) => !unescaped(said).includes(unescaped(JSON.stringify(text).slice(1, -1))));
     const isTold = once.notes.some(({ code }) => code === 'DROPPED' || code === 'APPROXIMATED');
     return lost.length === 0 || isTold ? undefined : failure(`lost without a word: ${JSON.stringify(lost)}`);
   } catch (error) {
@@ -78,15 +81,40 @@ function checkConverted(
   }
 }
 
-test.each(pairs)('$name: nothing asked is lost silently', ({ from, to, name }) => {
+test.each(PAIRS)('$name: nothing asked is lost silently', ({ from, to, name }) => {
   const tally = new Tally();
   const runs = scale(20, 1000);
-  const { seen } = tally.add('request conversion', name, 0);
+  const onNote = tally.noteCounter('request conversion', name);
   const outcome = overGenerated(request, runs, (asked) =>
-    checkConverted(from, to, asked, ({ code, feature }) => {
-      seen[`${code} ${feature}`] = (seen[`${code} ${feature}`] ?? 0) + 1;
-    }),
+    checkConverted(
+      `${from}/${to}`,
+      () => {
+        const { body, path } = encodeWith(from, asked);
+        return { body, options: { from: CODECS[from], to: CODECS[to], path, model: 'model-b' } };
+      },
+      onNote,
+    ),
   );
   tally.generated('request conversion', name, SEED, outcome);
   expect(tally.finish(`requests-${from}-${to}`)).toEqual([]);
+});
+
+describe.skipIf(!SHARED)('recordings', () => {
+  test.each(PAIRS)('$name: recorded requests', ({ from, to, name }) => {
+    const tally = new Tally();
+    const onNote = tally.noteCounter('recorded requests', name);
+    const recorded = recordedRequests().filter(({ protocolId }) => protocolId === from);
+    for (const { file, body, model, provider } of recorded.slice(0, scale(20, recorded.length))) {
+      const options = { from: CODECS[from], to: CODECS[to], model };
+      tally.check(
+        'recorded requests',
+        name,
+        checkConverted(`${file}/${to}`, () => ({ body, options }), onNote),
+      );
+      if (from !== to) continue;
+      const { seen } = tally.add('requests', from, 1);
+      seen[provider] = (seen[provider] ?? 0) + 1;
+    }
+    expect(tally.finish(`requests-recorded-${from}-${to}`)).toEqual([]);
+  });
 });

@@ -1,17 +1,19 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Assembled, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
-import type { Failure } from './case.ts';
+import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import { assemble, bodyOf, convert, framesOf, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
 import { eventsOf, portableTold, type Told } from './generate/events.ts';
 import { ORACLES } from './oracles.ts';
-import { convert } from './properties/pairs.ts';
-import { recordedStreams } from './recordings.ts';
+import { recordedBodies } from './recordings.ts';
 import { SEED, scale, Tally } from './tally.ts';
-import { assemble, bodyOf, chunksOf, encode, framesOf, PROTOCOL_IDS, streamOf } from './wire.ts';
+import { chunksOf, encode, streamOf } from './wire.ts';
 
 const sdks = PROTOCOL_IDS.flatMap((protocol) =>
   ORACLES[protocol].sdks.map(({ name, read }) => ({ protocol, name, subject: `${name}, ${protocol}`, read })),
 );
+
+const HEARD = 'official SDK';
 
 type Read = (typeof sdks)[number]['read'];
 
@@ -62,10 +64,10 @@ const framesOfTold = (protocol: ProtocolId, { answer, seed }: Told): SseFrame[] 
 test.each(sdks)('$subject: reads what we write', async ({ protocol, name, subject, read }) => {
   const tally = new Tally();
   for (const told of fc.sample(portableTold, { numRuns: scale(40, 1500), seed: SEED }))
-    tally.check('official SDK', subject, await checkHeard(protocol, name, read, framesOfTold(protocol, told)));
-  for (const { protocolId, bytes } of recordedStreams().filter((_, at) => at % scale(25, 1) === 0)) {
+    tally.check(HEARD, subject, await checkHeard(protocol, name, read, framesOfTold(protocol, told)), SEED);
+  for (const { protocolId, bytes } of recordedBodies().filter((_, at) => at % scale(25, 1) === 0)) {
     const frames = convert(protocolId, protocol, [bytes]).flatMap(framesOf);
-    tally.check('official SDK', subject, await checkHeard(protocol, name, read, frames));
+    tally.check(`${HEARD} of recordings`, subject, await checkHeard(protocol, name, read, frames));
   }
   expect(tally.finish(`sdk-${subject.replaceAll(/[^\w.]+/g, '-')}`)).toEqual([]);
 });

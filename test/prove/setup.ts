@@ -1,20 +1,47 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { reportOf, summaryOf } from './report.ts';
-import { CASES_FOLDER, forget, readRows } from './tally.ts';
+import { type Facts, reportOf } from './report.ts';
+import { blockOf, gapsOf, lineOf, replaceBlock, summaryTable } from './summary.ts';
+import { casesFolder, closeRun, openRun, type Row } from './tally.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const PAGE = join(root, 'docs/conformance.md');
+const README = join(root, 'README.md');
+const JUDGES = [
+  'openai-6',
+  'openai-7',
+  'anthropic-0',
+  '@anthropic-ai/sdk',
+  'google-genai-1',
+  'google-genai-2',
+  'eventsource-parser',
+];
 
-/** Before a full run: nothing of the last one. After it: the page. */
+const manifestOf = (folder: string): { name: string; version: string } =>
+  JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as { name: string; version: string };
+
+function factsOfRun(): Facts {
+  const judges = JUDGES.map((folder) => manifestOf(join('node_modules', folder)));
+  return { version: manifestOf('packages/core').version, judges: judges.map(({ name, version }) => `\`${name}\` ${version}`) };
+}
+
+/** The page, and its summary in the README. `PROVE_REPORT` names another place for the page, and leaves the README alone. */
+function publish(rows: readonly Row[]): string {
+  const elsewhere = process.env['PROVE_REPORT'];
+  writeFileSync(elsewhere ?? PAGE, reportOf(rows, factsOfRun()));
+  if (elsewhere === undefined) writeFileSync(README, replaceBlock(readFileSync(README, 'utf8'), blockOf(rows)));
+  return elsewhere ?? PAGE;
+}
+
+/** After a full run: the page, unless only a part was run. */
 export function setup(): () => void {
-  forget();
+  const folder = openRun();
   return () => {
-    const rows = readRows();
-    const { version } = JSON.parse(readFileSync(join(root, 'packages/core/package.json'), 'utf8')) as { version: string };
-    const page = process.env['PROVE_REPORT'] ?? join(root, 'docs/conformance.md');
-    writeFileSync(page, reportOf(rows, version));
-    console.log(`\n${summaryOf(rows)}\n${page}`);
-    if (existsSync(CASES_FOLDER)) console.log(`cases of what failed: ${CASES_FOLDER}`);
+    const rows = closeRun(folder);
+    console.log(`\n${summaryTable(rows)}\n\n${lineOf(rows)}`);
+    const gaps = gapsOf(rows);
+    console.log(gaps.length === 0 ? publish(rows) : `no page is written, for want of: ${gaps.join(', ')}`);
+    if (existsSync(casesFolder())) console.log(`cases of what failed: ${casesFolder()}`);
   };
 }

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { below, seededRandom } from '../../packages/gateway/src/mutate/random.ts';
-import { splitAt, splitBy, splitEvery } from '../run.ts';
+import { seededRandom } from '../../packages/gateway/src/mutate/random.ts';
+import { randomPieces } from '../../packages/gateway/src/prove/prove-body.ts';
+import { type Body, checkCuts, checkPieces, placesOf } from '../../packages/gateway/src/prove/splits.ts';
+import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { protocolOf, splitBy, splitEvery } from '../run.ts';
 import { readCases, SHARED } from '../shared.ts';
-import { type Body, checkCuts, checkPieces, placesOf } from './properties/splits.ts';
-import { readSizes, recordedStreams } from './recordings.ts';
+import { readSizes, recordedBodies } from './recordings.ts';
 import { IS_FULL, SEED, scale, Tally } from './tally.ts';
-import { CODECS, PROTOCOL_IDS } from './wire.ts';
 
 /** Bodies up to this many bytes are cut at every place. */
 const EVERY = scale(1000, 8192);
@@ -21,8 +22,8 @@ function checkBody(tally: Tally, body: Body, sizes: readonly number[] | undefine
     tally.check('one byte at a time', protocol, checkPieces(body, splitEvery(bytes, 1), 'byte by byte'));
   const random = seededRandom(SEED);
   for (let round = 0; round < KWAY; round++) {
-    const cuts = Array.from({ length: 1 + below(random, 30) }, () => below(random, bytes.length));
-    tally.check('random split', protocol, checkPieces(body, splitAt(bytes, cuts), `cut at ${cuts.join()}`));
+    const pieces = randomPieces(bytes, random);
+    tally.check('random split', protocol, checkPieces(body, pieces, `in pieces of ${pieces.map(({ length }) => length).join()}`));
   }
   if (sizes) tally.check('network reads', protocol, checkPieces(body, splitBy(bytes, sizes), 'in the reads of the network'));
 }
@@ -31,25 +32,23 @@ describe.skipIf(!SHARED)('recordings', () => {
   const sizes = SHARED ? readSizes() : {};
   test.each(PROTOCOL_IDS)('%s: the same however the bytes are split', (protocol) => {
     const tally = new Tally();
-    const recorded = recordedStreams().filter(({ protocolId }) => protocolId === protocol);
-    for (const { file, bytes, provider } of recorded.slice(0, scale(30, recorded.length))) {
+    const recorded = recordedBodies().filter(({ protocolId }) => protocolId === protocol);
+    const timed = recorded.filter(({ file }) => sizes[file]);
+    const chosen = IS_FULL ? recorded : [...recorded.slice(0, 30), ...timed.slice(0, 3)];
+    for (const { file, bytes, provider, stream } of chosen) {
       checkBody(tally, { protocol, name: file, bytes }, sizes[file]);
-      const row = tally.add('recordings', protocol, 1);
-      row.seen[provider] = (row.seen[provider] ?? 0) + 1;
+      const { seen } = tally.add(stream ? 'recorded streams' : 'recorded bodies', protocol, 1);
+      seen[provider] = (seen[provider] ?? 0) + 1;
     }
     expect(tally.finish(`splits-${protocol}`)).toEqual([]);
   });
 });
 
-const PROTOCOL_OF_CASE: Record<string, string> = { sse: 'openai-chat', anthropic: 'anthropic-messages' };
-
 test('reported cases: the same however the bytes are split', () => {
   const tally = new Tally();
   for (const { id, raw, protocol } of readCases()) {
-    const known = PROTOCOL_IDS.find((one) => one === (PROTOCOL_OF_CASE[protocol] ?? protocol));
-    if (!known) throw new Error(`no protocol ${protocol} in ${Object.keys(CODECS).join()}`);
     if (raw.length < scale(2000, 8192))
-      checkBody(tally, { protocol: known, name: id, bytes: new TextEncoder().encode(raw) }, undefined);
+      checkBody(tally, { protocol: protocolOf(protocol).id, name: id, bytes: new TextEncoder().encode(raw) }, undefined);
   }
   expect(tally.finish('splits-cases')).toEqual([]);
 });

@@ -1,7 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { caseOf, type Failure } from './case.ts';
+import type { Note } from '../../packages/core/src/index.ts';
+import { caseOf } from '../../packages/gateway/src/prove/case.ts';
+import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
 import type { Outcome } from './generated.ts';
 import { openReason } from './open.ts';
 
@@ -28,8 +30,11 @@ export const SEED = Number(process.env['PROVE_SEED'] ?? 20_261_115);
 export const scale = (short: number, full: number): number => (IS_FULL ? full : short);
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const folder = join(root, '.cache', 'prove');
-export const CASES_FOLDER: string = join(folder, 'cases');
+const CACHE = join(root, '.cache', 'prove');
+
+/** Where a run for the record keeps its rows; several may go on at once. */
+const runFolder = (): string | undefined => process.env['PROVE_FOLDER'];
+export const casesFolder = (): string => join(runFolder() ?? CACHE, 'cases');
 
 /** Counts what was tried and keeps what failed. */
 export class Tally {
@@ -41,13 +46,14 @@ export class Tally {
     const key = `${property}\n${subject}`;
     const row = this.#rows.get(key) ?? { property, subject, tried: 0, failed: 0, open: 0, seed, seen: {} };
     row.tried += tried;
+    row.seed ??= seed;
     this.#rows.set(key, row);
     return row;
   }
 
   /** An input, and what is wrong with it, if anything is. */
-  check(property: string, subject: string, failure: Failure | undefined): void {
-    const row = this.add(property, subject, 1);
+  check(property: string, subject: string, failure: Failure | undefined, seed: number | null = null): void {
+    const row = this.add(property, subject, 1, seed);
     if (!failure) return;
     if (openReason(failure) !== undefined) {
       row.open++;
@@ -59,16 +65,25 @@ export class Tally {
       this.failures.push(failure);
   }
 
+  /** Counts the notes of conversions among what was seen. */
+  noteCounter(property: string, subject: string): (note: Note) => void {
+    const { seen } = this.add(property, subject, 0);
+    return ({ code, feature }) => {
+      const key = `${code} ${feature}`;
+      seen[key] = (seen[key] ?? 0) + 1;
+    };
+  }
+
   /** All that came of generated inputs. */
   generated(property: string, subject: string, seed: number, { runs, failures, repeats }: Outcome): void {
     this.add(property, subject, runs - failures.length - repeats.length, seed);
-    for (const failure of [...failures, ...repeats]) this.check(property, subject, failure);
+    for (const failure of [...failures, ...repeats]) this.check(property, subject, failure, seed);
   }
 
   /** Keeps the rows for the report, and every failure as a case. Gives back what failed, in words. */
   finish(name: string): string[] {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `${name}.json`), JSON.stringify([...this.#rows.values()]));
+    const folder = runFolder();
+    if (folder) writeFileSync(join(folder, `${name}.json`), JSON.stringify([...this.#rows.values()]));
     for (const failure of this.failures) writeCase(failure);
     return this.failures.map(({ property, id, message }) => `${property} ${id}: ${message}`);
   }
@@ -77,16 +92,25 @@ export class Tally {
 function writeCase(failure: Failure): void {
   const found = caseOf(failure);
   if (!found) return;
-  mkdirSync(CASES_FOLDER, { recursive: true });
-  writeFileSync(join(CASES_FOLDER, `${found.id}.jsonl`), `${JSON.stringify(found)}\n`);
+  mkdirSync(casesFolder(), { recursive: true });
+  writeFileSync(join(casesFolder(), `${found.id}.jsonl`), `${JSON.stringify(found)}\n`);
 }
 
-/** The rows of all properties of the last run. */
-export function readRows(): Row[] {
-  return readdirSync(folder)
+/** A folder of its own for the run that begins; the workers find it in the environment. */
+export function openRun(): string {
+  const folder = join(CACHE, `run-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  process.env['PROVE_FOLDER'] = folder;
+  return folder;
+}
+
+/** The rows of all properties of the run. Only the cases of what failed are left of it. */
+export function closeRun(folder: string): Row[] {
+  const files = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .toSorted()
-    .flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Row[]);
+    .map((file) => join(folder, file));
+  const rows = files.flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Row[]);
+  for (const file of existsSync(casesFolder()) ? files : [folder]) rmSync(file, { recursive: true });
+  return rows;
 }
-
-export const forget = (): void => rmSync(folder, { recursive: true, force: true });

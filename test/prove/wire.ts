@@ -1,19 +1,13 @@
-import { Assembler } from '../../packages/core/src/engine/assembler.ts';
 import { createContext } from '../../packages/core/src/engine/context.ts';
-import {
-  type Assembled,
-  type CanonicalStreamEvent,
-  createSseDecoder,
-  type Note,
-  type ProtocolId,
-  type SseFrame,
-  StreamValidator,
-} from '../../packages/core/src/index.ts';
+import type { CanonicalStreamEvent, Note, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
 import { CODECS } from '../../packages/core/src/protocols/codecs.ts';
 import { PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '../../packages/gateway/src/mutate/index.ts';
+import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
 
 export { CODECS };
-export const PROTOCOL_IDS = Object.keys(CODECS) as ProtocolId[]; // the keys of a record closed by its type
+
+/** Every protocol with every protocol, itself included. */
+export const PAIRS = PROTOCOL_IDS.flatMap((from) => PROTOCOL_IDS.map((to) => ({ from, to, name: `${from} → ${to}` })));
 
 /** A context as an answer's encoder gets it; nothing in it depends on the time or on chance. */
 export function contextOf(protocol: ProtocolId, notes: Note[] = [], source?: ProtocolId): ReturnType<typeof createContext> {
@@ -39,22 +33,6 @@ export function encode(
   return frames;
 }
 
-/** The whole message. Every event on the way is held against the rules of the canonical stream, which throws when one is broken. */
-export function assemble(protocol: ProtocolId, chunks: Iterable<Uint8Array>): Assembled {
-  const validator = new StreamValidator();
-  const assembler = new Assembler({ protocol: CODECS[protocol].protocol, onEvent: (event) => validator.push(event) });
-  for (const chunk of chunks) assembler.push(chunk);
-  const result = assembler.end();
-  validator.end();
-  return result;
-}
-
-/** Frames of a body, without the places where they stood. */
-export function framesOf(bytes: Uint8Array): SseFrame[] {
-  const decoder = createSseDecoder();
-  return [...decoder.push(bytes), ...decoder.end()].map(({ offset: _, ...frame }) => frame);
-}
-
 export const streamOf = (protocol: ProtocolId, frames: readonly SseFrame[]): WireStream => ({
   protocol,
   frames,
@@ -63,6 +41,3 @@ export const streamOf = (protocol: ProtocolId, frames: readonly SseFrame[]): Wir
 
 /** The bytes of a stream, in the reads of its framing. */
 export const chunksOf = (stream: WireStream, seed = 0): Uint8Array[] => writeStream(stream, seededRandom(seed));
-
-export const bodyOf = (chunks: readonly Uint8Array[]): string =>
-  new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(chunks));

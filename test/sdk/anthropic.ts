@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
+import Anthropic0 from 'anthropic-0';
 import type { CanonicalStreamEvent, Note, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from '../../packages/core/src/protocols/anthropic-messages/profiles.ts';
 import { decodeStream } from '../../packages/core/src/protocols/anthropic-messages/stream-decode.ts';
@@ -64,16 +65,23 @@ export interface SdkMessage extends Json {
 const BASE = 'http://localhost';
 const PARAMS = { model: 'm', max_tokens: 1, messages: [{ role: 'user' as const, content: 'hi' }] };
 
-const client = (body: string, init: ResponseInit): Anthropic =>
-  new Anthropic({ apiKey: 'test', baseURL: BASE, maxRetries: 0, fetch: async () => new Response(body, init) });
+const client = (body: string, init: ResponseInit, SDK: typeof Anthropic = Anthropic): Anthropic =>
+  new SDK({ apiKey: 'test', baseURL: BASE, maxRetries: 0, fetch: async () => new Response(body, init) });
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /** `messages.stream().finalMessage()` over a body from memory. */
-export async function readStream(body: string): Promise<SdkMessage> {
-  const stream = client(body, { headers: { 'content-type': 'text/event-stream' } }).messages.stream(PARAMS);
+export async function readStream(body: string, SDK: typeof Anthropic = Anthropic): Promise<SdkMessage> {
+  const stream = client(body, { headers: { 'content-type': 'text/event-stream' } }, SDK).messages.stream(PARAMS);
   return (await stream.finalMessage()) as unknown as SdkMessage;
 }
+
+/** The official SDKs, over a fetch that answers from memory. */
+export const SDKS: { name: string; stream(body: string): Promise<SdkMessage> }[] = [
+  { name: '@anthropic-ai/sdk 1.8', stream: (body) => readStream(body) },
+  // Two majors of one class: the types differ, what is called here does not.
+  { name: '@anthropic-ai/sdk 0.137', stream: (body) => readStream(body, Anthropic0 as unknown as typeof Anthropic) },
+];
 
 export async function readWhole(
   body: unknown,

@@ -6,6 +6,8 @@ type Source = string | Uint8Array | Error | (() => AsyncIterable<Uint8Array>);
 /** The world a command runs in. What is left out: no such file, an empty stdin, no terminal. */
 export interface World {
   files?: Record<string, Source>;
+  /** The files in folders, by the paths of these. */
+  folders?: Record<string, string[]>;
   stdin?: Source;
   /** Which of the three streams are terminals. */
   terminals?: readonly ('stdin' | 'stdout' | 'stderr')[];
@@ -14,6 +16,10 @@ export interface World {
   /** What happens to every write to stdout. */
   stdoutError?: Error;
   size?: number;
+  /** What the process has worked so far, in milliseconds. */
+  cpuTime?: () => number;
+  /** Told everything that is written to stdout and stderr, as it is written. */
+  onText?: (text: string) => void;
   /** What happens when a file of this name is created. */
   createErrors?: Record<string, Error>;
   /** What a program does that is started: its exit code, or the error of the system. */
@@ -32,8 +38,8 @@ export const systemError = (code: string): Error => Object.assign(new Error(`${c
 
 export async function run(argv: readonly string[], world: World = {}): Promise<Outcome> {
   const isTTY = (name: 'stdin' | 'stdout' | 'stderr'): boolean => world.terminals?.includes(name) ?? false;
-  const stdout = new Recorder(isTTY('stdout'), world.columns, world.stdoutError);
-  const stderr = new Recorder(isTTY('stderr'), world.columns);
+  const stdout = new Recorder(isTTY('stdout'), world, world.stdoutError);
+  const stderr = new Recorder(isTTY('stderr'), world);
   const files: Record<string, string> = {};
   let clock = 0;
   const io: CliIo = {
@@ -42,6 +48,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     stdin: { isTTY: isTTY('stdin'), open: () => open(world.stdin ?? '') },
     env: world.env ?? {},
     openFile: async (path) => ({ ...open(world.files?.[path] ?? systemError('ENOENT')), size: world.size }),
+    listFolder: async (path) => world.folders?.[path],
     makeDirectory: async () => undefined,
     createFile: async (path) => createFile(path, files, world.createErrors?.[path]),
     inTemporaryFolder: (use) => use('/own'),
@@ -50,6 +57,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
       return world.program(program);
     },
     now: () => (clock += 60),
+    cpuTime: world.cpuTime ?? (() => (clock += 60)),
   };
   return { code: await main(argv, io), stdout: stdout.text, stderr: stderr.text, files };
 }
@@ -65,16 +73,19 @@ class Recorder implements Output {
   readonly columns: number | undefined;
   text = '';
   readonly #error: Error | undefined;
+  readonly #onText: World['onText'];
 
-  constructor(isTTY: boolean, columns = 80, error?: Error) {
+  constructor(isTTY: boolean, { columns = 80, onText }: Pick<World, 'columns' | 'onText'>, error?: Error) {
     this.isTTY = isTTY;
     this.columns = isTTY ? columns : undefined;
     this.#error = error;
+    this.#onText = onText;
   }
 
   async write(text: string): Promise<void> {
     if (this.#error) throw this.#error;
     this.text += text;
+    this.#onText?.(text);
   }
 }
 

@@ -7,7 +7,11 @@ const event = (data: { type: string } & Record<string, unknown>): string =>
 
 const DONE = 'data: [DONE]\n\n';
 
-export const chat = (text: string): string => chunk({ role: 'assistant', content: text }) + chunk({}, 'stop') + DONE;
+/** A text in one delta, or in several. */
+export const chat = (text: string, ...more: string[]): string =>
+  [{ role: 'assistant', content: text }, ...more.map((content) => ({ content }))].map((delta) => chunk(delta)).join('') +
+  chunk({}, 'stop') +
+  DONE;
 
 export const chatCall = (args: string, finish: string | null = 'tool_calls', name = 'get_weather'): string =>
   chunk({ role: 'assistant', tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name, arguments: args } }] }) +

@@ -6,10 +6,11 @@ import {
   type WireStream,
   writeStream,
 } from '../../../packages/gateway/src/mutate/index.ts';
-import type { Failure } from '../case.ts';
-import { partsThatDiffer, type Seen, seenOf } from '../seen.ts';
-import { shortest } from '../shrink.ts';
-import { assemble, bodyOf, chunksOf } from '../wire.ts';
+import type { Failure } from '../../../packages/gateway/src/prove/failure.ts';
+import { partsThatDiffer, type Seen, seenOf } from '../../../packages/gateway/src/prove/seen.ts';
+import { shortest } from '../../../packages/gateway/src/prove/shrink.ts';
+import { assemble, bodyOf } from '../../../packages/gateway/src/prove/wire.ts';
+import { chunksOf } from '../wire.ts';
 
 const PROPERTY = 'mutation';
 

@@ -7,6 +7,8 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Rejects with the error of the system (`ENOENT`, `EACCES` …). */
   openFile(path: string): Promise<Input>;
+  /** The files in a folder and in those below it, in order, without hidden ones; undefined when it is no folder. */
+  listFolder(path: string): Promise<string[] | undefined>;
   /** Makes a directory, and those above it; one that is there is fine. */
   makeDirectory(path: string): Promise<void>;
   /** A file that appears whole or not at all: it has its name only after `commit`. */
@@ -20,12 +22,16 @@ export interface CliIo {
   runProgram(program: Program): Promise<number>;
   /** Milliseconds, for rates and intervals only. */
   now(): number;
+  /** Milliseconds that this process has worked: unlike the clock, no other process makes it run. */
+  cpuTime(): number;
 }
 
 export interface Program {
   command: string;
   args: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
+  /** The command is a line for the shell, and nobody wants to see what it writes: its exit code is all. */
+  isQuiet?: boolean;
 }
 
 export interface Output {

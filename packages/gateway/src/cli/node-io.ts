@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
@@ -17,11 +17,16 @@ export function nodeIo(): CliIo {
     stdin: { isTTY: isatty(0), open: () => ({ size: undefined, chunks: process.stdin }) },
     env: process.env,
     openFile,
+    listFolder,
     makeDirectory: async (path) => void (await mkdir(path, { recursive: true })),
     createFile,
     inTemporaryFolder,
     runProgram,
     now: () => performance.now(),
+    cpuTime: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    },
   };
 }
 
@@ -30,6 +35,23 @@ async function openFile(path: string): Promise<Input> {
   const { size } = await file.stat();
   // A pipe or a device has no size: it is 0 there.
   return { size: size || undefined, chunks: file.createReadStream({ highWaterMark: CHUNK_BYTES }) };
+}
+
+async function listFolder(path: string): Promise<string[] | undefined> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    const lists = await Promise.all(
+      entries
+        .filter(({ name }) => !name.startsWith('.'))
+        .map(async (entry) => {
+          const inside = join(path, entry.name);
+          return (entry.isDirectory() && (await listFolder(inside))) || [inside];
+        }),
+    );
+    return lists.flat().toSorted();
+  } catch {
+    return undefined; // a file, or nothing: opening it will tell
+  }
 }
 
 /** Written beside its place and then moved there: a reader never sees half of it, and what stood there stays until the new one is whole. */
@@ -60,9 +82,9 @@ async function inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<
 
 const PASSED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-function runProgram({ command, args, env }: Program): Promise<number> {
+function runProgram({ command, args, env, isQuiet = false }: Program): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit', env });
+    const child = spawn(command, args, { stdio: isQuiet ? 'ignore' : 'inherit', shell: isQuiet, env });
     const pass = (signal: NodeJS.Signals): void => {
       // What is typed at a terminal reaches the program without us, and would come twice.
       const isTyped = isatty(0) && (signal === 'SIGINT' || signal === 'SIGQUIT');

@@ -1,8 +1,8 @@
-import type { Running } from '../../server/run.ts';
-import { UsageError } from '../arguments.ts';
 import { colorsFor } from '../colors.ts';
 import { type Command, defineCommand } from '../command.ts';
+import { portOf } from '../port.ts';
 import { startGateway } from '../start-gateway.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { welcome } from '../welcome.ts';
 
 const OPTIONS = {
@@ -30,30 +30,10 @@ export const serve: Command = defineCommand({
     const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: portOf(port) }) };
     const running = await startGateway({ config, listen }, io);
     // Before anything is said: whoever reads it may answer with a signal.
-    const stopped = untilStopped(running);
+    const stopped = untilStopped(() => running.close());
+    process.on('SIGHUP', () => void running.reload());
     await io.stdout.write(welcome(running, colorsFor(io.stdout, io.env)));
     await stopped;
     return 0;
   },
 });
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);
-}
-
-/** Until the system says so; a second signal does not wait. */
-function untilStopped(running: Running): Promise<void> {
-  process.on('SIGHUP', () => void running.reload());
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const stop = (): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      void running.close().then(resolve);
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-  });
-}

@@ -1,31 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { Assembled, ProtocolId } from '../../packages/core/src/index.ts';
-import type { Case } from '../shared.ts';
+import type { Failure } from './failure.ts';
 
-/** An input for which a property does not hold. */
-export interface Failure {
-  property: string;
-  /** What was done to the input: a mutation, a cut, a pair. */
+/** A line of a file of cases: a stream, and what it is to be read as. */
+interface CaseLine {
   id: string;
-  message: string;
-  protocol?: ProtocolId;
-  /** The whole body, as small as it could be made. */
-  raw?: string;
-  /** What it should have been read as. */
-  expected?: Assembled;
-  title?: string;
+  protocol: string;
+  class: string;
+  providers: string[];
+  title: string;
+  why: string;
+  sources: string[];
+  raw: string;
+  expected: Record<string, unknown>;
+  ambiguity: null;
 }
 
-/** A failure as a line for `fixtures/cases-own.jsonl`: there the reader has to say what is expected, however the bytes are split. */
-export function caseOf({
-  property,
-  id,
-  message,
-  protocol,
-  raw,
-  expected,
-  title,
-}: Failure): (Case & Record<string, unknown>) | undefined {
+/** A failure as a case: there the reader has to say what is expected, however the bytes are split. Undefined when nobody knows what that is. */
+export function caseOf({ property, id, message, protocol, raw, expected, title }: Failure): CaseLine | undefined {
   if (!protocol || raw === undefined || !expected) return undefined;
   const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
   return {
@@ -44,6 +35,7 @@ export function caseOf({
       tool_calls: expected.tool_calls.map(({ id: callId, name, arguments: text }) => ({ id: callId, name, arguments: text })),
       finish_reason: expected.finish_reason,
       ...(expected.wire_usage && { usage: expected.wire_usage }),
+      ...(expected.error && { error: { code: expected.error.code, message: expected.error.message } }),
     },
     ambiguity: null,
   };

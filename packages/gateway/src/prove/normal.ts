@@ -1,4 +1,4 @@
-import type { Assembled, AssembledCall, CanonicalUsage } from '../../packages/core/src/index.ts';
+import type { Assembled, AssembledCall, CanonicalUsage } from '@sluice/core';
 import { seenOf } from './seen.ts';
 
 /** A JSON value with its keys in order: the same text for the same value. */
@@ -40,8 +40,8 @@ function wrapped({ type, arguments: text, ...call }: AssembledCall): AssembledCa
   const value = type === 'custom' ? text : parsed(text);
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const args = isObject ? text : JSON.stringify({ input: value });
-  // What is null, or not there, may as well be an empty object.
-  return { ...call, type: 'function', arguments: value === null || args === '{"input":null}' ? '{}' : args };
+  // What is null is not there.
+  return { ...call, type: 'function', arguments: value === null ? '{}' : args };
 }
 
 const parsed = (text: string): unknown => {
@@ -52,14 +52,28 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** No answer came, or none that is whole. A generation that the provider gave up is an error to the clients of other protocols. */
-const hasFailed = ({ error, complete, finish_reason: finish }: Assembled): boolean =>
-  error !== null || !complete || finish === 'error';
+/**
+ * No answer came, or none that is whole. A generation that the provider gave up is an error to the clients of other protocols, and a turn of
+ * nothing but broken calls is one in Gemini, which has a word for it.
+ */
+const hasFailed = ({
+  error,
+  complete,
+  finish_reason: finish,
+  tool_calls: calls,
+  invalid_arguments: broken,
+}: Assembled): boolean => {
+  const isMalformed = finish === 'tool_calls' && calls.length > 0 && broken.length === calls.length;
+  return error !== null || !complete || finish === 'error' || isMalformed;
+};
 
 /** Refusals and pauses of Anthropic are an ordinary end, or a filter, to the others: only that there was an end is the same. */
-function finishOf({ message: { stop_reason: stop }, finish_reason: finish, refusal }: Assembled): string | null {
+function finishOf({ message, finish_reason: finish, refusal, tool_calls: calls }: Assembled): string | null {
+  const { stop_reason: stop } = message;
   const isOwn = stop === 'refusal' || stop === 'pause_turn' || stop === 'content_filter' || refusal !== null;
-  return isOwn ? 'stop' : finish;
+  if (isOwn) return 'stop';
+  // A message with calls ends with them to most clients, whatever its source says.
+  return finish === 'stop' && calls.length > 0 ? 'tool_calls' : finish;
 }
 
 /** What every protocol can say, and so must survive every conversion. */
@@ -84,6 +98,7 @@ export function normalOf(result: Assembled): Record<string, unknown> {
   const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = seenOf(result);
   return {
     ...seen,
+    blocks: sorted(seen.blocks),
     calls: callsOf(result.tool_calls),
     call_ids: (ids as string[]).toSorted(),
     usage: usageOf(result.usage),

@@ -1,5 +1,5 @@
-import type { Assembled, ContentBlock } from '../../packages/core/src/index.ts';
-import type { Part } from '../../packages/gateway/src/mutate/index.ts';
+import type { Assembled, ContentBlock } from '@sluice/core';
+import type { Part } from '../mutate/index.ts';
 
 /** An assembled message in the parts that are compared, each by itself: what a mutation loses is left out by name. */
 export type Seen = Record<Part | 'reasoning' | 'refusal' | 'arguments' | 'complete' | 'error' | 'invalid' | 'choices', unknown>;

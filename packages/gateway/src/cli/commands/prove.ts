@@ -1,0 +1,124 @@
+import { join } from 'node:path';
+import { findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { caseOf } from '../../prove/case.ts';
+import { type Proven, proveBody, shrink } from '../../prove/prove-body.ts';
+import type { Body } from '../../prove/splits.ts';
+import { colorsFor } from '../colors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { oneLine } from '../escape.ts';
+import { type Found, findFiles } from '../find-files.ts';
+import type { CliIo } from '../io.ts';
+import { jsonLine } from '../json-line.ts';
+import { protocolList, unknownProtocol } from '../protocol-names.ts';
+import { readBody } from '../prove-input.ts';
+import { type FileFailure, type FileProof, showProof, showSummary } from '../prove-report.ts';
+
+const OPTIONS = {
+  protocol: {
+    type: 'string',
+    value: 'P',
+    summary: `the protocol of the inputs (${protocolList()}); told from the bytes when left out`,
+  },
+  json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
+  out: {
+    type: 'string',
+    value: 'DIR',
+    summary: 'make what fails as small as it gets, and write it to DIR as a case: the stream, and what it should be read as',
+  },
+} as const;
+
+export const prove: Command = defineCommand({
+  summary: 'shows that your own recordings are read and converted right, whatever is done to them',
+  usage: 'prove [--protocol P] [--json] [--out DIR] FILE|DIR…',
+  about:
+    'Takes recorded answers (streams and whole JSON bodies) and checks what has to hold for each of them: it is read the same in two pieces cut anywhere, byte by byte and in pieces of any size; written again in its own protocol it says the same; converted to each of the other protocols and back it still says what every protocol can say; everything written on the way keeps the grammar of its protocol; and the work grows with the length of the stream, not faster. Of a DIR every file is taken, and those that are no answer are skipped. The exit code is 1 when a property does not hold or a FILE cannot be read.',
+  options: OPTIONS,
+  examples: [
+    { line: 'sluice prove answer.sse', what: 'is this recording read and converted right?' },
+    { line: 'sluice prove recordings/', what: 'all of them' },
+    { line: 'sluice prove --out cases recordings/', what: 'the smallest stream that shows each failure, for a bug report' },
+    { line: 'sluice prove --json *.sse | jq -c .failures[]', what: 'for a program' },
+  ],
+  run: async ({ options, words }, io) => {
+    const job: Job = { protocols: chooseProtocols(options.protocol), isJson: options.json, out: options.out };
+    const proofs: FileProof[] = [];
+    let skipped = 0;
+    for (const found of await findFiles(words, io)) {
+      const proof = await proveFile(found.file, job, io);
+      if (isNoAnswer(proof, found)) skipped++;
+      else {
+        proofs.push(proof);
+        await print(proof, job, io);
+      }
+    }
+    if (!job.isJson) await io.stdout.write(showSummary(proofs, skipped, styleOf(io)));
+    return proofs.some(hasFailed) || proofs.length === 0 ? 1 : 0;
+  },
+});
+
+interface Job {
+  protocols: readonly Protocol[];
+  isJson: boolean;
+  out: string | undefined;
+}
+
+const styleOf = ({ stdout, env }: CliIo) => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+const hasFailed = ({ error, failures }: FileProof): boolean => error !== null || failures.length > 0;
+
+/** A folder of recordings also holds requests and lists: nobody has said that these are answers. */
+const isNoAnswer = ({ error }: FileProof, { isFromFolder }: Found): boolean =>
+  isFromFolder && (error?.code === 'not_a_stream' || error?.code === 'empty_stream');
+
+function chooseProtocols(name: string | undefined): readonly Protocol[] {
+  if (name === undefined) return Object.values(PROTOCOLS);
+  const found = findProtocol(name);
+  if (found) return [found];
+  throw unknownProtocol(name);
+}
+
+async function proveFile(file: string, job: Job, io: CliIo): Promise<FileProof> {
+  const input = await readBody(file, job.protocols, io);
+  const proof: FileProof = { file, protocol: null, bytes: 0, properties: [], failures: [], notes: {}, error: null };
+  if ('error' in input) return { ...proof, error: input.error };
+  const { notes } = proof;
+  const options = {
+    now: io.cpuTime,
+    onNote: ({ code, feature }: { code: string; feature: string }): void => {
+      const key = `${code} ${feature}`;
+      notes[key] = (notes[key] ?? 0) + 1;
+    },
+  };
+  for (const proven of proveBody(input, options)) {
+    const { property, tried, failure } = proven;
+    proof.properties.push({ property, tried, failed: failure ? 1 : 0 });
+    if (failure) proof.failures.push(await keep(input, proven, job, io));
+  }
+  return { ...proof, protocol: input.protocol, bytes: input.bytes.length };
+}
+
+/** The failure in words; with --out, as the smallest case that shows it. */
+async function keep(body: Body, proven: Proven, { out }: Job, io: CliIo): Promise<FileFailure> {
+  const failure = out === undefined ? proven.failure : shrink(body, proven, { now: io.cpuTime });
+  const { id = '', message = '' } = failure ?? {};
+  const found = out === undefined ? undefined : failure && caseOf(failure);
+  if (out === undefined || !found) return { property: proven.property, id, message, case: null };
+  await io.makeDirectory(out);
+  const path = join(out, `${found.id}.jsonl`);
+  const file = await io.createFile(path);
+  await file.write(new TextEncoder().encode(`${JSON.stringify(found)}\n`));
+  await file.commit();
+  return { property: proven.property, id, message, case: path };
+}
+
+async function print(proof: FileProof, { isJson }: Job, io: CliIo): Promise<void> {
+  if (!isJson) {
+    await io.stdout.write(showProof(proof, styleOf(io)));
+    return;
+  }
+  for (const piece of jsonLine(proof) ?? []) await io.stdout.write(piece);
+  const [failure] = proof.failures;
+  const words = proof.error
+    ? `${proof.error.code}: ${proof.error.message}`
+    : failure && `${failure.property}: ${failure.message}`;
+  if (words !== undefined) await io.stderr.write(`sluice: ${oneLine(proof.file)}: ${oneLine(words)}\n`);
+}

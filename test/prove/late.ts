@@ -1,0 +1,11 @@
+/**
+ * Reported streams that settle something after it was passed on: a client that has read it cannot be told otherwise, whatever a converter
+ * does. They are read right, and converted without an error; only what they said first is what other clients know.
+ */
+export const SETTLED_LATE: Readonly<Record<string, string>> = {
+  'own-name-grows-after-arguments': 'the name of a call grows when its arguments have begun',
+  'own-id-after-arguments': 'the id of a call comes behind its arguments',
+  'own-ids-after-all-calls': 'the ids come behind all calls',
+  'own-input-after-stop': 'the arguments of a call come when its block has stopped',
+  'own-second-document-after-another-call': 'the arguments of a call go on when another call has begun',
+};

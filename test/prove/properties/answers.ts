@@ -1,0 +1,80 @@
+import type { CanonicalStreamEvent, ProtocolId } from '../../../packages/core/src/index.ts';
+import { MessageAccumulator } from '../../../packages/core/src/index.ts';
+import { seededRandom } from '../../../packages/gateway/src/mutate/index.ts';
+import { attempt, differences, type Failure } from '../../../packages/gateway/src/prove/failure.ts';
+import { normalOf } from '../../../packages/gateway/src/prove/normal.ts';
+import { checkPair } from '../../../packages/gateway/src/prove/pairs.ts';
+import { assemble, bodyOf, checkGrammar, type OnNote } from '../../../packages/gateway/src/prove/wire.ts';
+import { cutText, eventsOf, type Told } from '../generate/events.ts';
+import { CODECS, chunksOf, contextOf, encode, streamOf } from '../wire.ts';
+
+const bytesOf = (protocol: ProtocolId, events: readonly CanonicalStreamEvent[]): Uint8Array[] =>
+  chunksOf(streamOf(protocol, encode(protocol, events, [], protocol)));
+
+/** What a protocol writes, it reads without an objection, and its grammar accepts it. */
+export function checkWritten(protocol: ProtocolId, { answer, seed }: Told): Failure | undefined {
+  const events = eventsOf(answer, seed);
+  const frames = encode(protocol, events, [], protocol);
+  const chunks = chunksOf(streamOf(protocol, frames));
+  return attempt(
+    { property: 'grammar', id: `grammar/${protocol}`, protocol },
+    () => bodyOf(chunks),
+    () => {
+      checkGrammar(protocol, frames);
+      const result = assemble(protocol, chunks);
+      if (result.error || !result.complete) return `read as ${JSON.stringify(result.error)}`;
+      const [met] = result.diagnostics;
+      return met && `${met.rule}: ${met.message}`;
+    },
+  );
+}
+
+export const checkGeneratedPair = (
+  from: ProtocolId,
+  to: ProtocolId,
+  { answer, seed }: Told,
+  onNote: OnNote,
+): Failure | undefined => checkPair(from, to, bytesOf(from, eventsOf(answer, seed)), onNote);
+
+/** Streamed or whole: the same message. */
+export function checkCommute(protocol: ProtocolId, { answer, seed }: Told): Failure | undefined {
+  const events = eventsOf(answer, seed);
+  const chunks = bytesOf(protocol, events);
+  return attempt(
+    { property: 'commute', id: `commute/${protocol}`, protocol },
+    () => bodyOf(chunks),
+    () => {
+      const accumulator = new MessageAccumulator();
+      for (const event of events) accumulator.push(event);
+      const body = CODECS[protocol].response.encode(accumulator.finish().message, contextOf(protocol, [], protocol));
+      const whole = assemble(protocol, [new TextEncoder().encode(JSON.stringify(body))]);
+      return differences(normalOf(whole), normalOf(assemble(protocol, chunks)));
+    },
+  );
+}
+
+/** The same events in other pieces. */
+function recut(events: readonly CanonicalStreamEvent[], seed: number): CanonicalStreamEvent[] {
+  const random = seededRandom(seed + 1);
+  return events.flatMap((event): CanonicalStreamEvent[] => {
+    if (event.type !== 'content_block_delta') return [event];
+    const { delta } = event;
+    if (delta.type === 'text_delta') return cutText(delta.text, random).map((text) => ({ ...event, delta: { ...delta, text } }));
+    if (delta.type === 'thinking_delta')
+      return cutText(delta.thinking, random).map((thinking) => ({ ...event, delta: { ...delta, thinking } }));
+    if (delta.type === 'input_json_delta')
+      return cutText(delta.partial_json, random).map((partial_json) => ({ ...event, delta: { ...delta, partial_json } }));
+    return [event];
+  });
+}
+
+/** However a model's words are cut into deltas, the client reads the same message. */
+export function checkRecut(protocol: ProtocolId, { answer, seed }: Told): Failure | undefined {
+  const events = eventsOf(answer, seed);
+  const chunks = bytesOf(protocol, recut(events, seed));
+  return attempt(
+    { property: 're-chunking', id: `rechunk/${protocol}`, protocol },
+    () => bodyOf(chunks),
+    () => differences(normalOf(assemble(protocol, bytesOf(protocol, events))), normalOf(assemble(protocol, chunks))),
+  );
+}
