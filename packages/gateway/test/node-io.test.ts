@@ -38,3 +38,21 @@ describe('a file of --out', () => {
     expect(existsSync(join(folder, 'gone'))).toBe(false);
   });
 });
+
+test('a folder is listed with all that is in it, but for what is hidden', async () => {
+  const { listFolder, makeDirectory } = nodeIo();
+  const deep = join(folder, 'list', 'z');
+  await makeDirectory(deep);
+  await makeDirectory(join(folder, 'list', '.git'));
+  for (const name of ['list/b', 'list/.hidden', 'list/.git/x', 'list/z/a']) writeFileSync(join(folder, name), '');
+  expect(await listFolder(join(folder, 'list'))).toEqual([join(folder, 'list/b'), join(deep, 'a')]);
+  expect(await listFolder(join(folder, 'list/b'))).toBeUndefined();
+  expect(await listFolder(join(folder, 'gone'))).toBeUndefined();
+});
+
+test('work is counted', () => {
+  const { cpuTime } = nodeIo();
+  const before = cpuTime();
+  for (let at = 0; at < 1e6; at++) JSON.parse('[1]');
+  expect(cpuTime()).toBeGreaterThan(before);
+});

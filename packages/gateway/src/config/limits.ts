@@ -39,7 +39,12 @@ export const LIMITS = {
   eventBytes: { name: 'event_bytes', kind: 'bytes', preset: '32MiB', about: 'One line or event of a stream.' },
   choices: { name: 'choices', kind: 'count', preset: 128, about: 'Choices of an answer.' },
   toolCalls: { name: 'tool_calls', kind: 'count', preset: 128, about: 'Tool calls of an answer.' },
-  contentBlocks: { name: 'content_blocks', kind: 'count', preset: 128, about: 'Content blocks of an answer.' },
+  contentBlocks: {
+    name: 'content_blocks',
+    kind: 'count',
+    preset: 1024,
+    about: 'Content blocks of an answer; Claude begins one at every citation.',
+  },
   argumentBytes: { name: 'argument_bytes', kind: 'bytes', preset: '16MiB', about: 'Arguments of one tool call.' },
   argumentDepth: { name: 'argument_depth', kind: 'count', preset: 128, about: 'Nesting of the arguments of a tool call.' },
   answerBytes: { name: 'answer_bytes', kind: 'bytes', preset: '64MiB', about: 'An answer that is not a stream, unpacked.' },
@@ -65,7 +70,6 @@ export const LIMITS = {
     about: 'How long a client may read nothing before its stream is cancelled.',
   },
   streams: { name: 'streams', kind: 'count', preset: 2000, about: 'Exchanges at a time; 503 above it.' },
-  queue: { name: 'queue', kind: 'count', preset: 0, least: 0, about: 'Exchanges that wait for a place instead.' },
   heapShed: { name: 'heap_shed', kind: 'share', preset: 0.85, about: 'Share of the memory above which new requests get 503.' },
   heapCancel: {
     name: 'heap_cancel',

@@ -61,12 +61,14 @@ export class SecretRegistry {
 
   /** The text without secrets. For everything that leaves: log lines, error texts, what an upstream said. */
   redact(text: string): string {
-    let clean = text;
-    if (this.#forms.size > 0) {
-      this.#known ??= anyOf(this.#forms);
-      clean = clean.replace(this.#known, MASK);
-    }
-    return redactPatterns(clean);
+    return redactPatterns(this.redactKnown(text));
+  }
+
+  /** Without the secrets of this process only: what merely looks like one stays. */
+  redactKnown(text: string): string {
+    if (this.#forms.size === 0) return text;
+    this.#known ??= anyOf(this.#forms);
+    return text.replace(this.#known, MASK);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Exchange } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
+import type { Presence } from './presence.ts';
 import type { Candidate } from './services.ts';
 
 /** All that an attempt at one upstream needs, whether a stream or a whole answer is wanted. */
@@ -9,10 +10,7 @@ export interface Attempt {
   candidate: Candidate;
   dialer: Dialer;
   limits: Limits;
-  /** Aborted when the client turns away. */
-  signal: AbortSignal;
-  /** Aborted when the gateway has to stop. */
-  stopped: AbortSignal;
+  presence: Presence;
   /** The same call is made once more. */
   onAgain: () => void;
   /** The upstream answered with something that is neither an answer nor an error: what, for the log. */
@@ -24,12 +22,6 @@ export interface Attempt {
 /** The call that a request becomes. Throws a CodecError when the upstream cannot be asked that. */
 export function callOf(exchange: Exchange, wire: Parameters<Exchange['request']>[0], { origin, times }: Candidate): Call {
   const { url, method, headers, body, text } = exchange.request(wire);
-  return {
-    url,
-    origin,
-    method,
-    headers: { ...headers, 'accept-encoding': 'identity' },
-    ...(body !== undefined && { body: text ?? JSON.stringify(body) }),
-    connectMs: times.connectMs,
-  };
+  headers['accept-encoding'] = 'identity';
+  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs };
 }

@@ -1,19 +1,20 @@
-import type { ServerResponse } from 'node:http';
 import {
+  type Asked,
   type CanonicalError,
   type ClientRequest,
   CODECS,
   CodecError,
   type Exchange,
   type ProtocolCodec,
+  readAsked,
   translate,
 } from '@sluice/core';
-import { type Asked, readAsked } from './asked.ts';
 import { type Attempt, callOf } from './attempt.ts';
 import { INTERNAL } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
 import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
+import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
 import { exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { keyOf, Rounds } from './rounds.ts';
@@ -25,22 +26,16 @@ export interface Question {
   id: string;
   client: ProtocolCodec;
   wire: ClientRequest;
-  response: ServerResponse;
-  /** Aborted when the client turns away. */
-  signal: AbortSignal;
-  /** Aborted when the gateway has to stop. */
-  stopped: AbortSignal;
+  presence: Presence;
   directory: Directory;
   /** When the whole of it had come, by the clock of the services. */
   askedAt: number;
-  /** The client does not read any more, or does again. */
-  onStall: (isStalled: boolean) => void;
 }
 
 export interface Result extends Progress {
   status: number;
   ending: Ending;
-  error?: CanonicalError;
+  error?: CanonicalError | undefined;
 }
 
 /** A question of a conversation, answered by the first candidate that can. */
@@ -60,7 +55,10 @@ export class Conversation {
     this.#services = services;
     this.#asked = readAsked(question.client.id, question.wire);
     this.#outlet = this.#asked.isStream ? this.#createOutlet() : undefined;
-    this.#rounds = new Rounds({ ...question, ask: (candidate) => this.#ask(candidate) }, services);
+    this.#rounds = new Rounds(
+      { id: question.id, presence: question.presence, ask: (candidate) => this.#ask(candidate) },
+      services,
+    );
   }
 
   async run(): Promise<Result> {
@@ -113,7 +111,7 @@ export class Conversation {
       this.#countOverhead();
       const attempt = this.#attempt(exchange, candidate);
       if (!this.#outlet) return await attemptWhole(call, attempt);
-      return await attemptStream(call, { ...attempt, outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
+      return await attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
     } catch (error) {
       if (error instanceof CodecError) return { is: 'failed', error: error.error };
       throw error;
@@ -121,15 +119,14 @@ export class Conversation {
   }
 
   #attempt(exchange: Exchange, candidate: Candidate): Attempt {
-    const { id, signal, stopped } = this.#question;
+    const { id, presence } = this.#question;
     const { dialer, limits, log, redact } = this.#services;
     return {
       exchange,
       candidate,
       dialer,
       limits,
-      signal,
-      stopped,
+      presence,
       redact,
       onAgain: () => this.#rounds.count(),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
@@ -163,7 +160,7 @@ export class Conversation {
 
   #send(reply: Reply, error?: CanonicalError): Result {
     const { limits, redact } = this.#services;
-    sendReply(this.#question.response, reply, this.#progress(), { stallMs: limits.stallMs, redact });
+    sendReply(this.#question.presence.response, reply, this.#progress(), { stallMs: limits.stallMs, redact });
     return this.#ended(reply.status, error);
   }
 
@@ -187,14 +184,15 @@ export class Conversation {
   }
 
   #createOutlet(): Outlet {
-    const { client, wire, response, onStall } = this.#question;
-    const { heartbeatMs, stallMs } = this.#services.limits;
-    return new Outlet(response, {
-      headers: () => ({ ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'], ...exchangeHeaders(this.#progress()) }),
+    const { client, wire, presence } = this.#question;
+    const { limits, streams } = this.#services;
+    const { heartbeatMs, stallMs } = limits;
+    return new Outlet(presence, {
+      headers: () => exchangeHeaders(this.#progress(), STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse']),
       heartbeat: HEARTBEATS[client.id],
       heartbeatMs,
       stallMs,
-      onStall,
+      onStall: (isStalled) => streams.stall(presence, isStalled),
     });
   }
 
@@ -209,8 +207,9 @@ export class Conversation {
   }
 
   #ended(status: number, error?: CanonicalError): Result {
-    const usage = this.#exchange?.answer?.usage;
-    return { ...this.#progress(), status, ending: endingOf(error), ...(error && { error }), ...(usage && { usage }) };
+    const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
+    const usage = this.#exchange?.usage;
+    return { id, attempts, notes, tried, provider, upstream, model, status, ending: endingOf(error), error, usage };
   }
 
   #progress(): Progress {
@@ -220,8 +219,9 @@ export class Conversation {
       attempts: this.#rounds.attempts,
       notes: this.#exchange?.notes ?? [],
       tried: this.#rounds.tried,
-      ...(provider && { provider: provider.id, upstream: provider.protocol }),
-      ...(model !== undefined && { model }),
+      provider: provider?.id,
+      upstream: provider?.protocol,
+      model,
     };
   }
 }

@@ -1,6 +1,6 @@
 import type { CanonicalError, ErrorCode } from '@sluice/core';
 import { errors } from 'undici';
-import { NotUnpacked, TooLarge, TooLate } from '../upstream/failures.ts';
+import { NotUnpacked, TooLarge, TooLate, WrongAddress } from '../upstream/failures.ts';
 
 /** Retrying cannot help: SDKs that would do it by themselves are told so. */
 const HOPELESS = { should_retry: 'false' } as const;
@@ -28,7 +28,7 @@ const CODES: readonly (readonly [kind: new (...args: never[]) => Error, code: Er
 
 /** A failed connection in the canonical form: without host, address or key, which are the operator's business. */
 export function connectionError(error: unknown): CanonicalError {
-  if (error instanceof NotUnpacked) return wrongAnswer(error.message);
+  if (error instanceof NotUnpacked || error instanceof WrongAddress) return wrongAnswer(error.message);
   const [, code = 'UPSTREAM_ERROR', message = `the connection to the upstream failed${reasonOf(error)}`] =
     CODES.find(([kind]) => error instanceof kind) ?? [];
   return {
@@ -54,6 +54,9 @@ const wrongAnswer = (message: string): CanonicalError => ({
   http_status: 502,
   details: HOPELESS,
 });
+
+/** More than the operator lets an answer have. */
+export const tooMuch = (what: string): CanonicalError => wrongAnswer(`the answer of the upstream has ${what}`);
 
 /** A redirect would take the key elsewhere. */
 export const redirected = (status: number): CanonicalError | undefined =>

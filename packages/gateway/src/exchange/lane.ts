@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import {
   type CanonicalError,
   type ClientRequest,
@@ -7,12 +6,13 @@ import {
   encodeError,
   estimateAnswer,
   type ProtocolCodec,
+  readAsked,
   translate,
 } from '@sluice/core';
-import { readAsked } from './asked.ts';
 import { callOf } from './attempt.ts';
 import type { Result } from './conversation.ts';
 import { endingOf, type Outcome, type Reply } from './outcome.ts';
+import type { Presence } from './presence.ts';
 import { type Progress, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
@@ -22,22 +22,20 @@ export interface LaneQuestion {
   id: string;
   client: ProtocolCodec;
   wire: ClientRequest;
-  response: ServerResponse;
-  signal: AbortSignal;
-  stopped: AbortSignal;
+  presence: Presence;
   directory: Directory;
 }
 
 /** Questions beside the conversation: counts, embeddings, rankings. One whole answer, by the first candidate that has one. */
 export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
-  const { client, wire, directory, response, id } = question;
+  const { client, wire, directory, presence, id } = question;
   const { model } = readAsked(client.id, wire);
   let last: Candidate | undefined;
   const ask = (candidate: Candidate): Promise<Outcome> => {
     last = candidate;
     return askLane(candidate, question, rounds, services);
   };
-  const rounds = new Rounds({ ...question, ask }, services);
+  const rounds = new Rounds({ id, presence, ask }, services);
   const outcome = await rounds.ask(directory.resolve(model, client.id), {
     code: 'NOT_FOUND',
     message: directory.whyUnknown(model),
@@ -54,14 +52,14 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
   if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted' };
   const error: CanonicalError | undefined = outcome.error;
   const reply: Reply = outcome.reply ?? encodeError(error ?? NOTHING_SAID, { to: client });
-  sendReply(response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
+  sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
   return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }) };
 }
 
 const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
 
 async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rounds, services: Services): Promise<Outcome> {
-  const { id, client, wire, signal, stopped } = question;
+  const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
   const { dialer, limits, log, redact } = services;
   const upstream = CODECS[provider.protocol];
@@ -76,8 +74,7 @@ async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rou
       candidate,
       dialer,
       limits,
-      signal,
-      stopped,
+      presence,
       redact,
       onAgain: () => rounds.count(),
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),

@@ -3,7 +3,7 @@ import type { CanonicalError, WireReply } from '@sluice/core';
 /** What is sent as a whole. Bytes are those of the upstream, untouched. */
 export interface Reply extends Omit<WireReply, 'body'> {
   body: unknown;
-  bytes?: Uint8Array;
+  bytes?: Buffer;
 }
 
 /** How an attempt went. */

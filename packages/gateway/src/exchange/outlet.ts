@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { onHalfClose } from './presence.ts';
+import type { Presence } from './presence.ts';
 
 export interface OutletOptions {
   /** Asked when the stream opens: until then they may change. */
@@ -22,21 +22,20 @@ const EMPTY_LINE = '\r\n';
  * another upstream can still be asked.
  */
 export class Outlet {
+  readonly #presence: Presence;
   readonly #response: ServerResponse;
   readonly #options: OutletOptions;
   #heart: NodeJS.Timeout | undefined;
   #isWaiting = false;
   #isStalled = false;
 
-  constructor(response: ServerResponse, options: OutletOptions) {
-    this.#response = response;
+  constructor(presence: Presence, options: OutletOptions) {
+    this.#presence = presence;
+    this.#response = presence.response;
     this.#options = options;
-    response.on('timeout', (socket: Socket) => {
+    this.#response.on('timeout', (socket: Socket) => {
       this.#isStalled = true;
       socket.destroy();
-    });
-    onHalfClose(response, () => {
-      if (this.isOpen) response.write(EMPTY_LINE);
     });
   }
 
@@ -59,6 +58,7 @@ export class Outlet {
     if (this.isOpen) return;
     this.#response.writeHead(200, this.#options.headers());
     this.#response.flushHeaders();
+    this.#presence.filler = EMPTY_LINE;
     this.#beat();
   }
 

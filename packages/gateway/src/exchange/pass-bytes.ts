@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type WireReply } from '@sluice/core';
+import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
-import type { Route } from '../server/route.ts';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
 import { Silence } from '../upstream/silence.ts';
 import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
+import type { Presence } from './presence.ts';
 import { exchangeHeaders, type Progress, sendReply } from './reply.ts';
 import type { Directory, Services, Speaker } from './services.ts';
 
@@ -25,25 +25,23 @@ export interface PassedQuestion {
   request: IncomingMessage;
   response: ServerResponse;
   headers: Record<string, string>;
-  body: Buffer;
   directory: Directory;
-  signal: AbortSignal;
-  stopped: AbortSignal;
+  presence: Presence;
 }
 
 /**
  * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. The provider is
  * the operator's choice; what the client sends chooses none but the path there.
  */
-export function passBytes(question: PassedQuestion, services: Services): Promise<Result> {
+export function passBytes(question: PassedQuestion, body: Buffer, services: Services): Promise<Result> {
   const { route, directory } = question;
   const speaker = directory.speaker(route.client.id);
   if (!speaker) throw unknownPath(route.path);
-  const call = callFor(question, speaker);
+  const call = callFor(question, body, speaker);
   return new Promise((resolve) => new Passage(question, speaker, services, resolve).begin(call));
 }
 
-function callFor({ route, request, headers, body }: PassedQuestion, { provider, origin, times }: Speaker): Call {
+function callFor({ route, request, headers }: PassedQuestion, body: Buffer, { provider, origin, times }: Speaker): Call {
   const codec = CODECS[provider.protocol];
   const { 'content-type': _type, accept: _accept, ...credentials } = codec.buildHeaders(provider);
   return {
@@ -79,15 +77,13 @@ class Passage implements Receiver {
   }
 
   begin(call: Call): void {
-    const { signal, stopped } = this.#question;
+    const { presence } = this.#question;
     const { headersMs, firstEventMs, betweenEventsMs, totalMs } = this.#times;
-    signal.addEventListener('abort', this.#leave, { once: true });
-    stopped.addEventListener('abort', this.#stop, { once: true });
+    presence.listen(this.#onInterruption);
     this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
     this.#silence.expect(headersMs + firstEventMs + betweenEventsMs);
     this.#line = this.#services.dialer.dial(call, this);
-    if (signal.aborted) this.#leave();
-    else if (stopped.aborted) this.#stop();
+    if (presence.isInterrupted) this.#onInterruption();
   }
 
   again(): void {
@@ -104,7 +100,7 @@ class Passage implements Receiver {
     this.#status = status;
     this.#silence.expect(this.#times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
-    else response.writeHead(status, { ...pick(headers, TO_CLIENT), ...exchangeHeaders(this.#progress) });
+    else response.writeHead(status, exchangeHeaders(this.#progress, pick(headers, TO_CLIENT)));
   }
 
   data(chunk: Uint8Array): void {
@@ -146,7 +142,10 @@ class Passage implements Receiver {
     });
   }
 
-  readonly #stop = (): void => this.#breakOff(STOPPED);
+  readonly #onInterruption = (): void => {
+    if (this.#question.presence.isGone) this.#leave();
+    else this.#breakOff(STOPPED);
+  };
 
   /** A body that breaks off must be seen to break off. */
   #breakOff(error: CanonicalError): void {
@@ -159,18 +158,17 @@ class Passage implements Receiver {
     this.#settle({ status: response.statusCode, ending: endingOf(error), error });
   }
 
-  readonly #leave = (): void => {
+  #leave(): void {
     this.#line?.hangUp();
     this.#settle({ status: 499, ending: 'client_aborted' });
-  };
+  }
 
   #settle(result: Pick<Result, 'status' | 'ending' | 'error'>): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#silence.stop();
     clearTimeout(this.#total);
-    this.#question.signal.removeEventListener('abort', this.#leave);
-    this.#question.stopped.removeEventListener('abort', this.#stop);
+    this.#question.presence.unlisten(this.#onInterruption);
     this.#resolve({ ...this.#progress, ...result });
   }
 }

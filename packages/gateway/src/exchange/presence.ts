@@ -3,39 +3,97 @@ import type { ServerResponse } from 'node:http';
 /** The first write to a client that has closed brings back a reset, the next one meets it; a far client needs more time for that. */
 const PROBES_MS = [0, 100, 1000, 5000];
 
+type Listener = () => void;
+
 /**
- * Sends something, a few times, to a client that has nothing more to send. One that only says so (half-close) is still there and reads over it;
- * one that has closed looks the same until something is sent to it.
+ * Whether an exchange may go on: its client is there, and the gateway does not stop. Every exchange has one; a pair of AbortSignals would cost
+ * more than most of what listens to it.
  */
-export function onHalfClose(response: ServerResponse, send: () => void): void {
-  const { socket } = response.req;
-  const timers: NodeJS.Timeout[] = [];
-  const probe = (): void => {
-    if (!response.writableEnded && !response.destroyed) send();
-  };
-  const onEnd = (): void => {
-    for (const ms of PROBES_MS) timers.push(setTimeout(probe, ms));
-  };
-  socket.once('end', onEnd);
-  response.once('close', () => {
-    socket.off('end', onEnd);
-    for (const timer of timers) clearTimeout(timer);
-  });
-}
+export class Presence {
+  readonly response: ServerResponse;
+  /** What a client reads over. Set when its answer is a stream and has begun. */
+  filler: string | undefined;
+  #isGone = false;
+  #isStopped = false;
+  #listeners: Listener[] = [];
+  #probes: NodeJS.Timeout[] = [];
+  #onClosed: Listener | undefined;
 
-/** A signal that is aborted when the client turns away: when the response closes before it has ended. */
-export function watchClient(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort(new Error('the client turned away'));
-  });
-  onHalfClose(response, () => {
+  constructor(response: ServerResponse) {
+    this.response = response;
+    response.on('close', this.#close);
+    response.req.socket.on('end', this.#halfClose);
+  }
+
+  /** The client turned away before it had its answer. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** The gateway has to stop: the client is told. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  get isInterrupted(): boolean {
+    return this.#isGone || this.#isStopped;
+  }
+
+  /** Hears of every interruption from now on. */
+  listen(listener: Listener): void {
+    this.#listeners.push(listener);
+  }
+
+  unlisten(listener: Listener): void {
+    const at = this.#listeners.indexOf(listener);
+    if (at >= 0) this.#listeners.splice(at, 1);
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#tell();
+  }
+
+  /** Resolves when the client has all of the answer, or is gone. */
+  closed(): Promise<void> {
+    const { response } = this;
+    if (response.closed || response.destroyed) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  readonly #close = (): void => {
+    const { response } = this;
+    response.req.socket.off('end', this.#halfClose);
+    for (const probe of this.#probes) clearTimeout(probe);
+    if (!response.writableFinished) {
+      this.#isGone = true;
+      this.#tell();
+    }
+    this.#onClosed?.();
+  };
+
+  /**
+   * The client has nothing more to send. One that only says so (half-close) is still there and reads over what it is sent now; one that has
+   * closed looks the same until something is sent to it.
+   */
+  readonly #halfClose = (): void => {
+    this.#probes = PROBES_MS.map((ms) => setTimeout(() => this.#probe(), ms));
+  };
+
+  #probe(): void {
+    const { response, filler } = this;
+    if (response.writableEnded || response.destroyed) return;
+    if (response.headersSent) {
+      if (filler !== undefined) response.write(filler);
+    }
     // An interim answer, which HTTP/1.0 does not know.
-    if (!response.headersSent && response.req.httpVersionMinor > 0) response.writeProcessing();
-  });
-  return controller.signal;
+    else if (response.req.httpVersionMinor > 0) response.writeProcessing();
+  }
 }
-
-/** Resolves when the client has all of the answer, or is gone. */
-export const closed = (response: ServerResponse): Promise<void> =>
-  response.closed || response.destroyed ? Promise.resolve() : new Promise((resolve) => response.once('close', () => resolve()));

@@ -1,6 +1,7 @@
 import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
 import type { WholeReply } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
+import { excessIn } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
 import { notAnAnswer, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
@@ -26,7 +27,12 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
   if (wrong) return { is: 'failed', error: wrong };
   if (reply.status >= 400) return readRefusal(reply, attempt);
   try {
-    return { is: 'answered', reply: isStream(reply.body) ? collected(reply, attempt) : converted(reply, attempt) };
+    const answered = isStream(reply.body) ? collected(reply, attempt) : converted(reply, attempt);
+    const { exchange, limits } = attempt;
+    // What a glance was enough for has nothing that could be too much.
+    const answer = exchange.isGlanced ? undefined : exchange.answer;
+    const excess = answer && excessIn(answer, reply.body.length, limits);
+    return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: answered };
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: upstreamsFault(error.error) };
     throw error;
@@ -46,11 +52,15 @@ function converted({ status, headers, body }: WholeReply, { exchange, redact, on
   return exchange.isPassing ? { ...reply, bytes: body } : reply;
 }
 
-/** Some servers stream whatever was asked for. */
-const LOOKS_LIKE_SSE = /^(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:/;
-const HEAD_BYTES = 64;
+/** Some servers stream whatever was asked for. What a field says first, a document does not: it begins with a bracket, a quote or a tag. */
+const FIELD = /^(?:data|event|id|retry)?:/m;
+const DOCUMENT = /^\s*[{["<]/;
+const HEAD_BYTES = 1024;
 
-const isStream = (body: Buffer): boolean => LOOKS_LIKE_SSE.test(body.toString('latin1', 0, HEAD_BYTES));
+function isStream(body: Buffer): boolean {
+  const head = body.toString('latin1', 0, HEAD_BYTES).replace(/^\xef\xbb\xbf/, '');
+  return !DOCUMENT.test(head) && FIELD.test(head);
+}
 
 function parse(body: Buffer): unknown {
   try {

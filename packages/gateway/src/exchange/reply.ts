@@ -7,13 +7,13 @@ export interface Progress {
   id: string;
   attempts: number;
   notes: readonly Note[];
-  provider?: string;
-  model?: string;
+  provider?: string | undefined;
+  model?: string | undefined;
   /** The protocol of who answered. */
-  upstream?: ProtocolId;
-  usage?: CanonicalUsage;
+  upstream?: ProtocolId | undefined;
+  usage?: CanonicalUsage | undefined;
   /** Who was asked in vain, and what came of it. */
-  tried?: readonly string[];
+  tried?: readonly string[] | undefined;
 }
 
 /** No proxy may hold, change or store the stream. */
@@ -27,19 +27,22 @@ export const STREAM_HEADERS = {
 /** From harmless to harmful. */
 const SEVERITIES = ['RENAMED', 'CLAMPED', 'REPAIRED', 'APPROXIMATED', 'DROPPED'] as const satisfies readonly Note['code'][];
 
-/** What an operator wants to know of an answer without a look into a log. */
-export function exchangeHeaders({ id, attempts, notes, provider, model, tried = [] }: Progress): Record<string, string> {
-  const worst = SEVERITIES.findLast((code) => notes.some((note) => note.code === code));
-  return {
-    'x-sluice-request-id': id,
-    ...(provider !== undefined && { 'x-sluice-provider': headerText(provider) }),
-    ...(model !== undefined && { 'x-sluice-model': headerText(model) }),
-    'x-sluice-attempts': String(attempts),
-    ...(tried.length > 0 && { 'x-sluice-tried': tried.map(headerText).join('; ').slice(0, 1024) }),
-    'x-sluice-notes': String(notes.length),
-    ...(worst && { 'x-sluice-notes-worst': worst.toLowerCase() }),
-  };
+/** The headers of an answer, with what an operator wants to know of it without a look into a log. */
+export function exchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { id, attempts, notes, provider, model, tried = [] } = progress;
+  const headers: Record<string, string> = {};
+  for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
+  headers['x-sluice-request-id'] = id;
+  if (provider !== undefined) headers['x-sluice-provider'] = headerText(provider);
+  if (model !== undefined) headers['x-sluice-model'] = headerText(model);
+  headers['x-sluice-attempts'] = String(attempts);
+  if (tried.length > 0) headers['x-sluice-tried'] = tried.map(headerText).join('; ').slice(0, 1024);
+  headers['x-sluice-notes'] = String(notes.length);
+  if (notes.length > 0) headers['x-sluice-notes-worst'] = worstOf(notes).toLowerCase();
+  return headers;
 }
+
+const worstOf = (notes: readonly Note[]): string => SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
 
 /** Headers of an upstream that a client's SDK reads; everything else is the upstream's own business. */
 const PASSED =
@@ -54,28 +57,35 @@ export interface SendOptions {
 
 /** Sends a whole answer. */
 export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
-  response.end(writeHead(response, reply, progress, redact));
+  const { data, encoding } = writeHead(response, reply, progress, redact);
+  response.end(data, encoding);
   if (response.writableLength > 0) response.setTimeout(stallMs);
 }
 
-/** Writes the head of a whole answer, and gives back its body. What errors say is not ours alone, and is looked through. */
-export function writeHead(
-  response: ServerResponse,
-  reply: Reply,
-  progress: Progress,
-  redact: (text: string) => string,
-): Uint8Array {
-  const { status, headers } = reply;
-  const body = status >= 400 ? Buffer.from(redact(textOf(reply.body))) : (reply.bytes ?? Buffer.from(textOf(reply.body)));
-  const passed = Object.fromEntries(Object.entries(headers).filter(([name]) => PASSED.test(name)));
-  response.writeHead(status, {
-    ...passed,
-    'content-type': 'application/json',
-    'content-length': String(body.length),
-    ...exchangeHeaders(progress),
-  });
-  return body;
+/** A body as it is written. */
+export interface Written {
+  data: string | Uint8Array;
+  encoding: 'utf8' | 'latin1';
 }
+
+/** Writes the head of a whole answer, and gives back its body. What errors say is not ours alone, and is looked through. */
+export function writeHead(response: ServerResponse, reply: Reply, progress: Progress, redact: (text: string) => string): Written {
+  const { status, headers, bytes } = reply;
+  const isError = status >= 400;
+  const text = isError ? redact(textOf(reply.body)) : bytes ? undefined : textOf(reply.body);
+  const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
+  const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
+  for (const name of Object.keys(headers)) if (PASSED.test(name)) own[name] = headers[name] ?? '';
+  response.writeHead(status, exchangeHeaders(progress, own));
+  return text === undefined ? asWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
+}
+
+const NO_BYTES = Buffer.alloc(0);
+/** Node writes a head and a text at once, a head and bytes in two pieces. What is longer is not worth a copy. */
+const MOST_COPIED = 16 * 1024;
+
+const asWritten = (bytes: Buffer): Written =>
+  bytes.length <= MOST_COPIED ? { data: bytes.toString('latin1'), encoding: 'latin1' } : { data: bytes, encoding: 'latin1' };
 
 const textOf = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 

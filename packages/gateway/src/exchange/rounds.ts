@@ -3,15 +3,13 @@ import { isTargetsFault, mayBeBilled, pauseBefore, verdictOf } from '../upstream
 import { STOPPED } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
+import type { Presence } from './presence.ts';
 import type { Candidate, Services } from './services.ts';
 
 export interface RoundsOptions {
   /** The request, for the log. */
   id: string;
-  /** Aborted when the client turns away. */
-  signal: AbortSignal;
-  /** Aborted when the gateway has to stop. */
-  stopped: AbortSignal;
+  presence: Presence;
   /** Asks one of them, once. Nothing of an answer is sent before it is certain that there is one. */
   ask: (candidate: Candidate) => Promise<Outcome>;
 }
@@ -61,7 +59,7 @@ export class Rounds {
 
   /** The same target again only when there is no other: another that may answer at once is better than the same a little later. */
   async #askOne(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
-    const { signal, stopped } = this.#options;
+    const { presence } = this.#options;
     for (let tries = 0; ; tries++) {
       this.count();
       const outcome = await this.#options.ask(candidate);
@@ -69,8 +67,8 @@ export class Rounds {
       if (outcome.is !== 'failed' || hasOthers) return outcome;
       const wait = this.#pauseAfter(outcome.error, tries);
       if (wait === undefined) return outcome;
-      if (await pause(wait, signal, stopped)) continue;
-      return signal.aborted ? { is: 'gone' } : { is: 'failed', error: STOPPED };
+      if (await pause(wait, presence)) continue;
+      return presence.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
     }
   }
 
@@ -83,7 +81,7 @@ export class Rounds {
   }
 
   get #isTired(): boolean {
-    return this.#attempts > this.#services.limits.retries || this.#options.stopped.aborted;
+    return this.#attempts > this.#services.limits.retries || this.#options.presence.isStopped;
   }
 
   #record(candidate: Candidate, outcome: Outcome): void {
@@ -99,7 +97,7 @@ export class Rounds {
     const { breakers, limits, log, metrics } = this.#services;
     const key = keyOf({ provider, model });
     const asked = error.retry_after_ms ?? 0;
-    if (this.#options.stopped.aborted) breakers.forget(key);
+    if (this.#options.presence.isStopped) breakers.forget(key);
     else if (!isTargetsFault(error)) breakers.succeeded(key);
     else if (asked > limits.retryAfterMs) breakers.rest(key, asked);
     else if (error.code === 'AUTHENTICATION') breakers.rest(key);

@@ -4,6 +4,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Gatekeeper } from '../server/auth.ts';
 import type { MemoryGuard } from '../server/memory-guard.ts';
+import type { ModelLists } from '../server/model-lists.ts';
 import type { Streams } from '../server/streams.ts';
 import type { Breakers } from '../upstream/breaker.ts';
 import type { Dialer } from '../upstream/dialer.ts';
@@ -35,7 +36,10 @@ export interface Directory {
   whyUnknown(model: string): string;
   /** Somebody who speaks this protocol, for endpoints that Sluice only passes on. */
   speaker(protocol: ProtocolId): Speaker | undefined;
+  /** Names that clients may ask for. */
   readonly models: readonly string[];
+  /** Providers whose models nobody has written down: they are asked for them. */
+  readonly unlisted: readonly Speaker[];
   readonly gatekeeper: Gatekeeper;
   /** Hosts that clients do not learn of. */
   readonly privateHosts: readonly string[];
@@ -55,6 +59,7 @@ export interface Services {
   readonly random: () => number;
   readonly streams: Streams;
   readonly memory: MemoryGuard;
+  readonly modelLists: ModelLists;
   /** Takes secrets, and where upstreams stand, out of what clients are about to read. */
   readonly redact: (text: string) => string;
 }

@@ -2,6 +2,7 @@ import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
 import { Silence } from '../upstream/silence.ts';
+import { AnswerMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
 import { connectionError, EMPTY, redirected, STOPPED, tooLate } from './failures.ts';
 import type { Outcome } from './outcome.ts';
@@ -9,22 +10,24 @@ import type { Outlet } from './outlet.ts';
 import { readRefusal, strangeStream } from './read-reply.ts';
 import { redactBytes } from './redact-bytes.ts';
 
-export interface StreamAttemptOptions extends Attempt {
+/** Where the stream goes. */
+export interface StreamEnd {
   outlet: Outlet;
   /** There is an answer. */
   onFirstContent: () => void;
 }
 
 /** Asks one upstream for a stream. Resolves when the client has its answer, or when it is certain that this upstream has none. */
-export function attemptStream(call: Call, options: StreamAttemptOptions): Promise<Outcome> {
-  return new Promise((resolve, reject) => new StreamAttempt(options, resolve, reject).begin(call));
+export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
+  return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
 }
 
 /** How long an upstream that has said everything may take to close. */
 const LINGER_MS = 1000;
 
 class StreamAttempt implements Receiver {
-  readonly #options: StreamAttemptOptions;
+  readonly #attempt: Attempt;
+  readonly #end: StreamEnd;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (cause: unknown) => void;
   readonly #stream: AnswerStream;
@@ -43,36 +46,36 @@ class StreamAttempt implements Receiver {
   #total: NodeJS.Timeout | undefined;
   #isSettled = false;
 
-  constructor(options: StreamAttemptOptions, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
-    this.#options = options;
+  constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
+    this.#attempt = attempt;
+    this.#end = end;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#stream = options.exchange.stream({ onEvent: (event) => this.#look(event) });
+    const meter = new AnswerMeter(attempt.limits);
+    this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });
   }
 
   begin(call: Call): void {
-    const { signal, stopped, dialer, candidate } = this.#options;
+    const { presence, dialer, candidate } = this.#attempt;
     const { headersMs, totalMs } = candidate.times;
-    signal.addEventListener('abort', this.#leave, { once: true });
-    stopped.addEventListener('abort', this.#stop, { once: true });
+    presence.listen(this.#onInterruption);
     this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
     this.#silence.expect(headersMs);
     this.#line = dialer.dial(call, this);
-    if (signal.aborted) this.#leave();
-    else if (stopped.aborted) this.#stop();
+    if (presence.isInterrupted) this.#onInterruption();
   }
 
   again(): void {
-    this.#options.onAgain();
+    this.#attempt.onAgain();
   }
 
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    this.#silence.expect(this.#options.candidate.times.firstEventMs);
+    this.#silence.expect(this.#attempt.candidate.times.firstEventMs);
     const wrong = redirected(status);
     if (wrong) this.#giveUp(wrong);
-    else if (status >= 400) this.#refusal = new Collector(this.#options.limits.errorBytes);
+    else if (status >= 400) this.#refusal = new Collector(this.#attempt.limits.errorBytes);
   }
 
   data(chunk: Uint8Array): void {
@@ -104,7 +107,7 @@ class StreamAttempt implements Receiver {
 
   #convert(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#options.limits.streamBytes) {
+    if (this.#bytes > this.#attempt.limits.streamBytes) {
       this.#breakOff({ code: 'UPSTREAM_ERROR', message: 'the answer of the upstream is too large', http_status: 502 });
       return;
     }
@@ -116,14 +119,17 @@ class StreamAttempt implements Receiver {
   #look(event: CanonicalStreamEvent): void {
     if (!this.#hasEvents) {
       this.#hasEvents = true;
-      this.#silence.expect(this.#options.candidate.times.betweenEventsMs);
+      this.#silence.expect(this.#attempt.candidate.times.betweenEventsMs);
     }
     switch (event.type) {
       case 'message_start':
       case 'ping':
         return;
       case 'error':
+        // Nothing that counts follows it, whether the upstream closes or not.
         this.#error ??= event.error;
+        this.#hasStopped = true;
+        this.#silence.expect(LINGER_MS);
         return;
       case 'message_stop':
         this.#hasStopped = true;
@@ -142,7 +148,7 @@ class StreamAttempt implements Receiver {
   #begun(): void {
     if (this.#hasContent || this.#error) return;
     this.#hasContent = true;
-    this.#options.onFirstContent();
+    this.#end.onFirstContent();
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
@@ -151,7 +157,8 @@ class StreamAttempt implements Receiver {
       else for (const piece of pieces) this.#held.push(piece);
       return;
     }
-    const { outlet, redact } = this.#options;
+    const { outlet } = this.#end;
+    const { redact } = this.#attempt;
     const whole = this.#withHeld(pieces);
     for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
     if (outlet.isFull && !this.#isSettled) this.#wait();
@@ -165,9 +172,9 @@ class StreamAttempt implements Receiver {
   #wait(): void {
     this.#line?.pause();
     this.#silence.stop();
-    this.#options.outlet.onDrain(() => {
+    this.#end.outlet.onDrain(() => {
       if (this.#isSettled) return;
-      this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#options.candidate.times.betweenEventsMs);
+      this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
       this.#line?.resume();
     });
   }
@@ -181,13 +188,13 @@ class StreamAttempt implements Receiver {
     }
     const { error } = this.#stream;
     this.#line?.hangUp();
-    this.#options.outlet.end();
+    this.#end.outlet.end();
     this.#settle({ is: 'answered', ...(error && { error }) });
   }
 
   /** What came is no answer. */
   #disown(error: CanonicalError): void {
-    const { redact, onStrange } = this.#options;
+    const { redact, onStrange } = this.#attempt;
     const shown = strangeStream(error, this.#head.headers);
     if (shown !== error) onStrange(redact(error.message));
     this.#giveUp(shown);
@@ -199,7 +206,7 @@ class StreamAttempt implements Receiver {
 
   #refuse(body: Collector): void {
     this.#line?.hangUp();
-    this.#settle(readRefusal({ ...this.#head, body: body.take() }, this.#options));
+    this.#settle(readRefusal({ ...this.#head, body: body.take() }, this.#attempt));
   }
 
   #onSilence(): void {
@@ -207,7 +214,10 @@ class StreamAttempt implements Receiver {
     else this.#breakOff(tooLate(this.#head.status === 0 ? 'the upstream did not answer in time' : 'the upstream fell silent'));
   }
 
-  readonly #stop = (): void => this.#breakOff(STOPPED);
+  readonly #onInterruption = (): void => {
+    if (this.#attempt.presence.isGone) this.#leave();
+    else this.#breakOff(STOPPED);
+  };
 
   /** Tells the client in its stream, where that has begun. */
   #breakOff(error: CanonicalError): void {
@@ -225,10 +235,10 @@ class StreamAttempt implements Receiver {
     this.#settle({ is: 'failed', error });
   }
 
-  readonly #leave = (): void => {
+  #leave(): void {
     this.#line?.hangUp();
     this.#settle({ is: 'gone' });
-  };
+  }
 
   /** A fault of ours ends this exchange, and nothing else. */
   #crash(cause: unknown): void {
@@ -242,8 +252,7 @@ class StreamAttempt implements Receiver {
     this.#isSettled = true;
     this.#silence.stop();
     clearTimeout(this.#total);
-    this.#options.signal.removeEventListener('abort', this.#leave);
-    this.#options.stopped.removeEventListener('abort', this.#stop);
+    this.#attempt.presence.unlisten(this.#onInterruption);
     this.#resolve(outcome);
   }
 }

@@ -7,11 +7,11 @@ import { readAnswer } from './read-reply.ts';
 
 /** Asks one upstream for a whole answer. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
-  const { dialer, limits, candidate, signal, stopped, onAgain } = attempt;
+  const { dialer, limits, candidate, presence, onAgain } = attempt;
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
     const reply = await collect(dialer, call, {
-      signals: [signal, stopped],
+      presence,
       maxBytes: limits.answerBytes,
       // A model writes its whole answer before the head of it is sent: it gets the time that a stream would have.
       headMs: headersMs + firstEventMs + betweenEventsMs,
@@ -21,7 +21,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
     });
     return readAnswer(reply, attempt);
   } catch (error) {
-    if (signal.aborted) return { is: 'gone' };
-    return { is: 'failed', error: stopped.aborted ? STOPPED : connectionError(error) };
+    if (presence.isGone) return { is: 'gone' };
+    return { is: 'failed', error: presence.isStopped ? STOPPED : connectionError(error) };
   }
 }

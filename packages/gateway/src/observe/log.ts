@@ -17,7 +17,10 @@ export function createLog(level: string, redact: (text: string) => string): Logg
 /** What strangers said may be of any length. */
 const LONGEST = 4096;
 
-const shortened = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, LONGEST) : value]),
+function shortened(fields: Record<string, unknown>): Record<string, unknown> {
+  const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > LONGEST;
+  if (!Object.values(fields).some(isLong)) return fields;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, isLong(value) ? value.slice(0, LONGEST) : value]),
   );
+}

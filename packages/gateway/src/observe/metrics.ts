@@ -19,7 +19,6 @@ export interface Labels {
 /** What `/metrics` shows. */
 export class Metrics {
   readonly registry: Registry = new Registry();
-  readonly active: Gauge;
   readonly shed: Counter;
   readonly #requests: Counter;
   readonly #tokens: Counter;
@@ -31,8 +30,11 @@ export class Metrics {
   readonly #interToken: Histogram;
   readonly #overhead: Histogram;
   readonly #models = new Set<string>();
+  /** What was told of each upstream last. */
+  readonly #up = new Map<string, boolean>();
 
-  constructor() {
+  /** `active`: how many exchanges are under way. Asked when somebody wants to know. */
+  constructor(active: () => number = () => 0) {
     const counter = (name: string, help: string, ...labelNames: string[]): Counter =>
       new Counter({ name: `sluice_${name}`, help, labelNames, registers: [this.registry] });
     const gauge = (name: string, help: string, ...labelNames: string[]): Gauge =>
@@ -40,7 +42,14 @@ export class Metrics {
     const histogram = (name: string, help: string, buckets: number[]): Histogram =>
       new Histogram({ name: `sluice_${name}`, help, labelNames: LABELS, buckets, registers: [this.registry] });
 
-    this.active = gauge('active_requests', 'Exchanges under way.');
+    new Gauge({
+      name: 'sluice_active_requests',
+      help: 'Exchanges under way.',
+      registers: [this.registry],
+      collect() {
+        this.set(active());
+      },
+    });
     this.shed = counter('shed_requests_total', 'Requests refused because too much is under way.');
     this.#requests = counter('requests_total', 'Exchanges that ended, by HTTP status.', ...LABELS, 'status');
     this.#tokens = counter('tokens_total', 'Tokens as the upstreams reported them.', ...LABELS, 'type');
@@ -63,7 +72,8 @@ export class Metrics {
 
   answered(labels: Labels, status: number, seconds: number): void {
     const bounded = this.#bound(labels);
-    this.#requests.inc({ ...bounded, status: String(status) });
+    const { provider, model, client_protocol, upstream_protocol } = bounded;
+    this.#requests.inc({ provider, model, client_protocol, upstream_protocol, status: String(status) });
     this.#duration.observe(bounded, seconds);
   }
 
@@ -81,7 +91,9 @@ export class Metrics {
 
   tokens(labels: Labels, type: 'input' | 'output', count: number): void {
     // What upstreams report is not always a number of tokens.
-    if (Number.isSafeInteger(count) && count >= 0) this.#tokens.inc({ ...this.#bound(labels), type }, count);
+    if (!Number.isSafeInteger(count) || count < 0) return;
+    const { provider, model, client_protocol, upstream_protocol } = this.#bound(labels);
+    this.#tokens.inc({ provider, model, client_protocol, upstream_protocol, type }, count);
   }
 
   noted(labels: Labels, code: string): void {
@@ -93,11 +105,14 @@ export class Metrics {
   }
 
   upstreamUp(provider: string, isUp: boolean): void {
+    if (this.#up.get(provider) === isUp) return;
+    this.#up.set(provider, isUp);
     this.#upstreamUp.set({ provider }, isUp ? 1 : 0);
   }
 
   #bound(labels: Labels): Record<keyof Labels, string> {
     if (this.#models.size < MAX_MODELS) this.#models.add(labels.model);
-    return this.#models.has(labels.model) ? { ...labels } : { ...labels, model: 'other' };
+    const { provider, model, client_protocol, upstream_protocol } = labels;
+    return { provider, model: this.#models.has(model) ? model : 'other', client_protocol, upstream_protocol };
   }
 }

@@ -18,10 +18,13 @@ export function admit(asking: Asking, services: Services): void {
 /** What the parser lets through and nobody honest sends. */
 function checkForm({ request: { rawHeaders, httpVersion } }: Asking, { limits }: Services): void {
   if (rawHeaders.length / 2 > limits.headers) throw refusal(431, 'INVALID_INPUT', `more than ${limits.headers} headers`);
-  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) throw refusal(400, 'INVALID_INPUT', 'the request names more than one host');
-  if (hosts.length === 0 && httpVersion === '1.1') throw refusal(400, 'INVALID_INPUT', 'the request names no host');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (isHost(rawHeaders[i] ?? '')) hosts++;
+  if (hosts > 1) throw refusal(400, 'INVALID_INPUT', 'the request names more than one host');
+  if (hosts === 0 && httpVersion === '1.1') throw refusal(400, 'INVALID_INPUT', 'the request names no host');
 }
+
+const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
 export function checkCaller({ headers, route, directory: { gatekeeper } }: Asking): void {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests of web pages are not answered');

@@ -1,28 +1,47 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { type CodecError, encodeError, routeOf } from '@sluice/core';
 import type { Logger } from '../observe/log.ts';
+import { refusal } from './refusal.ts';
 
 /** What could not be read as a request: too large, too late, or no HTTP. */
-const STATUSES: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-};
+const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
+  ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the headers of the request are too large')],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunks of the request are too large')],
+  ['ERR_HTTP_REQUEST_TIMEOUT', refusal(408, 'INVALID_INPUT', 'the request did not come in time')],
+]);
+const UNREADABLE = refusal(400, 'INVALID_INPUT', 'this is no request of HTTP');
+
+const codeOf = (error: Error): unknown => ('code' in error ? error.code : undefined);
+
+/** The connection ended in the middle of a request. */
+export const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(codeOf(error)));
+
+/** Why a parser gave up, as the client is told. */
+export const whyUnread = (error: Error): CodecError => REFUSALS.get(codeOf(error)) ?? UNREADABLE;
 
 /** Answers what is not even a request, and closes. Nothing of it is repeated. */
 export function answerUnread(error: Error, socket: Socket, log: Logger): void {
-  const code = 'code' in error ? String(error.code) : '';
-  if (code === 'ECONNRESET' || !socket.writable) {
+  if (codeOf(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const status = STATUSES[code] ?? 400;
   const id = randomUUID();
-  log.info({ request_id: id, status, ending: 'refused', error: code }, 'unreadable request');
-  const body = `${STATUS_CODES[status]}\n`;
+  const reply = encodeError(whyUnread(error).error, { to: routeOf(targetOf(error), {}).client });
+  const { status } = reply;
+  log.info({ request_id: id, status, ending: 'refused', error: String(codeOf(error)) }, 'unreadable request');
+  const body = JSON.stringify(reply.body);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
     () => socket.destroy(),
   );
 }
+
+/** Whose language the client speaks is told by its first line, where that is there. */
+function targetOf(error: Error): string {
+  const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
+  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, LONGEST_LINE))?.[1] ?? '/';
+}
+
+const LONGEST_LINE = 2048;

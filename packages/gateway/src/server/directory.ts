@@ -1,6 +1,7 @@
 import { CODECS, type ProtocolId, type Provider } from '@sluice/core';
-import { type ConfiguredProvider, unlock } from '../config/provider.ts';
+import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
 import { type GatewayState, whyUnknown } from '../config/resolve.ts';
+import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
 import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
@@ -8,28 +9,55 @@ import { Gatekeeper } from './auth.ts';
 
 /** The configuration as exchanges see it. `demo`: where the built-in model listens. */
 export function createDirectory(state: GatewayState, demo: string): Directory {
-  const speaker = (configured: ConfiguredProvider, client: ProtocolId): Speaker => {
-    const { isDemo, origin, times } = configured;
-    return isDemo ? { provider: demoFor(client, demo), origin: demo, times } : { provider: unlock(configured), origin, times };
+  const speaker = (configured: ConfiguredProvider): Speaker => {
+    const { origin, times } = configured;
+    return { provider: unlock(configured), origin, times };
   };
   const candidate = (configured: ConfiguredProvider, model: string, client: ProtocolId): Candidate => {
-    const speaking = speaker(configured, client);
+    const { isDemo, times } = configured;
+    const speaking = isDemo ? { provider: demoFor(languageOf(model, client), demo), origin: demo, times } : speaker(configured);
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
     return { ...speaking, model, profile: { ...known, ...profile }, repair: configured.repair };
   };
   return {
-    resolve: (model, client) =>
+    resolve: remembered((model, client) =>
       (state.resolveModel(model, client) ?? []).map((target) => candidate(target.provider, target.model, client)),
+    ),
     speaker: (protocol) => {
       const found = [...state.providers.values()].find(({ provider, isDemo }) => provider.protocol === protocol && !isDemo);
-      return found && speaker(found, protocol);
+      return found && speaker(found);
     },
-    models: state.models.length > 0 ? state.models : [...state.providers.keys()].map((id) => `${id}/*`),
+    ...listed(state, speaker),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
     whyUnknown: (model) => whyUnknown(model, state),
     privateHosts: privateHosts(state),
   };
+}
+
+/** Names of models are the client's, and it may make up any number of them. */
+const MOST_NAMES = 1000;
+
+/** A state does not change: who answers for a name is found out once. */
+function remembered(resolve: Directory['resolve']): Directory['resolve'] {
+  const known = new Map<string, readonly Candidate[]>();
+  return (model, client) => {
+    const key = `${client} ${model}`;
+    const found = known.get(key) ?? resolve(model, client);
+    if (known.size >= MOST_NAMES) known.clear();
+    known.set(key, found);
+    return found;
+  };
+}
+
+/** What an operator has written down is all that clients are told of. */
+function listed(
+  { models, providers }: GatewayState,
+  speaker: (of: ConfiguredProvider) => Speaker,
+): Pick<Directory, 'models' | 'unlisted'> {
+  if (models.length > 0) return { models, unlisted: [] };
+  const real = [...providers.values()].filter(({ isDemo }) => !isDemo);
+  return { models: real.length > 0 ? [] : DEMO_MODELS.map((name) => `${DEMO_ID}/${name}`), unlisted: real.map(speaker) };
 }
 
 /** Addresses that only the operator knows: neither those of the vendors, nor this machine. */
@@ -45,5 +73,4 @@ const VENDOR_HOSTS: ReadonlySet<string> = new Set(
   }),
 );
 
-/** The demo is asked in the client's own language: it speaks all four. */
 const demoFor = (protocol: ProtocolId, base_url: string): Provider => ({ id: 'demo', protocol, base_url });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Written } from '../exchange/reply.ts';
 
 /** How long, and how much, is still taken from a client whose request was refused before it was whole. */
 const LINGER_MS = 1000;
@@ -8,14 +9,14 @@ const LINGER_BYTES = 16 * 1024 * 1024;
  * Ends an answer to a request that is still being sent, and the connection with it. A connection that is closed while bytes come in is reset:
  * the client would never read why. So what it sends is taken and thrown away for a while.
  */
-export function endBeforeRequest(request: IncomingMessage, response: ServerResponse, body: Uint8Array): void {
+export function endBeforeRequest(request: IncomingMessage, response: ServerResponse, { data, encoding }: Written): void {
   const end = (): void => {
     clearTimeout(timer);
     response.end();
   };
   const timer = setTimeout(end, LINGER_MS);
   let left = LINGER_BYTES;
-  response.write(body);
+  response.write(data, encoding);
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) end();

@@ -1,12 +1,14 @@
-import { CodecError, encodeModelInfo, encodeModels, type ProtocolCodec } from '@sluice/core';
-import type { Directory } from '../exchange/services.ts';
-import type { Route } from './route.ts';
+import { CodecError, encodeModelInfo, encodeModels, type ProtocolCodec, type Route } from '@sluice/core';
+import type { Directory, Services } from '../exchange/services.ts';
 
 const modelOf = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
 
 /** The models that clients may ask for, in the shape that their SDK wants. */
-export const answerModels = (client: ProtocolCodec, { models }: Directory): unknown =>
-  encodeModels({ models: models.map(modelOf), has_more: false }, { to: client });
+export async function answerModels(client: ProtocolCodec, directory: Directory, { modelLists }: Services): Promise<unknown> {
+  const asked = await Promise.all(directory.unlisted.map((speaker) => modelLists.namesOf(speaker)));
+  const names = [...directory.models, ...asked.flat()];
+  return encodeModels({ models: names.map(modelOf), has_more: false }, { to: client });
+}
 
 export function answerModelInfo({ client, path }: Route, directory: Directory): unknown {
   const id = idOf(path);

@@ -14,11 +14,15 @@ export function isForeignPage({ origin, host, 'sec-fetch-site': site }: HeaderBa
 /** Names that nobody can register: they lead where the operator's own network says. */
 const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|test|lan|home\.arpa)$/i;
 
+/** What nearly every client says. */
+const LOCAL = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
+
 /**
  * Whether somebody else's name leads here. A page can let its own name point to this machine, and is then, to the browser, a page of ours
  * (DNS rebinding); only the name tells.
  */
 export function isForeignName(host: string | undefined): boolean {
+  if (host !== undefined && LOCAL.test(host)) return false;
   if (host === undefined || !URL.canParse(`http://${host}`)) return host !== undefined;
   const name = new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return isIP(name) === 0 && !PRIVATE_NAME.test(name);

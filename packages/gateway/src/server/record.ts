@@ -1,10 +1,16 @@
 import type { Result } from '../exchange/conversation.ts';
 import type { Services } from '../exchange/services.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { Incoming } from './handle.ts';
 
 /** What is kept of an exchange that has ended: numbers, and a line of the log. */
-export function record({ id, request, route }: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
-  const { status, ending, error, provider = '', model = '', attempts, notes, tried = [], usage } = result;
+export function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
+  count(incoming, result, seconds, metrics);
+  if (log.isLevelEnabled('info')) log.info(lineOf(incoming, result, seconds), 'answered');
+}
+
+function count({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
+  const { status, provider = '', model = '', notes, usage } = result;
   const labels = { provider, model, client_protocol: route.client.id, upstream_protocol: result.upstream ?? '' };
   metrics.answered(labels, status, seconds);
   for (const { code } of notes) metrics.noted(labels, code);
@@ -12,21 +18,22 @@ export function record({ id, request, route }: Incoming, result: Result, seconds
     metrics.tokens(labels, 'input', usage.input_tokens);
     metrics.tokens(labels, 'output', usage.output_tokens);
   }
-  log.info(
-    {
-      request_id: id,
-      method: request.method,
-      // Without the query: a key may stand there.
-      path: route.path.split('?', 1)[0],
-      status,
-      ending,
-      ...(provider && { provider, model, attempts }),
-      ...(tried.length > 0 && { tried }),
-      ...(notes.length > 0 && { notes: notes.length }),
-      ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
-      ...(error && { error: error.code, reason: error.message }),
-      ms: Math.round(seconds * 1000),
-    },
-    'answered',
-  );
+}
+
+function lineOf({ id, request, route }: Incoming, result: Result, seconds: number): object {
+  const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
+  return {
+    request_id: id,
+    method: request.method,
+    // Without the query: a key may stand there.
+    path: route.path.split('?', 1)[0],
+    status,
+    ending,
+    ...(provider && { provider, model, attempts }),
+    ...(tried.length > 0 && { tried }),
+    ...(notes.length > 0 && { notes: notes.length }),
+    ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
+    ...(error && { error: error.code, reason: error.message }),
+    ms: Math.round(seconds * 1000),
+  };
 }

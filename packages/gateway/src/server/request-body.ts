@@ -1,9 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CodecError } from '@sluice/core';
+import { isDeeperThan } from '../exchange/depth.ts';
+import { STOPPED } from '../exchange/failures.ts';
+import type { Presence } from '../exchange/presence.ts';
 import { Collector } from '../upstream/collect.ts';
 import { refusal } from './refusal.ts';
 
-/** The bytes of a request's body. A body that is too long is refused as soon as that is certain. */
-export async function readBody(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
+/**
+ * The bytes of a request's body. A body that is too long is refused as soon as that is certain; a gateway that has to stop does not wait for
+ * the rest.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limit: number,
+  presence?: Presence,
+): Promise<Buffer> {
   const encoding = request.headers['content-encoding'];
   if (encoding && encoding !== 'identity')
     throw refusal(415, 'INVALID_INPUT', `a body in ${encoding.slice(0, 40)} is not read: send it plain`);
@@ -12,13 +24,23 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
   if (request.headers.expect !== undefined) response.writeContinue();
   return new Promise((resolve, reject) => {
     const collector = new Collector(limit);
+    const stop = (): void => {
+      if (presence?.isStopped) reject(new CodecError(STOPPED));
+    };
+    presence?.listen(stop);
+    stop();
     request.on('data', (chunk: Buffer) => {
       if (!collector.push(chunk)) reject(tooLarge(limit));
     });
-    request.on('end', () => resolve(collector.take()));
-    request.on('error', () => reject(refusal(499, 'CANCELLED', 'the request broke off')));
+    request.on('end', () => {
+      presence?.unlisten(stop);
+      resolve(collector.take());
+    });
+    request.on('error', (error) => reject(error instanceof CodecError ? error : BROKE_OFF));
   });
 }
+
+const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');
 
 const tooLarge = (limit: number) => refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
 
@@ -73,12 +95,3 @@ function lengthOf(body: unknown, name: string): number {
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-// `for in` makes no list of what is in there: requests are large. JSON has nothing but own fields.
-function isDeeperThan(value: unknown, limit: number): boolean {
-  if (Array.isArray(value)) return limit === 0 || value.some((item) => isDeeperThan(item, limit - 1));
-  if (!isObject(value)) return false;
-  if (limit === 0) return true;
-  for (const key in value) if (isDeeperThan(value[key], limit - 1)) return true;
-  return false;
-}

@@ -44,9 +44,11 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   const demoUrl = await demo.listen();
   let directory = createDirectory(first, demoUrl);
   live?.onState(
-    (state) => {
+    (state, restart) => {
       directory = createDirectory(state, demoUrl);
       log.info('the configuration was read again');
+      for (const { message } of state.warnings) log.warn({ reason: message }, 'the configuration is doubtful');
+      if (restart.length > 0) log.warn({ sections: restart }, 'what these sections say holds when the gateway is started anew');
     },
     (reason) => log.error({ reason }, 'the configuration was refused; the one before holds'),
   );
@@ -69,7 +71,7 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   }
 }
 
-type OnState = (state: GatewayState) => void;
+type OnState = (state: GatewayState, restart: readonly string[]) => void;
 type OnRefused = (reason: string) => void;
 
 /** The file is watched before anybody listens to what it says. */
@@ -79,7 +81,7 @@ async function openLive(file: string, options: ResolveOptions) {
   const config = await LiveConfig.open({
     ...options,
     file,
-    onReload: (state) => onState(state),
+    onReload: (state, restart) => onState(state, restart),
     onRefused: (reason) => onRefused(reason.message),
   });
   return {

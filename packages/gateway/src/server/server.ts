@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { CodecError, encodeError, type HeaderBag } from '@sluice/core';
+import { CodecError, encodeError, type HeaderBag, routeOf } from '@sluice/core';
+import { Presence } from '../exchange/presence.ts';
 import type { Services } from '../exchange/services.ts';
 import { checkCaller } from './admit.ts';
-import { answerUnread } from './client-error.ts';
+import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
-import { routeOf } from './route.ts';
 
 export interface ListenOptions {
   host: string;
@@ -50,7 +50,7 @@ export class Gateway {
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on('request', this.#answer);
     this.#server.on('checkContinue', this.#answer);
-    this.#server.on('clientError', (error, socket: Socket) => answerUnread(error, socket, services.log));
+    this.#server.on('clientError', this.#onUnread);
     // Pipelined requests share a socket, and each of them watches it.
     this.#server.on('connection', (socket) => socket.setMaxListeners(0));
   }
@@ -92,11 +92,20 @@ export class Gateway {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = headerBag(request);
     const route = routeOf(request.url ?? '/', headers);
-    const incoming = { id: randomUUID(), request, response, headers, route, directory: this.#services.directory() };
+    const presence = new Presence(response);
+    const incoming = { id: randomUUID(), request, response, presence, headers, route, directory: this.#services.directory() };
     const page = OWN_PAGES.get(route.path.split('?', 1)[0] ?? '');
     void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#fail(cause, incoming),
     );
+  };
+
+  /** Who waits for the rest of a request tells the client; else nobody has heard of it yet. */
+  readonly #onUnread = (error: Error, socket: Socket): void => {
+    const waiting = [...this.#responses].find(({ req }) => req.socket === socket && !req.complete)?.req;
+    if (waiting && hasLeft(error)) socket.destroy();
+    else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', whyUnread(error));
+    else answerUnread(error, socket, this.#services.log);
   };
 
   async #show(page: OwnPage, incoming: Incoming): Promise<void> {
@@ -120,7 +129,9 @@ export class Gateway {
 
 function headerBag({ headers }: IncomingMessage): HeaderBag {
   const bag: HeaderBag = {};
-  for (const [name, value] of Object.entries(headers))
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
     if (value !== undefined) bag[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
   return bag;
 }

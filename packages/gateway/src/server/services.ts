@@ -6,14 +6,16 @@ import { Breakers } from '../upstream/breaker.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { RetryBudget } from '../upstream/retry-budget.ts';
 import { MemoryGuard } from './memory-guard.ts';
+import { ModelLists } from './model-lists.ts';
 import { Streams } from './streams.ts';
 
 type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits };
 
 /** What every exchange needs, made for this process. */
 export function createServices(given: Given): Services {
-  const { limits, redact, directory } = given;
+  const { limits, redact, directory, log } = given;
   const now = (): number => performance.now();
+  const dialer = new Dialer(limits);
   const streams = new Streams(limits.streams);
   return {
     ...given,
@@ -21,10 +23,15 @@ export function createServices(given: Given): Services {
     now,
     random: Math.random,
     streams,
-    dialer: new Dialer(limits),
+    dialer,
     breakers: new Breakers(now),
     budget: new RetryBudget(limits.retryShare, now),
-    metrics: new Metrics(),
+    metrics: new Metrics(() => streams.count),
+    modelLists: new ModelLists({
+      dialer,
+      now,
+      onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
+    }),
     memory: new MemoryGuard({ limits, onScarce: () => streams.cancelLongestStalled() }),
   };
 }

@@ -1,23 +1,11 @@
-/** An exchange that is under way. */
-export interface Entry {
-  /** Aborted when the gateway has to stop. */
-  readonly stopped: AbortSignal;
-  /** The client does not read any more, or does again. */
-  stall(isStalled: boolean): void;
-  leave(): void;
-}
-
-interface Place {
-  controller: AbortController;
-  cancel: () => void;
-}
+import type { Presence } from '../exchange/presence.ts';
 
 /** The exchanges that are under way: counted, and ended together when the gateway has to stop. */
 export class Streams {
   readonly #most: number;
-  readonly #open = new Set<Place>();
+  readonly #open = new Set<Presence>();
   /** Those whose clients do not read, the one that has waited longest first. */
-  readonly #stalled = new Set<Place>();
+  readonly #stalled = new Set<Presence>();
   #isStopped = false;
   #onEmpty: () => void = () => undefined;
 
@@ -33,23 +21,21 @@ export class Streams {
     return this.#open.size > this.#most;
   }
 
-  /** `cancel`: how it is ended at once. */
-  enter(cancel: () => void): Entry {
-    const place: Place = { controller: new AbortController(), cancel };
-    this.#open.add(place);
-    if (this.#isStopped) place.controller.abort(STOPS);
-    return {
-      stopped: place.controller.signal,
-      stall: (isStalled) => {
-        this.#stalled.delete(place);
-        if (isStalled) this.#stalled.add(place);
-      },
-      leave: () => {
-        this.#open.delete(place);
-        this.#stalled.delete(place);
-        if (this.#open.size === 0) this.#onEmpty();
-      },
-    };
+  enter(presence: Presence): void {
+    this.#open.add(presence);
+    if (this.#isStopped) presence.stop();
+  }
+
+  leave(presence: Presence): void {
+    this.#open.delete(presence);
+    this.#stalled.delete(presence);
+    if (this.#open.size === 0) this.#onEmpty();
+  }
+
+  /** Its client does not read any more, or does again. */
+  stall(presence: Presence, isStalled: boolean): void {
+    this.#stalled.delete(presence);
+    if (isStalled) this.#stalled.add(presence);
   }
 
   /** Resolves when none is under way: all of them are recorded. */
@@ -62,15 +48,13 @@ export class Streams {
 
   /** Frees what a client that does not read holds. */
   cancelLongestStalled(): void {
-    const [place] = this.#stalled;
-    place?.cancel();
+    const [presence] = this.#stalled;
+    presence?.response.destroy();
   }
 
   /** From now on, nothing goes on. */
   stop(): void {
     this.#isStopped = true;
-    for (const { controller } of this.#open) controller.abort(STOPS);
+    for (const presence of this.#open) presence.stop();
   }
 }
-
-const STOPS = new Error('the gateway stops');

@@ -27,15 +27,23 @@ export class Collector {
   }
 
   take(): Buffer {
-    const body = Buffer.concat(this.#chunks);
+    const [first, second] = this.#chunks;
+    const body = Buffer.isBuffer(first) && !second ? first : Buffer.concat(this.#chunks);
     this.#chunks = [];
     return body;
   }
 }
 
+/** Who tells that nobody waits any more. */
+interface Interruptible {
+  readonly isInterrupted: boolean;
+  listen(listener: () => void): void;
+  unlisten(listener: () => void): void;
+}
+
 export interface Waiting {
-  /** Each of them ends the wait. */
-  signals: readonly AbortSignal[];
+  /** Ends the wait. */
+  presence?: Interruptible;
   /** Bytes of the body. */
   maxBytes: number;
   /** Until the head of the answer is there; between two pieces of its body; for all of it. */
@@ -46,7 +54,7 @@ export interface Waiting {
   onAgain?: () => void;
 }
 
-/** A whole answer. Rejects when the connection fails, when the caller turns away (with its reason), or when a limit is passed. */
+/** A whole answer. Rejects when the connection fails, when the wait is interrupted, or when a limit is passed. */
 export function collect(dialer: Dialer, call: Call, waiting: Waiting): Promise<WholeReply> {
   return new Promise((resolve, reject) => new Collection(waiting, resolve, reject).begin(dialer, call));
 }
@@ -70,11 +78,11 @@ class Collection implements Receiver {
   }
 
   begin(dialer: Dialer, call: Call): void {
-    const { signals, headMs } = this.#waiting;
+    const { presence, headMs } = this.#waiting;
     this.#silence.expect(headMs);
     this.#line = dialer.dial(call, this);
-    for (const signal of signals) signal.addEventListener('abort', this.#leave, { once: true });
-    if (signals.some(({ aborted }) => aborted)) this.#leave();
+    presence?.listen(this.#leave);
+    if (presence?.isInterrupted) this.#leave();
   }
 
   again(): void {
@@ -101,9 +109,7 @@ class Collection implements Receiver {
     this.#reject(error);
   }
 
-  readonly #leave = (): void => {
-    this.#giveUp(this.#waiting.signals.find(({ aborted }) => aborted)?.reason);
-  };
+  readonly #leave = (): void => this.#giveUp(INTERRUPTED);
 
   #giveUp(reason: Error): void {
     this.#line?.hangUp();
@@ -113,6 +119,8 @@ class Collection implements Receiver {
   #settle(): void {
     clearTimeout(this.#total);
     this.#silence.stop();
-    for (const signal of this.#waiting.signals) signal.removeEventListener('abort', this.#leave);
+    this.#waiting.presence?.unlisten(this.#leave);
   }
 }
+
+const INTERRUPTED = new Error('nobody waits for the answer any more');

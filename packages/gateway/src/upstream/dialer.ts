@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { brokeAfterUse, createConnector } from './connector.ts';
+import { WrongAddress } from './failures.ts';
 import { codingOf, Unpacker } from './unpack.ts';
 
 /** One request to a provider. The URL comes from the operator's configuration alone. */
@@ -9,7 +10,7 @@ export interface Call {
   origin: string;
   method: string;
   headers: Record<string, string>;
-  body?: Uint8Array | string;
+  body?: Uint8Array | string | undefined;
   connectMs: number;
 }
 
@@ -51,7 +52,7 @@ export class Dialer {
 
   dial(call: Call, receiver: Receiver): Line {
     const { origin, pathname, search } = new URL(call.url);
-    if (origin !== call.origin) throw new Error('a call left the address of its provider');
+    if (origin !== call.origin) return refuse(receiver);
     const request = {
       origin,
       path: pathname + search,
@@ -174,12 +175,23 @@ class Handler implements Dispatcher.DispatchHandler, Line {
 
 const HUNG_UP = new Error('hung up');
 
-const joined = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
-    ),
-  );
+/** Told later, as all failures are: whoever dials has its line by then. */
+function refuse(receiver: Receiver): Line {
+  queueMicrotask(() => receiver.fail(new WrongAddress('the call would have left the address of its provider')));
+  return NO_LINE;
+}
+
+const NO_LINE: Line = { pause: () => undefined, resume: () => undefined, hangUp: () => undefined };
+
+/** Undici has the names in lower case. */
+function joined(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const all: Record<string, string> = {};
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (value !== undefined) all[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return all;
+}
 
 /** Neither the coding nor the length holds for what was unpacked. */
 function withoutCoding(headers: Record<string, string>): Record<string, string> {

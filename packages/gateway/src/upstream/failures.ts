@@ -12,3 +12,8 @@ export class TooLate extends Error {
 export class NotUnpacked extends Error {
   override readonly name = 'NotUnpacked';
 }
+
+/** A call would have left the address of its provider. It is not made: the key belongs to that address. */
+export class WrongAddress extends Error {
+  override readonly name = 'WrongAddress';
+}

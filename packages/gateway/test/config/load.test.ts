@@ -36,7 +36,6 @@ describe('good files', () => {
       connectMs: 5000,
       totalMs: 1_800_000,
       streams: 2000,
-      queue: 0,
       retryShare: 0.1,
     });
   });
@@ -47,8 +46,8 @@ describe('good files', () => {
     ['listen: { port: os.environ/PORT }', { listen: { port: 8080 } }],
     [`limits: { connect_timeout: \${PORT} }`, { limits: { connectMs: 8_080_000 } }],
     [
-      'limits: { connect_timeout: 250ms, request_bytes: 1MiB, queue: 0 }',
-      { limits: { connectMs: 250, requestBytes: 1_048_576, queue: 0 } },
+      'limits: { connect_timeout: 250ms, request_bytes: 1MiB, retries: 0 }',
+      { limits: { connectMs: 250, requestBytes: 1_048_576, retries: 0 } },
     ],
     ['limits: { drain: 5 }', { limits: { drainMs: 5000 } }],
     ['models: { a: openai/x, "b-*": [openai/*, demo/x] }', { models: { a: ['openai/x'], 'b-*': ['openai/*', 'demo/x'] } }],

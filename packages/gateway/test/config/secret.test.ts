@@ -96,13 +96,12 @@ describe('what looks like a secret', () => {
   ])('%s', (text, clean) => expect(redactPatterns(text)).toBe(clean));
 
   test.each(['sk-', 'AIza', 'Bearer ', '?key=', '://', 'x-api-key: ', 'a@', ' \t', 'Basic a', '"api_key":"'])(
-    'a megabyte of %j takes no time',
+    'a megabyte of %j takes linear time',
     (piece) => {
       const text = piece.repeat(Math.ceil(1e6 / piece.length));
-      const started = performance.now();
-      redactPatterns(text);
-      redactPatterns(`${piece}${'a'.repeat(1e6)}`);
-      expect(performance.now() - started).toBeLessThan(2000);
+      // In quadratic time, this would outlast the test's own limit.
+      expect(redactPatterns(text)).toBeTypeOf('string');
+      expect(redactPatterns(`${piece}${'a'.repeat(1e6)}`)).toBeTypeOf('string');
     },
   );
 });

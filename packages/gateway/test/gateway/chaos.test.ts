@@ -1,65 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { below, pick, type Random, seededRandom } from '../../src/mutate/random.ts';
-import { expectWholeFrames } from './check.ts';
+import { expectAnswered, expectWholeFrames } from './check.ts';
 import { framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, LAST_CHUNK, parseReply, streamHead, whole } from './http.ts';
 import { modelOf, modelsWithSpare, PAIRS, providersAt, sparedModelOf, waysOf } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
-import { askText, eventually, startGateway } from './start.ts';
+import { good } from './scripts.ts';
+import { ask, askText, eventually, startGateway } from './start.ts';
 
-// Upstreams, clients and the gateway itself go away at any point. Nothing crashes, nothing hangs, nothing is left behind.
+// Upstreams, clients and the gateway itself are killed at any point. Nothing crashes, nothing hangs, nothing is left behind.
 
+/** Another number brings other points; the name of a test says which seed it had. */
+const FIRST_SEED = Number(process.env['SLUICE_SEED'] ?? 1);
 const GENERATIONS = 20;
-const EXCHANGES = 10;
+const EXCHANGES = 20;
+const LEAST_KILLS = 200;
 
-const [first, ...others] = waysOf(PAIRS);
-if (!first) throw new Error('there are pairs');
-const WAYS = [first, ...others] as const;
-type Way = typeof first;
+type Way = ReturnType<typeof waysOf>[number];
+const [FIRST, ...OTHERS] = waysOf(PAIRS);
+if (!FIRST) throw new Error('there are pairs');
+const WAYS: readonly [Way, ...Way[]] = [FIRST, ...OTHERS];
 
 let faultd: Faultd;
 let spare: Faultd;
-const warnings: string[] = [];
-const onWarning = ({ message }: Error): void => void warnings.push(message);
+const kills = { upstream: 0, client: 0, gateway: 0 };
+const faults: string[] = [];
+const onFault = (fault: unknown): void => void faults.push(String(fault));
 
 beforeAll(async () => {
   faultd = await Faultd.start();
   spare = await Faultd.start();
-  process.on('warning', onWarning);
+  for (const event of ['warning', 'unhandledRejection', 'uncaughtException']) process.on(event, onFault);
 });
 
-afterEach(() => expect(warnings).toEqual([]));
+afterEach(() => expect(faults).toEqual([]));
 
 afterAll(async () => {
-  process.off('warning', onWarning);
+  for (const event of ['warning', 'unhandledRejection', 'uncaughtException']) process.off(event, onFault);
   await faultd.stop();
   await spare.stop();
 });
 
-/** Sockets and timers of the process, by kind. */
-function resources(): Record<string, number> {
-  const counts: Record<string, number> = { TCPSocketWrap: 0, TCPServerWrap: 0, Timeout: 0, Immediate: 0, Zlib: 0 };
-  for (const kind of process.getActiveResourcesInfo()) if (kind in counts) counts[kind] = (counts[kind] ?? 0) + 1;
-  return counts;
+/** What keeps the process alive, by kind. */
+function resources(...kinds: string[]): Record<string, number> {
+  const active = process.getActiveResourcesInfo();
+  return Object.fromEntries(kinds.map((kind) => [kind, active.filter((name) => name === kind).length]));
+}
+const SOCKETS = ['TCPSocketWrap'];
+const ALL = ['TCPSocketWrap', 'TCPServerWrap', 'TCPConnectWrap', 'Timeout', 'Immediate', 'Zlib'];
+
+async function expectBack(before: Record<string, number>): Promise<void> {
+  const kinds = Object.keys(before);
+  const isBack = (): boolean => Object.entries(resources(...kinds)).every(([kind, count]) => count <= (before[kind] ?? 0));
+  await eventually(isBack, 10_000).catch(() => expect(resources(...kinds)).toEqual(before));
 }
 
-/** The bytes of a good answer in a few pieces, up to a point where something may happen. */
+/** A good answer in a few pieces; every other upstream is killed in it, and some fall silent. */
 function script({ pair, stream }: Way, random: Random): Script {
   const bytes = stream
     ? Buffer.concat([Buffer.from(streamHead()), ...framesOf(pair.upstream).map((frame) => chunk(frame)), Buffer.from(LAST_CHUNK)])
     : whole(200, wholeOf(pair.upstream));
-  const end = below(random, 3) === 0 ? bytes.length : below(random, bytes.length);
+  const fate = pick(random, ['killed', 'killed', 'silent', 'good'] as const);
+  const end = fate === 'good' ? bytes.length : below(random, bytes.length);
   const steps: Script[number][] = [{ wait: below(random, 20) }];
   for (let at = 0; at < end; ) {
     const size = 1 + below(random, 400);
     steps.push({ send: bytes.subarray(at, Math.min(end, at + size)) }, { wait: below(random, 8) });
     at += size;
   }
-  return end === bytes.length
-    ? steps
-    : [...steps, pick<Script[number]>(random, [{ reset: true }, { fin: true }, { hang: true }])];
+  if (fate === 'good') return steps;
+  if (fate === 'silent') return [...steps, { hang: true }];
+  return [...steps, { run: () => kills.upstream++ }, below(random, 2) === 0 ? { reset: true } : { fin: true }];
 }
 
 /** What a client that stayed has read is whole, or says that it is not. */
@@ -79,59 +98,111 @@ function outcomeOf({ pair, stream }: Way, client: RawClient): 'whole' | 'told' |
   return 'whole';
 }
 
-/** One exchange; a third of the clients leaves somewhere in it. */
+/** One exchange; every other client is killed in it, behind so many bytes or milliseconds. */
 async function exchange(url: string, way: Way, random: Random): Promise<string> {
   const model = pick(random, [modelOf(way.pair), sparedModelOf(way.pair)]);
-  const leave = pick<((client: RawClient) => void) | undefined>(random, [
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    (client) => client.leave(),
-    (client) => client.reset(),
-  ]);
-  const leavesAfter = below(random, 150);
+  const stays = below(random, 2) === 0;
+  const [bytes, ms, isReset] = [below(random, 1500), below(random, 250), below(random, 2) === 0];
   const client = await RawClient.open(url).catch(() => undefined);
   if (!client) return 'refused';
   client.send(askText({ client: way.pair.client, model, stream: way.stream }));
-  if (leave) {
-    await sleep(leavesAfter);
-    leave(client);
-    return 'left';
+  if (stays) {
+    await client.reply(20_000).catch(() => undefined);
+    client.leave();
+    return outcomeOf(way, client);
   }
-  await client.reply().catch(() => undefined);
-  client.leave();
-  return outcomeOf(way, client);
+  await eventually(() => client.received.length > bytes || client.isClosed, ms).catch(() => undefined);
+  if (!client.isClosed) kills.client++;
+  if (isReset) client.reset();
+  else client.leave();
+  return 'left';
 }
 
 const LIMITS = {
   idle_timeout: '300ms',
   first_event_timeout: '300ms',
   response_timeout: '300ms',
+  upstream_keep_alive: '100ms',
   heartbeat: '20ms',
   hold: '30ms',
 };
 
-test.each(Array.from({ length: GENERATIONS }, (_, seed) => seed + 1))('seed %i', async (seed) => {
-  const random = seededRandom(seed);
-  const before = resources();
-  const way = pick(random, WAYS);
-  const gateway = await startGateway({
-    config: { providers: providersAt(faultd, spare), models: modelsWithSpare(), limits: LIMITS },
-  });
-  faultd.play(...Array.from({ length: EXCHANGES }, () => script(way, random)), [{ reset: true }]);
-  spare.play(...Array.from({ length: EXCHANGES }, () => script(way, random)), [{ fin: true }]);
-  const running = Array.from({ length: EXCHANGES }, () => exchange(gateway.url, way, random));
-  // Every other gateway is stopped while they run.
-  const isKilled = seed % 2 === 0;
-  const closing = isKilled ? sleep(below(random, 200)).then(() => gateway.close(below(random, 60))) : undefined;
-  const outcomes = await Promise.all(running);
-  if (!isKilled) expect(outcomes).not.toContain('cut');
-  await (closing ?? gateway.close(0));
+describe('in one process', () => {
+  test.each(Array.from({ length: GENERATIONS }, (_, i) => FIRST_SEED + i))('seed %i', async (seed) => {
+    const random = seededRandom(seed);
+    const before = resources(...ALL);
+    const way = pick(random, WAYS);
+    const gateway = await startGateway({
+      config: { providers: providersAt(faultd, spare), models: modelsWithSpare(), limits: LIMITS },
+    });
+    faultd.play(...Array.from({ length: EXCHANGES }, () => script(way, random)), [{ reset: true }]);
+    spare.play(...Array.from({ length: EXCHANGES }, () => script(way, random)), [{ fin: true }]);
+    const running = Array.from({ length: EXCHANGES }, () => exchange(gateway.url, way, random));
+    // Every other gateway is stopped while they run.
+    const isKilled = seed % 2 === 0;
+    const closing = isKilled ? sleep(below(random, 200)).then(() => gateway.close(below(random, 60))) : undefined;
+    if (isKilled) kills.gateway++;
+    const outcomes = await Promise.all(running);
+    if (!isKilled) {
+      expect(outcomes).not.toContain('cut');
+      // While it lives, too: connections that nobody needs are given back, on both sides.
+      await eventually(() => gateway.services.streams.count === 0, 10_000);
+      await expectBack(Object.fromEntries(SOCKETS.map((kind) => [kind, before[kind] ?? 0])));
+    }
+    await (closing ?? gateway.close(0));
 
-  expect(gateway.services.streams.count).toBe(0);
-  expect(gateway.log().filter(({ msg }) => msg === 'failed')).toEqual([]);
-  await eventually(() => faultd.openSockets + spare.openSockets === 0);
-  const isBack = (): boolean => Object.entries(resources()).every(([kind, count]) => count <= (before[kind] ?? 0));
-  await eventually(isBack).catch(() => expect(resources()).toEqual(before));
+    expect(gateway.services.streams.count).toBe(0);
+    expect(gateway.log().filter(({ msg }) => msg === 'failed')).toEqual([]);
+    await eventually(() => faultd.openSockets + spare.openSockets === 0, 10_000);
+    await expectBack(before);
+  });
+});
+
+describe('a process that is killed without a word', () => {
+  const bin = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-chaos-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  async function serve(port: number): Promise<{ child: ChildProcess; url: string }> {
+    const file = join(folder, 'sluice.json');
+    writeFileSync(
+      file,
+      JSON.stringify({ listen: { port }, providers: providersAt(faultd, spare), models: modelsWithSpare(), limits: LIMITS }),
+    );
+    const child = spawn(process.execPath, [bin, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    child.stdout?.on('data', (piece) => (text += String(piece)));
+    return { child, url: await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 30_000) };
+  }
+
+  test('leaves no client and no upstream waiting, and another takes its place', async () => {
+    const random = seededRandom(FIRST_SEED);
+    let { child, url } = await serve(0);
+    const { port } = new URL(url);
+    for (let round = 0; round < 3; round++) {
+      const way = pick(random, WAYS);
+      faultd.play(...Array.from({ length: EXCHANGES }, () => script(way, random)), [{ hang: true }]);
+      spare.play([{ hang: true }]);
+      const running = Array.from({ length: EXCHANGES }, () => exchange(url, way, random));
+      await sleep(below(random, 150));
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      kills.gateway++;
+      await exit;
+      await Promise.all(running);
+      await eventually(() => faultd.openSockets + spare.openSockets === 0, 10_000);
+      ({ child, url } = await serve(Number(port)));
+      faultd.play(good(way.pair, way.stream));
+      const asking = { client: way.pair.client, model: modelOf(way.pair), stream: way.stream };
+      expectAnswered(way.pair, way.stream, await ask(url, asking));
+    }
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+  });
+});
+
+test(`there were ${LEAST_KILLS} kills or more, of all three`, () => {
+  expect(kills.upstream + kills.client + kills.gateway).toBeGreaterThanOrEqual(LEAST_KILLS);
+  expect(Math.min(kills.upstream, kills.client, kills.gateway)).toBeGreaterThanOrEqual(10);
 });

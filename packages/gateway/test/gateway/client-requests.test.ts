@@ -3,7 +3,7 @@ import { expectRefused } from './check.ts';
 import { questionOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
 import { parseReply, type Reply } from './http.ts';
-import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
+import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
@@ -55,13 +55,11 @@ describe.each(FOUR)('$client', (pair) => {
     ['nested a hundred thousand levels', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
     ['nested a hundred thousand levels, in a field', withField('['.repeat(100_000) + ']'.repeat(100_000))],
     ['65 levels', withField('['.repeat(64) + ']'.repeat(64))],
-  ])('a body that is %s is refused with 400, quickly', async (_, body) => {
+  ])('a body that is %s is refused with 400', async (_, body) => {
     faultd.play(good(pair, false));
     const bytes = Buffer.from(body);
     const headed = post(pair, '', { 'content-type': 'application/json', 'content-length': String(bytes.length) });
-    const began = performance.now();
     const { reply, client } = await sendRaw(headed, bytes);
-    expect(performance.now() - began).toBeLessThan(500);
     expectRefused(pair.client, reply, 400);
     expect(reply.body.toString()).not.toMatch(/\.ts|\.js|at .*\(|node:/);
     expect(faultd.served).toHaveLength(0);
@@ -96,9 +94,15 @@ describe.each(FOUR)('$client', (pair) => {
 
   test('more messages than allowed', async () => {
     const name = ['messages', 'input', 'contents'].find((field) => Object.hasOwn(question, field)) ?? '';
-    const list = Array.from({ length: 51 }, () => ({ role: 'user', content: 'hi', parts: [{ text: 'hi' }] }));
-    const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true, body: { [name]: list } });
-    expectRefused(pair.client, reply, 400, `${name} has more than 50 entries`);
+    const list = (length: number): object[] =>
+      Array.from({ length }, () => ({ role: 'user', content: 'hi', parts: [{ text: 'hi' }] }));
+    for (const stream of [true, false]) {
+      faultd.play(good(pair, stream));
+      const asking = { client: pair.client, model: modelOf(pair), stream };
+      expect((await ask(gateway.url, { ...asking, body: { [name]: list(50) } })).status).toBe(200);
+      const reply = await ask(gateway.url, { ...asking, body: { [name]: list(51) } });
+      expectRefused(pair.client, reply, 400, `${name} has more than 50 entries`);
+    }
   });
 
   test('a packed body', async () => {
@@ -187,18 +191,65 @@ describe('what is no request', () => {
   });
 });
 
-describe('slow requests', () => {
-  test('headers that do not come', async () => {
-    const { reply, client } = await sendRaw('POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\n');
-    expect(reply.status).toBe(408);
-    await client.closed();
+describe.each(FOUR)('limits of the parser are told in the words of $client', (pair) => {
+  const { path, body } = questionOf(pair.client, modelOf(pair), true);
+  const padded = (bytes: number): string => {
+    const bare = requestText('POST', path, { x: '' }, JSON.stringify(body));
+    // The headers alone count, without the first line and the blank one.
+    const used = bare.slice(0, bare.indexOf('\r\n\r\n')).length - bare.indexOf('\r\n');
+    return bare.replace('x: ', `x: ${'y'.repeat(bytes - used)}`);
+  };
+
+  test('headers of more bytes than allowed', async () => {
+    faultd.play(good(pair, true));
+    const { reply, client } = await sendRaw(padded(16 * 1024 - 200));
+    expect(reply.status).toBe(200);
+    client.leave();
+    const refused = await sendRaw(padded(16 * 1024 + 200));
+    expectRefused(pair.client, refused.reply, 431, 'too large');
+    await refused.client.closed();
+    expect(faultd.served).toHaveLength(1);
+  });
+
+  test('more headers than allowed', async () => {
+    const headers = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, 'y']));
+    const { reply, client } = await sendRaw(requestText('POST', path, headers, JSON.stringify(body)));
+    expectRefused(pair.client, reply, 431, 'more than 100 headers');
+    client.leave();
   });
 
   test('a body that does not come', async () => {
-    const { reply, client } = await sendRaw(askText({ client: 'openai-chat', model: 'm', stream: true }).slice(0, -5));
-    expect(reply.status).toBe(408);
+    for (const stream of [true, false]) {
+      const { reply, client } = await sendRaw(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -5));
+      expectRefused(pair.client, reply, 408, 'did not come in time');
+      await client.closed();
+      await eventually(() => gateway.services.streams.count === 0);
+      expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ status: 408, ending: 'refused' });
+    }
+  });
+
+  test('a body in broken chunks', async () => {
+    const { reply, client } = await sendRaw(`${post(pair, '', { 'transfer-encoding': 'chunked' })}5\r\n{"a":\r\nXYZ\r\n`);
+    expectRefused(pair.client, reply, 400, 'no request of HTTP');
     await client.closed();
-    await eventually(() => gateway.services.streams.count === 0);
+  });
+
+  test('a length that is too short: the rest is no request', async () => {
+    faultd.play(good(pair, false));
+    const text = JSON.stringify(questionOf(pair.client, modelOf(pair), false).body);
+    const lying = post(pair, '', { 'content-type': 'application/json', 'content-length': String(text.length - 9) });
+    const { reply, client } = await sendRaw(lying + text);
+    expectRefused(pair.client, reply, 400);
+    await client.closed();
+    expect(faultd.served).toHaveLength(0);
+  });
+});
+
+describe('slow requests', () => {
+  test('headers that do not come', async () => {
+    const { reply, client } = await sendRaw('POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\n');
+    expectRefused('openai-chat', reply, 408, 'did not come in time');
+    await client.closed();
   });
 
   test('an idle connection is closed', async () => {
@@ -207,74 +258,26 @@ describe('slow requests', () => {
   });
 });
 
-test('a hundred requests at once on one connection are answered in their order', async () => {
-  const pair = PAIRS[0] as Pair;
-  faultd.play(good(pair, false));
-  const client = await RawClient.open(gateway.url);
-  const texts = Array.from({ length: 100 }, (_, i) =>
-    i % 2 === 0
-      ? askText({ client: pair.client, model: modelOf(pair), stream: false })
-      : requestText('GET', `/v1/models/nobody-${i}`),
-  );
-  client.send(texts.join(''));
-  const statuses: number[] = [];
-  await eventually(() => {
-    statuses.length = 0;
-    let rest: Buffer = client.received;
-    for (let reply = parseReply(rest); reply?.isWhole; reply = parseReply(rest)) {
-      statuses.push(reply.status);
-      rest = reply.rest;
-    }
-    return statuses.length === 100;
-  }, 10_000);
-  expect(statuses).toEqual(Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 200 : 404)));
-  client.leave();
-});
-
-describe('paths and methods', () => {
-  const body = JSON.stringify(questionOf('openai-chat', 'pass-openai-chat/m', false).body);
-
-  test.each([
-    ['POST', '//v1//chat/completions', 200],
-    ['POST', 'http://somebody.example/v1/chat/completions', 200],
-    ['POST', '/v1/chat/completions?x=y', 200],
-    ['POST', '/V1/CHAT/COMPLETIONS', 200],
-    ['GET', '/v1/chat/completions', 405],
-    ['HEAD', '/v1/chat/completions', 405],
-    ['OPTIONS', '/v1/chat/completions', 405],
-    ['PUT', '/v1/messages', 405],
-    ['PROPFIND', '/v1/responses', 405],
-    ['DELETE', '/v1/models', 405],
-    ['POST', '/v1/x/%2e%2e/%2e%2e/etc', 400],
-    ['POST', '/v1/x/..%2fetc', 200],
-    ['POST', '/v1/files/..\\..\\etc', 400],
-  ])('%s %s: %i', async (method, path, status) => {
-    faultd.play(good(PAIRS[0] as Pair, false));
-    const { reply, client } = await sendRaw(requestText(method, path, {}, method === 'POST' || method === 'PUT' ? body : ''));
-    expect(reply.status).toBe(status);
-    expect(reply.headers['x-sluice-request-id']).toMatch(/^[\w-]{36}$/);
-    expect(JSON.stringify(reply.headers)).not.toMatch(/access-control/i);
-    if (status === 405) expect(reply.headers['allow']).toMatch(/POST|GET/);
-    for (const { path: asked } of faultd.served) expect(asked).not.toMatch(/\/etc$|\.\.\//);
-    client.leave();
-  });
-
-  test.each(['/', '/health/live', '/health/ready', '/metrics', '//health//live'])('GET %s is a page of our own', async (path) => {
-    for (const method of ['GET', 'HEAD']) {
-      const { reply, client } = await sendRaw(`${method} ${path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n`);
-      expect(reply).toMatchObject({ status: 200, headers: { 'x-sluice-request-id': expect.stringMatching(/^[\w-]{36}$/) } });
-      expect(reply.body.length > 0).toBe(method === 'GET');
-      client.leave();
-    }
-  });
-
-  test('HTTP/1.0 is answered without chunks', async () => {
-    const pair = PAIRS[0] as Pair;
-    faultd.play(good(pair, true));
-    const { reply } = await sendRaw(
-      askText({ client: pair.client, model: modelOf(pair), stream: true }).replace('HTTP/1.1', 'HTTP/1.0'),
+test.each(waysOf(FOUR.slice(0, 3)))(
+  'a hundred requests at once on one connection are answered in their order: $name',
+  async ({ pair, stream }) => {
+    faultd.play(good(pair, stream));
+    const client = await RawClient.open(gateway.url);
+    const texts = Array.from({ length: 100 }, (_, i) =>
+      i % 2 === 0 ? askText({ client: pair.client, model: modelOf(pair), stream }) : requestText('GET', `/v1/models/nobody-${i}`),
     );
-    expect(reply.headers['transfer-encoding']).toBeUndefined();
-    expect(reply.body.toString()).toMatch(/data: \[DONE\]\n\n$/);
-  });
-});
+    client.send(texts.join(''));
+    const statuses: number[] = [];
+    await eventually(() => {
+      statuses.length = 0;
+      let rest: Buffer = client.received;
+      for (let reply = parseReply(rest); reply?.isWhole; reply = parseReply(rest)) {
+        statuses.push(reply.status);
+        rest = reply.rest;
+      }
+      return statuses.length === 100;
+    }, 30_000);
+    expect(statuses).toEqual(Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 200 : 404)));
+    client.leave();
+  },
+);

@@ -15,7 +15,7 @@ import { inPieces } from '../../src/demo/pieces.ts';
 export const TEXT = 'One two three four five.';
 export const USAGE = { input_tokens: 11, output_tokens: 5 };
 
-const ANSWER: CanonicalResponse = {
+export const ANSWER: CanonicalResponse = {
   id: 'answer-1',
   model: 'm',
   created: 1,
@@ -50,8 +50,8 @@ export function cutAfter(protocol: ProtocolId, word: string): { before: string[]
   return { before: frames.slice(0, at), after: frames.slice(at) };
 }
 
-export const wholeOf = (protocol: ProtocolId): string =>
-  JSON.stringify(CODECS[protocol].response.encode(ANSWER, contextOf(protocol)));
+export const wholeOf = (protocol: ProtocolId, answer: CanonicalResponse = ANSWER): string =>
+  JSON.stringify(CODECS[protocol].response.encode(answer, contextOf(protocol)));
 
 /** An error as a provider of the protocol says it: its status and body. */
 export function errorOf(protocol: ProtocolId, error: CanonicalError): { status: number; body: string } {

@@ -67,6 +67,11 @@ export class Faultd {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** How many there have been, whether anything was asked over them or not. */
+  get connections(): number {
+    return this.#connections;
+  }
+
   get openSockets(): number {
     return this.#sockets.size;
   }

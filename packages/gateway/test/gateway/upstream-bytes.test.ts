@@ -1,16 +1,14 @@
-import { brotliCompressSync, constants, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
-import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
+import { chunk, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
-import { RawClient } from './raw-client.ts';
 import { streamOf } from './scripts.ts';
-import { ask, askText, type Started, startGateway } from './start.ts';
+import { ask, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.1: what stands in the bytes of an answer, and how they are packed.
+// RELIABILITY 5.1: what stands in the bytes of an answer.
 
 let faultd: Faultd;
 let gateway: Started;
@@ -32,6 +30,9 @@ const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
 
 const expectText = (pair: Pair, reply: Reply): void => expectAnswered(pair, true, reply);
 
+/** The stream that stands there in the place of a whole answer, collected. */
+const expectCollected = async (pair: Pair): Promise<void> => expectAnswered(pair, false, await askPair(pair, false));
+
 describe.each([
   ['is not JSON', 'data: {"oops": \n\n'],
   ['is plain text', 'data: Internal Server Error\n\n'],
@@ -48,6 +49,22 @@ describe.each([
     faultd.play(streamOf(frame + framesOf(pair.upstream).join('')));
     expectRefused(pair.client, await askPair(pair, true), 502, 'not JSON');
   });
+
+  test.each(PAIRS)('in the place of a whole answer: $name', async (pair) => {
+    const { before, after } = cutAfter(pair.upstream, 'two');
+    faultd.play(streamOf(before.join(''), frame + after.join('')));
+    expectRefused(pair.client, await askPair(pair, false), 502, 'not JSON');
+  });
+});
+
+test.each(PAIRS)('a whole answer that is no JSON: $name', async (pair) => {
+  for (const body of [wholeOf(pair.upstream).slice(0, -2), '{"oops": ', 'null', '7', '"text"']) {
+    faultd.play([{ send: whole(200, body) }]);
+    const reply = await askPair(pair, false);
+    expect(reply.status).toBeGreaterThanOrEqual(500);
+    expectRefused(pair.client, reply, reply.status);
+    expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_error' });
+  }
 });
 
 /** What servers do to a stream, and every reader should bear. */
@@ -59,6 +76,9 @@ const FRAMINGS: readonly (readonly [what: string, change: (body: string) => stri
   ['unknown fields', (body) => body.replaceAll('data: ', 'colour: red\ndata: ')],
   ['fields without colon', (body) => body.replaceAll('data: ', 'retry\ndata: ')],
   ['no space behind the colon', (body) => body.replaceAll('data: ', 'data:')],
+  ['fields of data without colon', (body) => `data\n\n${body}`],
+  ['a NUL in a comment', (body) => `: a\0b\n\n${body}`],
+  ['an id with a NUL', (body) => `id: a\0b\n${body}`],
   ['no blank line at the end', (body) => body.trimEnd()],
 ];
 
@@ -69,7 +89,21 @@ describe.each(FRAMINGS)('%s', (_, change) => {
     const reply = await askPair(pair, true);
     expectText(pair, reply);
     if (pair.isPassing) expect(reply.body.subarray(0, body.length).equals(body)).toBe(true);
+    await expectCollected(pair);
   });
+});
+
+// Who passes bytes through passes this on: only its client can know what to make of it.
+test.each(PAIRS.filter(({ isPassing }) => !isPassing))('no blank lines at all: $name', async (pair) => {
+  faultd.play(
+    streamOf(
+      framesOf(pair.upstream)
+        .join('')
+        .replace(/(\r?\n){2}/g, '\n'),
+    ),
+  );
+  expectText(pair, await askPair(pair, true));
+  await expectCollected(pair);
 });
 
 describe('characters', () => {
@@ -88,9 +122,19 @@ describe('characters', () => {
     expect(readStream(pair.client, reply.body)).toMatchObject({ text: TEXT.replace(' two', '\uFFFD\uFFFD two'), complete: true });
   });
 
+  test.each(PAIRS)('nor a whole answer: $name', async (pair) => {
+    const [before = '', after = ''] = wholeOf(pair.upstream).split(' two');
+    faultd.play([
+      { send: whole(200, Buffer.concat([Buffer.from(before), Buffer.from([0xff, 0xfe]), Buffer.from(` two${after}`)])) },
+    ]);
+    const reply = await askPair(pair, false);
+    expect(readWhole(pair.client, reply.body).content).toMatchObject([{ text: TEXT.replace(' two', '\uFFFD\uFFFD two') }]);
+  });
+
   test.each(PAIRS)('cut at the end: $name', async (pair) => {
     faultd.play(streamOf(framesOf(pair.upstream).join(''), Buffer.from([0xf0, 0x9f])));
     expectText(pair, await askPair(pair, true));
+    await expectCollected(pair);
   });
 });
 
@@ -105,20 +149,50 @@ describe('the end', () => {
     expect(readStream(pair.client, reply.body)).toMatchObject({ text: TEXT, complete: true, error: null });
     if (!pair.isPassing && pair.client !== 'gemini')
       expect(reply.body.toString().match(/\[DONE\]|"type":"message_stop"|^event: response\.completed/gm)).toHaveLength(1);
+    await expectCollected(pair);
   });
 
   test.each(PAIRS)('left out, with a reason to stop, is an end: $name', async (pair) => {
     const frames = framesOf(pair.upstream);
     faultd.play(streamOf(frames.slice(0, frames.length - LAST[pair.upstream]).join('')));
     expectText(pair, await askPair(pair, true));
+    await expectCollected(pair);
   });
+
+  test.each(PAIRS)('left out, without one, is none: $name', async (pair) => {
+    faultd.play(streamOf(cutAfter(pair.upstream, 'five.').before.join('')));
+    const reply = await askPair(pair, true);
+    expectBrokenOff(pair.client, reply, TEXT);
+    expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated' });
+    expectRefused(pair.client, await askPair(pair, false), 502);
+  });
+
+  /** Usage that is told again, in the frames that protocols have for it. */
+  const USAGE_AGAIN: Partial<Record<ProtocolId, string>> = {
+    'openai-chat':
+      'data: {"id":"answer-1","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":5,"total_tokens":16}}\n\n',
+    'anthropic-messages': 'event: message_delta\ndata: {"type":"message_delta","delta":{},"usage":{"output_tokens":5}}\n\n',
+    gemini: 'data: {"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":5,"totalTokenCount":16}}\r\n\r\n',
+  };
+
+  test.each(PAIRS.filter(({ upstream }) => USAGE_AGAIN[upstream]))(
+    'usage that is told twice counts once: $name',
+    async (pair) => {
+      const frames = framesOf(pair.upstream);
+      const at = frames.length - LAST[pair.upstream];
+      faultd.play(streamOf([...frames.slice(0, at), USAGE_AGAIN[pair.upstream], ...frames.slice(at)].join('')));
+      for (const stream of [true, false]) {
+        const reply = await askPair(pair, stream);
+        expectAnswered(pair, stream, reply);
+        expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ input_tokens: 11, output_tokens: 5 });
+      }
+    },
+  );
 
   test.each(PAIRS)('followed by silence is an end: $name', async (pair) => {
     if (pair.upstream === 'gemini') return; // its streams have no other end than that of the body
     faultd.play([{ send: streamHead() }, { send: chunk(framesOf(pair.upstream).join('')) }, { hang: true }]);
-    const began = performance.now();
     expectText(pair, await askPair(pair, true));
-    expect(performance.now() - began).toBeLessThan(4000);
   });
 });
 
@@ -147,9 +221,7 @@ describe('wild indexes and names', () => {
       const { before, after } = cutAfter(pair.upstream, 'two');
       const event = pair.upstream === 'openai-chat' || pair.upstream === 'gemini' ? '' : `event: ${JSON.parse(payload).type}\n`;
       faultd.play(streamOf(before.join(''), `${event}data: ${payload}\n\n`, after.join('')));
-      const began = performance.now();
       const reply = await askPair(pair, true);
-      expect(performance.now() - began).toBeLessThan(1000);
       const { text, complete, error } = readStream(pair.client, reply.body);
       expect(text.startsWith('One two')).toBe(true);
       // Either it could be read, and everything is there, or the stream says that it could not.
@@ -159,83 +231,30 @@ describe('wild indexes and names', () => {
   );
 });
 
-describe('packed although plain was asked for', () => {
-  const PACKINGS: readonly (readonly [coding: string, pack: (body: string) => Buffer])[] = [
-    ['gzip', gzipSync],
-    ['x-gzip', gzipSync],
-    ['br', brotliCompressSync],
-    ['deflate', deflateSync],
-    ['deflate', deflateRawSync],
-    ['identity', Buffer.from],
-  ];
+/** The same in whole answers: one field of a good one is something else. */
+const WILD_FIELDS: Record<ProtocolId, readonly string[]> = {
+  'openai-chat': ['choices', 'usage', 'id', 'model'],
+  'anthropic-messages': ['content', 'usage', 'stop_reason', 'id'],
+  'openai-responses': ['output', 'usage', 'status', 'id'],
+  gemini: ['candidates', 'usageMetadata', 'modelVersion'],
+};
+const WILD_VALUES = ['1e9', '-1', '"__proto__"', '{"__proto__":{"polluted":1}}', '[[[]]]', 'null', '[{"index":1e9}]'];
 
-  test.each(PACKINGS)('%s is unpacked', async (coding, pack) => {
-    for (const pair of PAIRS) {
-      faultd.play([
-        { send: streamHead({ 'content-encoding': coding }) },
-        { send: chunk(pack(framesOf(pair.upstream).join(''))) },
-        { send: LAST_CHUNK },
-      ]);
-      expectText(pair, await askPair(pair, true));
-      expect(faultd.served[0]?.headers['accept-encoding']).toBe('identity');
-      faultd.play([{ send: whole(200, pack(wholeOf(pair.upstream)), { 'content-encoding': coding }) }]);
+test.each(PAIRS)('wild values in a whole answer: $name', async (pair) => {
+  for (const field of WILD_FIELDS[pair.upstream])
+    for (const value of WILD_VALUES) {
+      const body = `${wholeOf(pair.upstream).slice(0, -1)},"${field}":${value},"__proto__":{"polluted":1}}`;
+      faultd.play([{ send: whole(200, body) }]);
       const reply = await askPair(pair, false);
-      expect(readWhole(pair.client, reply.body).content).toMatchObject([{ text: TEXT }]);
-      expect(reply.headers['content-encoding']).toBeUndefined();
+      // It is an answer, or it is none and the client is told so; it is never a fault of ours.
+      if (reply.status !== 200) expectRefused(pair.client, reply, 502);
+      expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     }
-  });
+});
 
-  test.each(['zstd', 'gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
-    for (const pair of PAIRS) {
-      faultd.play([{ send: whole(200, gzipSync(gzipSync(wholeOf(pair.upstream))), { 'content-encoding': coding }) }]);
-      for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'packed its answer');
-    }
-  });
-
-  test.each(PAIRS)('a stream is told as it comes: $name', async (pair) => {
-    const gzip = createGzip({ flush: constants.Z_SYNC_FLUSH });
-    const { before, after } = cutAfter(pair.upstream, 'two');
-    const packed = (text: string): Promise<Buffer> =>
-      new Promise((resolve) => {
-        gzip.write(text);
-        gzip.flush(() => resolve(gzip.read()));
-      });
-    const [one, two] = [await packed(before.join('')), await packed(after.join(''))];
-    let release: () => void = () => undefined;
-    const seen = new Promise<void>((resolve) => (release = resolve));
-    faultd.play([
-      { send: streamHead({ 'content-encoding': 'gzip' }) },
-      { send: chunk(one) },
-      { run: () => seen },
-      { send: chunk(two) },
-      { send: LAST_CHUNK },
-    ]);
-    const client = await RawClient.open(gateway.url);
-    client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
-    await client.sees('two');
-    release();
-    expectText(pair, await client.reply());
-    client.leave();
-  });
-
-  test.each(PAIRS.slice(3, 6))('a bomb is stopped: $name', async (pair) => {
-    // 64 MiB of spaces in 64 KiB: a thousand to one.
-    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '), { level: 9 });
-    faultd.play([{ send: whole(200, bomb, { 'content-encoding': 'gzip' }) }]);
-    const before = process.memoryUsage.rss();
-    expectRefused(pair.client, await askPair(pair, false), 502, 'too large');
-    expectRefused(pair.client, await askPair(pair, true), 502, 'too large');
-    expect(process.memoryUsage.rss() - before).toBeLessThan(48 * 1024 * 1024);
-  });
-
-  test.each(PAIRS)('what cannot be unpacked is no answer: $name', async (pair) => {
-    faultd.play([{ send: whole(200, 'not packed at all', { 'content-encoding': 'gzip' }) }]);
-    for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'cannot be read');
-  });
-
-  test.each(PAIRS)('a packed stream that breaks off is seen to break off: $name', async (pair) => {
-    const packed = gzipSync(cutAfter(pair.upstream, 'two').before.join(''));
-    faultd.play([{ send: streamHead({ 'content-encoding': 'gzip' }) }, { send: chunk(packed) }, { wait: 20 }, { reset: true }]);
-    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'connection to the upstream failed');
-  });
+test.each(PAIRS)('a whole answer that is nested without end: $name', async (pair) => {
+  const body = `${wholeOf(pair.upstream).slice(0, -1)},"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  faultd.play([{ send: whole(200, body) }]);
+  const reply = await askPair(pair, false);
+  if (reply.status !== 200) expectRefused(pair.client, reply, 502);
 });

@@ -28,8 +28,13 @@ async function closedPort(): Promise<number> {
 /** Whoever connects is told in plain text that this is the wrong way to talk. */
 const plain = createServer((socket) => void socket.on('error', () => undefined).end(head(400)));
 
+/** Takes connections and says nothing: no handshake comes to its end. What it is told is kept. */
+const heard: Buffer[] = [];
+const deaf = createServer((socket) => void socket.on('error', () => undefined).on('data', (piece) => heard.push(piece)));
+
 beforeAll(async () => {
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve));
   const { port } = plain.address() as AddressInfo;
   first = await Faultd.start();
   second = await Faultd.start();
@@ -39,6 +44,7 @@ beforeAll(async () => {
     refusing: { ...nowhere, base_url: `http://127.0.0.1:${await closedPort()}/v1` },
     nameless: { ...nowhere, base_url: 'http://secret-host.invalid/v1' },
     plain: { ...nowhere, base_url: `https://127.0.0.1:${port}/v1` },
+    deaf: { ...nowhere, base_url: `https://127.0.0.1:${(deaf.address() as AddressInfo).port}/v1`, connect_timeout: '300ms' },
   };
   const times = { response_timeout: '150ms', first_event_timeout: '150ms', idle_timeout: '150ms' };
   impatient = await startGateway({
@@ -50,7 +56,7 @@ beforeAll(async () => {
       models: {
         ...modelsWithSpare(),
         ...Object.fromEntries(
-          ['refusing', 'nameless', 'plain'].map((id) => [`${id}-or-spare`, [`${id}/m`, 'spare-openai-chat/m']]),
+          ['refusing', 'nameless', 'plain', 'deaf'].map((id) => [`${id}-or-spare`, [`${id}/m`, 'spare-openai-chat/m']]),
         ),
       },
       limits: { retries_per_provider: 0 },
@@ -64,24 +70,27 @@ afterAll(async () => {
   await first.stop();
   await second.stop();
   plain.close();
+  deaf.close();
 });
 
 const asking = (pair: Pair, stream: boolean, model = modelOf(pair)) => ({ client: pair.client, model, stream });
 
 describe.each([
-  ['refuses', 'refusing', /\(ECONNREFUSED\)$/],
-  ['has a name that nobody knows', 'nameless', /\((ENOTFOUND|EAI_AGAIN)\)$/],
-  ['does not speak TLS', 'plain', /the connection to the upstream failed/],
-])('an upstream that %s', (_, id, message) => {
+  ['refuses', 'refusing', 502, /\(ECONNREFUSED\)$/],
+  ['has a name that nobody knows', 'nameless', 502, /\((ENOTFOUND|EAI_AGAIN)\)$/],
+  ['does not speak TLS', 'plain', 502, /the connection to the upstream failed/],
+  ['takes the connection and no more', 'deaf', 504, /could not be reached in time/],
+])('an upstream that %s', (_, id, status, message) => {
   const clients = PAIRS.filter(({ isPassing, upstream }) => isPassing || upstream === 'openai-chat');
 
   test.each(clients.flatMap(({ client }) => [true, false].map((stream) => ({ client, stream }))))(
-    'is told as 502 without its address: $client, stream $stream',
+    'is told as 502 or 504 without its address: $client, stream $stream',
     async ({ client, stream }) => {
       const reply = await ask(gateway.url, { client, model: `${id}/m`, stream });
-      expectRefused(client, reply, 502, message);
+      expectRefused(client, reply, status, message);
       expect(reply.body.toString() + JSON.stringify(reply.headers)).not.toMatch(/secret-host|127\.0\.0\.1|canary/);
-      expect(reply.headers).toMatchObject({ 'x-sluice-attempts': '1', 'x-sluice-tried': `${id}/m UPSTREAM_ERROR` });
+      const code = status === 504 ? 'TIMEOUT' : 'UPSTREAM_ERROR';
+      expect(reply.headers).toMatchObject({ 'x-sluice-attempts': '1', 'x-sluice-tried': `${id}/m ${code}` });
     },
   );
 
@@ -92,6 +101,17 @@ describe.each([
     expectAnswered(pair, stream, reply);
     expect(reply.headers).toMatchObject({ 'x-sluice-provider': 'spare-openai-chat', 'x-sluice-attempts': '2' });
   });
+});
+
+test.each([true, false])('HTTP/2 is not offered, so that no GOAWAY can end a stream: stream %s', async (stream) => {
+  heard.length = 0;
+  for (const client of ['openai-chat', 'anthropic-messages'] as const) {
+    await ask(gateway.url, { client, model: 'deaf/m', stream });
+    // The names that a handshake offers stand in it as they are, each behind its length.
+    const hello = Buffer.concat(heard.splice(0)).toString('latin1');
+    expect(hello).toContain('\x08http/1.1');
+    expect(hello).not.toContain('\x02h2');
+  }
 });
 
 const HANGS: readonly (readonly [when: string, script: (pair: Pair) => Script])[] = [
@@ -119,21 +139,62 @@ describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
   });
 });
 
-test.each(PAIRS.slice(3, 6))('an upstream that hangs instead of a whole answer: $name', async (pair) => {
-  first.play([{ hang: true }]);
-  second.play(good(pair, false));
-  expectRefused(pair.client, await ask(impatient.url, asking(pair, false)), 504);
-  expectAnswered(pair, false, await ask(impatient.url, asking(pair, false, sparedModelOf(pair))));
-  first.play([{ send: whole(200, wholeOf(pair.upstream)).subarray(0, -20) }, { hang: true }]);
-  expectRefused(pair.client, await ask(impatient.url, asking(pair, false)), 504);
+describe.each([
+  ['before the headers', () => []],
+  ['behind the headers', () => [{ send: head(200, { 'content-type': 'application/json', 'content-length': '99' }) }]],
+  ['in the middle', ({ upstream }) => [{ send: whole(200, wholeOf(upstream)).subarray(0, -20) }]],
+] satisfies (readonly [when: string, script: (pair: Pair) => Script])[])('a whole answer that hangs %s', (_, script) => {
+  test.each(PAIRS)('504, and another answers: $name', async (pair) => {
+    first.play([...script(pair), { hang: true }]);
+    expectRefused(pair.client, await ask(impatient.url, asking(pair, false)), 504);
+    await first.served[0]?.closed;
+    second.play(good(pair, false));
+    expectAnswered(pair, false, await ask(impatient.url, asking(pair, false, sparedModelOf(pair))));
+  });
+});
+
+describe('an answer that takes too long', () => {
+  let strict: Started;
+  beforeAll(async () => {
+    const limits = { retries_per_provider: 0, total_timeout: '300ms' };
+    strict = await startGateway({ config: { providers: providersAt(first, second), models: modelsWithSpare(), limits } });
+  });
+  afterAll(() => strict.close());
+
+  /** Never silent, never at an end. */
+  const babbling = (upstream: Pair['upstream']): Script => [
+    { send: chunk(cutAfter(upstream, 'two').before.join('')) },
+    { forever: chunk(': not yet\n\n') },
+  ];
+
+  test.each(PAIRS)('is ended in the stream: $name', async (pair) => {
+    first.play([{ send: streamHead() }, ...babbling(pair.upstream)]);
+    const reply = await ask(strict.url, asking(pair, true, sparedModelOf(pair)));
+    expectBrokenOff(pair.client, reply, 'One two', 'takes too long');
+    await first.served[0]?.closed;
+  });
+
+  test.each(PAIRS)('is 504 as long as nothing was said: $name', async (pair) => {
+    first.play([{ send: streamHead() }, { forever: chunk(': not yet\n\n') }]);
+    expectRefused(pair.client, await ask(strict.url, asking(pair, true)), 504, 'takes too long');
+    first.play([{ send: head(200, { 'content-type': 'application/json' }) }, { forever: ' ' }]);
+    expectRefused(pair.client, await ask(strict.url, asking(pair, false)), 504);
+    await first.served[0]?.closed;
+  });
 });
 
 test.each(PAIRS)('an upstream that hangs in the middle: $name', async (pair) => {
-  first.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
+  const said = cutAfter(pair.upstream, 'two').before.join('').replace('"input_tokens":0', '"input_tokens":11');
+  first.play([{ send: streamHead() }, { send: chunk(said) }, { hang: true }]);
   const reply = await ask(impatient.url, asking(pair, true, sparedModelOf(pair)));
   expectBrokenOff(pair.client, reply, 'One two', /fell silent/);
   expect(first.served).toHaveLength(1);
-  expect(await impatient.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'timeout', attempts: 1 });
+  expect(await impatient.ended(reply.headers['x-sluice-request-id'])).toMatchObject({
+    ending: 'timeout',
+    attempts: 1,
+    // What was asked is counted at the beginning of the stream, and stays on the bill.
+    ...(pair.upstream === 'anthropic-messages' && { input_tokens: 11 }),
+  });
 });
 
 /** A frame that is cut in a word, in a character, in its JSON. */
@@ -178,11 +239,32 @@ describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
   });
 });
 
-test.each(PAIRS)('a whole answer that breaks off: $name', async (pair) => {
-  first.play([{ send: whole(200, wholeOf(pair.upstream)).subarray(0, -20) }, { wait: 10 }, { reset: true }]);
-  second.play(good(pair, false));
-  expectRefused(pair.client, await ask(gateway.url, asking(pair, false)), 502, /connection to the upstream failed/);
-  expectAnswered(pair, false, await ask(gateway.url, asking(pair, false, sparedModelOf(pair))));
+describe.each([
+  ['in its JSON', ({ upstream }) => [{ send: whole(200, wholeOf(upstream)).subarray(0, -20) }]],
+  [
+    'in a chunk',
+    ({ upstream }) => [
+      { send: head(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }) },
+      { send: chunk(wholeOf(upstream)).subarray(0, -20) },
+    ],
+  ],
+  [
+    'before its last chunk',
+    ({ upstream }) => [
+      { send: head(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }) },
+      { send: chunk(wholeOf(upstream)) },
+    ],
+  ],
+] satisfies (readonly [where: string, script: (pair: Pair) => Script])[])('a whole answer that breaks off %s', (_, script) => {
+  test.each(PAIRS.flatMap((pair) => (['reset', 'fin'] as const).map((way) => ({ ...pair, way }))))(
+    'with a $way is none, and another answers: $name',
+    async ({ way, ...pair }) => {
+      first.play([...script(pair), { wait: 10 }, way === 'reset' ? { reset: true } : { fin: true }]);
+      second.play(good(pair, false));
+      expectRefused(pair.client, await ask(gateway.url, asking(pair, false)), 502, /connection to the upstream failed/);
+      expectAnswered(pair, false, await ask(gateway.url, asking(pair, false, sparedModelOf(pair))));
+    },
+  );
 });
 
 test.each(PAIRS)('a stream that ends early, in order: $name', async (pair) => {

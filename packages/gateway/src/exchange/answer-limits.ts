@@ -1,0 +1,134 @@
+import type { CanonicalError, CanonicalResponse, CanonicalStreamEvent, ContentBlock } from '@sluice/core';
+import type { Limits } from '../config/limits.ts';
+import { isDeeperThan } from './depth.ts';
+import { tooMuch } from './failures.ts';
+
+type AnswerLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
+
+/** What one choice of a stream has in it so far. */
+interface Tally {
+  blocks: number;
+  calls: number;
+  /** The arguments that are being told, by the index of their block. */
+  open: Map<number, ArgumentMeter>;
+}
+
+/** Counts what an upstream puts into a stream: an index may be any number, but there may not be any number of them. */
+export class AnswerMeter {
+  readonly #limits: AnswerLimits;
+  readonly #tallies = new Map<number, Tally>();
+
+  constructor(limits: AnswerLimits) {
+    this.#limits = limits;
+  }
+
+  /** What is too much, after this event; undefined as long as nothing is. */
+  add(event: CanonicalStreamEvent): CanonicalError | undefined {
+    switch (event.type) {
+      case 'content_block_delta':
+        if (event.delta.type === 'input_json_delta') return this.#grow(event, event.delta.partial_json);
+        return event.delta.type === 'input_text_delta' ? this.#grow(event, event.delta.text) : undefined;
+      case 'content_block_start':
+        return this.#start(event, event.content_block);
+      case 'content_block_stop':
+        this.#tallies.get(event.choice ?? 0)?.open.delete(event.index);
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #start({ choice = 0, index }: { choice?: number; index: number }, { type }: ContentBlock): CanonicalError | undefined {
+    const tally: Tally = this.#tallies.get(choice) ?? { blocks: 0, calls: 0, open: new Map() };
+    this.#tallies.set(choice, tally);
+    tally.blocks++;
+    if (type === 'tool_use') {
+      tally.calls++;
+      tally.open.set(index, new ArgumentMeter());
+    }
+    return excessOf({ choices: this.#tallies.size, ...tally }, this.#limits);
+  }
+
+  #grow({ choice = 0, index }: { choice?: number; index: number }, text: string): CanonicalError | undefined {
+    const meter = this.#tallies.get(choice)?.open.get(index);
+    if (!meter) return undefined;
+    meter.push(text);
+    return excessOf(meter, this.#limits);
+  }
+}
+
+/** The same for a whole answer of this many bytes. */
+export function excessIn(answer: CanonicalResponse, bytes: number, limits: AnswerLimits): CanonicalError | undefined {
+  const choices = answer.choices ?? [answer];
+  for (const { content } of choices) {
+    const calls = content.filter(({ type }) => type === 'tool_use').length;
+    const excess =
+      excessOf({ choices: choices.length, blocks: content.length, calls }, limits) ?? largestCall(content, bytes, limits);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+/** Arguments are no larger than the answer that they stand in: most answers need not be measured. */
+function largestCall(content: readonly ContentBlock[], bytes: number, limits: AnswerLimits): CanonicalError | undefined {
+  for (const block of content) {
+    if (block.type !== 'tool_use') continue;
+    const deepest = isDeeperThan(block.input, limits.argumentDepth) ? limits.argumentDepth + 1 : 0;
+    const excess = excessOf({ deepest }, limits);
+    if (excess) return excess;
+    if (bytes <= limits.argumentBytes) continue;
+    const length = Buffer.byteLength(block.input_raw ?? JSON.stringify(block.input));
+    if (length > limits.argumentBytes) return excessOf({ bytes: length }, limits);
+  }
+  return undefined;
+}
+
+interface Measured {
+  choices?: number;
+  blocks?: number;
+  calls?: number;
+  bytes?: number;
+  deepest?: number;
+}
+
+function excessOf(
+  { choices = 0, blocks = 0, calls = 0, bytes = 0, deepest = 0 }: Measured,
+  limits: AnswerLimits,
+): CanonicalError | undefined {
+  if (choices > limits.choices) return tooMuch(`more than ${limits.choices} choices`);
+  if (calls > limits.toolCalls) return tooMuch(`more than ${limits.toolCalls} tool calls`);
+  if (blocks > limits.contentBlocks) return tooMuch(`more than ${limits.contentBlocks} content blocks`);
+  if (bytes > limits.argumentBytes) return tooMuch(`a tool call with more than ${limits.argumentBytes} bytes of arguments`);
+  if (deepest > limits.argumentDepth)
+    return tooMuch(`a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
+  return undefined;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+/** `[` and `{`, `]` and `}` differ in this bit only. */
+const BRACE_BIT = 0x20;
+
+/** The size and the depth of arguments that come in pieces. */
+class ArgumentMeter {
+  bytes = 0;
+  deepest = 0;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  push(text: string): void {
+    this.bytes += Buffer.byteLength(text);
+    for (let at = 0; at < text.length; at++) this.#step(text.charCodeAt(at));
+  }
+
+  #step(code: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (code === QUOTE) this.#isInString = !this.#isInString;
+    else if (this.#isInString) this.#isEscaped = code === BACKSLASH;
+    else if ((code | BRACE_BIT) === OPEN) this.deepest = Math.max(this.deepest, ++this.#depth);
+    else if ((code | BRACE_BIT) === CLOSE) this.#depth--;
+  }
+}

@@ -1,0 +1,96 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/config/limits.ts';
+import { CLIENT_FAULTS } from './map/client-faults.ts';
+import type { Fault } from './map/fault.ts';
+import { LIMIT_TESTS, PROMISES } from './map/limits.ts';
+import { UPSTREAM_FAULTS } from './map/upstream-faults.ts';
+
+// docs/reliability.md says which test holds what: the tests exist, and the page is what the map says. After a change: vitest run <this file> -u
+
+const fileOf = (name: string): string => fileURLToPath(new URL(`./${name}.test.ts`, import.meta.url));
+
+/** A title stands in its file as a whole text. */
+function isTest(named: string): boolean {
+  const at = named.indexOf(' › ');
+  const file = fileOf(named.slice(0, at));
+  const title = named.slice(at + ' › '.length);
+  return existsSync(file) && readFileSync(file, 'utf8').includes(`'${title}'`);
+}
+
+const ALL_FAULTS = [...UPSTREAM_FAULTS, ...CLIENT_FAULTS];
+
+describe('every test that is named exists', () => {
+  test.each(ALL_FAULTS)('$fault', ({ stream, whole }) => {
+    expect(stream.length).toBeGreaterThan(0);
+    expect(whole.length).toBeGreaterThan(0);
+    const named = [...stream, ...(typeof whole === 'string' ? [] : whole)];
+    expect(named.filter((name) => !isTest(name))).toEqual([]);
+  });
+
+  test('for limits', () =>
+    expect(
+      Object.values(LIMIT_TESTS)
+        .flat()
+        .filter((name) => !isTest(name)),
+    ).toEqual([]));
+
+  test('for promises', () =>
+    expect(
+      Object.values(PROMISES)
+        .flat()
+        .filter((name) => !isTest(name)),
+    ).toEqual([]));
+});
+
+const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join('<br>');
+
+const faultTable = (faults: readonly Fault[]): string =>
+  [
+    '| what happens | what is right | held for streams by | for whole answers by |',
+    '|---|---|---|---|',
+    ...faults.map(
+      ({ fault, right, stream, whole }) =>
+        `| ${fault} | ${right} | ${code(stream)} | ${typeof whole === 'string' ? whole : code(whole)} |`,
+    ),
+  ].join('\n');
+
+const limitTable = (): string =>
+  [
+    '| limit | default | held by |',
+    '|---|---|---|',
+    ...Object.entries(LIMIT_TESTS).map(([key, names]) => {
+      const { name, preset } = LIMITS[key as keyof typeof LIMITS]; // the map is closed over the limits
+      return `| \`${name}\` | ${preset} | ${code(names)} |`;
+    }),
+  ].join('\n');
+
+const page = (): string => `# What happens when something goes wrong
+
+Every line below is a test with a scripted upstream or client on a raw socket, which can do all that HTTP must not. Unless its name says otherwise, a test runs for nine pairs of protocols: each of the four passed through, each converted into
+and out of, and one mended. The page is written from \`packages/gateway/test/gateway/map\`; a test that is named here and does not exist fails the build.
+
+\`npx vitest run packages/gateway/test/gateway\` runs them; \`SLUICE_SEED=7\` before it kills at other points.
+
+## Upstreams
+${faultTable(UPSTREAM_FAULTS)}
+
+## Clients
+${faultTable(CLIENT_FAULTS)}
+
+One case is the kernel's alone: a client that vanishes while bytes are on their way to it is found when the system gives up sending them again (\`net.ipv4.tcp_retries2\`), unless what waits for it fills the buffers first.
+
+## Limits
+At the limit an answer or a request goes through, above it the client is told in its own protocol. [The configuration](config.md#limits) says what each of them is for.
+
+${limitTable()}
+
+## Promises
+${Object.entries(PROMISES)
+  .map(([promise, names]) => `- ${promise}<br>${code(names)}`)
+  .join('\n')}
+`;
+
+test('docs/reliability.md is what the map says', () =>
+  expect(page()).toMatchFileSnapshot(fileURLToPath(new URL('../../../../docs/reliability.md', import.meta.url))));

@@ -1,0 +1,83 @@
+import type { LimitKey } from '../../../src/config/limits.ts';
+import type { TestName } from './fault.ts';
+
+/** RELIABILITY §3: where every limit is met. */
+export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
+  headerBytes: ['client-requests › headers of more bytes than allowed'],
+  headers: ['client-requests › more headers than allowed', 'client-requests › 100 headers are'],
+  requestBytes: ['client-requests › %i bytes are not', 'client-requests › is refused while it is sent, and the client reads why'],
+  requestDepth: ['client-requests › a body that is %s is refused with 400', 'client-requests › %s is data'],
+  messages: ['client-requests › more messages than allowed'],
+  headersReadMs: ['client-requests › headers that do not come'],
+  requestReadMs: ['client-requests › a body that does not come'],
+  keepAliveMs: ['client-requests › an idle connection is closed'],
+  connectMs: ['upstream-connection › takes the connection and no more'],
+  headersMs: ['upstream-connection › an upstream that hangs %s', 'upstream-connection › a whole answer that hangs %s'],
+  firstEventMs: ['upstream-connection › an upstream that hangs %s', 'gate › silence behind the beats, too'],
+  betweenEventsMs: ['upstream-connection › an upstream that hangs in the middle: $name'],
+  totalMs: [
+    'upstream-connection › is ended in the stream: $name',
+    'upstream-connection › is 504 as long as nothing was said: $name',
+  ],
+  upstreamKeepAliveMs: ['answer-sizes › upstream_keep_alive: a connection is kept, and given back: $name'],
+  eventBytes: ['answer-sizes › event_bytes'],
+  choices: ['answer-limits › choices', 'answer-limits › one more: $name'],
+  toolCalls: ['answer-limits › tool calls', 'answer-limits › one more: $name'],
+  contentBlocks: ['answer-limits › content blocks', 'answer-limits › one more: $name'],
+  argumentBytes: ['answer-limits › bytes of arguments', 'answer-limits › one more: $name'],
+  argumentDepth: ['answer-limits › depth of arguments', 'answer-limits › one more: $name'],
+  answerBytes: ['answer-sizes › answer_bytes'],
+  streamBytes: ['answer-sizes › stream_bytes'],
+  errorBytes: ['answer-sizes › error_bytes: stream %s'],
+  compressionRatio: ['upstream-packing › a bomb is stopped: $name'],
+  writeBufferBytes: ['client-faults › holds its upstream, and is left after a while: $name'],
+  stallMs: [
+    'client-faults › holds its upstream, and is left after a while: $name',
+    'client-faults › is left with a whole answer, too: $name',
+  ],
+  streams: ['life › more exchanges than there are places are refused, and told when to come back'],
+  heapShed: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
+  heapCancel: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
+  retriesPerProvider: ['upstream-retry › is asked three times and no more'],
+  retries: ['answer-sizes › retries: so many for one request, whoever is asked: $name'],
+  retryShare: [
+    'upstream-retry › is a share of the requests, and a little by time',
+    'upstream-retry › is kept when an upstream is down for everybody',
+  ],
+  retryAfterMs: [
+    'upstream-retry › is waited for, when it asks for %s',
+    'upstream-retry › goes to the client, when it asks for %s',
+  ],
+  heartbeatMs: ['gate › a stream that pauses is kept alive between its frames'],
+  holdMs: ['gate › a silent stream opens and beats, and Gemini’s is only held'],
+  drainMs: ['life › ends its streams at the deadline after SIGTERM in the words of all four, and itself with 0'],
+};
+
+/** What else is held. */
+export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
+  'Upstreams, clients and gateways are killed at random points, 200 times and more: no crash, no hang, no socket and no timer is left.':
+    ['chaos › seed %i', 'chaos › leaves no client and no upstream waiting, and another takes its place'],
+  'A gateway that stops lets streams come to their end; at the deadline, every client is told in its own words.': [
+    'life › lets streams come to their end: $name',
+    'life › tells who still reads at the deadline: $name',
+    'life › and who has read nothing yet: $name',
+    'life › ends at once at a second signal',
+  ],
+  'A new configuration does not touch what runs; a bad one is refused with its reason; what needs a restart is warned of.': [
+    'reload › a stream keeps the upstream, the key and the model it began with: $name',
+    'reload › because it %s is refused with its reason, and the one before holds',
+    'reload › is warned of: the socket, the limits and the log stay',
+    'reload › what is doubtful about the new file is said',
+  ],
+  'Nothing that a client sends chooses a host, and a key is sent to no address but its own.': [
+    'destinations › request targets',
+    'destinations › models',
+    'destinations › %s (%s) is not made',
+    'destinations › is told to the client, and nothing of it is left',
+  ],
+  'A fault of ours ends one exchange, and no other.': [
+    'life › ends one exchange and no other: $name',
+    'life › in a stream that has begun ends it with an error: $name',
+  ],
+  'No secret leaves in an answer, an error or the log, whatever upstreams repeat.': ['canary › nothing of them left'],
+};

@@ -1,0 +1,110 @@
+import { brotliCompressSync, constants, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { cutAfter, framesOf, readWhole, TEXT, wholeOf } from './dialects.ts';
+import { Faultd } from './faultd.ts';
+import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
+import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
+import { RawClient } from './raw-client.ts';
+import { ask, askText, type Started, startGateway } from './start.ts';
+
+// RELIABILITY 5.1: answers that come packed.
+
+let faultd: Faultd;
+let gateway: Started;
+
+beforeAll(async () => {
+  faultd = await Faultd.start();
+  gateway = await startGateway({
+    config: { providers: providersAt(faultd), limits: { retries_per_provider: 0, stream_bytes: '16MiB', answer_bytes: '16MiB' } },
+  });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await faultd.stop();
+});
+
+const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
+  ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+
+const expectText = (pair: Pair, reply: Reply): void => expectAnswered(pair, true, reply);
+
+describe('packed although plain was asked for', () => {
+  const PACKINGS: readonly (readonly [coding: string, pack: (body: string) => Buffer])[] = [
+    ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['identity', Buffer.from],
+  ];
+
+  test.each(PACKINGS)('%s is unpacked', async (coding, pack) => {
+    for (const pair of PAIRS) {
+      faultd.play([
+        { send: streamHead({ 'content-encoding': coding }) },
+        { send: chunk(pack(framesOf(pair.upstream).join(''))) },
+        { send: LAST_CHUNK },
+      ]);
+      expectText(pair, await askPair(pair, true));
+      expect(faultd.served[0]?.headers['accept-encoding']).toBe('identity');
+      faultd.play([{ send: whole(200, pack(wholeOf(pair.upstream)), { 'content-encoding': coding }) }]);
+      const reply = await askPair(pair, false);
+      expect(readWhole(pair.client, reply.body).content).toMatchObject([{ text: TEXT }]);
+      expect(reply.headers['content-encoding']).toBeUndefined();
+    }
+  });
+
+  test.each(['zstd', 'gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
+    for (const pair of PAIRS) {
+      faultd.play([{ send: whole(200, gzipSync(gzipSync(wholeOf(pair.upstream))), { 'content-encoding': coding }) }]);
+      for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'packed its answer');
+    }
+  });
+
+  test.each(PAIRS)('a stream is told as it comes: $name', async (pair) => {
+    const gzip = createGzip({ flush: constants.Z_SYNC_FLUSH });
+    const { before, after } = cutAfter(pair.upstream, 'two');
+    const packed = (text: string): Promise<Buffer> =>
+      new Promise((resolve) => {
+        gzip.write(text);
+        gzip.flush(() => resolve(gzip.read()));
+      });
+    const [one, two] = [await packed(before.join('')), await packed(after.join(''))];
+    let release: () => void = () => undefined;
+    const seen = new Promise<void>((resolve) => (release = resolve));
+    faultd.play([
+      { send: streamHead({ 'content-encoding': 'gzip' }) },
+      { send: chunk(one) },
+      { run: () => seen },
+      { send: chunk(two) },
+      { send: LAST_CHUNK },
+    ]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
+    await client.sees('two');
+    release();
+    expectText(pair, await client.reply());
+    client.leave();
+  });
+
+  test.each(PAIRS.slice(3, 6))('a bomb is stopped: $name', async (pair) => {
+    // 64 MiB of spaces in 64 KiB: a thousand to one.
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '), { level: 9 });
+    faultd.play([{ send: whole(200, bomb, { 'content-encoding': 'gzip' }) }]);
+    expectRefused(pair.client, await askPair(pair, false), 502, 'too large');
+    expectRefused(pair.client, await askPair(pair, true), 502, 'too large');
+  });
+
+  test.each(PAIRS)('what cannot be unpacked is no answer: $name', async (pair) => {
+    faultd.play([{ send: whole(200, 'not packed at all', { 'content-encoding': 'gzip' }) }]);
+    for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'cannot be read');
+  });
+
+  test.each(PAIRS)('a packed stream that breaks off is seen to break off: $name', async (pair) => {
+    const packed = gzipSync(cutAfter(pair.upstream, 'two').before.join(''));
+    faultd.play([{ send: streamHead({ 'content-encoding': 'gzip' }) }, { send: chunk(packed) }, { wait: 20 }, { reset: true }]);
+    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'connection to the upstream failed');
+  });
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { cutAfter, errorOf, framesOf, wholeOf } from './dialects.ts';
+import { Faultd } from './faultd.ts';
+import { chunk, head, type Reply, streamHead, whole } from './http.ts';
+import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
+import { good } from './scripts.ts';
+import { ask, type Started, startGateway } from './start.ts';
+
+// RELIABILITY 5.1: answers without end, answers in crumbs, and answers to requests that were not read.
+
+let first: Faultd;
+let gateway: Started;
+
+beforeAll(async () => {
+  first = await Faultd.start();
+  const limits = {
+    retries_per_provider: 0,
+    event_bytes: '64KiB',
+    stream_bytes: '1MiB',
+    answer_bytes: '1MiB',
+    error_bytes: '64KiB',
+  };
+  gateway = await startGateway({ config: { providers: providersAt(first), limits } });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await first.stop();
+});
+
+const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
+  ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+
+const WAYS = waysOf(PAIRS);
+
+describe('sizes', () => {
+  test.each(PAIRS)('a line without end: $name', async (pair) => {
+    first.play([
+      { send: streamHead() },
+      { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) },
+      { forever: chunk(`data: ${'x'.repeat(8000)}`) },
+    ]);
+    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'longer than allowed');
+    first.play([{ send: streamHead() }, { forever: chunk('x'.repeat(8000)) }]);
+    expectRefused(pair.client, await askPair(pair, true), 502);
+    // It is called off: what was sent beyond the limit is what the system holds.
+    await first.served[0]?.closed;
+    expect(first.served[0]?.sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test.each(PAIRS)('an event without end: $name', async (pair) => {
+    first.play([
+      { send: streamHead() },
+      { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) },
+      { forever: chunk('data: "x"\n'.repeat(1000)) },
+    ]);
+    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'longer than allowed');
+  });
+
+  test.each(PAIRS)('a stream without end: $name', async (pair) => {
+    const { before } = cutAfter(pair.upstream, 'two');
+    first.play([
+      { send: streamHead() },
+      { send: chunk(before.join('')) },
+      { forever: chunk(': nothing to say\n\n'.repeat(4000)) },
+    ]);
+    const reply = await askPair(pair, true);
+    expectBrokenOff(pair.client, reply, 'One two', 'too large');
+    expect(reply.body.length).toBeLessThan(2 * 1024 * 1024);
+  });
+
+  test.each(PAIRS)('a whole answer without end: $name', async (pair) => {
+    first.play([{ send: head(200, { 'content-type': 'application/json' }) }, { forever: ' '.repeat(80_000) }]);
+    expectRefused(pair.client, await askPair(pair, false), 502, 'too large');
+    await first.served[0]?.closed;
+  });
+
+  test.each(WAYS)('an error without end: $name', async ({ pair, stream }) => {
+    first.play([{ send: head(500, { 'content-type': 'text/plain' }) }, { forever: 'oh no '.repeat(1000) }]);
+    expect((await askPair(pair, stream)).status).toBeGreaterThanOrEqual(500);
+    await first.served[0]?.closed;
+  });
+});
+
+test.each(waysOf(PAIRS.slice(3, 6)))('an answer that comes byte by byte: $name', async ({ pair, stream }) => {
+  const body = stream ? framesOf(pair.upstream).join('') : wholeOf(pair.upstream);
+  const type = stream ? 'text/event-stream' : 'application/json';
+  first.play([{ send: head(200, { 'content-type': type, 'content-length': String(body.length) }) }, { split: body }]);
+  expectAnswered(pair, stream, await askPair(pair, stream));
+});
+
+describe('uploads', () => {
+  test.each([413, 400])('an upstream that answers %i before it has read the request', async (status) => {
+    for (const { pair, stream } of WAYS) {
+      const { body } = errorOf(pair.upstream, { code: 'PAYLOAD_TOO_LARGE', message: 'far too much', http_status: status });
+      first.play([{ send: whole(status, body, { connection: 'close' }) }, { wait: 30 }, { reset: true }]);
+      first.readsBodies = false;
+      const reply = await ask(gateway.url, {
+        client: pair.client,
+        model: modelOf(pair),
+        stream,
+        body: { padding: 'x'.repeat(2 * 1024 * 1024) },
+      });
+      expectRefused(pair.client, reply, status, 'far too much');
+    }
+  });
+
+  test('an interim answer is no answer', async () => {
+    for (const { pair, stream } of WAYS) {
+      first.play([{ send: head(102) }, { send: head(103, { link: '</x>' }) }, ...good(pair, stream)]);
+      expectAnswered(pair, stream, await askPair(pair, stream));
+    }
+  });
+});
