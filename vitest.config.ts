@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -12,6 +13,8 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     testTimeout: 60_000,
     pool: 'threads',
+    // By default a core is left free, which is half of the smallest machine.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // The dot reporter keeps thousands of table rows readable; CI counts them from the report.
     reporters: process.env['CI'] ? ['dot', ['json', { outputFile: '.cache/tests.json' }]] : ['default'],
   },

@@ -47,7 +47,7 @@ export function targetOf(
 ): Target | undefined {
   if (provider === undefined) return undefined;
   const row = typeof provider === 'string' ? { id: provider, protocol: codec.id, base_url: '' } : provider;
-  return { ...target, provider: row };
+  return { model: target.model, stream: target.stream, provider: row };
 }
 
 interface ContextParts extends Pick<CodecContext, 'profile'> {

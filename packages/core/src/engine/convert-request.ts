@@ -51,7 +51,9 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
   const request = from.request.decode(wireOf(body, options), decoding);
   // What only the source's protocol knows is lost to another, and told.
   if (from.id !== to.id) dropUnknown(request, source, from, decoding);
-  const asked = { ...request, ...askedOf(options) };
+  const asked = { ...request };
+  if (options.model !== undefined) asked.model = options.model;
+  if (options.stream !== undefined) asked.stream = options.stream;
   const context = createContext({
     note: told.note,
     locate: told.locate,
@@ -64,11 +66,6 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
   const wire = to.request.encode(asked, context);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
 }
-
-const askedOf = ({ model, stream }: RequestOptions): Partial<CanonicalRequest> => ({
-  ...(model !== undefined && { model }),
-  ...(stream !== undefined && { stream }),
-});
 
 /** A request and where it comes from. */
 export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy'> {

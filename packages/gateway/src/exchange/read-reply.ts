@@ -49,15 +49,18 @@ function converted({ status, headers, body }: WholeReply, { exchange, redact, on
     throw new CodecError(notAnAnswer(headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
-  return exchange.isPassing ? { ...reply, bytes: body } : reply;
+  return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
 }
 
 /** Some servers stream whatever was asked for. What a field says first, a document does not: it begins with a bracket, a quote or a tag. */
 const FIELD = /^(?:data|event|id|retry)?:/m;
 const DOCUMENT = /^\s*[{["<]/;
 const HEAD_BYTES = 1024;
+/** How nearly every answer begins. */
+const OPEN_BRACE = 0x7b;
 
 function isStream(body: Buffer): boolean {
+  if (body[0] === OPEN_BRACE) return false;
   const head = body.toString('latin1', 0, HEAD_BYTES).replace(/^\xef\xbb\xbf/, '');
   return !DOCUMENT.test(head) && FIELD.test(head);
 }

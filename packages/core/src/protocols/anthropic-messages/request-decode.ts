@@ -84,5 +84,8 @@ function keptConfig(body: JsonObject): JsonObject {
   return Object.keys(kept).length > 0 ? { output_config: kept } : {};
 }
 
-const keptHeaders = (headers: HeaderBag): JsonObject =>
-  Object.fromEntries(REQUEST_HEADERS.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
+function keptHeaders(headers: HeaderBag): JsonObject {
+  const kept: JsonObject = {};
+  for (const name of REQUEST_HEADERS) if (headers[name]) kept[name] = headers[name];
+  return kept;
+}

@@ -67,6 +67,8 @@ export function expectShallow(body: JsonObject): void {
 export function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (limit === 0) return true;
-  for (const item of Object.values(value)) if (isDeeperThan(item, limit - 1)) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, limit - 1));
+  // `for in` makes no list. JSON has nothing but own fields.
+  for (const name in value) if (isDeeperThan(Reflect.get(value, name), limit - 1)) return true;
   return false;
 }
