@@ -1,24 +1,20 @@
-/** Whole answers over raw sockets, each connection asking again as soon as it is answered. env: PORT PATH_ BODY CONNECTIONS SECONDS. Prints one JSON line. */
+/**
+ * Whole answers over raw sockets: each connection asks again as soon as it is answered. Prints one JSON line.
+ * Environment: PORT, PATH_, BODY, HEADERS (lines that end in CRLF), CONNECTIONS, COUNT (requests, all connections together).
+ */
 import net from 'node:net';
+import { percentile, requestOf } from './load.js';
 
-const { PORT, PATH_, BODY, CONNECTIONS = '64', SECONDS = '4' } = process.env;
-const REQUEST = Buffer.from(
-  `POST ${PATH_} HTTP/1.1\r\nhost: 127.0.0.1:${PORT}\r\ncontent-type: application/json\r\nauthorization: Bearer k\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\ncontent-length: ${Buffer.byteLength(BODY)}\r\n\r\n${BODY}`,
-);
+const { PORT, BODY, CONNECTIONS, COUNT } = process.env;
+const REQUEST = requestOf(BODY, 'keep-alive');
 const times = [];
+let left = Number(COUNT);
 let failures = 0;
-const until = performance.now() + Number(SECONDS) * 1000;
 
+const begun = performance.now();
 await Promise.all(Array.from({ length: Number(CONNECTIONS) }, ask));
-times.sort((a, b) => a - b);
-console.log(
-  JSON.stringify({
-    requests: times.length,
-    failures,
-    p50: times[times.length >> 1],
-    p99: times[Math.floor(times.length * 0.99)],
-  }),
-);
+const seconds = (performance.now() - begun) / 1000;
+console.log(JSON.stringify({ requests: times.length, seconds, failures, p50: percentile(times, 0.5) }));
 
 function ask() {
   return new Promise((resolve) => {
@@ -26,7 +22,7 @@ function ask() {
     let text = '';
     let sent = 0;
     const send = () => {
-      if (performance.now() > until) {
+      if (left-- <= 0) {
         socket.destroy();
         return;
       }

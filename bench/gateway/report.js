@@ -1,0 +1,147 @@
+/** What was measured, as tables; and into docs/performance.md, between its markers. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { HELD, STALLED } from './measures.js';
+import { PORTKEY_VERSION } from './portkey.js';
+import { here } from './processes.js';
+
+const PAGE = here('../../docs/performance.md');
+const BEGIN = '<!-- bench:gateway -->';
+const END = '<!-- /bench:gateway -->';
+
+/** At most this many times what the pipe needs. */
+const GOALS = {
+  passing: { requestCpu: 1.2, chunkCpu: 1.3, first: 2, bytes: 1.5 },
+  converting: { requestCpu: 1.5, chunkCpu: 1.6, first: 2, bytes: 1.5 },
+};
+const GOAL_NAMES = {
+  requestCpu: 'CPU a JSON request',
+  chunkCpu: 'CPU a paced chunk',
+  first: 'added time to first byte',
+  bytes: `memory a stream, ${HELD.toLocaleString('en')} streams`,
+};
+
+export function report(measured, size, seconds) {
+  const rows = summarise(measured);
+  return [
+    `${machine()}; ${new Date().toISOString().slice(0, 10)}, ${Math.round(seconds / 60)} minutes, ${size.rounds} rounds.`,
+    main(rows),
+    goals(rows),
+    stalledTable(rows),
+  ].join('\n\n');
+}
+
+/** Puts the text between the markers of the page. */
+export function write(text) {
+  const page = readFileSync(PAGE, 'utf8');
+  const from = page.indexOf(BEGIN) + BEGIN.length;
+  writeFileSync(PAGE, `${page.slice(0, from)}\n${text}\n${page.slice(page.indexOf(END))}`);
+}
+
+function machine() {
+  const [{ model }] = cpus();
+  const undici = JSON.parse(readFileSync(here('../../packages/gateway/package.json'), 'utf8')).dependencies.undici;
+  return `Node ${process.versions.node}, ${cpus().length} cores (${model.trim()}), undici ${undici}, @portkey-ai/gateway ${PORTKEY_VERSION}`;
+}
+
+function summarise(measured) {
+  const direct = measured.find(({ subject }) => subject.name === 'direct');
+  const pipe = measured.find(({ subject }) => subject.name === 'node pipe');
+  return measured.map(({ subject, rounds, latency, held, stalled }) => {
+    const of = (key) => median(rounds.map((round) => round[key]));
+    const ratio = (key) => subject.argv && median(rounds.map((round, i) => round[key] / pipe.rounds[i][key]));
+    const added = (row, key) => row.latency[key] - direct.latency[key];
+    return {
+      ...subject,
+      stalled,
+      requestCpu: of('requestCpu'),
+      chunkCpu: of('chunkCpu'),
+      fastCpu: of('fastCpu'),
+      rps: of('rps'),
+      chunk50: of('chunk50'),
+      chunk99: of('chunk99'),
+      whole: subject.argv && added({ latency }, 'whole50'),
+      first: subject.argv && added({ latency }, 'first50'),
+      bytes: held.bytes,
+      lost: rounds.reduce((sum, { lost }) => sum + lost, 0) + held.missing + held.errors,
+      wrong: held.wrong,
+      odd: rounds.map(({ odd }) => odd).find((odd) => odd) ?? '',
+      ratios: {
+        requestCpu: ratio('requestCpu'),
+        chunkCpu: ratio('chunkCpu'),
+        fastCpu: ratio('fastCpu'),
+        first: subject.argv && added({ latency }, 'first50') / added(pipe, 'first50'),
+        bytes: held.bytes && held.bytes / pipe.held.bytes,
+      },
+    };
+  });
+}
+
+function main(rows) {
+  const head = [
+    '',
+    'CPU a JSON request, us',
+    'requests/s',
+    'added JSON p50, ms',
+    'added first byte p50, ms',
+    'CPU a paced chunk, us',
+    'chunk p50 / p99, ms',
+    'CPU an unpaced chunk, us',
+    'memory a stream, KB',
+    'lost',
+    'wrong',
+  ];
+  return table(
+    head,
+    rows.map((row) => [
+      row.name,
+      beside(row.requestCpu, row.ratios.requestCpu),
+      Math.round(row.rps).toLocaleString('en'),
+      shown(row.whole),
+      beside(row.first, row.ratios.first),
+      beside(row.chunkCpu, row.ratios.chunkCpu),
+      `${shown(row.chunk50)} / ${shown(row.chunk99)}`,
+      beside(row.fastCpu, row.ratios.fastCpu),
+      beside(row.bytes && row.bytes / 1024, row.ratios.bytes),
+      String(row.lost),
+      row.odd ? `${row.wrong} (${row.odd.split('\r\n', 1)})` : String(row.wrong),
+    ]),
+  );
+}
+
+function goals(rows) {
+  const lines = rows.flatMap((row) =>
+    Object.entries(GOALS[row.goal] ?? {}).map(([key, most]) => {
+      const ratio = row.ratios[key];
+      return [`${row.name}: ${GOAL_NAMES[key]}`, `${most}x`, `${shown(ratio)}x`, ratio <= most ? 'yes' : 'no'];
+    }),
+  );
+  return table(['', 'at most', 'measured', 'reached'], lines);
+}
+
+/** Every third second is enough to see whether it grows. */
+function stalledTable(rows) {
+  const series = rows.filter(({ stalled }) => stalled);
+  const seconds = (series[0]?.stalled ?? []).map((_, i) => i).filter((i) => i % 3 === 0);
+  return table(
+    [`memory with ${STALLED} readers that do not read, MB`, ...seconds.map((i) => `${i + 1} s`)],
+    series.map(({ name, stalled }) => [name, ...seconds.map((i) => String(Math.round(stalled[i] / 1024 / 1024)))]),
+  );
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const beside = (value, ratio) => (value === undefined ? '–' : `${shown(value)} (${shown(ratio)}x)`);
+
+function shown(value) {
+  if (value === undefined || Number.isNaN(value)) return '–';
+  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+}
+
+function median(values) {
+  const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
+  return known[known.length >> 1];
+}
