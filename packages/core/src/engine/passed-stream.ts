@@ -1,4 +1,4 @@
-import type { StreamResult } from '../accumulate/message.ts';
+import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
 import { isObject, parseJson } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
@@ -9,7 +9,6 @@ import { NOTHING } from '../stage.ts';
 import type { EventReader } from './event-reader.ts';
 import { FrameEdge } from './frame-edge.ts';
 import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions } from './stream-converter.ts';
-import { Tap } from './tap.ts';
 
 /** Ends the line and the event that a server left open. */
 const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
@@ -22,7 +21,7 @@ export class PassedStream implements AnswerStream {
   readonly #options: StreamOptions;
   readonly #reader: EventReader;
   readonly #edge = new FrameEdge();
-  readonly #tap: Tap;
+  readonly #message: MessageAccumulator | undefined;
   /** The frame that has begun and not ended. */
   readonly #held = new ByteBuffer();
   /** Bytes that were passed on. */
@@ -34,7 +33,7 @@ export class PassedStream implements AnswerStream {
   constructor(options: StreamOptions) {
     this.#options = options;
     this.#reader = readerOf(options);
-    this.#tap = new Tap(options.tap);
+    this.#message = options.tap ? new MessageAccumulator() : undefined;
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -76,7 +75,7 @@ export class PassedStream implements AnswerStream {
   }
 
   get result(): StreamResult | undefined {
-    return this.#tap.result;
+    return this.#message?.finish();
   }
 
   /** An early end is told as the reason for it, where there is one. A stream that had said everything needs none. */
@@ -90,7 +89,7 @@ export class PassedStream implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): void {
-    this.#tap.push(event);
+    this.#message?.push(event);
     if (event.type === 'content_block_delta') return;
     if (event.type === 'message_start') this.#start = event;
     else if (event.type === 'error') this.#error ??= event.error;

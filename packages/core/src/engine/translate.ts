@@ -27,8 +27,8 @@ export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | '
   stream?: boolean;
   /** Same protocol on both sides: what comes goes through as it is, but for the model and who asks. Ignored between two protocols. */
   passthrough?: boolean;
-  /** Keeps whole messages beside streams and answers (`answer`), or, of streams, only what they used; true unless said. */
-  tap?: boolean | 'usage';
+  /** Keeps whole messages beside streams and answers (`answer`); true unless said. */
+  tap?: boolean;
 }
 
 /** A request as a client sent it. */

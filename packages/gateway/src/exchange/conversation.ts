@@ -102,7 +102,6 @@ export class Conversation {
         profile,
         stream: isStream,
         passthrough: !repair,
-        tap: 'usage',
         now: wallClock,
         maxLineBytes: eventBytes,
         maxEventBytes: eventBytes,
