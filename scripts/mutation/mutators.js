@@ -96,8 +96,9 @@ function ofPattern({ pattern, flags }, node) {
 function ofLiteral(node, place) {
   if (node.regex) return ofPattern(node.regex, node);
   if (typeof node.value === 'boolean') return [whole(node, String(!node.value))];
-  // Numbers in tables are marks: which one does not matter.
-  if (typeof node.value === 'number') return place === 'property' ? [] : [whole(node, String(node.value + 1))];
+  // Numbers in tables are marks: which one does not matter. Those with a sign lose it.
+  if (typeof node.value === 'number')
+    return place === 'property' || place === 'signed' ? [] : [whole(node, String(node.value + 1))];
   if (typeof node.value === 'string' && place !== 'typeof') return [whole(node, node.value === '' ? "'mutant'" : "''")];
   return [];
 }
@@ -110,6 +111,7 @@ export function placeOf(parent, key, place) {
   if (parent.type === 'LogicalExpression' && parent.operator !== '??') return parent.operator === '&&' ? 'and' : 'or';
   if (parent.type === 'BinaryExpression' && (isWordOf(parent.left) || isWordOf(parent.right))) return 'typeof';
   if (parent.type === 'Property') return 'property';
+  if (parent.type === 'UnaryExpression' && parent.operator === '-') return 'signed';
   if (parent.type === 'ParenthesizedExpression') return place;
   return 'value';
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { equivalents } from './equivalents.js';
-import { page, summary, survivors } from './page.js';
+import { isCaught, page, summary, survivors } from './page.js';
 import { mutants, ROOT } from './sources.js';
 
 const CACHE = `${ROOT}.cache/mutation/`;
@@ -74,16 +74,14 @@ const lines = (await Promise.all(Array.from({ length: parts }, (_, part) => runP
 const results = new Map(lines.filter(({ result }) => result).map(({ id, result }) => [id, result]));
 const judged = mutants
   .filter(({ id }) => results.has(id))
-  .map((mutant) => ({ ...mutant, result: results.get(mutant.id), why: equivalents.reasonFor(mutant) }));
+  .map((mutant) => ({ ...mutant, result: results.get(mutant.id) }))
+  .map((mutant) => (isCaught(mutant) ? mutant : { ...mutant, why: equivalents.reasonFor(mutant) }));
 
-const wrong = judged.filter(({ why, result }) => why && result !== 'survived' && result !== 'unmet');
-for (const { file, line, code, text } of wrong)
-  console.error(`called equivalent, but noticed: ${file}:${line} ${code} → ${text}`);
 const unused = only ? [] : equivalents.unused();
-for (const entry of unused) console.error(`called equivalent, but not there: ${entry}`);
+for (const entry of unused) console.error(`called equivalent, but noticed or not there: ${entry}`);
 
 console.log(only ? survivors(judged) : '');
 console.log(summary(judged));
 console.log(`${Math.round((Date.now() - began) / 1000)} s`);
 if (!only) writeFileSync(`${ROOT}docs/mutation.md`, page(judged));
-if (wrong.length + unused.length > 0) process.exitCode = 1;
+if (unused.length > 0) process.exitCode = 1;

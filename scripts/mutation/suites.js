@@ -3,7 +3,7 @@ import { ROOT, testFiles } from './sources.js';
 import { guard, isStuck, watch } from './switch.js';
 
 /** Tests that meet mutants more often are left out: they measure cost, or do on long input what others do on short. */
-const MOST_HITS = 60_000;
+const MOST_HITS = 1_000_000;
 
 /** What a file or a `describe` registers. */
 async function collect(run) {
@@ -30,7 +30,7 @@ async function testsOf(entry) {
   return tests;
 }
 
-/** Runs every entry without a mutant and notes what it meets: its body, and each of its tests. */
+/** Runs every entry without a mutant, where all has to pass, and notes what it meets: its body, and each of its tests. */
 export async function survey(entries) {
   const units = [];
   for (const [place, entry] of entries.entries()) {
@@ -39,8 +39,8 @@ export async function survey(entries) {
       tests = await testsOf(entry);
     });
     const seen = [];
-    for (const { run } of tests) seen.push(await watch(run));
-    units.push({ place, body, seen, cost: seen.reduce((sum, { hits }) => sum + hits, body.hits) });
+    for (const { run } of tests) seen.push(await watch(run, MOST_HITS));
+    units.push({ place, body, seen, cost: seen.reduce((sum, known) => sum + (known?.hits ?? 0), body.hits) });
   }
   // The cheapest first: most mutants are noticed by many tests.
   return units.sort((a, b) => a.cost - b.cost);
@@ -51,19 +51,22 @@ async function runUnit(entry, { body, seen }, concerns) {
   const all = concerns(body);
   for (const [i, { run }] of tests.entries()) {
     const known = seen[i];
-    if (known.hits <= MOST_HITS && (all || concerns(known))) await guard(run, known);
+    if (known && (all || concerns(known))) await guard(run, known);
   }
 }
 
-/** `killed`, `stuck`, `survived`, or `unmet` when nothing concerns it. */
+/**
+ * Runs the tests that a mutant concerns until one of them fails: `killed`, `stuck` in a loop, `survived`, or `unmet` when there are none.
+ * `unit`: where it failed.
+ */
 export async function judge(entries, units, concerns) {
-  const concerned = units.filter(({ body, seen }) => concerns(body) || seen.some(concerns));
+  const concerned = units.filter(({ body, seen }) => concerns(body) || seen.some((known) => known && concerns(known)));
   for (const unit of concerned) {
     try {
       await runUnit(entries[unit.place], unit, concerns);
     } catch {
-      return isStuck() ? 'stuck' : 'killed';
+      return { result: isStuck() ? 'stuck' : 'killed', unit };
     }
   }
-  return concerned.length === 0 ? 'unmet' : 'survived';
+  return { result: concerned.length === 0 ? 'unmet' : 'survived' };
 }

@@ -17,23 +17,30 @@ globalThis.__mutant = (id) => {
   return id === active;
 };
 
-export function release(id) {
+/** Runs `work` with the mutant let loose. */
+export async function under(id, work) {
   active = id;
+  try {
+    return await work();
+  } finally {
+    active = -1;
+    limit = Number.POSITIVE_INFINITY;
+    // Where a mutant may have left something.
+    for (const prototype of [Object.prototype, Array.prototype]) for (const key of Object.keys(prototype)) delete prototype[key];
+  }
 }
 
-export function recall() {
-  active = -1;
-  limit = Number.POSITIVE_INFINITY;
-  // Where a mutant may have left something.
-  for (const prototype of [Object.prototype, Array.prototype]) for (const key of Object.keys(prototype)) delete prototype[key];
-}
-
-/** Everything that is met while `work` runs. */
-export async function watch(work) {
+/** What is met while `work` runs; undefined when that is more than `most`. */
+export async function watch(work, most = Number.POSITIVE_INFINITY) {
   met = new Uint8Array(mutants.length);
   hits = 0;
-  await work();
-  return { met, hits };
+  limit = most;
+  try {
+    await work();
+  } catch (error) {
+    if (!isStuck()) throw error;
+  }
+  return isStuck() ? undefined : { met, hits };
 }
 
 /** Runs `work` with a limit made from what it met without a mutant. */

@@ -107,7 +107,7 @@ export function reportOf(rows: readonly Row[], { version, judges }: Facts): stri
   const paired = unique(tried.filter(isPair).map(({ property }) => property));
   return `${[
     '# Conformance',
-    `Written by \`npm run prove\` for Sluice ${version}, with the seed ${seeds.join(', ')}: the same version gives the same page. The same checks, with fewer inputs, are part of \`npm test\`; \`sluice prove\` runs them over recordings of your own.`,
+    `Written by \`npm run prove\` for Sluice ${version}, with the seed ${seeds.join(', ')}: the same version gives the same page. The same checks, with fewer inputs, are part of \`npm test\`; \`sluice prove\` runs them over recordings of your own. How many changes of the code the tests would notice: [mutation.md](mutation.md).`,
     blockOf(rows),
     '## Property by property',
     'Checks made; all of them held unless the cell says otherwise.',

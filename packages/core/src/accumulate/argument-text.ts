@@ -1,4 +1,4 @@
-import { Head, JsonNesting, type JsonNestingState } from './json-nesting.ts';
+import { Head, JsonNesting } from './json-nesting.ts';
 import { parseJson, sameJson } from './overlay.ts';
 
 /** How the fragments of one call were read in the end. Only `plain` is what the standard says. */
@@ -10,7 +10,6 @@ export interface ArgumentTextState {
   fragments: number;
   released: number;
   snapshot: boolean;
-  nesting: JsonNestingState;
 }
 
 /**
@@ -48,7 +47,8 @@ export class ArgumentText {
 
   /** Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be replaced by the next. */
   get isSettled(): boolean {
-    return this.#nested().complete && !this.#mayBePrefix() && !this.#snapshot;
+    const { complete, head } = this.#nested();
+    return complete && head !== Head.emptyObject && !this.#snapshot;
   }
 
   /** Takes a fragment and returns the text that can go out now. */
@@ -103,26 +103,22 @@ export class ArgumentText {
     this.#fragments++;
     this.#snapshot = true;
     this.#nesting = new JsonNesting();
-    this.#nesting.push(text);
   }
 
   /** The text as finally read. */
   decide(): { text: string; reading: Reading } {
     const text = this.#text;
-    if (this.#snapshot && this.#released === 0) return { text, reading: 'plain' };
-    const repeated = this.#fragments > 1 && this.#last !== null;
+    const last = this.#fragments > 1 ? this.#last : null;
     const { firstEnd, head } = this.#nested();
     const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
-    if ((!repeated && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };
-    if (repeated && this.#last !== null && parseJson(this.#last) !== undefined)
-      return { text: this.#last, reading: 'cumulative' };
+    if ((last === null && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };
+    if (last !== null && parseJson(last) !== undefined) return { text: last, reading: 'cumulative' };
     if (!overrun) return { text, reading: 'plain' };
     const rest = text.slice(firstEnd);
     if (head === Head.afterEmptyObject && parseJson(rest) !== undefined) return { text: rest, reading: 'after-empty-object' };
     const first = text.slice(0, firstEnd);
     const value = parseJson(first);
-    const again = parseJson(rest);
-    if (value !== undefined && again !== undefined && sameJson(value, again)) return { text: first, reading: 'sent-again' };
+    if (value !== undefined && sameJson(value, parseJson(rest))) return { text: first, reading: 'sent-again' };
     return { text, reading: 'unreadable' };
   }
 
@@ -138,10 +134,6 @@ export class ArgumentText {
     return this.#nesting.head !== Head.other || (this.#fragments > 1 && this.#last !== null);
   }
 
-  #mayBePrefix(): boolean {
-    return this.#nesting.head === Head.emptyObject && !this.#snapshot;
-  }
-
   toJSON(): ArgumentTextState {
     return {
       text: this.#text,
@@ -149,7 +141,6 @@ export class ArgumentText {
       fragments: this.#fragments,
       released: this.#released,
       snapshot: this.#snapshot,
-      nesting: this.#nested().toJSON(),
     };
   }
 
@@ -160,7 +151,6 @@ export class ArgumentText {
     argument.#fragments = state.fragments;
     argument.#released = state.released;
     argument.#snapshot = state.snapshot;
-    argument.#nesting = JsonNesting.fromJSON(state.nesting);
     return argument;
   }
 }

@@ -83,8 +83,8 @@ export class ChatChoice {
     return true;
   }
 
-  /** Takes any choice. True when it has more fields than the usual ones. */
-  push(choice: WireChoice): boolean {
+  /** Takes any choice. */
+  push(choice: WireChoice): void {
     const { delta, finish_reason: finish, logprobs, message } = choice;
     if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta);
     else if (typeof choice.text === 'string') this.text += choice.text;
@@ -92,16 +92,14 @@ export class ChatChoice {
     if (isSet(logprobs)) this.#pushLogprobs(logprobs);
     // Sent instead of a delta, or once more after the deltas: read at the end, for what no delta carried.
     if (isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
-    return this.look(choice);
+    this.look(choice);
   }
 
   /** Looks for fields nobody knows beside the delta. */
-  look(choice: WireChoice): boolean {
+  look(choice: WireChoice): void {
     const { index, delta, finish_reason, logprobs, message } = choice;
     const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
-    if (countKeys(choice) === known) return false;
-    this.#choiceFields.look(choice);
-    return true;
+    if (countKeys(choice) !== known) this.#choiceFields.look(choice);
   }
 
   #pushDelta(delta: WireDelta): void {
@@ -131,7 +129,7 @@ export class ChatChoice {
 
   /** `function_call`, the form before tool calls: one call, without an id. */
   #pushLegacyCall(call: JsonObject): void {
-    this.#pushCalls([{ index: 0, type: 'function', function: call }]);
+    this.#pushCalls([{ index: 0, function: call }]);
   }
 
   #pushReasoning(delta: WireDelta): void {
@@ -288,7 +286,7 @@ export class ChatChoice {
     if (state.details.length > 0) choice.#details = ReasoningDetails.from(state.details);
     choice.#annotations.push(listOf(state.lists['annotations']));
     choice.#images = listOf(state.lists['images']);
-    if (state.lists['logprobs']) choice.#pushLogprobs(state.lists['logprobs']);
+    choice.#pushLogprobs(state.lists['logprobs']);
     choice.#audio = state.audio ?? undefined;
     choice.#whole = state.whole ?? undefined;
     choice.#isBody = state.isBody;

@@ -64,7 +64,7 @@ function reasoningDetailText(entry: unknown): string {
 export class ReasoningDetails {
   readonly entries: JsonObject[] = [];
   /** By what tells them apart, as JSON: it comes from strangers, and need not be a word. */
-  readonly #byKey = new Map<string, JsonObject>();
+  readonly #byKey = new Map<string | undefined, JsonObject>();
 
   push(details: unknown): void {
     if (!Array.isArray(details)) return;
@@ -72,7 +72,7 @@ export class ReasoningDetails {
   }
 
   #merge(entry: JsonObject): void {
-    const key = writeJson([entry['type'], entry['index'] ?? entry['id']]) ?? '';
+    const key = writeJson([entry['type'], entry['index'] ?? entry['id']]);
     const known = this.#byKey.get(key);
     if (!known) {
       const copy = overlay({}, entry);
@@ -145,12 +145,19 @@ export function mergeUsage(current: JsonObject | undefined, next: JsonObject): J
 
 const isAllZero = (usage: JsonObject): boolean => Object.values(usage).every((value) => typeof value !== 'number' || value === 0);
 
-const STRONG = new Set(['length', 'content_filter', 'tool_calls', 'function_call', 'tool_use', 'max_tokens']);
+const STRONG: ReadonlySet<string | null> = new Set([
+  'length',
+  'content_filter',
+  'tool_calls',
+  'function_call',
+  'tool_use',
+  'max_tokens',
+]);
 
 /** Some servers say "stop" on every chunk, or again after the real reason: a stronger reason is never weakened. */
 export function strongerFinish(current: string | null, next: unknown): string | null {
   if (typeof next !== 'string' || next === '') return current;
-  return current !== null && STRONG.has(current) && !STRONG.has(next) ? current : next;
+  return STRONG.has(current) && !STRONG.has(next) ? current : next;
 }
 
 const CUT: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter', 'error']);

@@ -105,8 +105,8 @@ export class ChatAccumulator {
   }
 
   #pushChoice(choice: WireChoice): void {
-    const hasMore = this.#choiceOf(choice).push(choice);
-    if (hasMore) this.#pushUsage(choice.usage); // Moonshot
+    this.#choiceOf(choice).push(choice);
+    if (isSet(choice.usage)) this.#pushUsage(choice.usage); // Moonshot
   }
 
   #pushEnvelope(chunk: WireChunk): void {
@@ -115,8 +115,8 @@ export class ChatAccumulator {
     if (this.#model === '' && typeof model === 'string') this.#model = model;
     if (this.#created === 0 && typeof created === 'number') this.#created = created;
     if (isSet(usage)) this.#pushUsage(usage);
-    const hasMore = this.#fields.look(chunk);
-    if (hasMore && isObject(groq)) this.#pushUsage(groq['usage']);
+    this.#fields.look(chunk);
+    if (isObject(groq)) this.#pushUsage(groq['usage']);
   }
 
   #pushUsage(usage: unknown): void {

@@ -19,16 +19,14 @@ export class ChunkFields {
     return this.#others.kept;
   }
 
-  /** True when there were fields that OpenAI does not have. */
-  look(chunk: WireChunk): boolean {
+  look(chunk: WireChunk): void {
     const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = chunk;
     const meant = present(id) + present(object) + present(created) + present(model) + present(choices) + present(usage);
     if (countKeys(chunk) !== meant + present(tier) + present(fingerprint)) {
       this.#others.look(chunk);
-      return true;
+      return;
     }
     if (isSet(tier)) this.kept['service_tier'] = tier;
     if (isSet(fingerprint)) this.kept['system_fingerprint'] = fingerprint;
-    return false;
   }
 }

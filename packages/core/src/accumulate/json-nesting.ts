@@ -20,16 +20,6 @@ function find(mark: RegExp, text: string, from: number): number {
 export const Head = { blank: 0, brace: 1, emptyObject: 2, afterEmptyObject: 3, other: 4 } as const;
 export type Head = (typeof Head)[keyof typeof Head];
 
-export interface JsonNestingState {
-  depth: number;
-  inString: boolean;
-  escaped: boolean;
-  complete: boolean;
-  head: Head;
-  length: number;
-  firstEnd: number;
-}
-
 /**
  * Follows the nesting of a JSON text that arrives in fragments: each character is looked at once, nothing is parsed and nothing is kept.
  * It does not validate: whether a closed document is JSON is decided once, by JSON.parse, when it matters.
@@ -94,7 +84,7 @@ export class JsonNesting {
           this.#endDocument(at - 1);
         }
         mark = at;
-      } else if (at - mark >= WORTH_A_SEARCH && depth > 0 && head === Head.other) at = find(STRUCTURE_MARK, fragment, at);
+      } else if (at - mark >= WORTH_A_SEARCH) at = find(STRUCTURE_MARK, fragment, at);
     }
     this.#depth = depth;
     this.head = head;
@@ -103,23 +93,6 @@ export class JsonNesting {
 
   #endDocument(at: number): void {
     if (this.firstEnd < 0) this.firstEnd = this.length + at + 1;
-  }
-
-  toJSON(): JsonNestingState {
-    const { complete, head, length, firstEnd } = this;
-    return { depth: this.#depth, inString: this.#inString, escaped: this.#escaped, complete, head, length, firstEnd };
-  }
-
-  static fromJSON(state: JsonNestingState): JsonNesting {
-    const nesting = new JsonNesting();
-    nesting.#depth = state.depth;
-    nesting.#inString = state.inString;
-    nesting.#escaped = state.escaped;
-    nesting.complete = state.complete;
-    nesting.head = state.head;
-    nesting.length = state.length;
-    nesting.firstEnd = state.firstEnd;
-    return nesting;
   }
 }
 

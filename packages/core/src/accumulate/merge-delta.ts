@@ -36,8 +36,8 @@ export interface Merge {
   /** The keys from the root of the delta to here: as many as there are containers around this place. */
   readonly path: (string | number)[];
   readonly maxDepth: number;
-  /** Present when the accumulated value is ours to change; absent, every change is made on a copy. */
-  readonly owned?: Owned;
+  /** There when the accumulated value is ours to change; otherwise every change is made on a copy. */
+  readonly owned: Owned | undefined;
 }
 
 export interface Owned {
@@ -73,13 +73,12 @@ const IDENTITY: ReadonlySet<string> = new Set(['index', 'type', 'id', 'name', 'c
 export const startMerge = (options: DeltaOptions, owned?: Owned): Merge => ({
   path: [],
   maxDepth: options.maxDepth ?? 512,
-  ...(owned && { owned }),
+  owned,
 });
 
 export function mergeValue(merge: Merge, current: unknown, delta: unknown): unknown {
   if (delta === undefined) return current;
   if (delta === null) return current === undefined ? null : current;
-  if (current === undefined || current === null) return copyValue(merge, delta);
   if (typeof current === 'string' && typeof delta === 'string') return current + delta;
   if (typeof current === 'number' && typeof delta === 'number') return current + delta;
   if (isFields(current) && isFields(delta)) return mergeFields(merge, current, delta);
@@ -112,9 +111,9 @@ function mergeFields(merge: Merge, current: Fields, delta: Fields): Fields {
 
 /** Servers that repeat the identity on every chunk often repeat it blank, which takes nothing back. */
 function mergeIdentity(merge: Merge, current: unknown, delta: unknown): unknown {
-  const silent = delta === undefined || delta === null || delta === '';
-  if (silent && current !== undefined && current !== null) return current;
-  return delta === undefined ? current : copyValue(merge, delta);
+  if (delta === undefined) return current;
+  const isBlank = delta === null || delta === '';
+  return isBlank && current !== undefined && current !== null ? current : copyValue(merge, delta);
 }
 
 function mergeList(merge: Merge, current: List, delta: List): List {

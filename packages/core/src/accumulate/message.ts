@@ -143,7 +143,7 @@ export class MessageAccumulator {
   #stopBlock({ index, choice, content_block }: BlockStop): void {
     const block = this.#choice(choice).blocks.get(index);
     if (!block) return;
-    if (content_block) Object.assign(block, content_block);
+    Object.assign(block, content_block);
     if (block.type === 'tool_use') finishToolUse(block);
   }
 
@@ -162,7 +162,7 @@ export class MessageAccumulator {
     if (delta?.delta.stop_sequence !== undefined) message.stop_sequence = delta.delta.stop_sequence;
     if (delta?.delta.stop_details) message.stop_details = delta.delta.stop_details;
     Object.assign(message, delta?.message);
-    const finalUsage = delta?.usage ?? [...this.#choices.values()].find((choice) => choice.delta?.usage)?.delta?.usage;
+    const finalUsage = delta?.usage ?? [...this.#choices.values()].map((choice) => choice.delta?.usage).find(Boolean);
     if (finalUsage) message.usage = finalUsage;
     else if (usage) message.usage = { input_tokens: 0, output_tokens: 0, ...usage };
     if (delta?.extensions) message.extensions = { ...message.extensions, ...delta.extensions };
@@ -246,9 +246,10 @@ function finishToolUse(block: ToolUseBlock): void {
   const text = block.input_raw ?? '';
   if (text === '') delete block.input_raw;
   if (block.kind === 'custom') {
-    block.input = text;
+    // Without a delta, what stands in the start is all.
+    if (text !== '' || isObject(block.input)) block.input = text;
     return;
   }
-  const value = text === '' ? undefined : parseJson(text);
+  const value = parseJson(text);
   if (isObject(value)) block.input = value;
 }

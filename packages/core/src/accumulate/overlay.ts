@@ -45,7 +45,7 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
 /** Equality of JSON values; key order does not matter. Beyond the depth that real arguments have, values count as different. */
 export function sameJson(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || depth > 256) return false;
+  if (depth > 256) return false;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i], depth + 1));
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);

@@ -1,5 +1,5 @@
 import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
-import { type JsonObject, parseJson } from './overlay.ts';
+import { isObject, type JsonObject, parseJson } from './overlay.ts';
 import { CallTracker, isProviderExecuted, type PendingCall, type ToolCallLimits, type ToolCallType } from './tool-calls.ts';
 
 /** A whole call. `arguments` is text: verbatim when it is JSON, verbatim and `invalid` when it is not. */
@@ -63,7 +63,7 @@ export class ToolCallAssembler {
   continue(entries: unknown): boolean {
     if (!Array.isArray(entries) || entries.length !== 1) return false;
     const entry: unknown = entries[0];
-    return typeof entry === 'object' && entry !== null && this.#tracker.continue(entry);
+    return isObject(entry) && this.#tracker.continue(entry);
   }
 
   /** Takes the `tool_calls` of one delta. Anything that is not a list of objects is ignored. */

@@ -34,8 +34,8 @@ export interface WireFunction {
 export function readToolCall(delta: WireToolCall): ToolCallReading {
   const { index, id, type, function: body, custom } = delta;
   const reading: ToolCallReading = {
-    id: id === undefined ? undefined : readId(id),
-    index: index === undefined ? undefined : readIndex(index),
+    id: readId(id),
+    index: readIndex(index),
     name: undefined,
     literalName: undefined,
     type: typeof type === 'string' && type !== '' ? type.toLowerCase() : undefined,
@@ -57,7 +57,7 @@ function readFunction(reading: ToolCallReading, body: WireFunction, wireKey: 'fu
   const { name, arguments: text, input } = body;
   const value = wireKey === 'custom' ? input : text;
   if (value !== undefined && value !== null) readArguments(reading, value);
-  if (name !== undefined) readName(reading, name);
+  readName(reading, name);
   if (countKeys(body) !== present(name) + present(value)) keepUnknownOf(reading, body, wireKey);
 }
 
@@ -69,8 +69,8 @@ function keepUnknown(reading: ToolCallReading, delta: object): void {
 
 function keepUnknownOf(reading: ToolCallReading, body: object, wireKey: 'function' | 'custom'): void {
   const textKey = wireKey === 'custom' ? 'input' : 'arguments';
-  for (const [key, value] of Object.entries(body))
-    if (key !== 'name' && key !== textKey) keep(reading, wireKey, { [key]: value });
+  const rest = Object.entries(body).filter(([key]) => key !== 'name' && key !== textKey);
+  if (rest.length > 0) keep(reading, wireKey, Object.fromEntries(rest));
 }
 
 function readArguments(reading: ToolCallReading, value: unknown): void {
@@ -90,8 +90,7 @@ function readName(reading: ToolCallReading, value: unknown): void {
 function keep(reading: ToolCallReading, key: string, value: unknown): void {
   if (value === null) return;
   reading.extra ??= Object.create(null) as JsonObject; // no prototype: `__proto__` is a key like any other
-  const known = reading.extra[key];
-  reading.extra[key] = isObject(known) && isObject(value) ? { ...known, ...value } : value;
+  reading.extra[key] = value;
 }
 
 /** What servers write where they have no id. */

@@ -37,7 +37,7 @@ export class PendingCall {
   isRestatedBy(delta: ToolCallReading): boolean {
     this.#firstValue ??= parseJson(this.arguments.decide().text);
     const value = delta.snapshot ?? parseJson(delta.fragment);
-    return value !== undefined && this.#firstValue !== undefined && sameJson(this.#firstValue, value);
+    return value !== undefined && sameJson(this.#firstValue, value);
   }
 }
 
@@ -75,7 +75,7 @@ export class CallTracker {
   readonly #idSeed: string;
 
   /** `idSeed`: derived ids are made from this (the id of the response) and the position of the call. `sink`: told about every delta. */
-  constructor(limits: ToolCallLimits = {}, idSeed = '', sink?: ToolCallSink) {
+  constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink) {
     this.#idSeed = idSeed;
     this.#maxCalls = limits.maxCalls ?? 4096;
     this.#maxCharacters = limits.maxCharacters ?? 64 * 1024 * 1024;
@@ -170,7 +170,7 @@ export class CallTracker {
   #bind(call: PendingCall, delta: ToolCallReading): void {
     if (delta.index !== undefined) {
       call.index ??= delta.index;
-      if (this.byIndex.get(delta.index) !== call) this.byIndex.set(delta.index, call);
+      this.byIndex.set(delta.index, call);
     }
     if (delta.id !== undefined) {
       if (call.wireId === undefined && !this.byId.has(delta.id)) call.id = delta.id;
@@ -254,9 +254,8 @@ function opensAnother(call: PendingCall, delta: ToolCallReading): boolean {
   return (delta.snapshot !== undefined || delta.fragment.trim() !== '') && !call.isRestatedBy(delta);
 }
 
-/** Empty: set. Equal: keep. Longer with the same beginning: a snapshot. Anything else: the next piece. */
+/** Empty: set. Equal or longer, with the same beginning: a snapshot. Anything else: the next piece. */
 function joinName(current: string, name: string): string {
-  if (name === current) return current;
   return name.startsWith(current) ? name : current + name;
 }
 

@@ -74,6 +74,11 @@ export class EventBlock {
     return this.#frames.length > 0;
   }
 
+  /** No line of an event has come. */
+  get isEmpty(): boolean {
+    return this.#offset < 0;
+  }
+
   get hasData(): boolean {
     return this.#data !== undefined;
   }
@@ -93,7 +98,7 @@ export class EventBlock {
     return this.#offset < 0 ? offset : this.#offset;
   }
 
-  /** One line that is not empty, without its end. */
+  /** One line, without its end. */
   line(line: Uint8Array, from: number, to: number, offset: number): void {
     if (this.#offset < 0) this.#offset = offset;
     switch (line[from]) {
@@ -144,7 +149,7 @@ export class EventBlock {
   /** The body ended; `line` is what came after the last line end. */
   end(line: Uint8Array, length: number, offset: number): void {
     this.#ended = true;
-    if (length > 0) this.line(line, 0, length, offset);
+    this.line(line, 0, length, offset);
     if (this.isTooLarge || (this.#data === undefined && this.#event === '')) return;
     if (this.#data === undefined ? this.#event === 'error' : isWhole(this.#data)) {
       this.#report?.('sse/unterminated-event', this.#offset);

@@ -6,7 +6,7 @@ export const COLON = 0x3a;
 
 // A BOM inside a value is text; the one before the first line is taken off by the decoder.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
-const STRICT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
+const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 export const decodeUtf8 = (bytes: Uint8Array, from: number, to: number): string => UTF8.decode(bytes.subarray(from, to));
 

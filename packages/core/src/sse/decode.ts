@@ -19,16 +19,26 @@ export interface SseDecoderOptions {
 const DEFAULT_LIMIT = 32 * 1024 * 1024;
 const BOM = Uint8Array.of(0xef, 0xbb, 0xbf);
 
+/** A reader of frames, for whoever has to know where it stands. */
+export interface SseDecoder extends Stage<Uint8Array, SseFrame> {
+  /** Nothing has begun that has not ended. */
+  readonly isBetweenFrames: boolean;
+  /** Bytes of the body so far. */
+  readonly position: number;
+  /** Whole frames that somebody else has read: they count, and are not looked at. */
+  skip(bytes: number): void;
+}
+
 /**
  * Bytes to frames by the rules of WHATWG EventSource, however the bytes are split. Beyond the standard, each with its report:
  * a last event without its blank line is kept when its data is whole; `error: {json}` and an `event: error` without data are error frames;
  * JSON outside SSE (a whole body, NDJSON, Gemini's array) comes out as `bare` frames. Never throws.
  */
-export function createSseDecoder(options: SseDecoderOptions = {}): Stage<Uint8Array, SseFrame> {
-  return new SseDecoder(options);
+export function createSseDecoder(options: SseDecoderOptions = {}): SseDecoder {
+  return new FrameReader(options);
 }
 
-class SseDecoder implements Stage<Uint8Array, SseFrame> {
+class FrameReader implements SseDecoder {
   readonly #maxLineBytes: number;
   readonly #maxEventBytes: number;
   readonly #report: Report | undefined;
@@ -52,6 +62,19 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
     this.#maxEventBytes = maxEventBytes;
     this.#report = report;
     this.#block = new EventBlock(this.#chunk, maxEventBytes, report);
+  }
+
+  get isBetweenFrames(): boolean {
+    const isStarted = this.#bomBytes === BOM.length && !this.#closed;
+    return isStarted && !this.#afterCr && this.#tail.length === 0 && !this.#cutter.isOpen && this.#block.isEmpty;
+  }
+
+  get position(): number {
+    return this.#base;
+  }
+
+  skip(bytes: number): void {
+    this.#base += bytes;
   }
 
   push(chunk: Uint8Array): readonly SseFrame[] {
@@ -80,7 +103,7 @@ class SseDecoder implements Stage<Uint8Array, SseFrame> {
   /** The byte order mark may come in three pieces. What only began like one is the beginning of the first line. */
   #skipBom(chunk: Uint8Array): number {
     let at = 0;
-    while (at < chunk.length && chunk[at] === BOM[this.#bomBytes]) {
+    while (chunk[at] === BOM[this.#bomBytes]) {
       at++;
       if (++this.#bomBytes === BOM.length) return at;
     }
@@ -206,6 +229,6 @@ const readable = (bytes: number): string => (bytes % MIB === 0 ? `${bytes / MIB}
 
 function skipBlanks(bytes: Uint8Array, from: number): number {
   let at = from;
-  while (at < bytes.length && (bytes[at] === SPACE || bytes[at] === TAB)) at++;
+  while (bytes[at] === SPACE || bytes[at] === TAB) at++;
   return at;
 }

@@ -9,9 +9,9 @@ export interface SseEncoderOptions {
 const LINE_ENDS = /\r\n|\n|\r/;
 
 /** Names and ids come from strangers: a line end in one would begin a field of its own. */
-const oneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ');
+const oneLine = (text: string): string => (isPlain(text) ? text : text.replace(/[\r\n]+/g, ' '));
 
-const isPlain = (data: string): boolean => !data.includes('\n') && !data.includes('\r');
+const isPlain = (text: string): boolean => !text.includes('\n') && !text.includes('\r');
 
 export function encodeSse(frame: SseFrame, { lineEnd = '\n' }: SseEncoderOptions = {}): string {
   if (frame.bare) return frame.data + lineEnd;

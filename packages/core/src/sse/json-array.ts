@@ -75,7 +75,7 @@ export class JsonCutter {
   #prove(bytes: Uint8Array): boolean {
     const from = this.position;
     let at = from;
-    while (at < bytes.length && isSpace(bytes[at])) {
+    while (isSpace(bytes[at])) {
       this.isIndented = bytes[at] === SPACE || bytes[at] === TAB;
       if (!this.isIndented) {
         if (this.#isInEvent) break;
@@ -94,7 +94,7 @@ export class JsonCutter {
   /** Goes to the next element of the array. False: not there yet, or the array closed (then the cutter is closed). */
   #seek(bytes: Uint8Array, base: number): boolean {
     let at = this.position;
-    while (at < bytes.length && (isSpace(bytes[at]) || bytes[at] === COMMA)) at++;
+    while (isSpace(bytes[at]) || bytes[at] === COMMA) at++;
     this.position = at;
     if (at === bytes.length) return false;
     if (bytes[at] === CLOSE_ARRAY || bytes[at] === CLOSE_OBJECT) {

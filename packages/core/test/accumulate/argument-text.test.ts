@@ -92,6 +92,13 @@ const ROWS: Row[] = [
   },
   { name: 'a cut text stays cut', fragments: ['{"a":"b'], released: ['{"a":"b', ''], text: '{"a":"b', reading: 'plain' },
   {
+    name: 'a mark is no white space',
+    fragments: ['!', '{}'],
+    released: ['!', '{}', ''],
+    text: '!{}',
+    reading: 'plain',
+  },
+  {
     name: 'no JSON at all goes out as it is',
     fragments: ['*** Begin', ' Patch'],
     released: ['*** Begin', ' Patch', ''],

@@ -200,6 +200,15 @@ const REASONING: Row[] = [
     },
   },
   {
+    name: 'details that repeat a word',
+    chunks: [detail({ text: 'ha' }), detail({ text: 'ha' })],
+    message: {
+      content: '',
+      reasoning_content: 'haha',
+      reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'haha' }],
+    },
+  },
+  {
     name: 'details grow where they are text, are told apart by type and index or id, and keep signatures that are repeated',
     chunks: [
       detail({ text: 'a', format: 'f', data: 'd', signature: null }),
@@ -507,6 +516,11 @@ const UNKNOWN: Row[] = [
     ],
     message: { content: 'abc' },
     choice: { x: 1, y: 2, z: 3 },
+  },
+  {
+    name: 'unknown fields that are never more than null',
+    chunks: [chunk({ content: 'a', x: null }, { y: null }), chunk({ content: 'b', x: null }, { y: null })],
+    message: { content: 'ab' },
   },
   {
     name: 'the filter of Azure, other with every chunk',

@@ -147,6 +147,11 @@ const rules: Rule[] = [
     whole: [{ index: 3, t: 'abc' }],
   },
   {
+    rule: 'two pieces in the first delta, one of which says nothing',
+    deltas: [[{ index: 3, t: 'a' }, { index: 3 }], [{ index: 3 }]],
+    whole: [{ index: 3, t: 'a' }],
+  },
+  {
     rule: 'first content is data',
     deltas: [{ l: [1, { index: 'x' }], m: [{ index: 0 }, { index: 0 }] }],
     whole: { l: [1, { index: 'x' }], m: [{ index: 0 }, { index: 0 }] },

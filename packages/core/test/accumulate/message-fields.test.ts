@@ -108,6 +108,16 @@ const BLOCKS: [name: string, events: Event[], expected: object][] = [
   ],
   ['a custom call without text', block({ ...call, kind: 'custom', input: '' }), { ...call, kind: 'custom', input: '' }],
   [
+    'a custom call with its text already in the start',
+    block({ ...call, kind: 'custom', input: 'x' }),
+    { ...call, kind: 'custom', input: 'x' },
+  ],
+  [
+    'a custom call without text, opened like any other',
+    block({ ...call, kind: 'custom' }),
+    { ...call, kind: 'custom', input: '' },
+  ],
+  [
     'a custom call with text that is JSON',
     block(
       { ...call, kind: 'custom', input: '' },
@@ -255,6 +265,7 @@ const RESULTS: [name: string, events: Event[], message: object, rest?: object][]
       stop({
         late_blocks: [
           { index: 1, content_block: { ...call, input_raw: '{"a":1}' } },
+          { index: 2, content_block: { ...call, kind: 'custom', input: 'x' } },
           { index: 0, content_block: { type: 'text', text: 'b' } },
         ],
       }),
@@ -265,6 +276,7 @@ const RESULTS: [name: string, events: Event[], message: object, rest?: object][]
       content: [
         { type: 'text', text: 'b' },
         { ...call, input: { a: 1 }, input_raw: '{"a":1}' },
+        { ...call, kind: 'custom', input: 'x' },
       ],
       stop_reason: 'end_turn',
     },

@@ -170,6 +170,7 @@ describe('fields that nobody knows', () => {
       ],
       { x: 2 },
     ],
+    ['null alone', [{ x: null }, { x: null }], {}],
     ['a layout that grows', [{ x: 1 }, { x: 2, y: 3 }], { x: 2, y: 3 }],
     ['a layout that shrinks', [{ x: 1, y: 2 }, { x: 3 }], { x: 3, y: 2 }],
     [

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { deriveId } from '../../src/accumulate/derive-id.ts';
 import { ToolCallAssembler } from '../../src/accumulate/index.ts';
 
 type Entry = Record<string, unknown>;
@@ -226,15 +227,12 @@ const ROWS: Row[] = [
   },
   {
     name: 'the calls are ordered by index when every call has its own',
-    chunks: [[{ index: 5, id: 'late', function: f('g', '{}') }], [{ index: -2, id: 'first', function: f('f', '{}') }]],
-    calls: [
-      { id: 'first', name: 'f', arguments: '{}' },
-      { id: 'late', name: 'g', arguments: '{}' },
-    ],
+    chunks: [3, 5, -2, 0, 4].map((index) => [{ index, id: `${index}`, function: f('f', '{}') }]),
+    calls: ['-2', '0', '3', '4', '5'].map((id) => ({ id, name: 'f', arguments: '{}' })),
   },
   {
     name: 'a tool really named null keeps its name',
-    chunks: [[{ index: 0, id: 'a', function: f('null', '{}') }]],
+    chunks: [[{ index: 0, id: 'a', function: f('null', '{') }], [{ index: 0, id: 'a', function: f(undefined, '}') }]],
     calls: [{ id: 'a', name: 'null', arguments: '{}' }],
   },
   {
@@ -320,11 +318,14 @@ describe('one call', () => {
     expect(call).toMatchObject(isWhole ? { arguments: '{}' } : { arguments: '', invalid: true });
   });
 
-  test.each([undefined, null, 'x', 1, {}, [null, 1, 'x', []]])('%j is no list of deltas', (entries) => {
-    const calls = new ToolCallAssembler();
-    calls.push(entries);
-    expect(calls.size).toBe(0);
-  });
+  test.each([[undefined], [null], ['x'], [1], [{}], [[]], [[null]], [[7]], [[[]]], [[null, 1, 'x', []]]])(
+    '%j is no list of deltas',
+    (entries) => {
+      const calls = new ToolCallAssembler();
+      calls.push(entries);
+      expect(calls.size).toBe(0);
+    },
+  );
 });
 
 test('the same deltas give the same ids, and other responses other ones', () => {
@@ -336,7 +337,7 @@ test('the same deltas give the same ids, and other responses other ones', () => 
     ]);
     return calls.finish().map(({ id }) => id);
   };
-  expect(ids('r1')).toEqual(ids('r1'));
+  expect(ids('r1')).toEqual([deriveId('call_', 'r1', 0, 'f', 0), deriveId('call_', 'r1', 1, 'f', 0)]);
   expect(new Set([...ids('r1'), ...ids('r2')]).size).toBe(4);
 });
 

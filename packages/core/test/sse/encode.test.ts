@@ -24,6 +24,11 @@ const ROWS: { name: string; frame: SseFrame; text: string; crlf?: string }[] = [
     frame: { event: 'a\ndata: b', id: 'c\r\nd', data: 'x' },
     text: 'event: a data: b\nid: c d\ndata: x\n\n',
   },
+  {
+    name: 'nor by a CR alone',
+    frame: { event: 'a\rdata: b', id: 'c\rd', data: 'x\ry' },
+    text: 'event: a data: b\nid: c d\ndata: x\ndata: y\n\n',
+  },
   { name: 'id with NUL', frame: { id: 'a\0', data: 'x' }, text: 'data: x\n\n' },
   { name: 'bare', frame: { data: '{"a":\n1}', bare: true }, text: '{"a":\n1}\n', crlf: '{"a":\n1}\r\n' },
 ];
@@ -31,6 +36,12 @@ const ROWS: { name: string; frame: SseFrame; text: string; crlf?: string }[] = [
 test.each(ROWS)('$name', ({ frame, text, crlf }) => {
   expect(encodeSse(frame)).toBe(text);
   if (crlf !== undefined) expect(encodeSse(frame, { lineEnd: '\r\n' })).toBe(crlf);
+});
+
+test('an encoder of a stream', () => {
+  const encoder = createSseEncoder({ lineEnd: '\r\n' });
+  expect([...encoder.push({ data: 'é' })]).toEqual([new TextEncoder().encode('data: é\r\n\r\n')]);
+  expect([...encoder.end()]).toEqual([]);
 });
 
 test.each([

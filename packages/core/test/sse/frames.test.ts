@@ -87,6 +87,45 @@ describe.each(ROWS)('$name', ({ input, frames, reports = [] }) => {
   });
 });
 
+describe('whoever passes frames on has to know where they end', () => {
+  test.each([
+    ['', false],
+    ['\ufeff', true],
+    ['data: a\n\n', true],
+    ['data: a\r\n\r\n', true],
+    ['data: a\n\nda', false],
+    ['data: a\n', false],
+    [': a\n', false],
+    ['event: a\n', false],
+    [' ', false],
+    // A line feed may follow, and belongs to it.
+    ['data: a\r\n\r', false],
+    ['{"a":1', false],
+    ['{"a":1}', true],
+    ['[1,', false],
+    ['[1]', true],
+    [`:${'x'.repeat(20)}`, false],
+  ])('%j ends between two: %s', (input, isBetween) => {
+    const decoder = createSseDecoder({ maxLineBytes: 20 });
+    decoder.push(bytesOf(input));
+    expect(decoder.isBetweenFrames).toBe(isBetween);
+    decoder.end();
+    expect(decoder.isBetweenFrames).toBe(false);
+  });
+
+  test('what somebody else has read counts', () => {
+    const decoder = createSseDecoder();
+    decoder.push(bytesOf('data: a\n\n'));
+    expect(decoder.position).toBe(9);
+    decoder.skip(100);
+    expect(decoder.position).toBe(109);
+    expect(decoder.push(bytesOf('data: b\n\n'))).toEqual([{ data: 'b', offset: 109 }]);
+    decoder.end();
+    decoder.push(bytesOf('data: c\n\n'));
+    expect(decoder.position).toBe(118);
+  });
+});
+
 test('nobody needs to be told', () => {
   const decoder = createSseDecoder();
   const broken = Uint8Array.from([...bytesOf('data: a'), 0xff, ...bytesOf('\n\nerror: {}\n{"a":1}\nevent: error\n\ndata: {}')]);
@@ -109,7 +148,7 @@ describe('a limit is seen while the line is still open', () => {
     expect(decoder.push(bytesOf('x'))).toMatchObject([{ data: '', failure: { code: 'PAYLOAD_TOO_LARGE' } }]);
   });
 
-  test.each(['id: ', 'event: ', ': ', 'dat: ', ''])('%j is no data', (field) => {
+  test.each(['id: ', 'event: ', ': ', 'dat: ', 'xata: ', ''])('%j is no data', (field) => {
     const decoder = createSseDecoder({ maxEventBytes: 40 });
     expect([...decoder.push(bytesOf(field + x(100))), ...decoder.push(bytesOf('\n\ndata: a\n\n'))]).toMatchObject([
       { data: 'a' },
@@ -130,14 +169,20 @@ test('an error that is too large and never ends is one failure and no error', ()
 });
 
 test.each([
-  [{}, '32 MiB', '32 MiB'],
-  [{ maxLineBytes: 5 << 20, maxEventBytes: (5 << 20) + 1 }, '5 MiB', '5242881 bytes'],
+  [{ maxLineBytes: 10 }, '10 bytes', '32 MiB'],
+  [{ maxEventBytes: 10 }, '32 MiB', '10 bytes'],
+  [{ maxLineBytes: 10, maxEventBytes: 5 << 20 }, '10 bytes', '5 MiB'],
+  [{ maxLineBytes: 10, maxEventBytes: (5 << 20) + 1 }, '10 bytes', '5242881 bytes'],
 ])('the limits %j are told in readable numbers', (options, line, event) => {
-  const decoder = createSseDecoder(options);
+  const [frame] = createSseDecoder(options).push(bytesOf('data:xxxxxxxxxxx'));
+  expect(frame?.failure?.message).toContain(`(maxLineBytes ${line}, maxEventBytes ${event})`);
+});
+
+test('where nothing is said, a line may have 32 MiB', () => {
+  const decoder = createSseDecoder();
   const chunk = new Uint8Array(1 << 20).fill(0x61);
-  let frames: readonly SseFrame[] = [];
-  for (let count = 0; count < 40 && frames.length === 0; count++) frames = [...decoder.push(chunk)];
-  expect(frames[0]?.failure?.message).toContain(`(maxLineBytes ${line}, maxEventBytes ${event})`);
+  for (let count = 0; count < 32; count++) expect(decoder.push(chunk)).toEqual([]);
+  expect(decoder.push(chunk.subarray(0, 1))).toMatchObject([{ failure: { code: 'PAYLOAD_TOO_LARGE' } }]);
 });
 
 test('a big line does not keep its buffer, and the next lines are read as ever', () => {

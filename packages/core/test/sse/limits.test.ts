@@ -7,6 +7,8 @@ const x = (count: number): string => 'x'.repeat(count);
 
 const ROWS: { name: string; input: string; fails?: true; before?: number; offset?: number }[] = [
   { name: 'line of the limit', input: `:${x(99)}\n\n` },
+  { name: 'line of the limit, begun like a document', input: `{${x(99)}\n\n` },
+  { name: 'line of the limit, behind a brace', input: `{\n ${x(99)}\n\n` },
   { name: 'line over the limit', input: `:${x(100)}\n\n`, fails: true, offset: 0 },
   { name: 'line over the limit, never ended', input: `data: ok\n\n:${x(100)}`, fails: true, before: 1, offset: 10 },
   { name: 'blank line over the limit', input: ' '.repeat(101), fails: true, offset: 0 },
@@ -19,9 +21,12 @@ const ROWS: { name: string; input: string; fails?: true; before?: number; offset
     before: 1,
     offset: 10,
   },
+  { name: 'second event of the limit', input: `data: x\n\ndata: ${x(40)}\n\n`, before: 2 },
   { name: 'event of many lines of the limit', input: `data: ${x(19)}\ndata: ${x(20)}\n\n`, before: 1 },
   { name: 'event of many lines over the limit', input: `data: ${x(20)}\ndata: ${x(20)}\n\n`, fails: true, offset: 0 },
   { name: 'many empty lines', input: 'data\n'.repeat(42), fails: true, offset: 0 },
+  { name: 'many empty lines with a colon', input: `data: x\n${'data:\n'.repeat(40)}`, fails: true, offset: 0 },
+  { name: 'three small events', input: `data: ${x(30)}\n\n`.repeat(3), before: 3 },
   { name: 'small events add up to nothing', input: `data: ${x(30)}\n\n`.repeat(50), before: 50 },
   { name: 'error field over the limit', input: `error: ${x(41)}\n`, fails: true, offset: 0 },
   { name: 'document of the limit', input: `{"a":"${x(32)}"}`, before: 1 },
@@ -47,10 +52,13 @@ describe.each(ROWS)('$name', ({ input, fails, before = 0, offset }) => {
     expect(frames.slice(before)).toEqual(fails ? [{ data: '', failure: error, offset }] : []);
   });
 
-  test('the same however split', () => {
+  test('the same in two pieces', () => {
     const whole = decode([bytes], limits);
     for (let place = 0; place < bytes.length; place++) expect(decode(cut(bytes, [place]), limits)).toEqual(whole);
-    expect(decode(byteByByte(bytes), limits)).toEqual(whole);
+  });
+
+  test('the same byte by byte', () => {
+    expect(decode(byteByByte(bytes), limits)).toEqual(decode([bytes], limits));
   });
 });
 

@@ -24,6 +24,17 @@ export const STANDARD: Row[] = [
     input: Uint8Array.of(0xef, 0xbb, 0x64, 0x61, 0x74, 0x61, 0x0a, 0x0a),
     frames: [],
   },
+  {
+    name: 'half a bom, and the event that its line belongs to',
+    input: Uint8Array.of(0xef, 0xbb, 0x0a, 0x64, 0x61, 0x74, 0x61, 0x0a, 0x0a),
+    frames: data(''),
+    offsets: [0],
+  },
+  {
+    name: 'half a bom before a brace',
+    input: Uint8Array.of(0xef, 0xbb, 0x7b, 0x22, 0x61, 0x22, 0x7d, 0x0a),
+    frames: [],
+  },
   { name: 'half a bom is all', input: Uint8Array.of(0xef, 0xbb), frames: [] },
   { name: 'bom in a value is text', input: 'data: \ufeffx\n\n', frames: data('\ufeffx') },
   {
@@ -80,6 +91,7 @@ export const STANDARD: Row[] = [
     input: 'retry:3000\nretry:1000x\nretry:-1\nretry:1.5\ndata:x\n\n',
     frames: [{ data: 'x', retry: 3000 }],
   },
+  { name: 'a long line that begins like a retry', input: `r${'x'.repeat(254)}5\ndata:x\n\n`, frames: data('x') },
   { name: 'field retry empty', input: 'retry\nretry:\ndata:test\n\n', frames: data('test') },
   { name: 'field retry too big for a number', input: `retry:${'9'.repeat(400)}\ndata:x\n\n`, frames: data('x') },
   {
@@ -118,6 +130,8 @@ export const STANDARD: Row[] = [
     offsets: [0, 29],
   },
   { name: 'blanks before a field, on the line after a brace', input: '{\n data: a\n\ndata: b\n\n', frames: data('b') },
+  { name: 'a tab before a field, on the line after a brace', input: '{\n\tdata: a\n\ndata: b\n\n', frames: data('b') },
+  { name: 'a brace before a document', input: '{{"a":1}\n\ndata: x\n\n', frames: data('x') },
   { name: 'what stands behind an empty array is no field', input: '[]data: a\n\n[\n]data: b\n\ndata: c\n\n', frames: data('c') },
 ];
 
@@ -135,6 +149,12 @@ export const LENIENT: Row[] = [
     name: 'last event over two lines',
     input: 'data: {"a":\ndata: 1}',
     frames: data('{"a":\n1}'),
+    reports: ['sse/unterminated-event'],
+  },
+  {
+    name: 'last event is the sentinel and an empty line',
+    input: 'data: [DONE]\ndata',
+    frames: data('[DONE]\n'),
     reports: ['sse/unterminated-event'],
   },
   { name: 'last event is the sentinel', input: 'data: [DONE] ', frames: data('[DONE] '), reports: ['sse/unterminated-event'] },
@@ -218,6 +238,13 @@ export const BARE: Row[] = [
     reports: ['sse/bare-json'],
   },
   {
+    name: 'whitespace before a document, and an event behind it',
+    input: ' {"a":1}\ndata: x\n\n',
+    frames: [...bare('{"a":1}'), ...data('x')],
+    offsets: [1, 9],
+    reports: ['sse/bare-json'],
+  },
+  {
     name: 'brackets and quotes in strings',
     input: '{"a":"}\\"]{\\\\"}\n',
     frames: bare('{"a":"}\\"]{\\\\"}'),
@@ -265,12 +292,38 @@ export const BARE: Row[] = [
     offsets: [1, 3, 11, 17, 22],
     reports: ['sse/bare-json'],
   },
+  {
+    name: 'tabs around everything',
+    input: '{\t"a":1}\n[\t1\t,\t"b"\t]\n',
+    frames: bare('{\t"a":1}', '1', '"b"'),
+    offsets: [0, 11, 15],
+    reports: ['sse/bare-json'],
+  },
   { name: 'empty array', input: '[]\n[ ]\ndata: x\n\n', frames: data('x') },
   {
     name: 'array cut in an element',
     input: '[{"a":1},{"b"',
     frames: bare('{"a":1}'),
     reports: ['sse/bare-json', 'sse/truncated-event'],
+  },
+  {
+    name: 'array cut after a string',
+    input: '["a"',
+    frames: bare('"a"'),
+    reports: ['sse/bare-json', 'sse/truncated-event'],
+  },
+  {
+    name: 'array of numbers closed by a brace',
+    input: '[1}\ndata: x\n\n',
+    frames: [...bare('1'), ...data('x')],
+    reports: ['sse/bare-json'],
+  },
+  {
+    name: 'what stands behind a document is read like a new line',
+    input: '{"a":1}data: x\n\n[1]data: y\n\n',
+    frames: [...bare('{"a":1}'), ...data('x'), ...bare('1'), ...data('y')],
+    offsets: [0, 7, 17, 19],
+    reports: ['sse/bare-json'],
   },
   {
     name: 'array cut between elements',
@@ -298,6 +351,18 @@ export const BARE: Row[] = [
     input: 'id: 1\ndata: a\n{"e":1}\ndata: b\n\n',
     frames: [{ data: 'a', id: '1' }, ...bare('{"e":1}'), { data: 'b' }],
     offsets: [0, 14, 22],
+    reports: ['sse/bare-json'],
+  },
+  {
+    name: 'document with a space behind its brace, in an open event',
+    input: 'data: a\n{ "e":1}\n\n',
+    frames: [{ data: 'a' }, ...bare('{ "e":1}')],
+    reports: ['sse/bare-json'],
+  },
+  {
+    name: 'sentinel named by an event line',
+    input: 'event: e\n[DONE]\n',
+    frames: [{ event: 'e', data: '[DONE]', bare: true }],
     reports: ['sse/bare-json'],
   },
   {
