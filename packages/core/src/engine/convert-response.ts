@@ -5,6 +5,7 @@ import type { CodecContext, WireReply } from '../protocols/shared/codec.ts';
 import { type AnswerOptions, type ConvertOptions, createContext, createIds, profileOf, targetOf } from './context.ts';
 import { answerNotes, NoteList } from './notes.ts';
 import { callsOf, restoreResponse } from './restore.ts';
+import { tellUnknown } from './tell-unknown.ts';
 
 export interface ConvertedResponse {
   body: unknown;
@@ -31,9 +32,10 @@ export function convertResponse(body: unknown, options: AnswerOptions): Converte
 
 /** The canonical form of an answer, with the tools under the names that the client gave them. */
 export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
-  const { from, request, model } = options;
+  const { from, to, request, model } = options;
   const profile = profileOf(from, options, request?.model);
   const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
+  if (to.id !== from.id) tellUnknown(answered, from, notes.add);
   const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
   return model === undefined ? response : { ...response, model };
 }

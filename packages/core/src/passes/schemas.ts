@@ -70,15 +70,7 @@ function completed(schema: JsonSchema, root: JsonSchema, { path, feature, name }
 }
 
 /** Words about a schema rather than about the value: nobody misses them. */
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  '$schema',
-  '$id',
-  '$anchor',
-  '$comment',
-  'title',
-  'examples',
-  'optional properties',
-]);
+const ANNOTATIONS: ReadonlySet<string> = new Set(['$id', '$anchor', '$comment', 'title', 'examples', 'optional properties']);
 
 function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, name }: Told, rules: Rules): JsonSchema {
   if (dialect === 'openai' || dialect === 'anthropic') return schema;

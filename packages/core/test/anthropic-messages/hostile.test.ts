@@ -83,6 +83,17 @@ test('an input nested too deeply is an error event', () => {
   expect([...decoder.push({ data })].at(-1)).toMatchObject({ type: 'error', error: { code: 'PAYLOAD_TOO_LARGE' } });
 });
 
+test('thinking within thinking, over and over, costs linear time', () => {
+  const decoder = anthropicMessages.streamDecoder({ report: () => {}, note: () => {} });
+  const push = (value: JsonObject): void => void decoder.push({ data: JSON.stringify(value), event: String(value['type']) });
+  push(start());
+  for (let i = 0; i < 100_000; i++) push(open(i, thinking()));
+  for (let i = 0; i < 100_000; i++) push(delta(i, { type: 'thinking_delta', thinking: 'x' }));
+  push(finish('end_turn'));
+  const stops = [...decoder.push({ data: JSON.stringify(stop), event: 'message_stop' })];
+  expect(stops.filter(({ type }) => type === 'content_block_stop')).toHaveLength(100_000);
+});
+
 test('a long stream costs linear time', () => {
   const decoder = anthropicMessages.streamDecoder({ report: () => {}, note: () => {} });
   const long = 'ab'.repeat(100_000);

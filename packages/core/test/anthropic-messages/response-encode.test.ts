@@ -70,9 +70,21 @@ describe('blocks', () => {
     ['P42 a call with null', [use({ input_raw: 'null' })], [CALL]],
     ['P44 a call with a list', [use({ input_raw: '[1]' })], [{ ...CALL, input: { input: [1] } }], ['REPAIRED tool_use.input']],
     [
-      'P43 a call that was cut',
+      'a call that was cut is none that a tool would take',
       [use({ input_raw: '{"a":' })],
-      [{ ...CALL, input: { input: '{"a":' } }],
+      [{ ...CALL, input: { INVALID_JSON: '{"a":' } }],
+      ['REPAIRED tool_use.input'],
+    ],
+    [
+      'so is one that was never JSON',
+      [use({ input_raw: 'abc' })],
+      [{ ...CALL, input: { INVALID_JSON: 'abc' } }],
+      ['REPAIRED tool_use.input'],
+    ],
+    [
+      'and half the text of a custom tool',
+      [use({ kind: 'custom', input: 'DELETE FROM t', status: 'incomplete' })],
+      [{ ...CALL, input: { INVALID_JSON: 'DELETE FROM t' } }],
       ['REPAIRED tool_use.input'],
     ],
     ['a custom call', [use({ kind: 'custom', input: 'SELECT 1' })], [{ ...CALL, input: { input: 'SELECT 1' } }]],

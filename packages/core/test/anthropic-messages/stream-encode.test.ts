@@ -215,9 +215,18 @@ describe('blocks', () => {
       ['0+tool_use:f', '0 input_json "{\\"input\\":[1]}"', '0-'],
     ],
     [
-      'P43 arguments that are no JSON, too',
+      'arguments that are no JSON do not look whole',
       [...open(0, use('x', 'f')), ...args(0, 'abc'), ...close(0)],
-      ['0+tool_use:f', '0 input_json "{\\"input\\":\\"abc\\"}"', '0-'],
+      ['0+tool_use:f', '0 input_json "{\\"INVALID_JSON\\":\\"abc\\""', '0-'],
+    ],
+    [
+      'nor does the text of a custom tool that was cut',
+      [
+        ...open(0, use('x', 'sql', { kind: 'custom', input: '' })),
+        ...delta(0, { type: 'input_text_delta', text: 'DELETE FROM t' }),
+        ...close(0, use('x', 'sql', { kind: 'custom', input: '', status: 'incomplete' })),
+      ],
+      ['0+tool_use:sql', '0 input_json "{\\"input\\":\\"DELETE FROM t"', '0-'],
     ],
     ['P42 null is none', [...open(0, use('x', 'f')), ...args(0, 'null'), ...close(0)], ['0+tool_use:f', '0 input_json ""', '0-']],
     [
@@ -290,17 +299,22 @@ describe('blocks', () => {
     expect(run([...start(), ...events, ...end()]).blocks).toEqual(blocks);
   });
 
-  test('a cut call stays cut (WIRE_FACTS 3)', async () => {
+  test.each([
+    ['{"a":', '{"a":', {}],
+    ['abc', '{"INVALID_JSON":"abc"', { INVALID_JSON: 'abc' }],
+    ['["half', '{"INVALID_JSON":"[\\"half"', { INVALID_JSON: '["half' }],
+  ])('a call cut at %s stays cut (WIRE_FACTS 3)', async (text, sent, input) => {
     const events = [
       ...start(),
       ...open(0, use('x', 'f')),
-      ...args(0, '{"a":'),
+      ...args(0, text),
       ...close(0, use('x', 'f', { status: 'incomplete' })),
       ...end('max_tokens'),
     ];
     const { blocks, frames } = run(events);
-    expect(blocks).toEqual(['0+tool_use:f', '0 input_json "{\\"a\\":"', '0-']);
-    expect(await readStream(bodyOf(frames))).toMatchObject({ stop_reason: 'max_tokens' });
+    expect(blocks).toEqual(['0+tool_use:f', `0 input_json ${JSON.stringify(sent)}`, '0-']);
+    expect(() => JSON.parse(sent)).toThrow();
+    expect(await readStream(bodyOf(frames))).toMatchObject({ stop_reason: 'max_tokens', content: [{ input }] });
   });
 
   test('own blocks that nobody knows go out whole', () => {

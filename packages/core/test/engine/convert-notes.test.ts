@@ -57,6 +57,44 @@ const rows: Row[] = [
     told: ['DROPPED /user'],
   },
   {
+    name: 'the name of a file, which may still tell its type',
+    from: 'openai-chat',
+    to: 'gemini',
+    body: chat({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'hi' },
+            { type: 'file', file: { filename: 'a.csv', file_data: 'data:;base64,YQ==' } },
+          ],
+        },
+      ],
+    }),
+    sends: {
+      contents: [{ role: 'user', parts: [{ text: 'hi' }, { inlineData: { mimeType: 'text/csv', data: 'YQ==' } }] }],
+    },
+    told: ['DROPPED /messages/0/content/1/file/filename'],
+  },
+  {
+    name: 'the name of a file in the result of a tool',
+    from: 'openai-responses',
+    to: 'gemini',
+    body: responses({
+      input: [
+        { role: 'user', content: 'hi' },
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+        {
+          type: 'function_call_output',
+          call_id: 'c',
+          output: [{ type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0x' }],
+        },
+      ],
+    }),
+    model: 'gemini-2.5-flash',
+    told: ['DROPPED /input/2/output/0/filename'],
+  },
+  {
     name: 'thinking in the words of another vendor',
     from: 'openai-chat',
     to: 'openai-responses',
@@ -360,6 +398,32 @@ test.each<[name: string, from: ProtocolId, to: ProtocolId, body: Json, told: str
     'openai-chat',
     { requests: [{ model: 'models/m', content: { parts: [{ text: 'x' }] }, taskType: 'CLUSTERING', title: 't' }] },
     ['DROPPED /requests/0/taskType', 'DROPPED /requests/0/title'],
+  ],
+  [
+    'a field that only its protocol knows',
+    'openai-chat',
+    'gemini',
+    { model: 'm', input: 'x', input_type: 'query' },
+    ['DROPPED /input_type'],
+  ],
+  [
+    'the same, of a batch',
+    'gemini',
+    'openai-chat',
+    { requests: [{ model: 'models/m', content: { parts: [{ text: 'x' }] }, autoTruncate: true }] },
+    ['DROPPED /requests/0/autoTruncate'],
+  ],
+  [
+    'the same, of one entry of it',
+    'gemini',
+    'openai-chat',
+    {
+      requests: [
+        { model: 'models/m', content: { parts: [{ text: 'x' }] } },
+        { model: 'models/m', content: { parts: [{ text: 'y' }] }, autoTruncate: true },
+      ],
+    },
+    ['DROPPED /requests/1'],
   ],
 ])('embeddings: %s', (_, from, to, body, told) => {
   const { notes } = convertEmbeddingsRequest(body, { from, to, path: '/v1beta/models/m:batchEmbedContents' });

@@ -137,16 +137,23 @@ describe('passing through', () => {
   });
 
   test('a stream byte for byte, with a tap', () => {
-    for (const tap of [true, false]) {
+    const text = [{ type: 'text', text: 'x' }];
+    const kept = [
+      [true, text, 3],
+      ['usage', [], 3],
+      [false, undefined, undefined],
+    ] as const;
+    for (const [tap, content, used] of kept) {
       const exchange = translate('openai-chat', 'openai-chat', { ...options, tap });
       exchange.request(chat({ stream: true }));
       const stream = exchange.stream();
       const odd = bytes(
-        ': odd\n\ndata: {"id":"1","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+        ': odd\n\ndata: {"id":"1","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"completion_tokens":3}}\n\ndata: [DONE]\n\n',
       );
       expect([...stream.push(odd)]).toEqual([odd]);
       expect([...stream.end()]).toEqual([]);
-      expect(exchange.answer?.content).toEqual(tap ? [{ type: 'text', text: 'x' }] : undefined);
+      expect(exchange.answer?.content).toEqual(content);
+      expect(exchange.usage?.output_tokens).toBe(used);
     }
   });
 

@@ -308,6 +308,39 @@ const GRAMMAR: Row[] = [
     ],
   },
   {
+    name: 'grounding of a text that a call has closed: what is cited, and no longer where',
+    input: sse(
+      chunk([{ text: 'Paris' }]),
+      chunk([{ functionCall: { id: 'c', name: 'f', args: {} } }], {
+        ...STOP,
+        groundingMetadata: {
+          groundingChunks: [{ web: { uri: 'https://p' } }],
+          groundingSupports: [{ segment: { endIndex: 5, text: 'Paris' }, groundingChunkIndices: [0] }],
+        },
+      }),
+    ),
+    events: [
+      open(0, TEXT),
+      text(0, 'Paris'),
+      close(0),
+      open(1, { ...call('f'), id: 'c' }),
+      json(1, '{}'),
+      close(1),
+      open(2, TEXT),
+      delta(2, {
+        type: 'citations_delta',
+        citation: { kind: 'url', url: 'https://p', raw: expect.any(Object), origin: 'gemini' },
+      }),
+      close(2),
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'tool_use' },
+        extensions: { gemini: { finish_reason: 'STOP', groundingMetadata: expect.any(Object) } },
+      },
+      { type: 'message_stop' },
+    ],
+  },
+  {
     name: 'an early end keeps what was read',
     input: sse(chunk([{ text: 'a' }])),
     events: [open(0, TEXT), text(0, 'a'), close(0), end(null), cut],
@@ -812,6 +845,15 @@ test('the envelope', () => {
   expect(message.extensions?.gemini).toMatchObject({ turnToken: 't', createTime: '2026-05-19T14:59:42.780296Z' });
   const derived = run(sse({ candidates: [{ ...STOP }] })).message;
   expect(derived.id).toMatch(/^resp_/);
+});
+
+test.each([
+  ['without parts', []],
+  ['with an empty one', [{ text: '' }]],
+])('logprobs in a last fragment %s are those of the text before', (_, parts) => {
+  const last = { ...STOP, logprobsResult: { chosenCandidates: [{ token: 'a', logProbability: -1 }] } };
+  const { message } = run(sse(chunk([{ text: 'a' }]), chunk(parts, last)));
+  expect(message.content).toEqual([{ type: 'text', text: 'a', logprobs: [{ token: 'a', logprob: -1 }] }]);
 });
 
 test('logprobs of all fragments are kept', () => {

@@ -147,6 +147,12 @@ const MESSAGES: Row[] = [
     'P34 a PDF, whose type the bytes show',
     [user({ type: 'file', source: { file_data: 'JVBERi0x', filename: 'x' } })],
     [{ role: 'user', parts: [{ inlineData: { mimeType: 'application/pdf', data: 'JVBERi0x' } }] }],
+    ['DROPPED file.filename'],
+  ],
+  [
+    'a name that says no more than the type',
+    [user({ type: 'file', source: { file_data: 'YQ==', filename: 'document.csv' } })],
+    [{ role: 'user', parts: [{ inlineData: { mimeType: 'text/csv', data: 'YQ==' } }] }],
   ],
   [
     'P36 audio',

@@ -692,6 +692,11 @@ describe('fields', () => {
       { prompt_cache: { key: 'k' }, ...sent({ prompt_cache_key: 'k' }) },
       { prompt_cache_key: 'k' },
     ],
+    [
+      'an option that is not even a word',
+      sent({ verbosity: { toString: 1, valueOf: 1 } }),
+      { verbosity: { toString: 1, valueOf: 1 } },
+    ],
     ['an option that was taken out', sent({ prompt_cache_key: 'k', store: true }), {}],
     ['service tier batch', { service_tier: 'batch' }, {}, ['DROPPED service_tier'], { profile: { official: true } }],
     ['unknown fields', sent({ min_p: 0.1 }), { min_p: 0.1 }],

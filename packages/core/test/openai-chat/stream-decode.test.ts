@@ -268,6 +268,24 @@ const ROWS: [name: string, body: string, events: string[]][] = [
     ['start r m', 'open 0 text', '0 T', '0 cites a', '0 cites b', 'close 0', 'finish end_turn', 'message_stop'],
   ],
   [
+    'annotations after the text had closed, where no text follows',
+    chunk({ content: 'T' }) + call({ index: 0, id: 'c', ...f('f', '{}') }) + chunk(cited('a')) + finish('tool_calls') + DONE,
+    [
+      'start r m',
+      'open 0 text',
+      '0 T',
+      'close 0',
+      'open 1 tool_use c f',
+      '1 {}',
+      'close 1',
+      'open 2 text',
+      '2 cites a',
+      'close 2',
+      'finish tool_use',
+      'message_stop',
+    ],
+  ],
+  [
     'annotations inside an unfinished call wait with the text behind it',
     call({ index: 0, id: 'c', ...f('f', '') }) +
       call({ index: 0, ...args('{"x"') }) +
@@ -375,4 +393,30 @@ test.each([
   const found = [...reader.push(bytesOf(body)), ...reader.end()].find(({ type }) => type === 'message_delta');
   if (late) expect(found).toMatchObject({ late_blocks: late });
   else expect(found).not.toHaveProperty('late_blocks');
+});
+
+test.each([
+  [
+    'lists side by side',
+    { tokens: ['Hel', 'lo'], token_logprobs: [-0.1, -0.2], top_logprobs: [{ Hel: -0.1, Hey: -2 }, null], text_offset: [0, 3] },
+    [
+      {
+        token: 'Hel',
+        logprob: -0.1,
+        top: [
+          { token: 'Hel', logprob: -0.1 },
+          { token: 'Hey', logprob: -2 },
+        ],
+      },
+      { token: 'lo', logprob: -0.2 },
+    ],
+  ],
+  ['the form of a chat', { content: [{ token: 'Hello', logprob: -0.3 }] }, [{ token: 'Hello', logprob: -0.3 }]],
+  ['none', null, undefined],
+  ['no lists', { tokens: 'Hello', token_logprobs: 7 }, undefined],
+])('the log probabilities of a text completion: %s', (_, logprobs, expected) => {
+  const reader = new EventReader({ protocol: openaiChat });
+  const events = [...reader.push(bytesOf(chunk(undefined, { text: 'Hello', logprobs }))), ...reader.end()];
+  const deltas = events.flatMap((event) => (event.type === 'content_block_delta' ? [event.delta] : []));
+  expect(deltas).toEqual([{ type: 'text_delta', text: 'Hello', ...(expected && { logprobs: expected }) }]);
 });

@@ -535,7 +535,7 @@ test('fields that nobody knows come back on the finish chunk', () => {
       x_groq: { id: 1 },
       finish_reason: 'stop',
       choice: { native_finish_reason: 'STOP' },
-      message: { role: 'assistant', channel: 'final', annotations: [{ type: 'file' }] },
+      message: { role: 'assistant', channel: 'final' },
     },
   };
   const frames = encodeChat([
@@ -544,8 +544,7 @@ test('fields that nobody knows come back on the finish chunk', () => {
     ...stop,
   ]);
   const chunks = chunksOf(frames);
-  expect(chunks[1]).toMatchObject({ choices: [{ delta: { annotations: [{ type: 'file' }] } }] });
-  expect(chunks[2]).toEqual({
+  expect(chunks[1]).toEqual({
     id: 'msg_1',
     object: 'chat.completion.chunk',
     created: 1_700_000_000,

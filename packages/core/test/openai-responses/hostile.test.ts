@@ -189,9 +189,9 @@ test('a wrapper nested beyond what can be written is no wrapper', () => {
 /** Streams that grow in two places at once: were the one looked through for each of the other, they would not end in the time a test has. */
 const MANY = 60_000;
 const times = (create: (at: number) => Payload): Payload[] => Array.from({ length: MANY }, (_, at) => create(at));
-const calls = times((at) => p.call(`call_${at}`, 'f', '{}'));
+const searches = times((at) => ({ type: 'web_search_call', id: `ws_${at}` }));
 const LONG: [name: string, payloads: Payload[], blocks: number][] = [
-  ['many calls at one index', [...calls.map((item) => p.done(0, item)), p.completed(calls)], MANY],
+  ['many items at one index', [...searches.map((item) => p.done(0, item)), p.completed(searches)], MANY],
   [
     'many ends of a long call',
     [
@@ -199,6 +199,16 @@ const LONG: [name: string, payloads: Payload[], blocks: number][] = [
       p.args(0, `{"a":"${'b'.repeat(10_000_000)}`),
       p.args(0, '"}'),
       ...times(() => p.argsDone(0, '{"a":1}')),
+      p.completed(),
+    ],
+    1,
+  ],
+  [
+    'many ends of a long call, each longer than the one before',
+    [
+      p.added(0, p.call('c', 'f')),
+      p.args(0, `{}[${'1,'.repeat(2_000_000)}`),
+      ...Array.from({ length: 2000 }, (_, at) => p.argsDone(0, `{}${' '.repeat(at)}`)),
       p.completed(),
     ],
     1,

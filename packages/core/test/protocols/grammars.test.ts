@@ -82,7 +82,7 @@ describe.each(IDS)('%s', (protocol) => {
     expect(judge(protocol, frames())).toMatch(/^refused: /);
   });
 
-  test.each([undefined, null, 0, -1, '', 'x', [], {}, [null], { type: 'x' }])(
+  test.each<unknown>([undefined, null, 0, -1, '', 'x', [], {}, [null], { type: 'x' }, { toString: 1, valueOf: 1 }])(
     'a value that is %j is accepted or refused, by name',
     (to) => {
       const outcomes = [whole, failed].flatMap((frames) =>

@@ -23,8 +23,9 @@ export function convertSchema(schema: JsonSchema, dialect: Dialect): Converted {
 /** Schemas are hostile: what lies deeper than this is an object of which nothing is said. */
 const MAX_DEPTH = 200;
 
-/** Keywords that the steps of `#node` see to. */
+/** Keywords that the steps of `#node` see to, and the one that names the language: what is written here is in another. */
 const SEEN: ReadonlySet<string> = new Set([
+  '$schema',
   '$ref',
   '$defs',
   'definitions',

@@ -32,7 +32,6 @@ const HINTS: Readonly<Record<string, (said: unknown) => string | undefined>> = {
     said === false ? 'no other properties' : said === true ? undefined : `other properties ${short(said)}`,
   required: nothing,
   title: nothing,
-  $schema: nothing,
   $id: nothing,
   $anchor: nothing,
   $comment: nothing,

@@ -3,22 +3,24 @@ import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { type CodecContext, repair } from '../shared/codec.ts';
 
-/**
- * The input of a whole call, which has to be an object. What is none is put into one, as the text of a custom tool is: a call that was cut
- * fails the checks of the tool and is never run with half its arguments (P43, P44).
- */
-export function encodeInput(block: ToolUseBlock, path: string, context: CodecContext): JsonObject {
-  if (block.kind === 'custom') return { input: argumentsOf(block, true) };
-  const { input, input_raw: raw = '' } = block;
-  if (raw.trim() === '') return isObject(input) ? input : { input };
-  const value = parseJson(raw);
+/** Where the pages of Anthropic put input that is no JSON. No tool has such a field, so that none is run with half its arguments. */
+export const INVALID = 'INVALID_JSON';
+
+/** The input of a whole call, which has to be an object: what is none is put into one (P43, P44). `broken`: as what, when it is not whole. */
+export function encodeInput(block: ToolUseBlock, path: string, context: CodecContext, broken = 'input'): JsonObject {
+  const { kind, status, input, input_raw: raw = '' } = block;
+  if (kind === 'custom' && (status !== 'incomplete' || broken === 'input')) return { input: argumentsOf(block, true) };
+  if (kind !== 'custom' && raw.trim() === '') return isObject(input) ? input : { input };
+  const value = kind === 'custom' ? undefined : parseJson(raw);
   if (isObject(value)) return value;
   if (value === null) return {}; // none, as Groq says it
-  tellWrapped(block, path, context);
-  return { input: value ?? raw };
+  const key = value === undefined ? broken : 'input';
+  tellWrapped(block, key, path, context);
+  return { [key]: value ?? argumentsOf(block, true) };
 }
 
-export function tellWrapped({ id, name }: ToolUseBlock, path: string, context: CodecContext): void {
-  const message = `the arguments of the call ${id} of ${name} are no object; they are sent as {"input": …}`;
+/** `key`: of the object that they are put into. */
+export function tellWrapped({ id, name }: ToolUseBlock, key: string, path: string, context: CodecContext): void {
+  const message = `the arguments of the call ${id} of ${name} are no object; they are sent as {"${key}": …}`;
   repair(context, { path, feature: 'tool_use.input', message });
 }

@@ -5,7 +5,7 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { carrierBlock, encodeCall } from './answer.ts';
 import type { BlockWriter, WriterScope } from './block-writers.ts';
-import { tellWrapped } from './call-input.ts';
+import { INVALID, tellWrapped } from './call-input.ts';
 
 /** A call: its arguments go out as they come, as long as they can be an object. */
 export class CallWriter implements BlockWriter {
@@ -74,19 +74,25 @@ export class CallWriter implements BlockWriter {
     this.#correct(final);
     const index = this.#begin();
     const { port, answer } = this.#scope;
-    if (this.#block.kind === 'custom') this.#send(this.#isEmpty ? '{"input":""}' : '"}');
+    const isCut = final?.type === 'tool_use' && final.status === 'incomplete';
+    if (this.#block.kind === 'custom') this.#endText(isCut);
     else if (this.#form === 'other') this.#wrap();
     if (this.#isEmpty) port.delta(index, 'input_json_delta', 'partial_json', '');
     port.stop(index);
     if (this.#signature) port.whole(carrierBlock(this.#signature, 'self', answer.context));
   }
 
-  /** Arguments that are no object are put into one (P43, P44). */
+  /** A text that was cut stays open, as the arguments of a function do. */
+  #endText(isCut: boolean): void {
+    if (!isCut) this.#send(this.#isEmpty ? '{"input":""}' : '"}');
+  }
+
+  /** Arguments that are no object are put into one (P44), and the last brace of those that are no JSON is left out: nobody may run them. */
   #wrap(): void {
     const value = parseJson(this.#held);
     if (value === null) return; // none, as Groq says it
-    tellWrapped(this.#block, this.#scope.path, this.#scope.answer.context);
-    this.#send(`{"input":${value === undefined ? JSON.stringify(this.#held) : this.#held}}`);
+    tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.answer.context);
+    this.#send(value === undefined ? `{"${INVALID}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);
   }
 
   /** What was settled late still counts if the call has not gone out; otherwise it can only be told. */

@@ -1,19 +1,15 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject } from '../../accumulate/overlay.ts';
-import { LimitError } from '../../accumulate/tool-calls.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { isClientCall } from '../../canonical/response.ts';
 import type { RuleId } from '../../doctor/rules.ts';
-
-/** The same limits as for chat: what a hostile server can make us keep. */
-const MAX_CALLS = 4096;
-const MAX_CHARACTERS = 64 * 1024 * 1024;
+import { CallLimits } from '../shared/call-limits.ts';
 
 /** The calls of one message: their ids are unique and never blank, and their number and size are limited. */
 export class Calls {
   readonly #report: (rule: RuleId) => void;
   readonly #names = new Map<string, string>();
-  #characters = 0;
+  readonly limits: CallLimits = new CallLimits();
   #client: ToolUseBlock | undefined;
   /** Seeds derived ids. */
   messageId = '';
@@ -38,7 +34,7 @@ export class Calls {
   /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
   identify(wireId: unknown, wireName: unknown): { id: string; name: string } {
     const position = this.#names.size;
-    if (position >= MAX_CALLS) throw new LimitError(`more than ${MAX_CALLS} tool calls in one message`);
+    this.limits.open();
     const name = typeof wireName === 'string' && wireName.trim() !== '' ? wireName : `tool_${position}`;
     if (name !== wireName) this.#report('anthropic/tool-name-missing');
     const id = this.#uniqueId(wireId, position, name);
@@ -60,11 +56,6 @@ export class Calls {
 
   opened(block: ToolUseBlock): void {
     if (isClientCall(block.kind) && !isCalledByCode(block)) this.#client ??= block;
-  }
-
-  count(characters: number): void {
-    this.#characters += characters;
-    if (this.#characters > MAX_CHARACTERS) throw new LimitError(`more than ${MAX_CHARACTERS} characters of tool arguments`);
   }
 }
 

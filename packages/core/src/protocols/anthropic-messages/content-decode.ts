@@ -43,6 +43,9 @@ export class ContentDecoder implements BlockScope {
   readonly #open = new Set<BlockReader>();
   #latest: { key: string; reader: BlockReader } | undefined;
   #lastThinking: ThinkingReader | undefined;
+  /** Thinking in which another began: a signature is for all of its block, which may not be split. So the other blocks wait for its stop. */
+  #whole: string | undefined;
+  readonly #held = new Map<string | undefined, (() => void)[]>();
   #keys = 0;
   #starts = 0;
 
@@ -68,6 +71,8 @@ export class ContentDecoder implements BlockScope {
     const block: WireBlock = isObject(payload['content_block']) ? payload['content_block'] : {};
     const type = typeOf(block, BLOCK_BY_FIELD);
     const key = keyOf(payload['index']) ?? `start ${this.#starts}`;
+    if (type === 'thinking') this.#keepWhole(key);
+    if (this.#hold(key, () => this.start(payload))) return;
     const before = this.#blocks.get(key);
     if (before?.isRestatedBy(type, block)) {
       this.report('anthropic/block-start-repeated');
@@ -79,6 +84,34 @@ export class ContentDecoder implements BlockScope {
     // Without a type the deltas tell what it is.
     if (type === '') this.#blocks.delete(key);
     else this.#add(key, this.#createReader(type, block));
+  }
+
+  #keepWhole(key: string): void {
+    const { key: before, reader } = this.#latest ?? {};
+    if (this.#whole !== undefined || before === key || !(reader instanceof ThinkingReader) || reader.isStopped) return;
+    this.report('anthropic/blocks-overlap');
+    this.#whole = before;
+  }
+
+  #hold(key: string | undefined, read: () => void): boolean {
+    if (this.#whole === undefined || key === this.#whole) return false;
+    const held = this.#held.get(key);
+    if (held) held.push(read);
+    else this.#held.set(key, [read]);
+    return true;
+  }
+
+  /** The next block, and with it those behind that have stopped, or need not stay whole. */
+  #advance(): void {
+    this.#whole = undefined;
+    for (const [key, held] of this.#held) {
+      this.#held.delete(key);
+      for (const read of held) read();
+      const { reader } = this.#latest ?? {};
+      if (this.#held.size === 0 || !(reader instanceof ThinkingReader) || reader.isStopped) continue;
+      this.#whole = key;
+      return;
+    }
   }
 
   #inspectIndex(index: unknown, isReused: boolean): void {
@@ -124,6 +157,7 @@ export class ContentDecoder implements BlockScope {
     if (!isObject(delta)) return;
     const type = typeOf(delta, DELTA_BY_FIELD);
     const key = keyOf(payload['index']) ?? this.#latest?.key ?? '0';
+    if (this.#hold(key, () => this.delta(payload))) return;
     const reader = this.#blocks.get(key);
     if (reader?.delta(type, delta)) return;
     const kind = Object.hasOwn(DELTA_KINDS, type) ? DELTA_KINDS[type] : undefined;
@@ -148,6 +182,7 @@ export class ContentDecoder implements BlockScope {
 
   stop(payload: JsonObject): void {
     const key = keyOf(payload['index']) ?? this.#latest?.key;
+    if (this.#hold(key, () => this.stop(payload))) return;
     const reader = key === undefined ? undefined : this.#blocks.get(key);
     if (key !== undefined && reader) this.#stop(key, reader);
     else this.report('anthropic/stop-without-start');
@@ -159,6 +194,7 @@ export class ContentDecoder implements BlockScope {
       const beside = this.#blocks.get(`${key} ${kind}`);
       if (beside) this.#stopReader(beside, false);
     }
+    if (this.#whole === key) this.#advance();
   }
 
   #stopReader(reader: BlockReader, isCut: boolean): void {
@@ -170,6 +206,10 @@ export class ContentDecoder implements BlockScope {
   end(isCut: boolean): void {
     if (this.#open.size > 0 && !isCut) this.report('anthropic/block-stop-missing');
     for (const reader of this.#open) this.#stopReader(reader, isCut);
+    while (this.#whole !== undefined) {
+      this.#advance();
+      for (const reader of this.#open) this.#stopReader(reader, isCut);
+    }
     this.writer.end();
   }
 }

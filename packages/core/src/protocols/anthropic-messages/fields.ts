@@ -15,7 +15,8 @@ export const keep: Keeper['keep'] = kept.keep;
 export function placed<T extends object>(param: string, node: T, context: CodecContext): T {
   if (!context.trace) return node;
   const pointer = pointerOf(param);
-  return at(pointer, node, context, { citations_enabled: `${pointer}/citations` });
+  if ('citations_enabled' in node) return at(pointer, node, context, { citations_enabled: `${pointer}/citations` });
+  return at(pointer, node, context);
 }
 
 /** The unknown fields of an object and, under its own name, those of one object inside it. */

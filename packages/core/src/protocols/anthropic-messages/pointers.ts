@@ -12,3 +12,6 @@ export const PLACES: Readonly<Record<string, string>> = {
 export const FIELDS: Readonly<Record<string, string>> = {
   'thinking/type': '/thinking',
 };
+
+/** Fields of an answer that nobody elsewhere misses: the canonical answer says them, too, and who called is the model. */
+export const IDLE: ReadonlySet<string> = new Set(['finish_reason', 'stop_details', 'content/caller']);

@@ -18,7 +18,7 @@ import {
   NO_LOGPROBS,
   tellAudio,
 } from './answer.ts';
-import { encodeInput } from './call-input.ts';
+import { encodeInput, INVALID } from './call-input.ts';
 import { fieldsOf } from './fields.ts';
 import { encodeStop, encodeStopDetails } from './stop.ts';
 import { encodeUsage } from './usage.ts';
@@ -52,7 +52,8 @@ function encodeBlock(block: ContentBlock, path: string, answer: Answer): JsonObj
     case 'thinking':
       return encodeThinking(block, answer);
     case 'tool_use':
-      return isLostCall(block, path, answer) ? [] : signed(block, encodeCall(block, encodeInput(block, path, context)), context);
+      if (isLostCall(block, path, answer)) return [];
+      return signed(block, encodeCall(block, encodeInput(block, path, context, INVALID)), context);
     case 'image':
       return [plainText(imageText(block, path, context))];
     case 'audio':

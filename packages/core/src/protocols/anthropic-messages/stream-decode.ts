@@ -2,13 +2,16 @@ import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject, overlay } from '../../accumulate/overlay.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
-import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
+import type { MessageDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopReason } from '../../canonical/response.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import type { Stage } from '../../stage.ts';
 import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import {
+  createPayloadDecoder,
+  type FrameDecoder,
+  type PayloadMachine,
+  type StreamDecoderOptions,
+} from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
 import { isBareError } from '../shared/wire-error.ts';
 import { ContentDecoder } from './content-decode.ts';
@@ -18,7 +21,7 @@ import { decodeStop, decodeStopDetails, isCut, isStandardStop } from './stop.ts'
 import { decodeUsage, mergeUsage } from './usage.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireMessage } from './wire.ts';
 
-export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
   return createPayloadDecoder(context, options, (emit) => new MessagesMachine(context, emit));
 }
 
@@ -26,6 +29,7 @@ class MessagesMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
   readonly #content: ContentDecoder;
+  goesOn = false;
   #offset = 0;
   #id: string | undefined;
   #isWholeBody = false;
@@ -50,6 +54,7 @@ class MessagesMachine implements PayloadMachine {
 
   payload(payload: JsonObject, event: string | undefined, offset: number): void {
     this.#offset = offset;
+    this.goesOn = isObject(payload['delta']) && payload['delta']['type'] === 'text_delta';
     if (this.#id === undefined && isWholeMessage(payload)) this.#readWhole(payload);
     else this.#read(this.#typeOf(payload, event), payload);
   }

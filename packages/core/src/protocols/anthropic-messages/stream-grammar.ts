@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import {
   accept,
+  inWords,
   isCount,
   isFilled,
   isText,
@@ -103,7 +104,7 @@ export class MessagesGrammar implements StreamGrammar {
         this.#error(payload);
         return;
       default:
-        must(false, `clients do not know the event ${payload['type']}`);
+        must(false, `clients do not know the event ${inWords(payload['type'])}`);
     }
   }
 
@@ -152,7 +153,7 @@ export class MessagesGrammar implements StreamGrammar {
   #finish({ delta: wire, usage }: JsonObject): void {
     must(this.#state === 'open' && !this.#open, 'message_delta follows the last block, once');
     const delta = objectAt(wire, 'the delta of a message');
-    must(STOPS.has(delta['stop_reason']), `stop_reason is ${delta['stop_reason']}`);
+    must(STOPS.has(delta['stop_reason']), `stop_reason is ${inWords(delta['stop_reason'])}`);
     for (const name of ['stop_sequence', 'stop_details', 'container']) must(name in delta, `${name} is said, or null`);
     must(isObject(usage) && isCount(usage['output_tokens']), 'message_delta has usage');
     for (const name of ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'])
@@ -182,10 +183,11 @@ function checkStart(type: string, block: JsonObject): void {
 
 function checkDelta(open: OpenBlock, delta: JsonObject): void {
   const { type } = delta;
-  must(DELTAS.get(open.type)?.includes(type), `a block of type ${open.type} has no ${type}`);
+  must(DELTAS.get(open.type)?.includes(type), `a block of type ${open.type} has no ${inWords(type)}`);
   must(!open.isSigned, 'the signature comes last');
   const payload = PAYLOADS.get(type);
-  if (payload) must(payload.mayBeEmpty ? isText(delta[payload.field]) : isFilled(delta[payload.field]), `${type} brings text`);
+  if (payload)
+    must(payload.mayBeEmpty ? isText(delta[payload.field]) : isFilled(delta[payload.field]), `${inWords(type)} brings text`);
   open.isSigned = type === 'signature_delta';
   open.deltas++;
 }

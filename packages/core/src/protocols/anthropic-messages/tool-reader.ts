@@ -69,7 +69,7 @@ export class ToolReader implements BlockReader {
     }
     if (this.#held !== '') this.#scope.report('anthropic/input-in-start-and-deltas');
     this.#held = '';
-    this.#scope.calls.count(piece.length);
+    this.#scope.calls.limits.count(piece.length);
     this.#scope.writer.writeTool(this.#index, this.#arguments.push(piece));
   }
 
@@ -77,7 +77,7 @@ export class ToolReader implements BlockReader {
   #resume(piece: string): void {
     this.#scope.report('anthropic/input-after-stop');
     if (this.isSettled) return;
-    this.#scope.calls.count(piece.length);
+    this.#scope.calls.limits.count(piece.length);
     this.#arguments.push(piece);
     this.#scope.calls.late.set(this.#index, () => this.#resumed());
   }

@@ -11,7 +11,7 @@ export interface Call {
   isAnswered: boolean;
 }
 
-/** Finds the call that a functionResponse answers: by id, else the first of that name without an answer. Each costs O(1). */
+/** Finds the call that a functionResponse answers: by id (with the name, since ids repeat), else the first of that name without an answer. */
 export class Answers {
   readonly #calls: Call[] = [];
   readonly #byId = new Map<string, Call>();
@@ -27,14 +27,14 @@ export class Answers {
 
   add(call: Call): void {
     this.#calls.push(call);
-    this.#byId.set(call.block.id, call);
+    this.#byId.set(call.block.id, call).set(keyOf(call.block.id, call.block.name), call);
     const queue = this.#byName.get(call.block.name);
     if (queue) queue.calls.push(call);
     else this.#byName.set(call.block.name, { calls: [call], next: 0 });
   }
 
   take(id: string, name: string): Call | undefined {
-    const byId = this.#byId.get(id);
+    const byId = this.#byId.get(keyOf(id, name)) ?? this.#byId.get(id);
     const call = byId && !byId.isAnswered ? byId : this.#firstNamed(name);
     if (call) call.isAnswered = true;
     return call;
@@ -47,3 +47,5 @@ export class Answers {
     return queue.calls[queue.next];
   }
 }
+
+const keyOf = (id: string, name: string): string => `${id}\0${name}`;

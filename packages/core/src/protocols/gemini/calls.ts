@@ -2,6 +2,7 @@ import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
+import { CallLimits } from '../shared/call-limits.ts';
 import type { Context } from '../shared/context.ts';
 import { listOf, textOf, unknownFields } from '../shared/read.ts';
 import { Answers, type Call } from './answers.ts';
@@ -27,6 +28,7 @@ export class CallWriter {
   readonly #seed: string;
   readonly #ids = new Set<string>();
   readonly #answers = new Answers();
+  readonly #limits = new CallLimits();
   /** Calls and the results that Google gave them, in their order. */
   #held: (Call | ToolResultBlock)[] = [];
   #pending: PendingCall | undefined;
@@ -60,7 +62,7 @@ export class CallWriter {
     } else {
       this.#openAll();
       this.#open(call);
-      this.#continue({ call, args: new PartialArgs(wire.args) }, wire, '', offset);
+      this.#continue({ call, args: new PartialArgs(wire.args, this.#limits) }, wire, '', offset);
     }
     return 'call';
   }
@@ -78,6 +80,7 @@ export class CallWriter {
   }
 
   #add(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): Call {
+    this.#limits.open();
     const unknown = unknownFields(wire, CALL_FIELDS);
     const more = unknown ? { ...fields, functionCall: unknown } : fields;
     const block: ToolUseBlock = { type: 'tool_use', id: this.#idOf(wire, name, offset), name, input: {}, ...extended(more) };
@@ -115,6 +118,7 @@ export class CallWriter {
 
   #wholeText(args: unknown, offset: number): string {
     const text = args === undefined || args === null ? '{}' : typeof args === 'string' ? args : writeJson(args);
+    if (text) this.#limits.count(text.length);
     if (args !== undefined && args !== null && !isObject(args)) this.#context.report('gemini/args-not-object', offset);
     if (text === undefined)
       this.#context.report('gemini/args-not-object', offset, 'The arguments of a call are nested too deeply');

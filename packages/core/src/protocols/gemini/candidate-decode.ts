@@ -4,7 +4,7 @@ import type { TokenLogprob } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopDetails, type StopReason } from '../../canonical/response.ts';
 import type { RuleId } from '../../doctor/rules.ts';
-import { BlockWriter, type Emit, type Flow } from '../shared/block-writer.ts';
+import { BlockWriter, type Emit, type Flow, unplaced } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeMedia, emptyBlock, opaque, signed } from './blocks.ts';
@@ -45,7 +45,8 @@ export class CandidateDecoder {
   #flow: Flow | undefined;
   #isSealed = false;
   #flows = 0;
-  /** Of the last text block. */
+  /** The last text block, and what it says. */
+  #textFlow: Flow | undefined;
   #text = '';
   #hasContent = false;
   #finish: string | number | undefined;
@@ -70,6 +71,8 @@ export class CandidateDecoder {
     if (isObject(logprobsResult)) this.#readLogprobs(logprobsResult);
     else this.#tokens = undefined;
     if (isObject(content)) this.#pushContent(content);
+    // They came alone, for the text before.
+    if (this.#tokens && this.#flow?.kind === 'text') this.#writer.write(this.#flow, this.#textDelta(''));
     this.#readFinish(finishReason);
   }
 
@@ -201,7 +204,10 @@ export class CandidateDecoder {
     const flow: Flow = { kind, key: this.#flows++, start: () => emptyBlock(kind, fields) };
     this.#flow = flow;
     this.#isSealed = false;
-    if (kind === 'text') this.#text = '';
+    if (kind === 'text') {
+      this.#text = '';
+      this.#textFlow = flow;
+    }
     return flow;
   }
 
@@ -235,13 +241,15 @@ export class CandidateDecoder {
   end(isWhole: boolean): void {
     const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
     this.#calls.end(isClean, this.#offset);
-    const flow = this.#flow;
     const metadata = this.#fields.kept['groundingMetadata'];
-    if (metadata && flow?.kind === 'text' && flow.key !== undefined && this.#writer.isOpen(flow.key)) {
-      for (const citation of decodeCitations(metadata, this.#text))
-        this.#writer.write(flow, { type: 'citations_delta', citation });
-    }
+    if (metadata && this.#textFlow) this.#cite(this.#textFlow, metadata);
     this.#writer.end();
+  }
+
+  #cite(flow: Flow, metadata: unknown): void {
+    const isOpen = flow === this.#flow;
+    for (const citation of decodeCitations(metadata, this.#text))
+      this.#writer.write(flow, { type: 'citations_delta', citation: isOpen ? citation : unplaced(citation) });
   }
 
   get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {

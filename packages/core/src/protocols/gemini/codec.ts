@@ -6,7 +6,7 @@ import { encodeError } from './errors-encode.ts';
 import { gemini } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, isSse, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS } from './pointers.ts';
+import { FIELDS, IDLE } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
@@ -25,6 +25,7 @@ export const geminiCodec: ProtocolCodec = {
   profileFor,
   toolRules,
   fields: FIELDS,
+  idle: IDLE,
   nameOf: camelOf,
   detectInterface,
   supports,

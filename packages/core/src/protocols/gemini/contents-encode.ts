@@ -45,12 +45,27 @@ export function encodeContents(request: CanonicalRequest, context: CodecContext)
   const turns: Turn[] = [];
   signTurns(request.messages, context).forEach((message, i) => {
     const role = message.role === 'assistant' ? 'model' : 'user';
-    const parts = encodeMessage(message, `/messages/${i}/content`, calls, context);
+    const path = `/messages/${i}/content`;
+    tellNames(message.content, path, context);
+    const parts = encodeMessage(message, path, calls, context);
     const last = turns.at(-1);
     if (last?.role !== role) turns.push({ role, fields: fieldsOf(message), parts });
     else turns[turns.length - 1] = { role, fields: { ...last.fields, ...fieldsOf(message) }, parts: [...last.parts, ...parts] };
   });
   return turns.filter(({ parts }) => parts.length > 0).map(({ fields, role, parts }) => ({ ...fields, role, parts }));
+}
+
+/** What OpenAI wants a name for has one when it has none: it says no more than the media type. */
+const NO_NAME = /^document\.\w+$/;
+
+/** Of the name of a file there is at most the media type in the end. */
+function tellNames(blocks: readonly ContentBlock[], path: string, context: CodecContext): void {
+  for (const [i, block] of blocks.entries()) {
+    if (block.type === 'tool_result' && typeof block.content !== 'string')
+      tellNames(block.content, `${path}/${i}/content`, context);
+    if (block.type === 'file' && block.source.filename && !NO_NAME.test(block.source.filename))
+      drop(context, { path: `${path}/${i}/source/filename`, feature: 'file.filename', message: 'files of Gemini have no names' });
+  }
 }
 
 const callsOf = ({ messages }: CanonicalRequest): ToolUseBlock[] =>

@@ -7,6 +7,7 @@ import { type Codec, type CodecContext, drop, incompatible, invalid, missing, ty
 import { expectCount, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
 import { unpackFloats } from '../shared/floats.ts';
 import { countOf, listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { eachForeign } from '../shared/unsaid.ts';
 import { answerOf } from './answer.ts';
 import { modelOf, pathOf, resourceOf } from './interface.ts';
 import { fieldsOf, keep } from './kept.ts';
@@ -47,6 +48,7 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
     dimensions: `${place}/outputDimensionality`,
     task_type: `${place}/taskType`,
     title: `${place}/title`,
+    'extensions/gemini': place,
   });
 }
 
@@ -77,7 +79,7 @@ function settingsOf(entry: JsonObject, at: string): Settings {
 
 /** The settings of a batch are those of its first entry. */
 function tellDifferent(entries: readonly JsonObject[], context: CodecContext): void {
-  const [first, ...rest] = entries.map((entry) => JSON.stringify(settingsOf(entry, '')));
+  const [first, ...rest] = entries.map((entry) => JSON.stringify([settingsOf(entry, ''), unknownFields(entry, EMBED_FIELDS)]));
   const at = rest.findIndex((settings) => settings !== first) + 1;
   if (at > 0)
     drop(context, {
@@ -91,6 +93,7 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
   const context = locatedContext(caller, request);
   const { input, single, dimensions, task_type: task, title, user_id: user } = request;
   if (user !== undefined) drop(context, { path: '/user_id', feature: 'user_id', message: 'Gemini is not told who the user is' });
+  eachForeign(request, 'gemini', '', (loss) => drop(context, loss));
   const model = context.target?.model ?? request.model;
   const entry = (text: string | number[], i: number): JsonObject => ({
     ...fieldsOf(request),
@@ -144,8 +147,10 @@ function vectorOf(entry: unknown, i: number): number[] {
 }
 
 /** One for one, and a list for a batch. Without a question the number decides. */
-function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: question }: CodecContext): JsonObject {
+function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: question, note }: CodecContext): JsonObject {
   const { data, usage } = response;
+  // Nobody asked for them: they are told, and not refused.
+  eachForeign(response, 'gemini', '', (loss) => note({ code: 'DROPPED', ...loss }));
   const { usageMetadata: kept, ...rest } = fieldsOf(response);
   const embeddings = data
     .toSorted((a, b) => a.index - b.index)

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../accumulate/overlay.ts';
+import type { CallLimits } from '../shared/call-limits.ts';
 import { textOf } from '../shared/read.ts';
 import { camelObject } from './wire.ts';
 
@@ -14,20 +15,26 @@ const MAX_GAP = 64;
  */
 export class PartialArgs {
   readonly #root: JsonObject;
+  readonly #limits: CallLimits;
   isReadable = true;
   /** The last piece was a string that has not ended. */
   isInString = false;
 
-  constructor(base?: unknown) {
+  constructor(base: unknown, limits: CallLimits) {
+    this.#limits = limits;
     // A copy: the payload belongs to everybody who looks at it.
-    const copy = isObject(base) ? parseJson(writeJson(base) ?? '') : undefined;
+    const text = isObject(base) ? (writeJson(base) ?? '') : '';
+    limits.count(text.length);
+    const copy = parseJson(text);
     this.#root = isObject(copy) ? copy : {};
   }
 
   push(piece: unknown): void {
     const { jsonPath, willContinue, ...value }: { jsonPath?: unknown; willContinue?: unknown } & JsonObject = camelObject(piece);
-    const steps = parsePath(textOf(jsonPath));
+    const path = textOf(jsonPath);
+    const steps = parsePath(path);
     const brings = readValue(value);
+    this.#limits.count(path.length + textOf(brings).length);
     this.isInString = willContinue === true && typeof brings === 'string';
     if (!steps || !this.#place(steps, brings)) this.isReadable = false;
   }

@@ -40,3 +40,20 @@ export const FIELDS: Readonly<Record<string, string>> = {
   responseJsonSchema: '',
   thought: '',
 };
+
+/** Fields of an answer that nobody elsewhere misses: the canonical answer says them, too. */
+export const IDLE: ReadonlySet<string> = new Set([
+  'candidate/',
+  'content/',
+  'createTime',
+  'finish_reason',
+  'finishMessage',
+  'groundingMetadata/',
+  'groundingMetadata/groundingChunks',
+  'groundingMetadata/groundingSupports',
+  'logprobsResult',
+  'promptFeedback/',
+  'promptFeedback/blockReason',
+  'promptFeedback/blockReasonMessage',
+  'usageMetadata',
+]);

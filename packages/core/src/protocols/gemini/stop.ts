@@ -50,9 +50,9 @@ const NUMBERED = [
 ] as const;
 
 /** The name behind a wire value: a name, a number, or a name in the spelling of some client. */
-export function finishName(wire: unknown): string {
+export function finishName(wire: string | number): string {
   if (typeof wire === 'number') return NUMBERED[wire] ?? String(wire);
-  const name = String(wire).toUpperCase();
+  const name = wire.toUpperCase();
   return name !== 'FINISH_REASON_UNSPECIFIED' && name.startsWith('FINISH_REASON_') ? name.slice('FINISH_REASON_'.length) : name;
 }
 

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, ContentBlock, ImageBlock, TokenLogprob, TopLogprob } from '../../canonical/blocks.ts';
 import type { Flow } from '../shared/block-writer.ts';
 import { splitDataUrl } from '../shared/data-url.ts';
+import { listOf, objectOf } from '../shared/read.ts';
 
 export const TEXT: Flow = { kind: 'text', start: () => ({ type: 'text', text: '' }) };
 export const REFUSAL: Flow = { kind: 'refusal', start: () => ({ type: 'text', text: '', refusal: true }) };
@@ -41,6 +42,18 @@ export function decodeCitation(annotation: unknown): Citation {
     origin: 'openai-chat',
   };
 }
+
+/** The log probabilities of a text completion, lists side by side, in the form of a chat. */
+export function asContent(logprobs: unknown): unknown {
+  const { tokens, token_logprobs: values, top_logprobs: tops }: JsonObject = objectOf(logprobs);
+  if (!Array.isArray(tokens)) return logprobs;
+  return {
+    content: tokens.map((token, i) => ({ token, logprob: listOf(values)[i], top_logprobs: ranked(listOf(tops)[i]) })),
+  };
+}
+
+const ranked = (top: unknown): JsonObject[] | undefined =>
+  isObject(top) ? Object.entries(top).map(([token, logprob]) => ({ token, logprob })) : undefined;
 
 export function decodeLogprobs(tokens: unknown): TokenLogprob[] | undefined {
   if (!Array.isArray(tokens) || tokens.length === 0) return undefined;

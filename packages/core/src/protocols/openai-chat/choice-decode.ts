@@ -9,12 +9,12 @@ import {
 import { countKeys, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
 import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
-import type { TokenLogprob } from '../../canonical/blocks.ts';
+import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import type { StopReason } from '../../canonical/response.ts';
-import { BlockWriter, type Emit } from '../shared/block-writer.ts';
+import { BlockWriter, type Emit, unplaced } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
+import { asContent, audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
 import { CallWriter } from './call-writer.ts';
 import { inspectCall, inspectChoice } from './inspect.ts';
 import { decodeStop, isStandardStop } from './stop.ts';
@@ -28,6 +28,8 @@ export class ChoiceDecoder {
   readonly #calls: CallTracker;
   readonly #live: CallWriter;
   #finish: string | null = null;
+  /** The last push was a piece of text, and nothing else. */
+  saidText = false;
   #role = '';
   readonly #seen = { text: false, reasoning: false, refusal: false, audio: false };
   /** `message` in place of a delta; read at the end, for what no delta carried. */
@@ -68,11 +70,13 @@ export class ChoiceDecoder {
     this.#offset = offset;
     inspectChoice(choice, this.#finish, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
+    this.saidText = false;
     if (isObject(delta)) {
       if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
-    } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, undefined);
+    } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
     if (isObject(message)) this.#pushWhole(message, choice.logprobs);
     if (isSet(finish)) this.#pushFinish(finish);
+    if (message !== undefined || this.#finish !== null) this.saidText = false;
     this.#lookAround(choice);
     if (this.#blocks.isHolding) this.#live.closeSettled();
   }
@@ -100,8 +104,10 @@ export class ChoiceDecoder {
   #pushOnly(delta: WireDelta, logprobs: unknown): boolean {
     const { content, tool_calls: calls } = delta;
     if (countKeys(delta) !== 1) return false;
-    if (typeof content === 'string') this.#pushText(content, logprobs);
-    else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
+    if (typeof content === 'string') {
+      this.#pushText(content, logprobs);
+      this.saidText = !isSet(logprobs);
+    } else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
     else return false;
     return true;
   }
@@ -149,7 +155,8 @@ export class ChoiceDecoder {
     this.#live.closeSettled();
     const all = this.#late.logprobs.length > 0 ? [...this.#late.logprobs.splice(0), ...(logprobs ?? [])] : logprobs;
     this.#blocks.write(TEXT, all ? { type: 'text_delta', text, logprobs: all } : { type: 'text_delta', text });
-    if (this.#late.annotations.length > 0) for (const annotation of this.#late.annotations.splice(0)) this.#cite(annotation);
+    if (this.#late.annotations.length > 0)
+      for (const annotation of this.#late.annotations.splice(0)) this.#cite(decodeCitation(annotation));
   }
 
   #pushParts(parts: unknown[], logprobs: unknown): void {
@@ -189,12 +196,12 @@ export class ChoiceDecoder {
   /** Annotations are repeated word for word on later chunks. */
   #pushAnnotation(annotation: unknown): void {
     if (!this.#annotations.add(annotation)) return;
-    if (this.#blocks.isOpen('text')) this.#cite(annotation);
+    if (this.#blocks.isOpen('text')) this.#cite(decodeCitation(annotation));
     else this.#late.annotations.push(annotation);
   }
 
-  #cite(annotation: unknown): void {
-    this.#blocks.write(TEXT, { type: 'citations_delta', citation: decodeCitation(annotation) });
+  #cite(citation: Citation): void {
+    this.#blocks.write(TEXT, { type: 'citations_delta', citation });
   }
 
   #pushAudio(audio: JsonObject): void {
@@ -218,6 +225,8 @@ export class ChoiceDecoder {
     this.#offset = offset;
     this.#readWhole();
     this.#live.end(offset);
+    // They came when the text had closed, and it never went on.
+    for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
     this.#blocks.end();
   }
 
@@ -255,7 +264,6 @@ export class ChoiceDecoder {
     const message: JsonObject = { ...this.#deltaFields.kept };
     if (this.#role !== '') message['role'] = this.#role;
     if (this.#details) message['reasoning_details'] = this.#details.entries;
-    if (this.#late.annotations.length > 0) message['annotations'] = this.#late.annotations;
     if (this.#late.logprobs.length > 0) message['logprobs'] = this.#late.logprobs;
     if (this.#legacy) message['function_call'] = true;
     return {

@@ -146,7 +146,7 @@ export class ChoiceEncoder {
       approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
     const explanation = delta.stop_details?.explanation;
     if (stop === 'refusal' && !this.#hasRefusal && explanation) this.#write(explanation, true);
-    this.#sendLists([...this.#annotations, ...kept.annotations]);
+    this.#sendLists();
     const tokens = encodeTokens(kept.logprobs, undefined);
     this.isFinished = true;
     this.#send(
@@ -171,15 +171,14 @@ export class ChoiceEncoder {
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
-  #sendLists(annotations: readonly unknown[]): void {
-    if (annotations.length > 0) this.#delta({ annotations });
+  #sendLists(): void {
+    if (this.#annotations.length > 0) this.#delta({ annotations: this.#annotations });
     if (this.#images.length > 0) this.#delta({ images: this.#images });
     if (this.#parts.length > 0) this.#delta({ content_parts: this.#parts });
   }
 
   #startText(at: number, block: TextBlock): void {
     this.#hasText = true;
-    if (this.#isForeign && this.#calls.size > 0) approximateOrder(this.#context, at);
     this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length, text: '' });
     if (block.text !== '' || block.logprobs) this.#writeText(at, block.text, block.logprobs);
     for (const citation of block.citations ?? []) this.#cite(at, citation);
@@ -189,7 +188,10 @@ export class ChoiceEncoder {
   #writeText(at: number, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
     const block = this.#texts.get(at);
     if (!block) return;
-    if (this.#isForeign) block.text += text; // where it ends, for citations of the whole block
+    if (this.#isForeign) {
+      if (block.text === '' && text !== '' && this.#calls.size > 0) approximateOrder(this.#context, at);
+      block.text += text; // where it ends, for citations of the whole block
+    }
     this.#write(text, block.refusal, logprobs);
   }
 

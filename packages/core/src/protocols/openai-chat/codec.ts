@@ -5,7 +5,7 @@ import { encodeError } from './errors-encode.ts';
 import { openaiChat } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS } from './pointers.ts';
+import { FIELDS, IDLE } from './pointers.ts';
 import { profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
@@ -23,6 +23,7 @@ export const openaiChatCodec: ProtocolCodec = {
   profileFor,
   toolRules,
   fields: FIELDS,
+  idle: IDLE,
   detectInterface,
   supports,
   buildUrl,

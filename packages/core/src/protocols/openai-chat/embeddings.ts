@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../canonical/interfaces.ts';
+import type { Note } from '../../canonical/notes.ts';
 import { at } from '../../canonical/source.ts';
 import { locatedContext } from '../../passes/located.ts';
 import { badAnswer } from '../shared/answer-body.ts';
@@ -7,6 +8,7 @@ import { type Codec, type CodecContext, drop, invalid, missing, type WireRequest
 import { expectCount, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { packFloats, unpackFloats } from '../shared/floats.ts';
 import { countOf, isIndex, objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { eachForeign } from '../shared/unsaid.ts';
 import { answerOf } from './answer.ts';
 import { modelOf } from './interface.ts';
 
@@ -38,7 +40,7 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
     ...(user !== undefined && { user_id: user }),
     ...(kept && { extensions: { 'openai-chat': kept } }),
   };
-  return at('', request, context, { user_id: '/user' });
+  return at('', request, context, { user_id: '/user', 'extensions/openai-chat': '' });
 }
 
 /** Text, texts, tokens, lists of tokens: always a list, which remembers that it was one input. */
@@ -66,6 +68,7 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
     drop(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });
   if (title !== undefined)
     drop(context, { path: '/title', feature: 'embeddings.title', message: 'chat has no title of a document' });
+  eachForeign(request, 'openai-chat', '', (loss) => drop(context, loss));
   const body = {
     ...extensions?.['openai-chat'],
     model: context.target?.model ?? model,
@@ -108,7 +111,9 @@ function decodeEntries(entries: readonly unknown[], context: CodecContext): Cano
 
 const isVector = (value: unknown): value is number[] => Array.isArray(value) && value.every((item) => typeof item === 'number');
 
-function encodeResponse({ model, data, usage, extensions }: CanonicalEmbeddingResponse, context: CodecContext): JsonObject {
+function encodeResponse(response: CanonicalEmbeddingResponse, context: CodecContext): JsonObject {
+  const { model, data, usage, extensions } = response;
+  tellForeign(response, context);
   const kept = extensions?.['openai-chat'] ?? {};
   const { embedding: question } = context;
   const format = question && formatOf(question);
@@ -121,6 +126,15 @@ function encodeResponse({ model, data, usage, extensions }: CanonicalEmbeddingRe
     model: question?.model ?? model,
     usage: { ...counted, prompt_tokens: tokens, total_tokens: Math.max(tokens, countOf(counted['total_tokens']) ?? 0) },
   };
+}
+
+/** Nobody asked for them: they are told, and not refused. Entries of one kind are told once. */
+function tellForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
+  const tell = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
+  eachForeign(response, 'openai-chat', '', tell);
+  const at = response.data.findIndex(({ extensions }) => extensions);
+  const entry = response.data[at];
+  if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, tell);
 }
 
 /** The format that the client waits for; undefined for one that only its server knows. */

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
-import { listOf, objectOf } from '../shared/read.ts';
+import { objectOf } from '../shared/read.ts';
 import { encodeImage, encodeLogprobs } from './blocks.ts';
 
 /** What a chat message holds beside text, reasoning and calls, in the words of the wire. */
 export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
   const fields = objectOf(extensions?.['openai-chat']);
   const message = objectOf(fields['message']);
-  const annotations = [...citationsOf(content), ...listOf(message['annotations'])];
+  const annotations = citationsOf(content);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
   const audio = content.find((block) => block.type === 'audio');
   const extras: JsonObject = {

@@ -31,6 +31,7 @@ export function decodeCacheControl(source: JsonObject): { cache_control?: CacheC
 export function placesOf(pointer: string, part: JsonObject): Record<string, string | undefined> {
   return {
     'source/detail': `${pointer}/image_url/detail`,
+    'source/filename': `${pointer}/file/filename`,
     cache_control: isBreakpoint(part) ? `${pointer}/prompt_cache_breakpoint` : undefined,
   };
 }

@@ -17,8 +17,6 @@ export interface KeptChoice {
   /** Undefined: the usual one. Empty: the text stood in `reasoning_details` only. */
   reasoningNames: readonly string[] | undefined;
   reasoningDetails: readonly unknown[];
-  /** Annotations that came while no text was open. */
-  annotations: readonly unknown[];
   /** Canonical tokens that came while no text was open. */
   logprobs: readonly TokenLogprob[];
   logprobsRest: JsonObject;
@@ -36,7 +34,6 @@ export function readKept(extensions: Extensions | undefined): KeptChoice {
     role: _role,
     [REASONING_NAMES]: names,
     reasoning_details: details,
-    annotations,
     logprobs,
     audio,
     function_call: legacy,
@@ -48,7 +45,6 @@ export function readKept(extensions: Extensions | undefined): KeptChoice {
     message: messageFields,
     reasoningNames: Array.isArray(names) ? names.filter((name) => NAMES.has(name)) : undefined,
     reasoningDetails: listOf(details),
-    annotations: listOf(annotations),
     logprobs: listOf(logprobs) as TokenLogprob[], // written by our decoder, not by the wire
     logprobsRest: objectOf(rest),
     audio: objectOf(audio),

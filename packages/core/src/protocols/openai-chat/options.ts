@@ -30,7 +30,7 @@ export function decodeOptions(body: JsonObject, context: CodecContext): Options 
     ...decodeModalities(body['modalities']),
     ...(audio && { audio_output: decodeAudio(audio) }),
     ...decodePromptCache(body, context),
-    ...((verbosity === 'low' || verbosity === 'medium' || verbosity === 'high') && { verbosity }),
+    ...(isVerbosity(verbosity) && { verbosity }),
   };
 }
 
@@ -110,7 +110,7 @@ function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
     store,
     modalities: modalities ?? odd(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
     audio: audio && { ...objectOf(sent['audio']), ...audio },
-    verbosity: verbosity ?? odd(sent['verbosity'], (value) => !['low', 'medium', 'high'].includes(String(value))),
+    verbosity: verbosity ?? odd(sent['verbosity'], (value) => !isVerbosity(value)),
     ...encodePromptCache(request, sent),
   };
 }
@@ -118,6 +118,8 @@ function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
 /** A value that could not be mapped goes back as it came. */
 const odd = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>
   value !== undefined && isOdd(value) ? value : undefined;
+const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
+  word === 'low' || word === 'medium' || word === 'high';
 const isOddMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
 
 /** OpenAI has two names for the user, the others know the old one. A client that sent two ids gets two through. */

@@ -37,3 +37,15 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // The number of a call in a stream, which some clients keep.
   index: '',
 };
+
+/** Fields of an answer that nobody elsewhere misses: the reason and the role are canonical, and some are the decoder's own remarks. */
+export const IDLE: ReadonlySet<string> = new Set([
+  'finish_reason',
+  'choice/',
+  'message/',
+  'message/role',
+  'message/reasoning_names',
+  'message/function_call',
+  'message/audio',
+  'content/index',
+]);

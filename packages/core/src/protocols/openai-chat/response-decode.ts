@@ -32,15 +32,15 @@ function errorOf(body: unknown): CanonicalError {
   return decodeErrorBody(body);
 }
 
+// What is taken away from an object and put back is still of its kind to V8; a spread that grows is of a new kind each time.
 function asChunk(body: JsonObject): JsonObject {
-  const { created, choices } = body;
-  return {
-    ...body,
-    object: 'chat.completion',
-    // Writer sends the time as text.
-    created: typeof created === 'string' && created !== '' ? Number(created) : created,
-    choices: listOf(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice)),
-  };
+  const { choices, ...chunk } = body;
+  const { created } = chunk;
+  chunk['object'] = 'chat.completion';
+  // Writer sends the time as text.
+  if (typeof created === 'string' && created !== '') chunk['created'] = Number(created);
+  chunk['choices'] = listOf(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice));
+  return chunk;
 }
 
 /** The message in the place of a delta, where its logprobs are read with it; Perplexity sends a blank delta beside the message. */
@@ -49,9 +49,6 @@ function asDelta(choice: JsonObject): JsonObject {
   if (!isObject(message)) return choice;
   const names = reasoningNames(message);
   const logprobs = logprobsRest(choice['logprobs']);
-  return {
-    ...rest,
-    delta: { ...message, ...(names && { [REASONING_NAMES]: names }) },
-    ...(logprobs && { [LOGPROBS_REST]: logprobs }),
-  };
+  const delta = names ? { ...message, [REASONING_NAMES]: names } : message;
+  return Object.assign(rest, { delta }, logprobs && { [LOGPROBS_REST]: logprobs });
 }

@@ -72,7 +72,8 @@ class ChoiceDraft {
     const { index, content, stop_reason: stop } = this.#choice;
     if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, this.#details));
     content.forEach((block, i) => {
-      if (this.#isForeign && block.type === 'text' && this.#calls.length > 0) approximateOrder(this.#context, i);
+      if (this.#isForeign && block.type === 'text' && block.text !== '' && this.#calls.length > 0)
+        approximateOrder(this.#context, i);
       this.#add(block, `/content/${i}`);
     });
     if (stop === 'refusal' && this.#refusal === '') this.#refusal = this.#details?.explanation ?? '';
@@ -186,7 +187,6 @@ class ChoiceDraft {
 
   #message(isCut: boolean, isLegacy: boolean): JsonObject {
     const hasOther = this.#calls.length > 0 || this.#refusal !== '' || this.#audio !== undefined;
-    const annotations = [...this.#annotations, ...this.#kept.annotations];
     const [call] = this.#calls;
     return {
       ...this.#kept.message,
@@ -195,7 +195,7 @@ class ChoiceDraft {
       refusal: this.#refusal === '' ? null : this.#refusal,
       ...this.#reasoning(),
       ...(this.#reasoningDetails.length > 0 && { reasoning_details: this.#reasoningDetails }),
-      ...(annotations.length > 0 && { annotations }),
+      ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
       ...(this.#images.length > 0 && { images: this.#images }),
       ...(this.#parts.length > 0 && { content_parts: this.#parts }),
       ...(this.#audio && { audio: this.#audio }),

@@ -3,18 +3,21 @@ import { ChunkFields } from '../../accumulate/chunk-fields.ts';
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
-import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import type { Stage } from '../../stage.ts';
+import type { MessageDelta } from '../../canonical/events.ts';
 import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import {
+  createPayloadDecoder,
+  type FrameDecoder,
+  type PayloadMachine,
+  type StreamDecoderOptions,
+} from '../shared/payload-decoder.ts';
 import { ChoiceDecoder } from './choice-decode.ts';
 import { decodeError, findError } from './errors.ts';
 import { decodeUsage } from './usage.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
-export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
   return createPayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
 }
 
@@ -27,6 +30,7 @@ class ChatMachine implements PayloadMachine {
   #created: number | undefined;
   #usage: JsonObject | undefined;
   #isWholeBody = false;
+  goesOn = false;
   #offset = 0;
   readonly #choices = new Map<number, ChoiceDecoder>();
   readonly #fields = new ChunkFields();
@@ -38,17 +42,20 @@ class ChatMachine implements PayloadMachine {
 
   payload(chunk: WireChunk & JsonObject, event: string | undefined, offset: number): void {
     this.#offset = offset;
-    this.#readEnvelope(chunk);
+    this.goesOn = false;
+    const counts = this.#readEnvelope(chunk);
     const { choices } = chunk;
     if (Array.isArray(choices)) this.#pushChoices(choices);
     else if (chunk.error === undefined) this.#context.report('chat/choices-missing', offset);
+    if (counts) this.goesOn = false;
     const error = findError(chunk, event);
     if (error === undefined) return;
     this.#context.report('chat/error-in-stream', offset);
     this.fail(decodeError(error));
   }
 
-  #readEnvelope(chunk: WireChunk & JsonObject): void {
+  /** Gives back whether it counts tokens. */
+  #readEnvelope(chunk: WireChunk & JsonObject): boolean {
     const { id, model, created, object } = chunk;
     if (typeof id === 'string' && id !== '') {
       if (this.#id !== '' && id !== this.#id) this.#context.report('chat/id-varies', this.#offset);
@@ -61,17 +68,21 @@ class ChatMachine implements PayloadMachine {
     const usage = readUsage(chunk);
     if (usage) this.#usage = mergeUsage(this.#usage, usage);
     this.#fields.look(chunk);
+    return usage !== undefined;
   }
 
   #pushChoices(choices: unknown[]): void {
     // Azure's first chunk has no choices and a blank id: the message starts with a better one.
     if (!this.#started && (choices.length > 0 || this.#id !== '')) this.#start();
     for (const choice of choices) if (isObject(choice)) this.#pushChoice(choice);
+    if (choices.length > 1) this.goesOn = false;
   }
 
   #pushChoice(choice: WireChoice & JsonObject): void {
     if (isObject(choice.message) && !this.#isWholeBody) this.#context.report('chat/message-instead-of-delta', this.#offset);
-    this.#choiceOf(choice.index).push(choice, this.#offset);
+    const decoder = this.#choiceOf(choice.index);
+    decoder.push(choice, this.#offset);
+    this.goesOn = decoder.saidText;
   }
 
   #start(): void {

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import {
   accept,
+  inWords,
   isCount,
   isFilled,
   isText,
@@ -122,7 +123,7 @@ export class ChatGrammar implements StreamGrammar {
     const delta = objectAt(wire, 'a delta');
     const choice = this.#choiceAt(index, delta);
     must(!choice.isFinished, 'nothing follows the finish of a choice');
-    must(finish === null || FINISHES.has(finish), `finish_reason is ${finish}`);
+    must(finish === null || FINISHES.has(finish), `finish_reason is ${inWords(finish)}`);
     choice.isFinished = finish !== null;
     checkDelta(delta, choice);
     if (logprobs !== undefined && logprobs !== null)

@@ -2,6 +2,7 @@ import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, parseJson, sameJson, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
+import { CallLimits } from '../shared/call-limits.ts';
 import { unknownFields } from '../shared/read.ts';
 import type { CallInput, Item, ReportHere } from './items.ts';
 import { argumentsOf, filled, type WireItem } from './wire.ts';
@@ -23,6 +24,9 @@ export class CallWriter {
   idSeed = '';
   /** The request declares a tool of the wrapper's name: then it is no wrapper. */
   isWrapperDeclared = false;
+  readonly limits: CallLimits = new CallLimits();
+  /** Calls of which the rest came after their blocks had stopped, as they finally are. */
+  readonly late: Map<number, ToolUseBlock> = new Map();
   readonly #writer: BlockWriter;
   readonly #interrupt: (item: Item) => void;
   readonly #report: ReportHere;
@@ -45,7 +49,10 @@ export class CallWriter {
     if (!call || text === '') return;
     // After the whole value nothing is left to say.
     if (call.isSettled) this.#report('responses/done-differs');
-    else call.ready += item.kind === 'custom' ? text : call.fragments.push(text);
+    else {
+      this.limits.count(text.length);
+      call.ready += item.kind === 'custom' ? text : call.fragments.push(text);
+    }
     this.#flush(item, call);
   }
 
@@ -63,7 +70,12 @@ export class CallWriter {
   /** The item as it finally is; undefined when the stream ended without saying. */
   done(item: Item, wire: WireItem | undefined, isWhole: boolean): void {
     const { call } = item;
-    if (!call || item.isDone) return;
+    if (!call) return;
+    if (item.isDone) {
+      if (wire) this.#resume(item, call, this.#inputOf(item, wire));
+      return;
+    }
+    item.isDone = true; // a limit that is passed below must not be met again when the stream is closed
     if (wire)
       item.wire = { ...wire, name: filled(wire.name) ?? item.wire.name, call_id: filled(wire.call_id) ?? item.wire.call_id };
     this.#settle(item, call, wire ? this.#inputOf(item, wire) : '', isWhole);
@@ -71,6 +83,12 @@ export class CallWriter {
     const block = this.#open(item, true);
     this.#flush(item, call);
     if (block) this.#writer.stopTool(block.index, this.#final(item, call, block.start));
+  }
+
+  /** The item was done, and its arguments go on. Nothing is added to a whole document. */
+  #resume({ kind }: Item, { block, sent }: CallInput, whole: string): void {
+    if (!block || whole.length <= sent.length || !whole.startsWith(sent) || parseJson(sent) !== undefined) return;
+    this.late.set(block.index, { ...block.start, ...(kind === 'custom' && { input: whole }), input_raw: whole });
   }
 
   #inputOf(item: Item, wire: WireItem): string {
@@ -92,11 +110,14 @@ export class CallWriter {
       if (whole !== '' && whole !== sent) this.#report('responses/done-differs');
       return;
     }
+    // What the fragments are is decided once, however often the whole value comes.
+    const isDecided = call.isSettled || item.kind === 'custom';
     call.isSettled = true;
-    const { text, reading } = item.kind === 'custom' ? { text: sent, reading: 'plain' } : call.fragments.decide();
+    const { text, reading } = isDecided ? { text: sent, reading: 'plain' } : call.fragments.decide();
     if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated');
     const isBetter = whole !== '' && whole.startsWith(sent) && whole !== text && isWorthMore(item, whole, text);
     const chosen = isBetter ? whole : text;
+    if (isBetter) this.limits.count(whole.length - sent.length);
     if (isBetter && !isWhole) this.#report(text === '' && sent === '' ? 'responses/deltas-missing' : 'responses/done-longer');
     else if (!isBetter && whole !== '' && whole !== text && !whole.startsWith(sent)) this.#report('responses/done-differs');
     if (chosen.startsWith(sent)) call.ready += chosen.slice(sent.length);
@@ -154,6 +175,7 @@ export class CallWriter {
     this.#report('responses/parallel-wrapper');
     this.#interrupt(item);
     for (const [at, { name, input }] of uses.entries()) {
+      this.limits.open();
       const wanted = item.callId === undefined ? undefined : `${item.callId}_${at}`;
       const start: ToolUseBlock = { type: 'tool_use', id: this.#uniqueId(item, wanted), name, input: {} };
       // Its results belong under the id of the wrapper when they go back.

@@ -47,6 +47,7 @@ export function decodeContent(content: unknown, param: string, scope: Scope): Pa
 /** What a part calls otherwise than the canonical block. */
 export const placesOf = (place: string): Record<string, string> => ({
   'source/detail': `${place}/detail`,
+  'source/filename': `${place}/filename`,
   cache_control: `${place}/prompt_cache_breakpoint`,
   citations: `${place}/annotations`,
 });

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TokenLogprob } from '../../canonical/blocks.ts';
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import { type BlockWriter, unplaced } from '../shared/block-writer.ts';
 import { decodeCitation, decodeLogprobs, opaque, reasoningExtras, signedBlob, startText, startThinking } from './blocks.ts';
 import type { Item, ItemFlow, Part, ReportHere } from './items.ts';
 import { type Naming, pairUp } from './pair-up.ts';
@@ -108,14 +108,13 @@ export class ContentWriter {
     if (!isObject(annotation)) return;
     part.citations++;
     const flow = this.#textFlow(item, part);
-    this.#begin(item, flow.key);
-    this.#writer.write(flow, { type: 'citations_delta', citation: decodeCitation(annotation) });
+    const isLate = this.#begin(item, flow.key) && part.text !== '';
+    const citation = decodeCitation(annotation);
+    this.#writer.write(flow, { type: 'citations_delta', citation: isLate ? unplaced(citation) : citation });
   }
 
   /** Annotations and log probabilities of a whole part, where no delta brought them. */
   complete(item: Item, part: Part, { annotations, logprobs }: { annotations?: unknown; logprobs?: unknown }): void {
-    const isStopped = part.text !== '' && !this.#isCurrent(this.#textFlow(item, part).key);
-    if (isStopped) return;
     if (Array.isArray(annotations)) for (const annotation of annotations.slice(part.citations)) this.cite(item, part, annotation);
     const tokens = part.hasLogprobs ? undefined : decodeLogprobs(logprobs);
     if (tokens) this.write(item, part, '', tokens);

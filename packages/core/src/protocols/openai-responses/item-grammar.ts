@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import { isFilled, isText, listAt, must, objectAt } from '../shared/stream-grammar.ts';
+import { inWords, isFilled, isText, listAt, must, objectAt } from '../shared/stream-grammar.ts';
 
 interface Part {
   type: string;
@@ -151,7 +151,7 @@ export class ItemGrammar {
     const parts = this.#parts[list];
     const part = objectAt(event['part'], 'a part');
     const { type, text, refusal } = part;
-    must(isText(type) && OWNERS.get(type) === this.type, `a part ${type} in a ${this.type}`);
+    must(isText(type) && OWNERS.get(type) === this.type, `a part ${inWords(type)} in a ${this.type}`);
     must(placeOf(event, list) === parts.length, 'parts are numbered without gaps');
     must((text ?? refusal) === '', 'a part begins empty');
     for (const { isDone } of parts) must(isDone, 'one part at a time');
@@ -169,7 +169,7 @@ export class ItemGrammar {
 
   #text(event: JsonObject, { list, part: type, done }: TextRule): void {
     const part = this.#parts[list][placeOf(event, list)];
-    must(part && part.type === type && !part.isTextDone, `${event['type']} outside its part`);
+    must(part && part.type === type && !part.isTextDone, `${inWords(event['type'])} outside its part`);
     if (type === 'output_text') listAt(event['logprobs'], 'the logprobs of a text');
     if (done) {
       must(event[done] === part.text, 'the whole text is the sum of its deltas');
@@ -188,7 +188,7 @@ export class ItemGrammar {
   }
 
   #argument(event: JsonObject, { item, done }: InputRule): void {
-    must(this.type === item && !this.#isInputDone, `${event['type']} for a ${this.type}`);
+    must(this.type === item && !this.#isInputDone, `${inWords(event['type'])} for a ${this.type}`);
     if (done) {
       must(event[done] === this.#input, 'the whole arguments are the sum of their deltas');
       this.#isInputDone = true;

@@ -67,7 +67,7 @@ export class ItemReader {
       return;
     }
     if (this.#store.has(index)) this.#report('responses/output-index-reused');
-    this.#write(this.#store.add(kind, index, wire));
+    this.#write(this.#add(kind, index, wire));
   }
 
   #write(item: Item): void {
@@ -86,7 +86,7 @@ export class ItemReader {
       return;
     }
     this.#report('responses/item-not-added');
-    this.#finish(this.#store.add(kind, index, wire), wire, true);
+    this.#finish(this.#add(kind, index, wire), wire, true);
   }
 
   /** `isWhole`: the item has no deltas that could be compared. */
@@ -151,7 +151,12 @@ export class ItemReader {
 
   #implied(kind: ItemKind, index: number | undefined, event: WireEvent): Item {
     this.#report('responses/item-not-added');
-    return this.#store.add(kind, index, { id: event.item_id });
+    return this.#add(kind, index, { id: event.item_id });
+  }
+
+  #add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
+    if (kind === 'function' || kind === 'custom') this.calls.limits.open();
+    return this.#store.add(kind, index, wire);
   }
 
   #partFor(item: Item, channel: Channel, event: WireEvent): Part {
@@ -178,7 +183,7 @@ export class ItemReader {
     for (const { wire, item } of pairItems(output, this.#store.all)) {
       if (!item && !isWhole) this.#report('responses/item-only-in-output');
       if (item && !item.isDone) this.#report('responses/item-not-done');
-      this.#finish(item ?? this.#store.add(kindOf(wire), undefined, wire), wire, isWhole || !item);
+      this.#finish(item ?? this.#add(kindOf(wire), undefined, wire), wire, isWhole || !item);
     }
   }
 

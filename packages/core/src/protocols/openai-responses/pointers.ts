@@ -39,3 +39,38 @@ export const FIELDS: Readonly<Record<string, string>> = {
   // What openai-node adds to what it sends back.
   parsed_arguments: '',
 };
+
+/** Fields of an answer that nobody elsewhere misses: those that repeat the question, and those that the canonical answer says, too. */
+export const IDLE: ReadonlySet<string> = new Set([
+  'background',
+  'conversation',
+  'frequency_penalty',
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'parallel_tool_calls',
+  'presence_penalty',
+  'previous_response_id',
+  'prompt',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'reasoning',
+  'safety_identifier',
+  'store',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'truncation',
+  'user',
+  'finish_reason',
+  'incomplete_details',
+  'content/item_id',
+  'content/output_index',
+  'content/parallel_call_id',
+  'content/status',
+]);

@@ -169,7 +169,10 @@ class ResponsesMachine implements PayloadMachine {
     const { usage } = this.#response;
     const message = envelopeFields(this.#response);
     const reason = reasonOf(this.#response);
-    const { late, lateBlocks } = this.#items.content;
+    const { content, calls } = this.#items;
+    const { late } = content;
+    const lateCalls = [...calls.late].map(([index, content_block]) => ({ index, content_block }));
+    const lateBlocks = [...content.lateBlocks, ...lateCalls];
     const extensions: JsonObject = {
       ...(status !== undefined && { finish_reason: status }),
       ...responseExtras(this.#response, this.#envelope),

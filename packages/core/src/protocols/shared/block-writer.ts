@@ -1,5 +1,5 @@
 import { wellFormed } from '../../accumulate/chat-delta.ts';
-import type { ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { Citation, ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../canonical/events.ts';
 
 export type Emit = (event: CanonicalStreamEvent) => void;
@@ -178,6 +178,11 @@ export class BlockWriter {
     if (carry) this.#emitDelta(index, withText(carry, '\uFFFD'));
     this.#emit({ type: 'content_block_stop', index, ...this.#choice, ...(final && { content_block: final }) });
   }
+}
+
+/** A citation that comes when its text has closed: a block without text tells it, and not where in the text it stood. */
+export function unplaced({ start: _start, end: _end, ...citation }: Citation): Citation {
+  return citation;
 }
 
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;

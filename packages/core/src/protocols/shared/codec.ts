@@ -127,6 +127,11 @@ export interface ProtocolCodec {
    * nothing more than their node, wherever they stand. Their loss is the encoder's to tell; that of all other kept fields is the engine's.
    */
   readonly fields?: Readonly<Record<string, string>>;
+  /**
+   * Fields of an answer that are kept as they came and that no client of another protocol misses: the canonical answer says them, too, they
+   * repeat the question, or they are a decoder's own. With a `/` behind: their fields are such. Those of blocks stand within `content/`.
+   */
+  readonly idle?: ReadonlySet<string>;
   /** The usual name of a field that the wire may spell otherwise; absent: there is one spelling. */
   nameOf?(field: string): string;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;

@@ -20,6 +20,14 @@ export interface PayloadMachine {
   fail(error: CanonicalError): void;
   /** The body ended. */
   end(): void;
+  /** The last payload was the next piece of a text, and one like it would do nothing but say its own piece: no machine has to see it. */
+  readonly goesOn?: boolean;
+}
+
+/** Frames to events. */
+export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent> {
+  /** The same of its last frame. */
+  readonly goesOn?: boolean;
 }
 
 export interface StreamDecoderOptions {
@@ -32,11 +40,11 @@ export function createPayloadDecoder(
   context: Context,
   options: StreamDecoderOptions,
   createMachine: (emit: Emit) => PayloadMachine,
-): Stage<SseFrame, CanonicalStreamEvent> {
+): FrameDecoder {
   return new PayloadDecoder(context, options, createMachine);
 }
 
-class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
+class PayloadDecoder implements FrameDecoder {
   readonly #context: Context;
   readonly #onPayload: ((payload: JsonObject) => void) | undefined;
   readonly #machine: PayloadMachine;
@@ -52,6 +60,10 @@ class PayloadDecoder implements Stage<SseFrame, CanonicalStreamEvent> {
       this.#out.push(event);
       if (event.type === 'message_stop' || event.type === 'error') this.#ended = true;
     });
+  }
+
+  get goesOn(): boolean {
+    return !this.#ended && this.#machine.goesOn === true;
   }
 
   push(frame: SseFrame): Iterable<CanonicalStreamEvent> {

@@ -44,6 +44,9 @@ export function listAt(value: unknown, what: string): readonly unknown[] {
   return value;
 }
 
+/** A stranger's value in a rule: an object may not even become text. */
+export const inWords = (value: unknown): string => (isText(value) ? value : value === null ? 'null' : typeof value);
+
 export const isText = (value: unknown): value is string => typeof value === 'string';
 export const isFilled = (value: unknown): value is string => isText(value) && value !== '';
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;

@@ -1,0 +1,43 @@
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import type { Note } from '../../canonical/notes.ts';
+import type { Node, ProtocolId } from '../../canonical/protocol.ts';
+
+type Loss = Omit<Note, 'code'>;
+
+/** Whose the fields are, and those of them that others say, too, or do not miss; with a `/` behind, it is their fields that are such. */
+interface Source {
+  id: string;
+  idle?: ReadonlySet<string> | undefined;
+}
+
+/** Tells each of the fields that only its own protocol knows. `within`: what they stand in, in the words of `idle`. */
+export function eachUnsaid(
+  fields: JsonObject,
+  { id, idle }: Source,
+  path: string,
+  within: string,
+  tell: (loss: Loss, field: string) => void,
+): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const field = within + name;
+    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (idle?.has(`${field}/`) && isObject(value)) eachUnsaid(value, { id, idle }, place, `${field}/`, tell);
+    else if (!idle?.has(field)) tell({ path: place, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
+  }
+}
+
+/** How many tokens were embedded, in the words of those who count. */
+const COUNTS: ReadonlySet<string> = new Set([
+  'usage/',
+  'usage/prompt_tokens',
+  'usage/total_tokens',
+  'usageMetadata/',
+  'usageMetadata/promptTokenCount',
+  'usageMetadata/totalTokenCount',
+]);
+
+/** What of a question for embeddings, or of the answer, only another protocol knows. */
+export function eachForeign({ extensions = {} }: Node, own: ProtocolId, path: string, tell: (loss: Loss) => void): void {
+  for (const [id, fields] of Object.entries(extensions))
+    if (id !== own) eachUnsaid(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', tell);
+}
