@@ -4,7 +4,7 @@
  * Environment: PORT, PATH_, BODY, HEADERS, STREAMS, RAMP (ms over which they begin), AT_ONCE (in place of RAMP: how many at a time), CHUNKS.
  */
 import net from 'node:net';
-import { percentile, requestOf } from './load.js';
+import { percentile, requestOf, Unchunked } from './load.js';
 
 const { PORT, BODY, STREAMS, RAMP = '0', AT_ONCE, CHUNKS = '0' } = process.env;
 const isChecked = BODY.includes('%k');
@@ -45,17 +45,24 @@ function rampUp() {
 function ask(number) {
   const request = requestOf(BODY.replace('%k', String(number)), 'close');
   const sent = performance.now();
+  const body = new Unchunked();
   let isFirst = true;
+  let hasContent = false;
   let tail = '';
   let whole = '';
   return new Promise((resolve) => {
     const socket = net.connect({ port: Number(PORT), host: '127.0.0.1', noDelay: true }, () => socket.write(request));
     socket.on('data', (data) => {
       const text = data.latin1Slice();
-      if (isFirst) begin(text, sent);
+      if (isFirst) look(text);
       isFirst = false;
-      if (isChecked) whole += text;
-      else tail = readStamps(tail + text);
+      if (isChecked) whole += body.push(text);
+      else {
+        const before = result.chunks;
+        tail = readStamps(tail + body.push(text));
+        if (!hasContent && result.chunks > before) firsts.push(performance.now() - sent);
+        hasContent ||= result.chunks > before;
+      }
       if (text.endsWith('\r\n0\r\n\r\n')) socket.destroy();
     });
     socket.on('error', () => result.errors++);
@@ -66,8 +73,7 @@ function ask(number) {
   });
 }
 
-function begin(head, sent) {
-  firsts.push(performance.now() - sent);
+function look(head) {
   if (!head.startsWith('HTTP/1.1 200')) result.odd = head.slice(0, 300);
 }
 
@@ -84,23 +90,10 @@ function readStamps(text) {
 }
 
 /** Every chunk of this stream, in order, none of another, and the end. */
-function check(whole, number) {
-  const body = withoutChunking(whole.slice(whole.indexOf('\r\n\r\n') + 4));
+function check(body, number) {
   const said = [...body.matchAll(/t=(\d{6})(\d{10});/g)];
   const isRight = said.every(([, stream, chunk], i) => Number(stream) === number && Number(chunk) === i + 1);
   const hasEnded = body.includes('data: [DONE]') || body.includes('"type":"message_stop"');
   result.chunks += said.length;
   if (!isRight || !hasEnded || said.length !== Number(CHUNKS)) result.wrong++;
-}
-
-function withoutChunking(text) {
-  let body = '';
-  for (let at = 0; at < text.length; ) {
-    const end = text.indexOf('\r\n', at);
-    const length = Number.parseInt(text.slice(at, end), 16);
-    if (!(length > 0)) break;
-    body += text.slice(end + 2, end + 2 + length);
-    at = end + 4 + length;
-  }
-  return body;
 }

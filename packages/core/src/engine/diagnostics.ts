@@ -6,8 +6,11 @@ import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
  */
 export class Diagnostics {
   readonly #met = new Map<RuleId, Diagnostic>();
+  /** How many departures there were, all rules together. */
+  total = 0;
 
   readonly report: Report = (rule, offset, detail) => {
+    this.total++;
     const known = this.#met.get(rule);
     if (known) known.count++;
     else this.#met.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });

@@ -1,14 +1,16 @@
 import { isObject, type JsonObject, parseJson } from '../accumulate/overlay.ts';
 import { type CanonicalError, ownError } from '../canonical/errors.ts';
-import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { BlockDeltaEvent, CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
+import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
-import { createSseDecoder } from '../sse/decode.ts';
+import { createSseDecoder, type SseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import type { Stage } from '../stage.ts';
 import { describeBody, looksLikeSse } from './body.ts';
 import { Diagnostics } from './diagnostics.ts';
+import { Echo } from './echo.ts';
 
 export interface EventReaderOptions {
   /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
@@ -35,15 +37,18 @@ const NOT_JSON: CanonicalError = { ...MALFORMED_ERROR, details: { ...MALFORMED_E
 /** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #candidates: readonly Protocol[];
-  readonly #frames: Stage<Uint8Array, SseFrame>;
+  readonly #frames: SseDecoder;
   readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
   readonly #judge: EventReaderOptions['judge'];
   readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
   #protocol: Protocol | undefined;
-  #decoder: Stage<SseFrame, CanonicalStreamEvent> | undefined;
+  #decoder: FrameDecoder | undefined;
   #whole: WireAccumulator | undefined;
+  readonly #echo = new Echo();
+  /** The event of the chunk that is echoed. */
+  #echoed: BlockDeltaEvent | undefined;
   #payloads = 0;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
@@ -103,10 +108,47 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
+    const text = this.#ended ? undefined : this.#echo.textIn(chunk);
+    return this.#tell(text === undefined ? this.#read(chunk) : this.#repeat(text, chunk.length));
+  }
+
+  #read(chunk: Uint8Array): CanonicalStreamEvent[] {
     if (this.#payloads === 0 && this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
     const out: CanonicalStreamEvent[] = [];
-    if (!this.#ended) for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
-    return this.#tell(out);
+    if (this.#ended) return out;
+    const departures = this.#met.total + this.notes.length;
+    const isWhole = this.#frames.isBetweenFrames;
+    for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
+    const isOrdinary = isWhole && this.#frames.isBetweenFrames && departures === this.#met.total + this.notes.length;
+    this.#echoed = isOrdinary && this.#echo.isLearning ? this.#onlyText(out) : undefined;
+    if (this.#echoed?.delta.type === 'text_delta') this.#echo.learn(chunk, this.#echoed.delta.text);
+    else this.#echo.forget();
+    return out;
+  }
+
+  /** The event of a chunk that has said the next piece of a text; undefined when there was more to it. */
+  #onlyText(events: readonly CanonicalStreamEvent[]): BlockDeltaEvent | undefined {
+    const [event] = events;
+    const isAlone = events.length === 1 && this.#decoder?.goesOn && !this.#whole;
+    return isAlone && event?.type === 'content_block_delta' ? event : undefined;
+  }
+
+  /** The event of the chunk before, with another text. */
+  #repeat(text: string, bytes: number): CanonicalStreamEvent[] {
+    const out: CanonicalStreamEvent[] = [];
+    const offset = this.#frames.position;
+    this.#frames.skip(bytes);
+    if (!this.#echoed) return out;
+    const { choice, index } = this.#echoed;
+    const delta = { type: 'text_delta', text } as const;
+    const event: BlockDeltaEvent =
+      choice === undefined
+        ? { type: 'content_block_delta', index, delta }
+        : { type: 'content_block_delta', index, choice, delta };
+    const refusal = this.#judge?.(event);
+    if (refusal) this.#failAt({ data: '', offset }, refusal, out);
+    else out.push(event);
+    return out;
   }
 
   end(): CanonicalStreamEvent[] {
@@ -149,11 +191,11 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     if (protocol) this.#release(this.#use(protocol), out);
   }
 
-  #release(decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
+  #release(decoder: FrameDecoder, out: CanonicalStreamEvent[]): void {
     for (const frame of this.#waiting.splice(0)) this.#decode(frame, decoder, out);
   }
 
-  #decode(frame: SseFrame, decoder: Stage<SseFrame, CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
+  #decode(frame: SseFrame, decoder: FrameDecoder, out: CanonicalStreamEvent[]): void {
     if (this.#isOver) return;
     for (const event of decoder.push(frame)) {
       const refusal = this.#judge?.(event);
@@ -197,12 +239,12 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     return known ?? (this.#waiting.length < MAX_UNRECOGNISED ? undefined : this.#candidates[0]);
   }
 
-  #use(protocol: Protocol): Stage<SseFrame, CanonicalStreamEvent> {
+  #use(protocol: Protocol): FrameDecoder {
     this.#protocol = protocol;
     return this.#decodeWith(protocol);
   }
 
-  #decodeWith(protocol: Protocol): Stage<SseFrame, CanonicalStreamEvent> {
+  #decodeWith(protocol: Protocol): FrameDecoder {
     const whole = protocol.accumulator?.();
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {

@@ -15,10 +15,14 @@ const SPOKEN = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'idempoten
 
 /** The client's words beat those that the protocol has by default, the operator's beat the client's. */
 export function passedHeaders(headers: HeaderBag, { adapter_config: config = {} }: Provider): HeaderBag {
-  const settled = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()));
-  if (config.api_version !== undefined) settled.add('anthropic-version');
-  const spoken = SPOKEN.filter((name) => headers[name] !== undefined && !settled.has(name));
-  return Object.fromEntries(spoken.map((name) => [name, headers[name] ?? '']));
+  const settled = Object.keys(config.headers ?? {}).map((name) => name.toLowerCase());
+  if (config.api_version !== undefined) settled.push('anthropic-version');
+  const passed: HeaderBag = {};
+  for (const name of SPOKEN) {
+    const said = headers[name];
+    if (said !== undefined && !settled.includes(name)) passed[name] = said;
+  }
+  return passed;
 }
 
 interface PassedBody {

@@ -1,4 +1,4 @@
-import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
+import type { StreamResult } from '../accumulate/message.ts';
 import { isObject, parseJson } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
@@ -9,6 +9,7 @@ import { NOTHING } from '../stage.ts';
 import type { EventReader } from './event-reader.ts';
 import { FrameEdge } from './frame-edge.ts';
 import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions } from './stream-converter.ts';
+import { Tap } from './tap.ts';
 
 /** Ends the line and the event that a server left open. */
 const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
@@ -21,7 +22,7 @@ export class PassedStream implements AnswerStream {
   readonly #options: StreamOptions;
   readonly #reader: EventReader;
   readonly #edge = new FrameEdge();
-  readonly #message: MessageAccumulator | undefined;
+  readonly #tap: Tap;
   /** The frame that has begun and not ended. */
   readonly #held = new ByteBuffer();
   /** Bytes that were passed on. */
@@ -33,7 +34,7 @@ export class PassedStream implements AnswerStream {
   constructor(options: StreamOptions) {
     this.#options = options;
     this.#reader = readerOf(options);
-    this.#message = options.tap ? new MessageAccumulator() : undefined;
+    this.#tap = new Tap(options.tap);
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -75,7 +76,7 @@ export class PassedStream implements AnswerStream {
   }
 
   get result(): StreamResult | undefined {
-    return this.#message?.finish();
+    return this.#tap.result;
   }
 
   /** An early end is told as the reason for it, where there is one. A stream that had said everything needs none. */
@@ -89,7 +90,7 @@ export class PassedStream implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): void {
-    this.#message?.push(event);
+    this.#tap.push(event);
     if (event.type === 'content_block_delta') return;
     if (event.type === 'message_start') this.#start = event;
     else if (event.type === 'error') this.#error ??= event.error;

@@ -1,4 +1,4 @@
-import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
+import type { StreamResult } from '../accumulate/message.ts';
 import { type CanonicalError, ownError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
@@ -12,14 +12,15 @@ import { EventReader, type EventReaderOptions } from './event-reader.ts';
 import { createFramer, type Framer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { callsOf, restoreEvents } from './restore.ts';
+import { Tap } from './tap.ts';
 
 type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'judge'>;
 
 export interface StreamOptions extends AnswerOptions, ReaderOptions {
   /** How the client wants the stream framed; SSE when left out. */
   framing?: Framing;
-  /** Keeps the whole message beside the stream: `result` has it. */
-  tap?: boolean;
+  /** Keeps the whole message beside the stream: `result` has it. `usage`: only what it used, and not what it said, so that nothing grows. */
+  tap?: boolean | 'usage';
 }
 
 /** A stream on its way to the client, and what is known of it afterwards. */
@@ -61,7 +62,7 @@ class StreamConverter implements AnswerStream {
   readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;
   readonly #framer: Framer;
   readonly #notes = new NoteList();
-  readonly #message: MessageAccumulator | undefined;
+  readonly #tap: Tap;
   readonly #model: string | undefined;
   #id = '';
   #error: CanonicalError | undefined;
@@ -76,7 +77,7 @@ class StreamConverter implements AnswerStream {
       answerContext(options, this.#notes, { seed: () => this.#id, onRefusal: (error) => (this.#error ??= error), stream: true }),
     );
     this.#framer = createFramer(to.id, framing);
-    this.#message = tap ? new MessageAccumulator() : undefined;
+    this.#tap = new Tap(tap);
     this.#model = model;
   }
 
@@ -119,7 +120,7 @@ class StreamConverter implements AnswerStream {
   }
 
   get result(): StreamResult | undefined {
-    return this.#message?.finish();
+    return this.#tap.result;
   }
 
   // One text a chunk, and one conversion to bytes: cheaper than a piece of bytes a frame.
@@ -140,7 +141,7 @@ class StreamConverter implements AnswerStream {
 
   #encode(source: CanonicalStreamEvent): string {
     const event = source.type === 'content_block_delta' ? source : this.#observe(source);
-    this.#message?.push(event);
+    this.#tap.push(event);
     let text = '';
     for (const frame of this.#encoder.push(event)) text += this.#framer.frame(frame);
     return text;

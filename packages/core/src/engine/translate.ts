@@ -27,8 +27,8 @@ export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | '
   stream?: boolean;
   /** Same protocol on both sides: what comes goes through as it is, but for the model and who asks. Ignored between two protocols. */
   passthrough?: boolean;
-  /** Keeps whole messages beside streams and answers (`answer`); true unless said. */
-  tap?: boolean;
+  /** Keeps whole messages beside streams and answers (`answer`), or, of streams, only what they used; true unless said. */
+  tap?: boolean | 'usage';
 }
 
 /** A request as a client sent it. */
@@ -198,7 +198,7 @@ export class Exchange {
     return {
       method: 'POST',
       url,
-      headers: { ...headers, ...passedHeaders(wire.headers, provider) },
+      headers: Object.assign(headers, passedHeaders(wire.headers, provider)),
       ...passedBody(wire, target.model),
     };
   }
@@ -213,7 +213,7 @@ export class Exchange {
     const { provider } = this.#options;
     return {
       url: urlOf(this.#upstream, type, { provider, model: target.model, stream: target.stream }),
-      headers: { ...headers, ...this.#upstream.buildHeaders(provider, target.stream) },
+      headers: Object.assign({}, headers, this.#upstream.buildHeaders(provider, target.stream)),
     };
   }
 

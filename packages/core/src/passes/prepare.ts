@@ -15,6 +15,7 @@ import { mergeRoles } from './merge-roles.ts';
 import { midSystem } from './mid-system.ts';
 import { wrapRoots } from './object-roots.ts';
 import { pairTools } from './pair-tools.ts';
+import { isPlainTalk } from './plain-talk.ts';
 import type { Pass, Rules } from './rules.ts';
 import { convertSchemas } from './schemas.ts';
 import { mapServerTools } from './server-tools.ts';
@@ -45,6 +46,17 @@ const PASSES: readonly Pass[] = [
   clamp,
 ];
 
+/** Those that have something to do where nothing but plain text is said. */
+const OF_PLAIN_TALK: readonly Pass[] = [
+  dropEmpty,
+  midSystem,
+  mergeRoles,
+  ensureFirstUser,
+  trailingAssistant,
+  convertSchemas,
+  clamp,
+];
+
 export interface Prepared<C> {
   request: CanonicalRequest;
   /** The caller's context, for all that is told of the prepared request: paths become those of the source. */
@@ -59,6 +71,6 @@ export function prepare<C extends { note(note: Note): void; locate?: ((path: str
 ): Prepared<C> {
   let request = source;
   const located = locatedRules(rules, () => request);
-  for (const pass of PASSES) request = pass(request, located, source);
+  for (const pass of isPlainTalk(source) ? OF_PLAIN_TALK : PASSES) request = pass(request, located, source);
   return { request, context: locatedContext(context, request) };
 }

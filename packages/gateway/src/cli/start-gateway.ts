@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/problem.ts';
-import { type Running, type RunOptions, run } from '../server/run.ts';
+import type { Running, RunOptions } from '../server/run.ts';
 import { UsageError } from './arguments.ts';
 import { oneLine } from './escape.ts';
 import { type CliIo, systemCode } from './io.ts';
@@ -8,6 +8,8 @@ type Wishes = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string |
 
 /** Starts the gateway. What the user can put right is told as wrong usage. */
 export async function startGateway({ config, ...wishes }: Wishes, io: CliIo): Promise<Running> {
+  // The gateway brings more modules than all other commands together: they do not wait for it.
+  const { run } = await import('../server/run.ts');
   try {
     return await run({ ...wishes, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
   } catch (error) {

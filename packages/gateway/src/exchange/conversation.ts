@@ -102,6 +102,7 @@ export class Conversation {
         profile,
         stream: isStream,
         passthrough: !repair,
+        tap: 'usage',
         now: wallClock,
         maxLineBytes: eventBytes,
         maxEventBytes: eventBytes,

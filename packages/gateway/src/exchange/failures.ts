@@ -1,5 +1,4 @@
 import type { CanonicalError, ErrorCode } from '@sluice/core';
-import { errors } from 'undici';
 import { NotUnpacked, TooLarge, TooLate, WrongAddress } from '../upstream/failures.ts';
 
 /** Retrying cannot help: SDKs that would do it by themselves are told so. */
@@ -19,18 +18,19 @@ export const EMPTY: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the ups
 
 export const tooLate = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
 
-const CODES: readonly (readonly [kind: new (...args: never[]) => Error, code: ErrorCode, message: string])[] = [
-  [TooLate, 'TIMEOUT', 'the upstream did not answer in time'],
-  [TooLarge, 'UPSTREAM_ERROR', 'the answer of the upstream is too large'],
-  [errors.ConnectTimeoutError, 'TIMEOUT', 'the upstream could not be reached in time'],
-  [errors.HeadersOverflowError, 'UPSTREAM_ERROR', 'the headers of the upstream are too large'],
+/** By the class of the error where it is ours, by its code where it is undici's. */
+const CODES: readonly (readonly [is: (error: unknown) => boolean, code: ErrorCode, message: string])[] = [
+  [(error) => error instanceof TooLate, 'TIMEOUT', 'the upstream did not answer in time'],
+  [(error) => error instanceof TooLarge, 'UPSTREAM_ERROR', 'the answer of the upstream is too large'],
+  [(error) => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT', 'TIMEOUT', 'the upstream could not be reached in time'],
+  [(error) => codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW', 'UPSTREAM_ERROR', 'the headers of the upstream are too large'],
 ];
 
 /** A failed connection in the canonical form: without host, address or key, which are the operator's business. */
 export function connectionError(error: unknown): CanonicalError {
   if (error instanceof NotUnpacked || error instanceof WrongAddress) return wrongAnswer(error.message);
   const [, code = 'UPSTREAM_ERROR', message = `the connection to the upstream failed${reasonOf(error)}`] =
-    CODES.find(([kind]) => error instanceof kind) ?? [];
+    CODES.find(([is]) => is(error)) ?? [];
   return {
     code,
     message,
@@ -41,11 +41,15 @@ export function connectionError(error: unknown): CanonicalError {
 
 /** Names of the system's errors say no secret. */
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' &&
-    /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
+  const code = codeOf(error);
+  return code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
     ? ` (${code})`
     : '';
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
 
 const wrongAnswer = (message: string): CanonicalError => ({

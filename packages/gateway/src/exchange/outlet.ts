@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { LAST_CHUNK, writeChunk } from './chunked.ts';
 import type { Presence } from './presence.ts';
 
 export interface OutletOptions {
   /** Asked when the stream opens: until then they may change. */
   headers: () => Record<string, string>;
   /** What tells a silent client that the stream lives; undefined where its protocol has no such thing. */
-  heartbeat: string | undefined;
+  heartbeat: Uint8Array | undefined;
   heartbeatMs: number;
   /** How long a client may read nothing while something waits for it. */
   stallMs: number;
@@ -15,7 +16,7 @@ export interface OutletOptions {
 }
 
 /** What every client reads over, also those that take no heartbeat. */
-const EMPTY_LINE = '\r\n';
+const EMPTY_LINE = Buffer.from('\r\n');
 
 /**
  * The client's end of a stream. It opens late: until something real is to be said, an error can still become a status of its own, and
@@ -26,6 +27,7 @@ export class Outlet {
   readonly #response: ServerResponse;
   readonly #options: OutletOptions;
   #heart: NodeJS.Timeout | undefined;
+  #isChunked = false;
   #isWaiting = false;
   #isStalled = false;
 
@@ -57,21 +59,25 @@ export class Outlet {
   open(): void {
     if (this.isOpen) return;
     this.#response.writeHead(200, this.#options.headers());
-    this.#response.flushHeaders();
-    this.#presence.filler = EMPTY_LINE;
+    this.#isChunked = this.#response.chunkedEncoding;
+    // From here on, what is written has its frame: node would make four writes of each.
+    this.#response.chunkedEncoding = false;
+    this.#presence.fill = () => this.#put(EMPTY_LINE);
     this.#beat();
   }
 
   /** Opens when there is no answer yet and the client would give up waiting for one. Gemini's clients take no heartbeat: they wait. */
   openSilently(): void {
-    if (this.#options.heartbeat !== undefined) this.open();
+    if (this.#options.heartbeat === undefined || this.isOpen) return;
+    this.open();
+    this.#response.flushHeaders();
   }
 
   write(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.open();
     this.#heart?.refresh();
-    if (!this.#response.write(bytes)) this.#watch();
+    this.#put(bytes);
   }
 
   /** Calls back once, when the client has read what was written. */
@@ -81,7 +87,8 @@ export class Outlet {
 
   end(): void {
     this.close();
-    this.#response.end();
+    if (this.#isChunked) this.#response.end(LAST_CHUNK, 'latin1');
+    else this.#response.end();
     if (this.#response.writableLength > 0) this.#watch();
   }
 
@@ -94,8 +101,13 @@ export class Outlet {
     const { heartbeat, heartbeatMs } = this.#options;
     if (heartbeat === undefined) return;
     this.#heart = setInterval(() => {
-      if (!this.isFull && !this.#response.write(heartbeat)) this.#watch();
+      if (!this.isFull) this.#put(heartbeat);
     }, heartbeatMs);
+  }
+
+  #put(bytes: Uint8Array): void {
+    const isRead = this.#isChunked ? writeChunk(this.#response, bytes) : this.#response.write(bytes);
+    if (!isRead) this.#watch();
   }
 
   /** The timeout of a socket counts only time in which nothing at all is read: a slow reader is no stalled one. */

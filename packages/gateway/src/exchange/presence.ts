@@ -11,8 +11,8 @@ type Listener = () => void;
  */
 export class Presence {
   readonly response: ServerResponse;
-  /** What a client reads over. Set when its answer is a stream and has begun. */
-  filler: string | undefined;
+  /** Writes what a client reads over. Set when its answer is a stream and has begun. */
+  fill: (() => void) | undefined;
   #isGone = false;
   #isStopped = false;
   #listeners: Listener[] = [];
@@ -88,11 +88,9 @@ export class Presence {
   };
 
   #probe(): void {
-    const { response, filler } = this;
+    const { response } = this;
     if (response.writableEnded || response.destroyed) return;
-    if (response.headersSent) {
-      if (filler !== undefined) response.write(filler);
-    }
+    if (response.headersSent) this.fill?.();
     // An interim answer, which HTTP/1.0 does not know.
     else if (response.req.httpVersionMinor > 0) response.writeProcessing();
   }

@@ -30,8 +30,7 @@ export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
     '/metrics',
     {
       isPublic: false,
-      send: async (response, { id, metrics: { registry } }) =>
-        sendText(response, 200, await registry.metrics(), id, registry.contentType),
+      send: async (response, { id, metrics }) => sendText(response, 200, await metrics.text(), id, metrics.contentType),
     },
   ],
 ] satisfies [string, OwnPage][]);

@@ -101,7 +101,8 @@ class Collection implements Receiver {
 
   end(): void {
     this.#settle();
-    this.#resolve({ ...this.#head, body: this.#body.take() });
+    const { status, headers } = this.#head;
+    this.#resolve({ status, headers, body: this.#body.take() });
   }
 
   fail(error: Error): void {

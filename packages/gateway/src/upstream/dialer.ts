@@ -51,11 +51,11 @@ export class Dialer {
   }
 
   dial(call: Call, receiver: Receiver): Line {
-    const { origin, pathname, search } = new URL(call.url);
+    const { origin, path } = addressOf(call.url);
     if (origin !== call.origin) return refuse(receiver);
     const request = {
       origin,
-      path: pathname + search,
+      path,
       // A method of HTTP as text; undici's type lists those it knows.
       method: call.method as Dispatcher.HttpMethod,
       headers: call.headers,
@@ -91,6 +91,25 @@ export class Dialer {
     this.#agents.set(key, agent);
     return agent;
   }
+}
+
+interface Address {
+  origin: string;
+  path: string;
+}
+
+/** Addresses that were called before. Some have the name of a model in them, and clients may make up any number of those. */
+const addresses = new Map<string, Address>();
+const MOST_KEPT = 1000;
+
+function addressOf(url: string): Address {
+  const known = addresses.get(url);
+  if (known) return known;
+  const { origin, pathname, search } = new URL(url);
+  const address = { origin, path: pathname + search };
+  if (addresses.size >= MOST_KEPT) addresses.clear();
+  addresses.set(url, address);
+  return address;
 }
 
 class Handler implements Dispatcher.DispatchHandler, Line {

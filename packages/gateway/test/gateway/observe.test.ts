@@ -61,7 +61,7 @@ describe('/metrics', () => {
     for (let i = 0; i < 1000; i++)
       own.answered({ provider: 'p', model: `m-${i}`, client_protocol: 'c', upstream_protocol: 'u' }, 200, 1);
     own.tokens({ provider: 'p', model: 'm-1', client_protocol: 'c', upstream_protocol: 'u' }, 'input', Number.NaN);
-    const text = await own.registry.metrics();
+    const text = await own.text();
     expect(text.match(/sluice_requests_total\{/g)?.length).toBe(201);
     expect(text).toContain('model="other"');
     expect(text).not.toMatch(/NaN/);

@@ -9,7 +9,6 @@ import {
   type RuleId,
 } from '@sluice/core';
 import { type Checkup, checkInput, isSick } from '../../doctor/checkup.ts';
-import { probeLive } from '../../doctor/live.ts';
 import { renderPage } from '../../doctor/page.ts';
 import { writeProfile } from '../../doctor/profile-file.ts';
 import { recordOf, ruleRecord } from '../../doctor/record.ts';
@@ -129,6 +128,7 @@ async function checkFiles(options: Options, words: readonly string[], io: CliIo)
 async function checkLive(options: Options, words: readonly string[], io: CliIo): Promise<Visit> {
   if (words.length > 0) throw new UsageError('name a FILE or a --url, not both');
   const { url = '', model = '' } = options;
+  const { probeLive } = await import('../../doctor/live.ts');
   const probes = probeLive({ url, model, protocol: chooseProtocol(options.protocol)?.id, key: await readKey(options, io) });
   const checkups: Checkup[] = [];
   for (;;) {

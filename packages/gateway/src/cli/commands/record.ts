@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Recorder, type Saved } from '../../tape/recorder.ts';
+import type { Saved } from '../../tape/recorder.ts';
 import { TapeWriter } from '../../tape/write.ts';
 import { UsageError } from '../arguments.ts';
 import { type Colors, colorsFor } from '../colors.ts';
@@ -42,6 +42,7 @@ export const record: Command = defineCommand({
       const line = isJson ? jsonLine(recordOf(saved))?.join('') : lineOf(saved, out, colors);
       void io.stdout.write(line ?? '').catch(() => undefined);
     };
+    const { Recorder } = await import('../../tape/recorder.ts');
     const recorder = new Recorder({ upstream, writer: await openTape(out), onExchange: tell });
     const address = await listenOn(recorder, portOf(port));
     const stopped = untilStopped(() => recorder.close());
