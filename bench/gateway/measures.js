@@ -68,7 +68,7 @@ export async function round(subject, process, size) {
 /** One client alone: what it waits. */
 export async function latency(subject, size) {
   const whole = await ask('./json-load.js', subject, 'mock-d0-n0', false, { CONNECTIONS: '1', COUNT: String(size.lone) });
-  const stream = await ask('./stream-load.js', subject, 'mock-d0-n3', true, { STREAMS: String(size.firsts), AT_ONCE: '1' });
+  const stream = await ask('./stream-load.js', subject, 'mock-d5-n3', true, { STREAMS: String(size.firsts), AT_ONCE: '1' });
   return { whole50: whole.p50, first50: stream.first50 };
 }
 

@@ -126,7 +126,7 @@ export class PassedStream implements AnswerStream {
 }
 
 /** Gemini tells an error in a stream as a document without `data:`, and without a blank line behind it. */
-const isDocument = ({ bytes, length }: ByteBuffer): boolean => isObject(parseJson(decodeUtf8(bytes, 0, length)));
+const isDocument = ({ bytes, length }: ByteBuffer): boolean => length > 0 && isObject(parseJson(decodeUtf8(bytes, 0, length)));
 
 /** One that we found ourselves. */
 const isOwnError = (event: CanonicalStreamEvent): boolean => event.type === 'error' && !event.error.upstream;

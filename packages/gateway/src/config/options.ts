@@ -28,6 +28,7 @@ export interface ProviderOptions {
   readonly path?: string;
   readonly profile?: Partial<ProviderProfile>;
   readonly repair?: boolean;
+  readonly on_disconnect?: 'abort' | 'drain';
   /** Instead of those under `limits`. */
   readonly times?: Partial<ProviderLimits>;
 }

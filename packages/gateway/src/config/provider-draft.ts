@@ -36,6 +36,7 @@ export function configured(draft: Draft): ConfiguredProvider {
     official,
     local: row?.local ?? false,
     repair: settings.repair ?? !official,
+    drains: settings.on_disconnect === 'drain',
     times: { ...timesOf(limits), ...settings.times },
     isDemo: false,
   });

@@ -21,6 +21,8 @@ export interface ConfiguredProvider {
   readonly local: boolean;
   /** Same protocol on both sides: read and written anew, instead of passed through. */
   readonly repair: boolean;
+  /** An answer whose client has left is read to its end. */
+  readonly drains: boolean;
   readonly times: ProviderLimits;
   /** The model that is built in: there is no address to call. */
   readonly isDemo: boolean;
@@ -51,6 +53,7 @@ export function demoProvider(times: ProviderLimits): ConfiguredProvider {
     official: false,
     local: true,
     repair: true,
+    drains: false,
     times,
     isDemo: true,
   };

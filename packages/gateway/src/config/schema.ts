@@ -108,6 +108,12 @@ const settings = z.strictObject({
       'Reads and writes answers anew when client and upstream speak the same protocol. Default: for all but the official vendors.',
     )
     .exactOptional(),
+  on_disconnect: z
+    .enum(['abort', 'drain'])
+    .describe(
+      'When a client leaves before its answer is whole: abort calls the upstream off, drain lets it come to its end, so that what it used is known. Default: abort.',
+    )
+    .exactOptional(),
 });
 
 const times = Object.fromEntries(

@@ -26,6 +26,8 @@ export interface Candidate extends Speaker {
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
   repair: boolean;
+  /** An answer whose client has left is read to its end, so that what it used is known. */
+  drains: boolean;
 }
 
 /** Who answers for what: a snapshot of the configuration. An exchange keeps the one it began with. */

@@ -34,6 +34,8 @@ class StreamAttempt implements Receiver {
   readonly #silence = new Silence(() => this.#onSilence());
   #line: Line | undefined;
   #head = { status: 0, headers: {} as Record<string, string> };
+  /** The client reads more slowly than the upstream writes. */
+  #isWaiting = false;
   /** The body of an answer that is an error. */
   #refusal: Collector | undefined;
   /** What was converted before it was certain that there is an answer. */
@@ -44,6 +46,8 @@ class StreamAttempt implements Receiver {
   #hasStopped = false;
   #error: CanonicalError | undefined;
   #total: NodeJS.Timeout | undefined;
+  /** The client has left, and the answer is read for what it says of itself. */
+  #isDraining = false;
   #isSettled = false;
 
   constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
@@ -152,6 +156,7 @@ class StreamAttempt implements Receiver {
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
+    if (this.#isDraining) return;
     if (!this.#hasContent) {
       if (this.#error) this.#disown(this.#error);
       else for (const piece of pieces) this.#held.push(piece);
@@ -172,11 +177,15 @@ class StreamAttempt implements Receiver {
   #wait(): void {
     this.#line?.pause();
     this.#silence.stop();
-    this.#end.outlet.onDrain(() => {
-      if (this.#isSettled) return;
-      this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
-      this.#line?.resume();
-    });
+    this.#isWaiting = true;
+    this.#end.outlet.onDrain(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    if (this.#isSettled || !this.#isWaiting) return;
+    this.#isWaiting = false;
+    this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
+    this.#line?.resume();
   }
 
   #close(pieces: Iterable<Uint8Array>): void {
@@ -188,7 +197,7 @@ class StreamAttempt implements Receiver {
     }
     const { error } = this.#stream;
     this.#line?.hangUp();
-    this.#end.outlet.end();
+    if (!this.#isDraining) this.#end.outlet.end();
     this.#settle({ is: 'answered', ...(error && { error }) });
   }
 
@@ -215,9 +224,17 @@ class StreamAttempt implements Receiver {
   }
 
   readonly #onInterruption = (): void => {
-    if (this.#attempt.presence.isGone) this.#leave();
-    else this.#breakOff(STOPPED);
+    const { presence, candidate } = this.#attempt;
+    if (!presence.isGone) this.#breakOff(STOPPED);
+    else if (candidate.drains && !presence.isStopped) this.#drain();
+    else this.#leave();
   };
+
+  #drain(): void {
+    this.#isDraining = true;
+    this.#held = [];
+    this.#goOn();
+  }
 
   /** Tells the client in its stream, where that has begun. */
   #breakOff(error: CanonicalError): void {
@@ -253,6 +270,6 @@ class StreamAttempt implements Receiver {
     this.#silence.stop();
     clearTimeout(this.#total);
     this.#attempt.presence.unlisten(this.#onInterruption);
-    this.#resolve(outcome);
+    this.#resolve(this.#isDraining ? { is: 'gone' } : outcome);
   }
 }

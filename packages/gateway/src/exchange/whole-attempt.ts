@@ -1,8 +1,9 @@
-import { collect } from '../upstream/collect.ts';
+import { collect, type Interruptible } from '../upstream/collect.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { Attempt } from './attempt.ts';
 import { connectionError, STOPPED } from './failures.ts';
 import type { Outcome } from './outcome.ts';
+import type { Presence } from './presence.ts';
 import { readAnswer } from './read-reply.ts';
 
 /** Asks one upstream for a whole answer. */
@@ -11,7 +12,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
     const reply = await collect(dialer, call, {
-      presence,
+      presence: candidate.drains ? stopsOf(presence) : presence,
       maxBytes: limits.answerBytes,
       // A model writes its whole answer before the head of it is sent: it gets the time that a stream would have.
       headMs: headersMs + firstEventMs + betweenEventsMs,
@@ -19,9 +20,30 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       totalMs,
       onAgain,
     });
-    return readAnswer(reply, attempt);
+    // Also for a client that has left: what it used is counted.
+    const outcome = readAnswer(reply, attempt);
+    return presence.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
     if (presence.isGone) return { is: 'gone' };
     return { is: 'failed', error: presence.isStopped ? STOPPED : connectionError(error) };
   }
+}
+
+/** Only that the gateway stops: an answer that is drained needs no client. */
+function stopsOf(presence: Presence): Interruptible {
+  let heard: (() => void) | undefined;
+  return {
+    get isInterrupted() {
+      return presence.isStopped;
+    },
+    listen(listener) {
+      heard = () => {
+        if (presence.isStopped) listener();
+      };
+      presence.listen(heard);
+    },
+    unlisten() {
+      if (heard) presence.unlisten(heard);
+    },
+  };
 }

@@ -18,7 +18,8 @@ export function createDirectory(state: GatewayState, demo: string): Directory {
     const speaking = isDemo ? { provider: demoFor(languageOf(model, client), demo), origin: demo, times } : speaker(configured);
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
-    return { ...speaking, model, profile: { ...known, ...profile }, repair: configured.repair };
+    const { repair, drains } = configured;
+    return { ...speaking, model, profile: { ...known, ...profile }, repair, drains };
   };
   return {
     resolve: remembered((model, client) =>

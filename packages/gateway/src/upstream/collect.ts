@@ -35,7 +35,7 @@ export class Collector {
 }
 
 /** Who tells that nobody waits any more. */
-interface Interruptible {
+export interface Interruptible {
   readonly isInterrupted: boolean;
   listen(listener: () => void): void;
   unlisten(listener: () => void): void;

@@ -99,16 +99,15 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#answer = answer;
     this.#content = new ContentEncoder(answer, (event, data) => this.#out.push({ event, data }));
     this.#send('message_start', {
-      message: {
-        ...encodeEnvelope(message, answer),
+      message: Object.assign(encodeEnvelope(message, answer), {
         content: [],
         stop_reason: null,
         stop_sequence: null,
         stop_details: null,
         container: null,
         diagnostics: null,
-        usage: { ...encodeUsage(message.usage), ...encodeTier(message.service_tier, answer) },
-      },
+        usage: Object.assign(encodeUsage(message.usage), encodeTier(message.service_tier, answer)),
+      }),
     });
     // Clients watch for silence; the API itself begins with one, and what it sent is passed on.
     if (answer.isForeign) this.#out.push(PING);

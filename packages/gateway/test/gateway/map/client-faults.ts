@@ -24,6 +24,12 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    fault: 'leaves, and the provider says `on_disconnect: drain`',
+    right: 'the answer is read to its end and counted; nobody else is asked',
+    stream: ['drain › in the middle of a stream', 'drain › before the first of it', 'drain › and had not read for a while'],
+    whole: ['drain › before a whole answer', 'drain › an upstream that has no answer then is not asked again'],
+  },
+  {
     fault: 'leaves during a pause between attempts',
     right: 'there is no further attempt',
     stream: ['upstream-retry › is not asked again by who has left: $name'],
