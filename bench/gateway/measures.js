@@ -6,8 +6,8 @@ export const SIZES = {
   full: {
     rounds: 5,
     requests: 3000,
-    lone: 400,
-    firsts: 300,
+    lone: 100,
+    firsts: 60,
     pacedChunks: 60,
     fastChunks: 1000,
     heldChunks: 12,

@@ -47,10 +47,10 @@ function machine() {
 function summarise(measured) {
   const direct = measured.find(({ subject }) => subject.name === 'direct');
   const pipe = measured.find(({ subject }) => subject.name === 'node pipe');
-  return measured.map(({ subject, rounds, latency, held, stalled }) => {
+  return measured.map(({ subject, rounds, held, stalled }) => {
     const of = (key) => median(rounds.map((round) => round[key]));
     const ratio = (key) => subject.argv && median(rounds.map((round, i) => round[key] / pipe.rounds[i][key]));
-    const added = (row, key) => row.latency[key] - direct.latency[key];
+    const added = (row, key) => median(row.rounds.map((round, i) => round[key] - direct.rounds[i][key]));
     return {
       ...subject,
       stalled,
@@ -60,8 +60,8 @@ function summarise(measured) {
       rps: of('rps'),
       chunk50: of('chunk50'),
       chunk99: of('chunk99'),
-      whole: subject.argv && added({ latency }, 'whole50'),
-      first: subject.argv && added({ latency }, 'first50'),
+      whole: subject.argv && added({ rounds }, 'whole50'),
+      first: subject.argv && added({ rounds }, 'first50'),
       bytes: held.bytes,
       lost: rounds.reduce((sum, { lost }) => sum + lost, 0) + held.missing + held.errors,
       wrong: held.wrong,
@@ -70,7 +70,7 @@ function summarise(measured) {
         requestCpu: ratio('requestCpu'),
         chunkCpu: ratio('chunkCpu'),
         fastCpu: ratio('fastCpu'),
-        first: subject.argv && added({ latency }, 'first50') / added(pipe, 'first50'),
+        first: subject.argv && added({ rounds }, 'first50') / added(pipe, 'first50'),
         bytes: held.bytes && held.bytes / pipe.held.bytes,
       },
     };

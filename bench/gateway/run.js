@@ -38,9 +38,8 @@ async function measureAll() {
   for (let i = 1; i <= size.rounds; i++) {
     say(`round ${i} of ${size.rounds}`);
     for (const row of rows) row.rounds.push(await round(row.subject, row.process, size));
+    for (const { subject, rounds } of rows) Object.assign(rounds.at(-1), await latency(subject, size));
   }
-  say('latencies');
-  for (const row of rows) row.latency = await latency(row.subject, size);
   for (const { process } of rows) if (process) await stop(process);
   for (const row of rows) {
     say(`many streams: ${row.subject.name}`);

@@ -2,7 +2,7 @@
 //
 //   npm run build && INST=<folder of the clients> node scripts/clients/matrix.js [pairs|variants|page] [--only PATTERN] [--again]
 //
-// Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: all of them are). `page` only writes docs/clients.md from them.
+// Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: all of them are). `page` writes docs/clients.md from them, as does a run of all.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -26,7 +26,9 @@ mkdirSync(`${folder}/output`, { recursive: true });
 const results = existsSync(store) ? JSON.parse(readFileSync(store, 'utf8')) : { versions: {}, cells: {} };
 
 if (part !== 'page') await runAll(cellsOf(part));
-writeFileSync(`${root}docs/clients.md`, renderPage(results));
+// A part of the results would make a page of holes out of a whole one.
+const isWhole = part === undefined && options.only === '';
+if (part === 'page' || isWhole) writeFileSync(`${root}docs/clients.md`, renderPage(results));
 
 /** A cell has a name, which is its key in the results. `through`: by the gateway, or alone. */
 function cellsOf(wanted) {
