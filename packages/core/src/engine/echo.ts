@@ -1,3 +1,4 @@
+import type { BlockDeltaEvent } from '../canonical/events.ts';
 import { decodeUtf8 } from '../sse/bytes.ts';
 
 const QUOTE = 0x22;
@@ -6,6 +7,8 @@ const FIRST_PRINTABLE = 0x20;
 const FIRST_NOT_ASCII = 0x80;
 /** A longer text gains nothing: reading it is what costs. */
 const LONGEST_TEXT = 1024;
+/** What is kept of a chunk stays small. */
+const LONGEST_CHUNK = 8192;
 /** So many chunks in a row were unlike the one before them: those that follow will be, too. */
 const PATIENCE = 8;
 
@@ -15,44 +18,44 @@ const PATIENCE = 8;
  * text. Servers that send counters or noise with every piece are not imitated for long.
  */
 export class Echo {
-  #head: Uint8Array | undefined;
-  #tail: Uint8Array | undefined;
+  #last: { head: Uint8Array; tail: Uint8Array; event: BlockDeltaEvent } | undefined;
   #misses = 0;
 
-  /** Whether it is worth showing it another chunk. */
-  get isLearning(): boolean {
-    return this.#misses < PATIENCE;
-  }
-
-  /** What the chunk says in place of the text of the one before; undefined when it differs in more, or has to be read to be certain. */
-  textIn(chunk: Uint8Array): string | undefined {
-    const head = this.#head;
-    const tail = this.#tail;
-    if (head === undefined || tail === undefined) return undefined;
+  /** What the chunk says: the event of the one before, with its own text. Undefined when it has to be read to be certain. */
+  eventIn(chunk: Uint8Array): BlockDeltaEvent | undefined {
+    if (!this.#last) return undefined;
+    const { head, tail, event } = this.#last;
     const end = chunk.length - tail.length;
     const length = end - head.length;
     if (length <= 0 || length > LONGEST_TEXT || !isAt(head, chunk, 0) || !isAt(tail, chunk, end)) return undefined;
     this.#misses = 0;
-    return plainText(chunk, head.length, end);
+    const text = plainText(chunk, head.length, end);
+    return text === undefined ? undefined : withText(event, text);
   }
 
-  /** The chunk, which is one whole frame, says this text and nothing else that is new. */
-  learn(chunk: Uint8Array, text: string): void {
-    this.#misses++;
+  /** The chunk, which is one whole frame, says this event and nothing else that is new. */
+  learn(chunk: Uint8Array, event: BlockDeltaEvent): void {
+    this.forget();
+    if (event.delta.type !== 'text_delta' || chunk.length > LONGEST_CHUNK || this.#misses++ >= PATIENCE) return;
     const whole = decodeUtf8(chunk, 0, chunk.length);
-    const literal = JSON.stringify(text);
+    const literal = JSON.stringify(event.delta.text);
     const at = whole.indexOf(literal);
     // Where nothing is escaped, a text stands as it is; where it stands but once, that is its place.
-    if (!isPlainAscii(chunk) || at < 0 || whole.indexOf(literal, at + 1) >= 0) this.forget();
-    else {
-      this.#head = chunk.slice(0, at + 1);
-      this.#tail = chunk.slice(at + literal.length - 1);
-    }
+    if (!isPlainAscii(chunk) || at < 0 || whole.indexOf(literal, at + 1) >= 0) return;
+    this.#last = { head: chunk.slice(0, at + 1), tail: chunk.slice(at + literal.length - 1), event };
   }
 
   forget(): void {
-    this.#head = this.#tail = undefined;
+    this.#last = undefined;
   }
+}
+
+/** Without a spread: there is one for nearly every chunk. */
+function withText({ index, choice }: BlockDeltaEvent, text: string): BlockDeltaEvent {
+  const delta = { type: 'text_delta', text } as const;
+  return choice === undefined
+    ? { type: 'content_block_delta', index, delta }
+    : { type: 'content_block_delta', index, choice, delta };
 }
 
 function isAt(piece: Uint8Array, chunk: Uint8Array, from: number): boolean {
@@ -67,21 +70,15 @@ function isPlainAscii(chunk: Uint8Array): boolean {
 
 /** The inside of a string literal that stands for itself. Bytes that are no UTF-8 are somebody else's business. */
 function plainText(chunk: Uint8Array, from: number, to: number): string | undefined {
-  let text = '';
+  let ascii = '';
+  let isAscii = true;
   for (let at = from; at < to; at++) {
     const byte = chunk[at] ?? 0;
     if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return undefined;
-    if (byte >= FIRST_NOT_ASCII) return wholeText(chunk, from, to);
-    text += String.fromCharCode(byte);
+    isAscii &&= byte < FIRST_NOT_ASCII;
+    if (isAscii) ascii += String.fromCharCode(byte);
   }
-  return text;
-}
-
-function wholeText(chunk: Uint8Array, from: number, to: number): string | undefined {
-  for (let at = from; at < to; at++) {
-    const byte = chunk[at] ?? 0;
-    if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return undefined;
-  }
+  if (isAscii) return ascii;
   const text = decodeUtf8(chunk, from, to);
   return text.includes('\ufffd') ? undefined : text;
 }

@@ -47,8 +47,6 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #decoder: FrameDecoder | undefined;
   #whole: WireAccumulator | undefined;
   readonly #echo = new Echo();
-  /** The event of the chunk that is echoed. */
-  #echoed: BlockDeltaEvent | undefined;
   #payloads = 0;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
@@ -108,8 +106,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
-    const text = this.#ended ? undefined : this.#echo.textIn(chunk);
-    return this.#tell(text === undefined ? this.#read(chunk) : this.#repeat(text, chunk.length));
+    const echoed = this.#ended ? undefined : this.#echo.eventIn(chunk);
+    return this.#tell(echoed ? this.#pass(echoed, chunk.length) : this.#read(chunk));
   }
 
   #read(chunk: Uint8Array): CanonicalStreamEvent[] {
@@ -120,8 +118,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     const isWhole = this.#frames.isBetweenFrames;
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     const isOrdinary = isWhole && this.#frames.isBetweenFrames && departures === this.#met.total + this.notes.length;
-    this.#echoed = isOrdinary && this.#echo.isLearning ? this.#onlyText(out) : undefined;
-    if (this.#echoed?.delta.type === 'text_delta') this.#echo.learn(chunk, this.#echoed.delta.text);
+    const event = isOrdinary ? this.#onlyText(out) : undefined;
+    if (event) this.#echo.learn(chunk, event);
     else this.#echo.forget();
     return out;
   }
@@ -133,21 +131,14 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     return isAlone && event?.type === 'content_block_delta' ? event : undefined;
   }
 
-  /** The event of the chunk before, with another text. */
-  #repeat(text: string, bytes: number): CanonicalStreamEvent[] {
-    const out: CanonicalStreamEvent[] = [];
+  /** An event that needed no parser, and the bytes of its frame. */
+  #pass(event: BlockDeltaEvent, bytes: number): CanonicalStreamEvent[] {
     const offset = this.#frames.position;
     this.#frames.skip(bytes);
-    if (!this.#echoed) return out;
-    const { choice, index } = this.#echoed;
-    const delta = { type: 'text_delta', text } as const;
-    const event: BlockDeltaEvent =
-      choice === undefined
-        ? { type: 'content_block_delta', index, delta }
-        : { type: 'content_block_delta', index, choice, delta };
     const refusal = this.#judge?.(event);
-    if (refusal) this.#failAt({ data: '', offset }, refusal, out);
-    else out.push(event);
+    if (!refusal) return [event];
+    const out: CanonicalStreamEvent[] = [];
+    this.#failAt({ data: '', offset }, refusal, out);
     return out;
   }
 
