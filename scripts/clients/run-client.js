@@ -1,7 +1,8 @@
 // One cell of the matrix: a real client, run once.
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SECONDS = 60;
@@ -11,27 +12,32 @@ const MARGIN_SECONDS = 45;
 /** Runs a client against an address. `output`: its last words, for the log of a failure. */
 export async function runClient(client, { clients, inst, url, model }) {
   const started = performance.now();
+  const mark = `SLUICE_CELL=${randomUUID()}`;
   const child = spawn(join(clients, `run-${client.runner}.sh`), {
-    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: inst, TIMEOUT: String(SECONDS) },
+    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: inst, TIMEOUT: String(SECONDS), ...pair(mark) },
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true, // a group of its own, so that nothing of it is left behind
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-20_000)));
-  const timer = setTimeout(() => endGroup(child.pid), (SECONDS + MARGIN_SECONDS) * 1000);
+  const timer = setTimeout(() => endAll(mark), (SECONDS + MARGIN_SECONDS) * 1000);
   const [code] = await once(child, 'exit');
   clearTimeout(timer);
-  endGroup(child.pid);
+  endAll(mark);
   child.stdout.destroy();
   child.stderr.destroy();
   return { passed: code === 0, code, seconds: Math.round((performance.now() - started) / 100) / 10, output };
 }
 
-function endGroup(pid) {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
+const pair = (mark) => Object.fromEntries([mark.split('=')]);
+
+/** Nothing of a client is left behind to ask on: not what it started, and not what left its group (`timeout` has one of its own). */
+function endAll(mark) {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(mark)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
   }
 }
 

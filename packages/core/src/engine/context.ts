@@ -35,8 +35,24 @@ const idOf = (provider: string | Provider | undefined): string =>
 
 /** What is known of the upstream: its row in the codec's table, then the operator's own settings, then the caller's. */
 export function profileOf(codec: ProtocolCodec, { provider, profile }: ConvertOptions, model?: string): ProviderProfile {
-  const own = typeof provider === 'object' ? provider.profile : {};
-  return { ...codec.profileFor(idOf(provider), model), ...own, ...profile };
+  const own = typeof provider === 'object' ? provider.profile : undefined;
+  const known = codec.profileFor(idOf(provider), model);
+  return own || profile ? laidOver(known, own, profile ?? NO_PROFILE) : known;
+}
+
+type Settings = Partial<ProviderProfile>;
+
+const NO_PROFILE: Settings = {};
+
+/** By the settings on top, and only for those that cannot change: a gateway has the same ones from one exchange to the next. */
+const laid = new WeakMap<Settings, { known: ProviderProfile; own: Settings | undefined; whole: ProviderProfile }>();
+
+function laidOver(known: ProviderProfile, own: Settings | undefined, top: Settings): ProviderProfile {
+  const last = laid.get(top);
+  if (last?.known === known && last.own === own) return last.whole;
+  const whole = { ...known, ...own, ...top };
+  if (Object.isFrozen(top) && (!own || Object.isFrozen(own))) laid.set(top, { known, own, whole });
+  return whole;
 }
 
 /** The upstream as codecs see it; undefined when nobody said who it is. */

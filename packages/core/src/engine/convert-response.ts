@@ -5,7 +5,7 @@ import type { CodecContext, WireReply } from '../protocols/shared/codec.ts';
 import { type AnswerOptions, type ConvertOptions, createContext, createIds, profileOf, targetOf } from './context.ts';
 import { answerNotes, NoteList } from './notes.ts';
 import { callsOf, restoreResponse } from './restore.ts';
-import { tellUnknown } from './tell-unknown.ts';
+import { UnknownTeller } from './tell-unknown.ts';
 
 export interface ConvertedResponse {
   body: unknown;
@@ -35,7 +35,7 @@ export function decodeResponse(body: unknown, options: AnswerOptions, notes: Not
   const { from, to, request, model } = options;
   const profile = profileOf(from, options, request?.model);
   const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
-  if (to.id !== from.id) tellUnknown(answered, from, notes.add);
+  if (to.id !== from.id) new UnknownTeller(from, notes.add).response(answered);
   const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
   return model === undefined ? response : { ...response, model };
 }

@@ -10,7 +10,7 @@ import { createFramer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { replay } from './replay.ts';
 import { callsOf, restoreResponse } from './restore.ts';
-import { tellUnknown } from './tell-unknown.ts';
+import { UnknownTeller } from './tell-unknown.ts';
 
 // Between streams and whole answers: for a client that wants the one from an upstream that gave the other.
 
@@ -66,7 +66,7 @@ export function collectStream(
   if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
-  if (to.id !== from.id) tellUnknown(message, from, notes.add);
+  if (to.id !== from.id) new UnknownTeller(from, notes.add).response(message);
   const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
   const restored = restoreResponse(message, calls, notes.add);
   const response = model === undefined ? restored : { ...restored, model };

@@ -12,13 +12,15 @@ import { escaped, type Found, type SourceBody } from './source-body.ts';
  */
 export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: ProtocolCodec, context: CodecContext): void {
   const reader = new UnsaidReader(request, source, from);
-  for (const { node, path } of nodesOf(request)) {
-    for (const [field, value] of Object.entries(node.extensions?.[from.id] ?? {})) {
+  eachNode(request, (node, path) => {
+    const kept = node.extensions?.[from.id];
+    if (!kept) return;
+    for (const [field, value] of Object.entries(kept)) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
       for (const { name, pointer } of reader.fieldsOf(node, path, field, value))
         drop(context, { path: pointer, feature: `unknown.${name}`, message: `only ${from.id} knows ${name}` });
     }
-  }
+  });
 }
 
 interface Field {
@@ -124,30 +126,28 @@ const isEmpty = (value: unknown): boolean => typeof value === 'object' && value 
 
 const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-interface Placed {
-  node: Node & { [SOURCE]?: string };
-  path: string;
-}
+type Placed = Node & { [SOURCE]?: string };
+type Visit<T> = (node: T, path: string) => void;
 
 /** Every node that may carry fields of its own, with its place in the source. */
-function* nodesOf(request: CanonicalRequest): Iterable<Placed> {
-  yield { node: request, path: '' };
-  yield* placed(request.system ?? [], '/system');
-  yield* placed(request.tools ?? [], '/tools');
-  for (const { node, path } of placed(request.messages, '/messages')) {
-    yield { node, path };
-    yield* blocksOf(node.content, `${path}/content`);
-  }
+function eachNode(request: CanonicalRequest, visit: Visit<Node>): void {
+  visit(request, '');
+  if (request.system) eachPlaced(request.system, '/system', visit);
+  if (request.tools) eachPlaced(request.tools, '/tools', visit);
+  eachPlaced(request.messages, '/messages', (message, path) => {
+    visit(message, path);
+    eachBlock(message.content, `${path}/content`, visit);
+  });
 }
 
-function* blocksOf(blocks: readonly ContentBlock[], list: string): Iterable<Placed> {
-  for (const { node, path } of placed(blocks, list)) {
-    yield { node, path };
-    if (node.type === 'tool_result' && typeof node.content !== 'string') yield* blocksOf(node.content, `${path}/content`);
-    if (node.type === 'file' && node.source.content) yield* blocksOf(node.source.content, `${path}/source/content`);
-  }
+function eachBlock(blocks: readonly ContentBlock[], list: string, visit: Visit<Node>): void {
+  eachPlaced(blocks, list, (block, path) => {
+    visit(block, path);
+    if (block.type === 'tool_result' && typeof block.content !== 'string') eachBlock(block.content, `${path}/content`, visit);
+    if (block.type === 'file' && block.source.content) eachBlock(block.source.content, `${path}/source/content`, visit);
+  });
 }
 
-function* placed<T extends Node & { [SOURCE]?: string }>(nodes: readonly T[], list: string): Iterable<{ node: T; path: string }> {
-  for (const [i, node] of nodes.entries()) yield { node, path: node[SOURCE] ?? `${list}/${i}` };
+function eachPlaced<T extends Placed>(nodes: readonly T[], list: string, visit: Visit<T>): void {
+  for (const [i, node] of nodes.entries()) visit(node, node[SOURCE] ?? `${list}/${i}`);
 }

@@ -5,10 +5,11 @@ import { incompatible, isStrict, type Policy } from '../protocols/shared/codec.t
 /** The notes of a conversion, each said once: a stream that loses the same thing in every chunk has one note about it. */
 export class NoteList {
   readonly list: Note[] = [];
-  readonly #said = new Set<string>();
+  #said: Set<string> | undefined;
 
   readonly add = (note: Note): void => {
     const key = `${note.code} ${note.path} ${note.feature} ${note.message}`;
+    this.#said ??= new Set();
     if (this.#said.has(key)) return;
     this.#said.add(key);
     this.list.push(note);

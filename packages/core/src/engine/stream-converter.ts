@@ -13,6 +13,7 @@ import { createFramer, type Framer } from './framing.ts';
 import { NoteList } from './notes.ts';
 import { callsOf, restoreEvents } from './restore.ts';
 import { Tap } from './tap.ts';
+import { UnknownTeller } from './tell-unknown.ts';
 
 type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'judge'>;
 
@@ -63,6 +64,7 @@ class StreamConverter implements AnswerStream {
   readonly #framer: Framer;
   readonly #notes = new NoteList();
   readonly #tap: Tap;
+  readonly #unknown: UnknownTeller | undefined;
   readonly #model: string | undefined;
   #id = '';
   #error: CanonicalError | undefined;
@@ -78,6 +80,7 @@ class StreamConverter implements AnswerStream {
     );
     this.#framer = createFramer(to.id, framing);
     this.#tap = new Tap(tap);
+    this.#unknown = to.id === from.id ? undefined : new UnknownTeller(from, this.#notes.add);
     this.#model = model;
   }
 
@@ -148,6 +151,7 @@ class StreamConverter implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
+    this.#unknown?.event(event);
     if (event.type === 'error') {
       this.#error ??= toClient(event.error);
       return { type: 'error', error: this.#error };

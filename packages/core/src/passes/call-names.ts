@@ -26,8 +26,9 @@ export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalReq
       else if (block.type === 'tool_result' && isClientCall(block.kind) && block.name !== undefined) yield { name: block.name };
     }
   }
+  if (!choice) return;
   const isServed = new Set(tools?.filter(({ kind }) => !isClientCall(kind)).map(({ name }) => name));
-  const chosen = choice?.type === 'tool' ? [choice.name] : (choice?.allowed_tools ?? []);
+  const chosen = choice.type === 'tool' ? [choice.name] : (choice.allowed_tools ?? []);
   for (const name of chosen) if (!isServed.has(name)) yield { name };
 }
 

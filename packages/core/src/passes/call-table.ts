@@ -11,12 +11,16 @@ export interface Answered {
   form: 'plain' | 'custom' | 'wrapped';
 }
 
+const NOTHING: ReadonlyMap<string, Answered> = new Map();
+
 /** The way back for answers: the tools of the client by the names under which they were sent. Those that stayed as they were are not in it. */
 export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, Answered> {
+  const everything = [...calledIn(request)];
+  if (everything.length === 0) return NOTHING;
   const names = sentNames(request, rules);
   const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
   const table = new Map<string, Answered>();
-  for (const called of calledIn(request)) {
+  for (const called of everything) {
     const { name, namespace, kind } = called;
     const sent = names.get(keyOf(called, rules)) ?? name;
     const isCustom = kind === 'custom' && !rules.custom;

@@ -1,31 +1,38 @@
 import type { CanonicalRequest, RequestParameters } from '../canonical/request.ts';
-import type { Rules } from './rules.ts';
+import type { Bounds, Rules } from './rules.ts';
 
 type ClampRules = Pick<Rules, 'note' | 'drop' | 'bounds' | 'maxStop' | 'maxTools'>;
 
 /** Numbers into their bounds, and lists to their length. */
 export function clamp(request: CanonicalRequest, rules: ClampRules): CanonicalRequest {
-  const parameters = {
-    ...request.parameters,
-    ...clampNumbers(request.parameters, rules),
-    ...clampStop(request.parameters, rules),
-  };
-  return { ...request, parameters, ...clampTools(request, rules) };
+  const numbers = clampNumbers(request.parameters, rules);
+  const stop = clampStop(request.parameters, rules);
+  const tools = clampTools(request, rules);
+  if (!numbers && !stop && !tools) return request;
+  return { ...request, parameters: { ...request.parameters, ...numbers, ...stop }, ...tools };
 }
 
-function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> {
-  const clamped: Record<string, number> = {};
-  for (const [name, [least, most]] of Object.entries(rules.bounds)) {
-    const value = parameters[name as keyof RequestParameters]; // the keys of Bounds are keys of the parameters
+function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> | undefined {
+  let clamped: Record<string, number> | undefined;
+  for (const key in rules.bounds) {
+    const name = key as keyof Bounds; // a loop knows keys as texts only
+    const value = parameters[name];
+    const [least, most] = rules.bounds[name] ?? ANYTHING;
     if (typeof value !== 'number' || (value >= least && value <= most)) continue;
-    clamped[name] = value < least ? least : most;
-    tell(name, `${name} ${value} is outside ${least} to ${most}; ${clamped[name]} is sent`, rules);
+    const nearest = value < least ? least : most;
+    clamped = { ...clamped, [name]: nearest };
+    tell(name, `${name} ${value} is outside ${least} to ${most}; ${nearest} is sent`, rules);
   }
   return clamped;
 }
 
-function clampStop({ stop_sequences: stop }: RequestParameters, rules: ClampRules): Pick<RequestParameters, 'stop_sequences'> {
-  if (!stop || stop.length <= rules.maxStop) return {};
+const ANYTHING = [-Infinity, Infinity] as const;
+
+function clampStop(
+  { stop_sequences: stop }: RequestParameters,
+  rules: ClampRules,
+): Pick<RequestParameters, 'stop_sequences'> | undefined {
+  if (!stop || stop.length <= rules.maxStop) return undefined;
   tell('stop_sequences', `only ${rules.maxStop} of ${stop.length} stop sequences are sent`, rules);
   return { stop_sequences: stop.slice(0, rules.maxStop) };
 }
@@ -34,8 +41,8 @@ function clampStop({ stop_sequences: stop }: RequestParameters, rules: ClampRule
 function clampTools(
   { tools = [], tool_choice: choice }: CanonicalRequest,
   rules: ClampRules,
-): Pick<CanonicalRequest, 'tools' | 'tool_choice'> {
-  if (tools.length <= rules.maxTools) return {};
+): Pick<CanonicalRequest, 'tools' | 'tool_choice'> | undefined {
+  if (tools.length <= rules.maxTools) return undefined;
   rules.drop({ path: '/tools', feature: 'tools', message: `only ${rules.maxTools} of ${tools.length} tools are sent` });
   const chosen = new Set(choice?.type === 'tool' ? [choice.name] : choice?.allowed_tools);
   const byRank = tools.toSorted((a, b) => Number(chosen.has(b.name)) - Number(chosen.has(a.name)));

@@ -18,6 +18,7 @@ export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): Canonic
     if (content.length > 0) return content === message.content ? message : { ...message, content };
     return keepsTurn(message, i, rules) ? { ...message, content } : undefined;
   });
+  if (system === request.system && messages === request.messages) return request;
   return { ...request, ...(system && { system }), messages };
 }
 

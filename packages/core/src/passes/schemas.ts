@@ -12,9 +12,9 @@ import { isStrictShape } from './schema/strict-shape.ts';
 
 /** The schemas of tools and of the answer in the target's dialect (CANONICAL §13). */
 export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
-  const converted = { ...request, ...(tools && { tools }) };
   const { output_format: format } = request;
+  const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
+  const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
   if (format?.type !== 'json_schema') return converted;
   const { schema, name = 'the answer' } = format.json_schema;
   const told = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };

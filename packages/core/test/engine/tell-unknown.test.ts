@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import {
+  CODECS,
   collectStream,
   convertEmbeddingsResponse,
   convertResponse,
   PROTOCOLS,
   type ProtocolId,
   replayResponse,
+  streamConverter,
 } from '../../src/index.ts';
 
 type Json = Record<string, unknown>;
@@ -136,11 +138,66 @@ describe.each(ROWS)('$from: $name', ({ from, body, told }) => {
   });
 });
 
-test('a stream that is collected tells the same', () => {
-  const chunk = { id: 'c', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }], x_groq: { id: 'r' } };
-  const bytes = new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
-  const { notes } = collectStream([bytes], { from: 'openai-chat', to: 'gemini' });
-  expect(unknown(notes)).toEqual(['/extensions/openai-chat/x_groq']);
+const framesOf = (...payloads: Json[]): Uint8Array =>
+  new TextEncoder().encode(payloads.map((payload) => `event: ${payload['type']}\ndata: ${JSON.stringify(payload)}\n\n`).join(''));
+
+interface StreamRow {
+  from: ProtocolId;
+  bytes: Uint8Array;
+  told: string[];
+}
+
+const STREAMS: StreamRow[] = [
+  {
+    from: 'openai-chat',
+    bytes: framesOf(
+      { id: 'c', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null, mood: 'dry' }], x_groq: { id: 'r' } },
+      { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { id: 'r' } },
+    ),
+    told: ['/extensions/openai-chat/choice/mood', '/extensions/openai-chat/x_groq'],
+  },
+  {
+    from: 'anthropic-messages',
+    bytes: framesOf(
+      { type: 'message_start', message: { ...claude({ container: { id: 'c' } }), content: [], stop_reason: null } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'hi', tone: 'dry' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } },
+      { type: 'message_stop' },
+    ),
+    told: ['/content/0/extensions/anthropic-messages/tone', '/extensions/anthropic-messages/container'],
+  },
+  {
+    from: 'openai-responses',
+    bytes: framesOf({ type: 'response.completed', response: responses({ billing: { payer: 'developer' } }) }),
+    told: ['/extensions/openai-responses/billing'],
+  },
+  {
+    from: 'gemini',
+    bytes: framesOf(google({ turnToken: 't' }, {}, { mood: 'dry' })),
+    told: ['/content/0/extensions/gemini/mood', '/extensions/gemini/turnToken'],
+  },
+];
+
+describe.each(STREAMS)('a stream of $from', ({ from, bytes, told }) => {
+  test.each(IDS)('tells the same, collected or live, to %s', (to) => {
+    const want = to === from ? [] : told;
+    expect(unknown(collectStream([bytes], { from, to }).notes).toSorted()).toEqual(want);
+    const live = streamConverter({ from: CODECS[from], to: CODECS[to] });
+    for (const part of [live.push(bytes), live.end()]) expect([...part]).toBeDefined();
+    expect(unknown(live.notes).toSorted()).toEqual(want);
+  });
+});
+
+test.each(IDS)('the fingerprint of a system is lost to %s, and told', (to) => {
+  const body = chat({ system_fingerprint: 'fp_1' });
+  const fingerprints = (notes: readonly { feature: string }[]) => notes.filter(({ feature }) => feature === 'system_fingerprint');
+  const want = to === 'openai-chat' ? [] : [{ code: 'DROPPED', path: '/system_fingerprint' }];
+  expect(fingerprints(convertResponse(body, { from: 'openai-chat', to }).notes)).toMatchObject(want);
+  const live = streamConverter({ from: CODECS['openai-chat'], to: CODECS[to] });
+  const chunk = { id: 'c', system_fingerprint: 'fp_1', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
+  expect([...live.push(framesOf(chunk)), ...live.end()].length).toBeGreaterThan(0);
+  expect(fingerprints(live.notes)).toMatchObject(want);
 });
 
 test.each<[name: string, from: ProtocolId, to: ProtocolId, body: Json, told: string[]]>([

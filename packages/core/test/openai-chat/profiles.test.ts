@@ -206,10 +206,12 @@ describe('profileFor', () => {
     expect(profileFor(provider, 'gpt-5')).toEqual(DEFAULT_CHAT_PROFILE);
   });
 
-  test('each call gives its own object', () => {
-    profileFor('openai').max_stop = 0;
+  test('what it gives is kept for everybody, and nobody can change it', () => {
+    expect(profileFor('openai')).toBe(profileFor('openai'));
+    expect(() => Object.assign(profileFor('openai'), { max_stop: 0 })).toThrow(TypeError);
     expect(profileFor('openai').max_stop).toBe(4);
-    expect(DEFAULT_CHAT_PROFILE.max_stop).toBe(4);
+    for (let i = 0; i < 1000; i++) profileFor('openai', `o${i}`);
+    expect(profileFor('openai').max_stop).toBe(4);
   });
 });
 

@@ -40,7 +40,8 @@ function expected({ content, usage, stop_reason: stop }: CanonicalResponse): Sum
     refusal: texts.map(({ text, refusal }) => (refusal ? text : '')).join(''),
     reasoning: content.map((block) => (block.type === 'thinking' && block.variant !== 'redacted' ? block.thinking : '')).join(''),
     calls: content.filter(isClientUse).map((call) => ({ id: call.id, name: call.name, input: call.input_raw || none })),
-    ...(usage && { usage: encodeUsage(usage) }),
+    // Who told no usage gets zeros: clients need one.
+    usage: encodeUsage(usage ?? { input_tokens: 0, output_tokens: 0 }),
   };
 }
 

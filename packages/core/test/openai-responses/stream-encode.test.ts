@@ -24,7 +24,7 @@ const begin = (index: number, content_block: ContentBlock): CanonicalStreamEvent
 const delta = (index: number, part: BlockDelta): CanonicalStreamEvent => ({ type: 'content_block_delta', index, delta: part });
 const stop = (index: number): CanonicalStreamEvent => ({ type: 'content_block_stop', index });
 const finish = (reason: StopReason, more: Partial<MessageDelta> = {}): CanonicalStreamEvent[] => [
-  { type: 'message_delta', delta: { stop_reason: reason }, ...more },
+  { type: 'message_delta', delta: { stop_reason: reason }, usage: { input_tokens: 3, output_tokens: 2 }, ...more },
   { type: 'message_stop' },
 ];
 const say = (text: string): BlockDelta => ({ type: 'text_delta', text });
@@ -268,8 +268,9 @@ const ROWS: Row[] = [
     name: 'P38 a refusal before any word: what the provider says of it',
     events: [
       START,
-      { type: 'message_delta', delta: { stop_reason: 'refusal', stop_details: { category: 'cyber', explanation: 'Not this.' } } },
-      { type: 'message_stop' },
+      ...finish('refusal', {
+        delta: { stop_reason: 'refusal', stop_details: { category: 'cyber', explanation: 'Not this.' } },
+      }),
     ],
     output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'Not this.' }] }],
   },
@@ -487,6 +488,25 @@ describe('P110 a stream that fails', () => {
     const raw = { type: 'x', deep: JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) };
     const { outcome } = run([START, begin(0, { type: 'opaque', origin: 'openai-responses', raw })], responsesContext());
     expect(outcome).toBe('failed');
+  });
+});
+
+describe('an answer whose upstream told no usage', () => {
+  const ends = (stop_reason: StopReason): CanonicalStreamEvent[] => [
+    START,
+    { type: 'message_delta', delta: { stop_reason } },
+    { type: 'message_stop' },
+  ];
+
+  test.each(['end_turn', 'max_tokens'] as const)('has zeros, and that is told: %s', (stop) => {
+    const { last, notes } = run(ends(stop));
+    expect(last['usage']).toMatchObject({ input_tokens: 0, output_tokens: 0, total_tokens: 0 });
+    expect(notes).toMatchObject([{ code: 'APPROXIMATED', path: '/usage', feature: 'usage' }]);
+  });
+
+  test('has none when it failed', () => {
+    const { last, notes } = run([START, { type: 'error', error: { code: 'OVERLOADED', message: 'busy' } }]);
+    expect({ usage: last['usage'], notes }).toEqual({ usage: null, notes: [] });
   });
 });
 

@@ -9,6 +9,8 @@ import {
   readAsked,
   translate,
 } from '@sluice/core';
+import type { LabelledSeries } from '../observe/labelled-series.ts';
+import type { Call } from '../upstream/dialer.ts';
 import { type Attempt, callOf } from './attempt.ts';
 import { INTERNAL } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
@@ -17,7 +19,7 @@ import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
 import { exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
-import { keyOf, Rounds } from './rounds.ts';
+import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptStream } from './stream-attempt.ts';
 import { attemptWhole } from './whole-attempt.ts';
@@ -36,6 +38,8 @@ export interface Result extends Progress {
   status: number;
   ending: Ending;
   error?: CanonicalError | undefined;
+  /** Where it is counted, when that was looked for already. */
+  series?: LabelledSeries | undefined;
 }
 
 /** A question of a conversation, answered by the first candidate that can. */
@@ -47,6 +51,8 @@ export class Conversation {
   readonly #rounds: Rounds;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
+  /** Those of the candidate. */
+  #series: LabelledSeries | undefined;
   /** When the first of the answer came. */
   #firstAt: number | undefined;
 
@@ -88,35 +94,32 @@ export class Conversation {
     return this.#rounds.ask(candidates, { code: 'NOT_FOUND', message, http_status: 404, param: 'model' });
   }
 
-  async #ask(candidate: Candidate): Promise<Outcome> {
-    const { client, wire } = this.#question;
-    const { provider, model, profile, repair } = candidate;
-    const { isStream } = this.#asked;
+  #ask(candidate: Candidate): Promise<Outcome> {
     this.#candidate = candidate;
-    try {
-      const upstream = CODECS[provider.protocol];
-      const { eventBytes } = this.#services.limits;
-      const exchange = translate(client, upstream, {
-        provider,
-        model,
-        profile,
-        stream: isStream,
-        passthrough: !repair,
-        tap: 'usage',
-        now: wallClock,
-        maxLineBytes: eventBytes,
-        maxEventBytes: eventBytes,
-      });
-      this.#exchange = exchange;
-      const call = callOf(exchange, wire, candidate);
-      this.#countOverhead();
-      const attempt = this.#attempt(exchange, candidate);
-      if (!this.#outlet) return await attemptWhole(call, attempt);
-      return await attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
-    } catch (error) {
-      if (error instanceof CodecError) return { is: 'failed', error: error.error };
-      throw error;
-    }
+    this.#series = this.#seriesOf(candidate);
+    const exchange = this.#translate(candidate);
+    this.#exchange = exchange;
+    const call = callOrRefusal(exchange, this.#question.wire, candidate);
+    if ('is' in call) return Promise.resolve(call);
+    this.#countOverhead();
+    const attempt = this.#attempt(exchange, candidate);
+    if (!this.#outlet) return attemptWhole(call, attempt);
+    return attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
+  }
+
+  #translate({ provider, model, profile, repair }: Candidate): Exchange {
+    const { eventBytes } = this.#services.limits;
+    return translate(this.#question.client, CODECS[provider.protocol], {
+      provider,
+      model,
+      profile,
+      stream: this.#asked.isStream,
+      passthrough: !repair,
+      tap: 'usage',
+      now: wallClock,
+      maxLineBytes: eventBytes,
+      maxEventBytes: eventBytes,
+    });
   }
 
   #attempt(exchange: Exchange, candidate: Candidate): Attempt {
@@ -135,15 +138,15 @@ export class Conversation {
   }
 
   #countOverhead(): void {
-    const { metrics, now } = this.#services;
-    if (this.#rounds.attempts === 1) metrics.overhead(this.#labels, (now() - this.#question.askedAt) / 1000);
+    const { now } = this.#services;
+    if (this.#rounds.attempts === 1) this.#series?.overhead((now() - this.#question.askedAt) / 1000);
   }
 
   #begun(candidate: Candidate): void {
-    const { breakers, metrics, now } = this.#services;
+    const { breakers, now } = this.#services;
     this.#firstAt = now();
-    breakers.succeeded(keyOf(candidate));
-    metrics.firstToken(this.#labels, (this.#firstAt - this.#question.askedAt) / 1000);
+    breakers.succeeded(candidate.key);
+    this.#series?.firstToken((this.#firstAt - this.#question.askedAt) / 1000);
   }
 
   #result(outcome: Outcome): Result {
@@ -161,16 +164,16 @@ export class Conversation {
 
   #send(reply: Reply, error?: CanonicalError): Result {
     const { limits, redact } = this.#services;
-    sendReply(this.#question.presence.response, reply, this.#progress(), { stallMs: limits.stallMs, redact });
-    return this.#ended(reply.status, error);
+    const result = this.#ended(reply.status, error);
+    sendReply(this.#question.presence.response, reply, result, { stallMs: limits.stallMs, redact });
+    return result;
   }
 
   #streamed(error: CanonicalError | undefined): Result {
-    const { metrics, now } = this.#services;
+    const { now } = this.#services;
     const result = this.#ended(200, error);
     const { output_tokens: tokens = 0 } = result.usage ?? {};
-    if (this.#firstAt !== undefined && tokens > 1)
-      metrics.interToken(this.#labels, (now() - this.#firstAt) / 1000 / (tokens - 1));
+    if (this.#firstAt !== undefined && tokens > 1) this.#series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
     return result;
   }
 
@@ -197,20 +200,17 @@ export class Conversation {
     });
   }
 
-  get #labels() {
-    const { provider, model } = this.#candidate ?? {};
-    return {
-      provider: provider?.id ?? '',
-      model: model ?? '',
-      client_protocol: this.#question.client.id,
-      upstream_protocol: provider?.protocol ?? '',
-    };
+  #seriesOf({ provider, model }: Candidate): LabelledSeries {
+    const { client } = this.#question;
+    const { id, protocol } = provider;
+    return this.#services.metrics.of({ provider: id, model, client_protocol: client.id, upstream_protocol: protocol });
   }
 
   #ended(status: number, error?: CanonicalError): Result {
     const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
-    return { id, attempts, notes, tried, provider, upstream, model, status, ending: endingOf(error), error, usage };
+    const ending = endingOf(error);
+    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series };
   }
 
   #progress(): Progress {
@@ -224,6 +224,16 @@ export class Conversation {
       upstream: provider?.protocol,
       model,
     };
+  }
+}
+
+/** The call that a question becomes; what went wrong, when the upstream cannot be asked that. */
+function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate): Call | Outcome {
+  try {
+    return callOf(exchange, wire, candidate);
+  } catch (error) {
+    if (error instanceof CodecError) return { is: 'failed', error: error.error };
+    throw error;
   }
 }
 

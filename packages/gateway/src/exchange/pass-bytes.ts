@@ -3,7 +3,7 @@ import { type CanonicalError, CODECS, CodecError, convertError, encodeError, typ
 import type { Limits } from '../config/limits.ts';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
-import { Silence } from '../upstream/silence.ts';
+import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
@@ -60,12 +60,11 @@ class Passage implements Receiver {
   readonly #times: Speaker['times'];
   readonly #progress: Progress;
   readonly #resolve: (result: Result) => void;
-  readonly #silence = new Silence(() => this.#breakOff(tooLate('the upstream fell silent')));
+  readonly #patience: Patience;
   #line: Line | undefined;
   #status = 0;
   /** An answer that is an error: collected, because its words are looked through. */
   #refusal: Collector | undefined;
-  #total: NodeJS.Timeout | undefined;
   #isSettled = false;
 
   constructor(question: PassedQuestion, { provider, times }: Speaker, services: Services, resolve: (result: Result) => void) {
@@ -73,15 +72,19 @@ class Passage implements Receiver {
     this.#services = services;
     this.#times = times;
     this.#resolve = resolve;
+    this.#patience = new Patience({
+      totalMs: times.totalMs,
+      onSilence: () => this.#breakOff(tooLate('the upstream fell silent')),
+      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+    });
     this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
   }
 
   begin(call: Call): void {
     const { presence } = this.#question;
-    const { headersMs, firstEventMs, betweenEventsMs, totalMs } = this.#times;
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#times;
     presence.listen(this.#onInterruption);
-    this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
-    this.#silence.expect(headersMs + firstEventMs + betweenEventsMs);
+    this.#patience.expect(headersMs + firstEventMs + betweenEventsMs);
     this.#line = this.#services.dialer.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
   }
@@ -98,13 +101,13 @@ class Passage implements Receiver {
       return;
     }
     this.#status = status;
-    this.#silence.expect(this.#times.betweenEventsMs);
+    this.#patience.expect(this.#times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
     else response.writeHead(status, exchangeHeaders(this.#progress, pick(headers, TO_CLIENT)));
   }
 
   data(chunk: Uint8Array): void {
-    this.#silence.heard();
+    this.#patience.heard();
     if (this.#refusal) {
       if (!this.#refusal.push(chunk)) this.end();
     } else if (!this.#question.response.write(chunk)) this.#wait();
@@ -133,11 +136,11 @@ class Passage implements Receiver {
   #wait(): void {
     const { response } = this.#question;
     this.#line?.pause();
-    this.#silence.stop();
+    this.#patience.rest();
     response.setTimeout(this.#services.limits.stallMs);
     response.once('drain', () => {
       response.setTimeout(0);
-      this.#silence.expect(this.#times.betweenEventsMs);
+      this.#patience.expect(this.#times.betweenEventsMs);
       this.#line?.resume();
     });
   }
@@ -166,8 +169,7 @@ class Passage implements Receiver {
   #settle(result: Pick<Result, 'status' | 'ending' | 'error'>): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#silence.stop();
-    clearTimeout(this.#total);
+    this.#patience.stop();
     this.#question.presence.unlisten(this.#onInterruption);
     this.#resolve({ ...this.#progress, ...result });
   }

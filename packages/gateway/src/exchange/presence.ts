@@ -11,6 +11,8 @@ type Listener = () => void;
  */
 export class Presence {
   readonly response: ServerResponse;
+  /** Where it stands among all that are under way. */
+  place = 0;
   /** Writes what a client reads over. Set when its answer is a stream and has begun. */
   fill: (() => void) | undefined;
   #isGone = false;

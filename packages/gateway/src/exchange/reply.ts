@@ -45,8 +45,17 @@ export function exchangeHeaders(progress: Progress, others: Readonly<Record<stri
 const worstOf = (notes: readonly Note[]): string => SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
 
 /** Headers of an upstream that a client's SDK reads; everything else is the upstream's own business. */
-const PASSED =
-  /^(retry-after(-ms)?|x-should-retry|request-id|x-request-id|anthropic-ratelimit-.*|x-ratelimit-.*|openai-processing-ms)$/;
+const PASSED: ReadonlySet<string> = new Set([
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'request-id',
+  'x-request-id',
+  'openai-processing-ms',
+]);
+
+const isPassed = (name: string): boolean =>
+  PASSED.has(name) || name.startsWith('x-ratelimit-') || name.startsWith('anthropic-ratelimit-');
 
 export interface SendOptions {
   /** How long the client may read nothing of it. */
@@ -75,7 +84,7 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
   const text = isError ? redact(textOf(reply.body)) : bytes ? undefined : textOf(reply.body);
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
-  for (const name of Object.keys(headers)) if (PASSED.test(name)) own[name] = headers[name] ?? '';
+  for (const name of Object.keys(headers)) if (isPassed(name)) own[name] = headers[name] ?? '';
   response.writeHead(status, exchangeHeaders(progress, own));
   return text === undefined ? asWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
 }

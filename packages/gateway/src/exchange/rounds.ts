@@ -53,7 +53,7 @@ export class Rounds {
   /** The next that does not need a rest. */
   #next(left: Candidate[]): Candidate | undefined {
     for (let candidate = left.shift(); candidate; candidate = left.shift())
-      if (this.#services.breakers.allows(keyOf(candidate))) return candidate;
+      if (this.#services.breakers.allows(candidate.key)) return candidate;
     return undefined;
   }
 
@@ -86,16 +86,15 @@ export class Rounds {
 
   #record(candidate: Candidate, outcome: Outcome): void {
     const { breakers, metrics } = this.#services;
-    const key = keyOf(candidate);
+    const { key } = candidate;
     if (outcome.is === 'gone') breakers.forget(key);
     else if (outcome.is === 'answered') breakers.succeeded(key);
     else this.#recordFailure(candidate, outcome.error);
     metrics.upstreamUp(candidate.provider.id, breakers.isWell(key));
   }
 
-  #recordFailure({ provider, model }: Candidate, error: CanonicalError): void {
+  #recordFailure({ provider, model, key }: Candidate, error: CanonicalError): void {
     const { breakers, limits, log, metrics } = this.#services;
-    const key = keyOf({ provider, model });
     const asked = error.retry_after_ms ?? 0;
     if (this.#options.presence.isStopped) breakers.forget(key);
     else if (!isTargetsFault(error)) breakers.succeeded(key);
@@ -119,5 +118,3 @@ export class Rounds {
     );
   }
 }
-
-export const keyOf = ({ provider, model }: Pick<Candidate, 'provider' | 'model'>): string => `${provider.id}/${model}`;

@@ -22,6 +22,8 @@ export interface Speaker {
 export interface Candidate extends Speaker {
   /** The name under which the provider knows the model. */
   model: string;
+  /** `provider/model`: under this name it is remembered whether it is well. */
+  key: string;
   /** What the provider, and the model there, is known to accept. */
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */

@@ -1,7 +1,7 @@
 import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
-import { Silence } from '../upstream/silence.ts';
+import { Patience } from '../upstream/patience.ts';
 import { AnswerMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
 import { connectionError, EMPTY, redirected, STOPPED, tooLate } from './failures.ts';
@@ -31,7 +31,7 @@ class StreamAttempt implements Receiver {
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (cause: unknown) => void;
   readonly #stream: AnswerStream;
-  readonly #silence = new Silence(() => this.#onSilence());
+  readonly #patience: Patience;
   #line: Line | undefined;
   #head = { status: 0, headers: {} as Record<string, string> };
   /** The client reads more slowly than the upstream writes. */
@@ -45,7 +45,6 @@ class StreamAttempt implements Receiver {
   #hasContent = false;
   #hasStopped = false;
   #error: CanonicalError | undefined;
-  #total: NodeJS.Timeout | undefined;
   /** The client has left, and the answer is read for what it says of itself. */
   #isDraining = false;
   #isSettled = false;
@@ -55,16 +54,19 @@ class StreamAttempt implements Receiver {
     this.#end = end;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#patience = new Patience({
+      totalMs: attempt.candidate.times.totalMs,
+      onSilence: () => this.#onSilence(),
+      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+    });
     const meter = new AnswerMeter(attempt.limits);
     this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });
   }
 
   begin(call: Call): void {
     const { presence, dialer, candidate } = this.#attempt;
-    const { headersMs, totalMs } = candidate.times;
     presence.listen(this.#onInterruption);
-    this.#total = setTimeout(() => this.#breakOff(tooLate('the answer takes too long')), totalMs);
-    this.#silence.expect(headersMs);
+    this.#patience.expect(candidate.times.headersMs);
     this.#line = dialer.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
   }
@@ -76,7 +78,7 @@ class StreamAttempt implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    this.#silence.expect(this.#attempt.candidate.times.firstEventMs);
+    this.#patience.expect(this.#attempt.candidate.times.firstEventMs);
     const wrong = redirected(status);
     if (wrong) this.#giveUp(wrong);
     else if (status >= 400) this.#refusal = new Collector(this.#attempt.limits.errorBytes);
@@ -84,7 +86,7 @@ class StreamAttempt implements Receiver {
 
   data(chunk: Uint8Array): void {
     if (this.#isSettled) return;
-    this.#silence.heard();
+    this.#patience.heard();
     try {
       if (this.#refusal) this.#collect(chunk, this.#refusal);
       else this.#convert(chunk);
@@ -123,7 +125,7 @@ class StreamAttempt implements Receiver {
   #look(event: CanonicalStreamEvent): void {
     if (!this.#hasEvents) {
       this.#hasEvents = true;
-      this.#silence.expect(this.#attempt.candidate.times.betweenEventsMs);
+      this.#patience.expect(this.#attempt.candidate.times.betweenEventsMs);
     }
     switch (event.type) {
       case 'message_start':
@@ -133,11 +135,11 @@ class StreamAttempt implements Receiver {
         // Nothing that counts follows it, whether the upstream closes or not.
         this.#error ??= event.error;
         this.#hasStopped = true;
-        this.#silence.expect(LINGER_MS);
+        this.#patience.expect(LINGER_MS);
         return;
       case 'message_stop':
         this.#hasStopped = true;
-        this.#silence.expect(LINGER_MS);
+        this.#patience.expect(LINGER_MS);
         return;
       case 'message_delta':
         // Without a reason to stop, it only announces an error.
@@ -176,7 +178,7 @@ class StreamAttempt implements Receiver {
   /** The client reads more slowly than the upstream writes: the upstream waits, and is not to blame for its silence. */
   #wait(): void {
     this.#line?.pause();
-    this.#silence.stop();
+    this.#patience.rest();
     this.#isWaiting = true;
     this.#end.outlet.onDrain(() => this.#goOn());
   }
@@ -184,7 +186,7 @@ class StreamAttempt implements Receiver {
   #goOn(): void {
     if (this.#isSettled || !this.#isWaiting) return;
     this.#isWaiting = false;
-    this.#silence.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
+    this.#patience.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
     this.#line?.resume();
   }
 
@@ -267,8 +269,7 @@ class StreamAttempt implements Receiver {
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#silence.stop();
-    clearTimeout(this.#total);
+    this.#patience.stop();
     this.#attempt.presence.unlisten(this.#onInterruption);
     this.#resolve(this.#isDraining ? { is: 'gone' } : outcome);
   }

@@ -19,7 +19,8 @@ export function createDirectory(state: GatewayState, demo: string): Directory {
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
     const { repair, drains } = configured;
-    return { ...speaking, model, profile: { ...known, ...profile }, repair, drains };
+    const key = `${speaking.provider.id}/${model}`;
+    return { ...speaking, model, key, profile: Object.freeze({ ...known, ...profile }), repair, drains };
   };
   return {
     resolve: remembered((model, client) =>

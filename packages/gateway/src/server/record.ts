@@ -10,13 +10,13 @@ export function record(incoming: Incoming, result: Result, seconds: number, { lo
 }
 
 function count({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
-  const { status, provider = '', model = '', notes, usage } = result;
-  const labels = { provider, model, client_protocol: route.client.id, upstream_protocol: result.upstream ?? '' };
-  metrics.answered(labels, status, seconds);
-  for (const { code } of notes) metrics.noted(labels, code);
+  const { status, provider = '', model = '', upstream = '', notes, usage } = result;
+  const series = result.series ?? metrics.of({ provider, model, client_protocol: route.client.id, upstream_protocol: upstream });
+  series.answered(status, seconds);
+  for (const { code } of notes) series.noted(code);
   if (usage) {
-    metrics.tokens(labels, 'input', usage.input_tokens);
-    metrics.tokens(labels, 'output', usage.output_tokens);
+    series.tokens('input', usage.input_tokens);
+    series.tokens('output', usage.output_tokens);
   }
 }
 

@@ -10,19 +10,16 @@ import { refusal } from './refusal.ts';
  * The bytes of a request's body. A body that is too long is refused as soon as that is certain; a gateway that has to stop does not wait for
  * the rest.
  */
-export async function readBody(
+export function readBody(
   request: IncomingMessage,
   response: ServerResponse,
   limit: number,
   presence?: Presence,
 ): Promise<Buffer> {
-  const encoding = request.headers['content-encoding'];
-  if (encoding && encoding !== 'identity')
-    throw refusal(415, 'INVALID_INPUT', `a body in ${encoding.slice(0, 40)} is not read: send it plain`);
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  // Who asked before sending is told to send only now: a body that is refused need not be sent at all.
-  if (request.headers.expect !== undefined) response.writeContinue();
   return new Promise((resolve, reject) => {
+    checkHead(request, limit);
+    // Who asked before sending is told to send only now: a body that is refused need not be sent at all.
+    if (request.headers.expect !== undefined) response.writeContinue();
     const collector = new Collector(limit);
     const stop = (): void => {
       if (presence?.isStopped) reject(new CodecError(STOPPED));
@@ -38,6 +35,14 @@ export async function readBody(
     });
     request.on('error', (error) => reject(error instanceof CodecError ? error : BROKE_OFF));
   });
+}
+
+/** What the head says of the body is enough to refuse it. */
+function checkHead({ headers }: IncomingMessage, limit: number): void {
+  const encoding = headers['content-encoding'];
+  if (encoding && encoding !== 'identity')
+    throw refusal(415, 'INVALID_INPUT', `a body in ${encoding.slice(0, 40)} is not read: send it plain`);
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
 }
 
 const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');

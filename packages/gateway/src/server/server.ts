@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { CodecError, encodeError, type HeaderBag, routeOf } from '@sluice/core';
+import { CodecError, encodeError, routeOf } from '@sluice/core';
 import { Presence } from '../exchange/presence.ts';
 import type { Services } from '../exchange/services.ts';
+import { joined } from '../upstream/headers.ts';
 import { checkCaller } from './admit.ts';
 import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
 import { handle, type Incoming } from './handle.ts';
@@ -25,7 +26,6 @@ const LAST_WORDS_MS = 2000;
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server;
-  readonly #responses = new Set<ServerResponse>();
   #isDraining = false;
 
   constructor(services: Services) {
@@ -71,7 +71,7 @@ export class Gateway {
   async close(deadlineMs: number): Promise<void> {
     const { streams, dialer, memory } = this.#services;
     this.#isDraining = true;
-    for (const response of this.#responses) if (!response.headersSent) response.setHeader('connection', 'close');
+    for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const sweep = setInterval(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = setTimeout(() => streams.stop(), deadlineMs);
@@ -87,14 +87,12 @@ export class Gateway {
   }
 
   readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
-    this.#responses.add(response);
-    response.once('close', () => this.#responses.delete(response));
     if (this.#isDraining) response.setHeader('connection', 'close');
-    const headers = headerBag(request);
+    const headers = joined(request.headers);
     const route = routeOf(request.url ?? '/', headers);
     const presence = new Presence(response);
     const incoming = { id: randomUUID(), request, response, presence, headers, route, directory: this.#services.directory() };
-    const page = OWN_PAGES.get(route.path.split('?', 1)[0] ?? '');
+    const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#fail(cause, incoming),
     );
@@ -102,7 +100,8 @@ export class Gateway {
 
   /** Who waits for the rest of a request tells the client; else nobody has heard of it yet. */
   readonly #onUnread = (error: Error, socket: Socket): void => {
-    const waiting = [...this.#responses].find(({ req }) => req.socket === socket && !req.complete)?.req;
+    const requests = this.#services.streams.underWay.map(({ response }) => response.req);
+    const waiting = requests.find((request) => request.socket === socket && !request.complete);
     if (waiting && hasLeft(error)) socket.destroy();
     else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', whyUnread(error));
     else answerUnread(error, socket, this.#services.log);
@@ -125,13 +124,4 @@ export class Gateway {
     this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
     response.destroy();
   }
-}
-
-function headerBag({ headers }: IncomingMessage): HeaderBag {
-  const bag: HeaderBag = {};
-  for (const name of Object.keys(headers)) {
-    const value = headers[name];
-    if (value !== undefined) bag[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return bag;
 }

@@ -3,7 +3,8 @@ import type { Presence } from '../exchange/presence.ts';
 /** The exchanges that are under way: counted, and ended together when the gateway has to stop. */
 export class Streams {
   readonly #most: number;
-  readonly #open = new Set<Presence>();
+  /** A Set would leave its old tables behind whenever it makes a new one, and with them all who stood there, until V8 cleans up everything. */
+  readonly #open: Presence[] = [];
   /** Those whose clients do not read, the one that has waited longest first. */
   readonly #stalled = new Set<Presence>();
   #isStopped = false;
@@ -14,22 +15,31 @@ export class Streams {
   }
 
   get count(): number {
-    return this.#open.size;
+    return this.#open.length;
   }
 
   get isFull(): boolean {
-    return this.#open.size > this.#most;
+    return this.#open.length > this.#most;
+  }
+
+  /** In no order. */
+  get underWay(): readonly Presence[] {
+    return this.#open;
   }
 
   enter(presence: Presence): void {
-    this.#open.add(presence);
+    presence.place = this.#open.push(presence) - 1;
     if (this.#isStopped) presence.stop();
   }
 
   leave(presence: Presence): void {
-    this.#open.delete(presence);
-    this.#stalled.delete(presence);
-    if (this.#open.size === 0) this.#onEmpty();
+    const last = this.#open.pop();
+    if (last && last !== presence) {
+      this.#open[presence.place] = last;
+      last.place = presence.place;
+    }
+    if (this.#stalled.size > 0) this.#stalled.delete(presence);
+    if (this.#open.length === 0) this.#onEmpty();
   }
 
   /** Its client does not read any more, or does again. */
@@ -40,7 +50,7 @@ export class Streams {
 
   /** Resolves when none is under way: all of them are recorded. */
   empty(): Promise<void> {
-    if (this.#open.size === 0) return Promise.resolve();
+    if (this.#open.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onEmpty = resolve;
     });
@@ -55,6 +65,6 @@ export class Streams {
   /** From now on, nothing goes on. */
   stop(): void {
     this.#isStopped = true;
-    for (const presence of this.#open) presence.stop();
+    for (const presence of [...this.#open]) presence.stop();
   }
 }

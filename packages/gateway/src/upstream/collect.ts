@@ -1,6 +1,6 @@
 import type { Call, Dialer, Line, Receiver } from './dialer.ts';
 import { TooLarge, TooLate } from './failures.ts';
-import { Silence } from './silence.ts';
+import { Patience } from './patience.ts';
 
 export interface WholeReply {
   status: number;
@@ -64,8 +64,7 @@ class Collection implements Receiver {
   readonly #resolve: (reply: WholeReply) => void;
   readonly #reject: (reason: Error) => void;
   readonly #body: Collector;
-  readonly #silence = new Silence(() => this.#giveUp(new TooLate('the upstream is silent')));
-  readonly #total: NodeJS.Timeout;
+  readonly #patience: Patience;
   #head: Omit<WholeReply, 'body'> = { status: 0, headers: {} };
   #line: Line | undefined;
 
@@ -74,12 +73,16 @@ class Collection implements Receiver {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#body = new Collector(waiting.maxBytes);
-    this.#total = setTimeout(() => this.#giveUp(new TooLate('the answer takes too long')), waiting.totalMs);
+    this.#patience = new Patience({
+      totalMs: waiting.totalMs,
+      onSilence: () => this.#giveUp(new TooLate('the upstream is silent')),
+      onTotal: () => this.#giveUp(new TooLate('the answer takes too long')),
+    });
   }
 
   begin(dialer: Dialer, call: Call): void {
     const { presence, headMs } = this.#waiting;
-    this.#silence.expect(headMs);
+    this.#patience.expect(headMs);
     this.#line = dialer.dial(call, this);
     presence?.listen(this.#leave);
     if (presence?.isInterrupted) this.#leave();
@@ -91,11 +94,11 @@ class Collection implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
-    this.#silence.expect(this.#waiting.pieceMs);
+    this.#patience.expect(this.#waiting.pieceMs);
   }
 
   data(chunk: Uint8Array): void {
-    this.#silence.heard();
+    this.#patience.heard();
     if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`the answer has more than ${this.#waiting.maxBytes} bytes`));
   }
 
@@ -118,8 +121,7 @@ class Collection implements Receiver {
   }
 
   #settle(): void {
-    clearTimeout(this.#total);
-    this.#silence.stop();
+    this.#patience.stop();
     this.#waiting.presence?.unlisten(this.#leave);
   }
 }

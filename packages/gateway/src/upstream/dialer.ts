@@ -1,6 +1,7 @@
-import { Agent, type Dispatcher } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { brokeAfterUse, createConnector } from './connector.ts';
 import { WrongAddress } from './failures.ts';
+import { joined } from './headers.ts';
 import { codingOf, Unpacker } from './unpack.ts';
 
 /** One request to a provider. The URL comes from the operator's configuration alone. */
@@ -43,8 +44,8 @@ export interface DialerOptions {
 /** Calls upstreams over HTTP/1.1: keep-alive, no redirects, no proxies but the operator's, nothing that a client could choose. */
 export class Dialer {
   readonly #options: DialerOptions;
-  /** One for each connect timeout: providers may have their own. */
-  readonly #agents = new Map<string, Agent>();
+  /** One for each address and connect timeout: providers may have their own. */
+  readonly #pools = new Map<string, Pool>();
 
   constructor(options: DialerOptions) {
     this.#options = options;
@@ -65,22 +66,22 @@ export class Dialer {
       bodyTimeout: 0,
     };
     const handler = new Handler(receiver, this.#options.compressionRatio, () =>
-      this.#agent(call.connectMs, 'new').dispatch(request, handler),
+      this.#pool(call, 'new').dispatch(request, handler),
     );
-    this.#agent(call.connectMs, 'kept').dispatch(request, handler);
+    this.#pool(call, 'kept').dispatch(request, handler);
     return handler;
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }
 
-  #agent(connectMs: number, connections: 'kept' | 'new'): Agent {
-    const key = `${connections} ${connectMs}`;
-    const known = this.#agents.get(key);
+  #pool({ origin, connectMs }: Call, connections: 'kept' | 'new'): Pool {
+    const key = `${connections} ${connectMs} ${origin}`;
+    const known = this.#pools.get(key);
     if (known) return known;
     const { upstreamKeepAliveMs } = this.#options;
-    const agent = new Agent({
+    const pool = new Pool(origin, {
       connect: createConnector(connectMs),
       // Below what load balancers keep, so that a request is rarely sent into a closing connection.
       keepAliveTimeout: upstreamKeepAliveMs,
@@ -88,8 +89,8 @@ export class Dialer {
       // Undici's way to say that no connection is kept.
       ...(connections === 'new' && { pipelining: 0 }),
     });
-    this.#agents.set(key, agent);
-    return agent;
+    this.#pools.set(key, pool);
+    return pool;
   }
 }
 
@@ -201,16 +202,6 @@ function refuse(receiver: Receiver): Line {
 }
 
 const NO_LINE: Line = { pause: () => undefined, resume: () => undefined, hangUp: () => undefined };
-
-/** Undici has the names in lower case. */
-function joined(headers: Record<string, string | string[] | undefined>): Record<string, string> {
-  const all: Record<string, string> = {};
-  for (const name of Object.keys(headers)) {
-    const value = headers[name];
-    if (value !== undefined) all[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return all;
-}
 
 /** Neither the coding nor the length holds for what was unpacked. */
 function withoutCoding(headers: Record<string, string>): Record<string, string> {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MemoryGuard, memoryShare } from '../../src/server/memory-guard.ts';
-import { Silence } from '../../src/upstream/silence.ts';
+import { Patience } from '../../src/upstream/patience.ts';
 import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -264,7 +264,9 @@ describe('a fault of ours', () => {
   test.each(PAIRS)('in a stream that has begun ends it with an error: $name', async (pair) => {
     let calls = 0;
     const gateway = await start({ hold: '30ms' }, (made) => {
-      made.metrics.firstToken = () => fault();
+      const { metrics } = made;
+      const seriesOf = metrics.of.bind(metrics);
+      metrics.of = (labels) => Object.assign(seriesOf(labels), { firstToken: fault });
       return { ...made, now: () => performance.now() + calls++ };
     });
     faultd.play([{ send: streamHead() }, { wait: 100 }, { send: chunk(framesOf(pair.upstream).join('')) }, { send: LAST_CHUNK }]);
@@ -278,8 +280,8 @@ describe('a fault of ours', () => {
 
 test('an event loop that was blocked blames nobody', async () => {
   let isSilent = false;
-  const silence = new Silence(() => (isSilent = true));
-  silence.expect(50);
+  const patience = new Patience({ totalMs: 60_000, onSilence: () => (isSilent = true), onTotal: () => expect.unreachable() });
+  patience.expect(50);
   // What has come in the meantime is read after the timers, and before `setImmediate`.
   setTimeout(() => {
     const until = performance.now() + 100;
@@ -289,7 +291,7 @@ test('an event loop that was blocked blames nobody', async () => {
   const client = await RawClient.open(faultd.url);
   faultd.play([{ send: 'hello' }]);
   client.send('GET / HTTP/1.1\r\n\r\n');
-  client.socket.on('data', () => silence.heard());
+  client.socket.on('data', () => patience.heard());
   await client.sees('hello');
   expect(isSilent).toBe(false);
   await eventually(() => isSilent);

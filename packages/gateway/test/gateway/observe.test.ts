@@ -59,8 +59,8 @@ describe('/metrics', () => {
   test('does not grow with the names that clients make up', async () => {
     const own = new Metrics();
     for (let i = 0; i < 1000; i++)
-      own.answered({ provider: 'p', model: `m-${i}`, client_protocol: 'c', upstream_protocol: 'u' }, 200, 1);
-    own.tokens({ provider: 'p', model: 'm-1', client_protocol: 'c', upstream_protocol: 'u' }, 'input', Number.NaN);
+      own.of({ provider: 'p', model: `m-${i}`, client_protocol: 'c', upstream_protocol: 'u' }).answered(200, 1);
+    own.of({ provider: 'p', model: 'm-1', client_protocol: 'c', upstream_protocol: 'u' }).tokens('input', Number.NaN);
     const text = await own.text();
     expect(text.match(/sluice_requests_total\{/g)?.length).toBe(201);
     expect(text).toContain('model="other"');

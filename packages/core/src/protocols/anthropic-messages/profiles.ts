@@ -1,5 +1,6 @@
 import type { ToolRules } from '../../passes/rules.ts';
 import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
  * A model of which nothing is known is taken for one of Anthropic's latest: these refuse most of what the older ones took, and what they
@@ -128,14 +129,14 @@ const plainName = (model: string): string =>
     .replace(/[@:].*$/, '');
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
-export function profileFor(providerId: string, model = ''): ProviderProfile {
+export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const row = Object.hasOwn(ANTHROPIC_PROFILES, providerId) ? ANTHROPIC_PROFILES[providerId] : {};
   const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
   if (row === COMPATIBLE) return profile; // whatever its models are called
   const name = plainName(model);
   for (const rule of MODEL_RULES) if (rule.model.test(name)) Object.assign(profile, rule.profile);
   return profile;
-}
+});
 
 /** Anthropic refuses a tool whose schema is no object (P57), and knows neither free text nor namespaces. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

@@ -1,5 +1,6 @@
 import type { ToolRules } from '../../passes/rules.ts';
 import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /** A model of which nothing is known: what all from 2.5 on take. */
 export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
@@ -44,11 +45,11 @@ export const GEMINI_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>>
   'google-vertex': {},
 };
 
-export function profileFor(providerId: string, model = ''): ProviderProfile {
+export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
   const row = GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
   return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };
-}
+});
 
 /** Every tool is a function here, and its arguments are an object. */
 export const toolRules = ({ tool_name }: ProviderProfile): ToolRules => ({

@@ -47,7 +47,9 @@ function decodeAudio({ format, voice }: JsonObject): NonNullable<Options['audio_
 /** `sent`: what the client itself sent in this protocol. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   const body: JsonObject = { ...encodeUser(request, sent, context) };
-  for (const [name, value] of Object.entries(wanted(request, sent))) {
+  const options = wanted(request, sent);
+  for (const name of Object.keys(options)) {
+    const value = options[name];
     if (value === undefined) continue;
     const message = sent[name] === undefined ? objectionTo(name, request, context) : undefined;
     if (message === undefined) body[name] = value;

@@ -1,5 +1,6 @@
 import type { ToolRules } from '../../passes/rules.ts';
 import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
  * An unknown server that calls itself compatible: the oldest names, nothing that only OpenAI has, and no field that a strict server refuses
@@ -178,7 +179,7 @@ const MODEL_RULES: readonly ModelRule[] = [
 ];
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
-export function profileFor(providerId: string, model = ''): ProviderProfile {
+export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const row = Object.hasOwn(OPENAI_CHAT_PROFILES, providerId) ? OPENAI_CHAT_PROFILES[providerId] : {};
   // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
@@ -186,7 +187,7 @@ export function profileFor(providerId: string, model = ''): ProviderProfile {
   for (const rule of MODEL_RULES)
     if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
   return profile;
-}
+});
 
 /** OpenAI refuses a tool whose schema is no object; other servers may take it. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

@@ -8,14 +8,19 @@ import { listOf } from '../shared/read.ts';
 import { findError } from './errors.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { LOGPROBS_REST, logprobsRest, REASONING_NAMES, reasoningNames } from './kept.ts';
+import { readPlain } from './plain-answer.ts';
 import { decodeStream } from './stream-decode.ts';
 import { decodeUsage } from './usage.ts';
 
-/** A whole `chat.completion`, read by the stream decoder: every rule about deltas holds for messages. Throws when it is an error. */
+/** A whole `chat.completion`. Throws when it is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(errorOf(body));
-  return readWhole([asChunk(body)], decodeStream(context)).message;
+  return readPlain(body, context) ?? readAsStream(body, context);
 }
+
+/** By the stream decoder: every rule about deltas holds for messages. */
+export const readAsStream = (body: JsonObject, context: Context): CanonicalResponse =>
+  readWhole([asChunk(body)], decodeStream(context)).message;
 
 /** See `ProtocolCodec.glance`. */
 export function glance(body: unknown): Glance | undefined {

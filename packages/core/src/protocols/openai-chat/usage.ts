@@ -50,13 +50,19 @@ const COMPLETION_DETAILS = {
 } as const;
 
 function decodeDetails(prompt: JsonObject, completion: JsonObject): UsageDetails | undefined {
-  const details: UsageDetails = {};
-  const read = (source: JsonObject, fields: Record<string, keyof UsageDetails>): void => {
-    for (const [wire, name] of Object.entries(fields)) if (countOf(source[wire])) details[name] = countOf(source[wire]) ?? 0;
-  };
-  read(prompt, PROMPT_DETAILS);
-  read(completion, COMPLETION_DETAILS);
-  return Object.keys(details).length > 0 ? details : undefined;
+  const inputs = readDetails(prompt, PROMPT_DETAILS);
+  const outputs = readDetails(completion, COMPLETION_DETAILS);
+  return inputs || outputs ? { ...inputs, ...outputs } : undefined;
+}
+
+function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails | undefined {
+  let details: UsageDetails | undefined;
+  for (const wire in fields) {
+    const name = fields[wire];
+    const count = countOf(source[wire]);
+    if (name && count) details = { ...details, [name]: count };
+  }
+  return details;
 }
 
 /** Over what the wire had, so that counts nobody knows survive. The details are always objects: clients read through them. */

@@ -1,5 +1,6 @@
 import type { ToolRules } from '../../passes/rules.ts';
 import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
+import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /** An unknown server that speaks the protocol: what OpenAI's own document promises, and nothing that only its models have. */
 export const DEFAULT_RESPONSES_PROFILE: ProviderProfile = {
@@ -61,7 +62,7 @@ const MODEL_RULES: readonly ModelRule[] = [
 ];
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
-export function profileFor(providerId: string, model = ''): ProviderProfile {
+export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const row = Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
   // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
@@ -69,7 +70,7 @@ export function profileFor(providerId: string, model = ''): ProviderProfile {
   for (const rule of MODEL_RULES)
     if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
   return profile;
-}
+});
 
 /** Namespaces are OpenAI's own: elsewhere their tools are flat, and the engine restores them in the answer. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

@@ -7,7 +7,7 @@ import { encodeEnvelope, keptEnvelope } from './envelope-encode.ts';
 import { PROTOCOL } from './kept.ts';
 import { OutputEncoder } from './output-encode.ts';
 import { decodeStop, type Ending, encodeStop } from './stop.ts';
-import { encodeUsage } from './usage.ts';
+import { encodeFinalUsage } from './usage.ts';
 
 /** A whole response with all fields that the official type requires. Throws when it is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
@@ -30,7 +30,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
     model: envelope.fields['model'],
     ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(context.now()) }),
     output: output.items,
-    usage: usage ? encodeUsage(usage) : null,
+    usage: encodeFinalUsage(usage, context),
   };
 }
 

@@ -12,7 +12,7 @@ import { encodeErrorObject, encodeFailure } from './errors-encode.ts';
 import { PROTOCOL } from './kept.ts';
 import { OutputEncoder } from './output-encode.ts';
 import { encodeEnding, endOutput } from './response-encode.ts';
-import { encodeUsage } from './usage.ts';
+import { encodeFinalUsage, encodeUsage } from './usage.ts';
 
 /** Canonical events to events of a response, in the order that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
@@ -159,7 +159,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without saying why' });
       return;
     }
-    this.#sendWhole(this.#ending['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed', this.#ending);
+    const type = this.#ending['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed';
+    this.#sendWhole(type, { ...this.#ending, usage: encodeFinalUsage(this.#usage, this.#context) });
     this.#ended = true;
   }
 
@@ -172,7 +173,6 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       id: envelope.id,
       model: envelope.fields['model'],
       output: output.items,
-      usage: this.#usage ? encodeUsage(this.#usage) : null,
     };
     this.#send(type, `"response":${JSON.stringify(response)}`);
   }
@@ -186,7 +186,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const object = encodeErrorObject(error);
     const { code, message, param } = object;
     this.#send('error', JSON.stringify({ code, message, param, error: object }).slice(1, -1));
-    this.#sendWhole('response.failed', { status: 'failed', error: encodeFailure(error) });
+    const usage = this.#usage ? encodeUsage(this.#usage) : null;
+    this.#sendWhole('response.failed', { status: 'failed', error: encodeFailure(error), usage });
     this.#ended = true;
   }
 }

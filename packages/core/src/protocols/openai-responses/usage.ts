@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage } from '../../canonical/usage.ts';
+import { approximate, type CodecContext } from '../shared/codec.ts';
 import { countOf, objectOf, within } from '../shared/read.ts';
 
 /** `input_tokens` includes what was cached, `output_tokens` what was reasoned: the canonical counts do too. */
@@ -20,6 +21,17 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
     extensions: { 'openai-responses': raw },
   };
+}
+
+/**
+ * The usage of an answer that has come to its end. Who told none gets zeros: the AI SDK takes an end without counts for none, and agents on it ask
+ * again, for ever.
+ */
+export function encodeFinalUsage(usage: CanonicalUsage | undefined, context: CodecContext): JsonObject {
+  if (usage) return encodeUsage(usage);
+  const message = 'the upstream told no usage; where OpenAI Responses needs one, zeros stand for it';
+  approximate(context, { path: '/usage', feature: 'usage', message });
+  return encodeUsage({ input_tokens: 0, output_tokens: 0 });
 }
 
 /** Over what the wire had, so that counts nobody knows survive. The details are required objects. */

@@ -19,8 +19,10 @@ export const countOf = (value: unknown): number | undefined => (typeof value ===
 /** The fields outside `known` that say something (null says as little as absence); undefined when there are none. */
 export function unknownFields(source: object, known: ReadonlySet<string>): JsonObject | undefined {
   let found: JsonObject | undefined;
-  for (const [key, value] of Object.entries(source)) {
-    if (known.has(key) || value === null) continue;
+  for (const key of Object.keys(source)) {
+    if (known.has(key)) continue;
+    const value: unknown = Reflect.get(source, key);
+    if (value === null) continue;
     found ??= {};
     setOwn(found, key, value);
   }

@@ -18,11 +18,13 @@ export function eachUnsaid(
   within: string,
   tell: (loss: Loss, field: string) => void,
 ): void {
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name of Object.keys(fields)) {
     const field = within + name;
+    if (idle?.has(field)) continue;
+    const value = fields[name];
     const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
     if (idle?.has(`${field}/`) && isObject(value)) eachUnsaid(value, { id, idle }, place, `${field}/`, tell);
-    else if (!idle?.has(field)) tell({ path: place, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
+    else tell({ path: place, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
   }
 }
 

@@ -2,8 +2,21 @@ import { type CodecError, invalid } from './codec.ts';
 
 // Paths and URLs: what clients call, and what providers are called with.
 
+/** Paths that were taken apart before. Some have names in them, and clients may make up any number of those. */
+const known = new Map<string, readonly string[]>();
+const MOST_KEPT = 200;
+
 /** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
-export function segmentsOf(path: string): string[] {
+export function segmentsOf(path: string): readonly string[] {
+  const found = known.get(path);
+  if (found) return found;
+  const segments = split(path);
+  if (known.size >= MOST_KEPT) known.clear();
+  known.set(path, segments);
+  return segments;
+}
+
+function split(path: string): string[] {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 }

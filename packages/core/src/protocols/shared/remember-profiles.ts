@@ -1,0 +1,20 @@
+import type { ProviderProfile } from './profile.ts';
+
+export type FindProfile = (providerId: string, model?: string) => ProviderProfile;
+
+/** Names of models are the client's, and it may make up any number of them. */
+const MOST_KEPT = 200;
+
+/** The rules of models are many, and every exchange asks for the same few: what was found is kept, and frozen, for it is everybody's. */
+export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
+  const found = new Map<string, ProviderProfile>();
+  return (providerId, model = '') => {
+    const key = `${providerId}\0${model}`;
+    const known = found.get(key);
+    if (known) return known;
+    const profile = Object.freeze(find(providerId, model));
+    if (found.size >= MOST_KEPT) found.clear();
+    found.set(key, profile);
+    return profile;
+  };
+}
