@@ -35,7 +35,7 @@ export function decodeResponse(body: unknown, options: AnswerOptions, notes: Not
   const { from, to, request, model } = options;
   const profile = profileOf(from, options, request?.model);
   const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
-  if (to.id !== from.id) new UnknownTeller(from, notes.add).response(answered);
+  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(answered);
   const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
   return model === undefined ? response : { ...response, model };
 }

@@ -66,7 +66,7 @@ export function collectStream(
   if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
-  if (to.id !== from.id) new UnknownTeller(from, notes.add).response(message);
+  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
   const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
   const restored = restoreResponse(message, calls, notes.add);
   const response = model === undefined ? restored : { ...restored, model };

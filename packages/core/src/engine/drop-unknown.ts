@@ -43,7 +43,7 @@ class UnsaidReader {
 
   /** A field stands on its node, or on something around it, of which the node was the first. */
   fieldsOf(node: object, path: string, field: string, value: unknown): Field[] {
-    const own = this.#source.find(`${path}/${escaped(field)}`);
+    const own = path === '' ? this.#source.field(field) : this.#source.find(`${path}/${escaped(field)}`);
     if (own) return this.#unsaid({ name: field, ...own }, value, saidBy(node));
     const kept = isPlain(value) ? value : { [field]: value };
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {

@@ -16,6 +16,14 @@ export class SourceBody {
     this.#nameOf = nameOf;
   }
 
+  /** A field of the body itself. */
+  field(name: string): Found | undefined {
+    const body = this.#body;
+    const spelled = typeof body === 'object' && body !== null ? this.#spelled(body, name) : undefined;
+    if (spelled === undefined) return undefined;
+    return { pointer: `/${escaped(spelled)}`, value: Object.getOwnPropertyDescriptor(body, spelled)?.value };
+  }
+
   find(pointer: string): Found | undefined {
     const found: Found = { pointer: '', value: this.#body };
     for (const segment of pointer.split('/').slice(1)) {

@@ -80,7 +80,7 @@ class StreamConverter implements AnswerStream {
     );
     this.#framer = createFramer(to.id, framing);
     this.#tap = new Tap(tap);
-    this.#unknown = to.id === from.id ? undefined : new UnknownTeller(from, this.#notes.add);
+    this.#unknown = to.id === from.id ? undefined : new UnknownTeller({ from, to }, this.#notes.add);
     this.#model = model;
   }
 

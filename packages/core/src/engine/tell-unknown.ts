@@ -17,11 +17,13 @@ type Envelope = Node & { system_fingerprint?: string };
  */
 export class UnknownTeller {
   readonly #from: ProtocolCodec;
+  readonly #to: ProtocolCodec;
   readonly #note: Tell;
   #told: Set<string> | undefined;
 
-  constructor(from: ProtocolCodec, note: Tell) {
+  constructor({ from, to }: { from: ProtocolCodec; to: ProtocolCodec }, note: Tell) {
     this.#from = from;
+    this.#to = to;
     this.#note = note;
   }
 
@@ -50,8 +52,8 @@ export class UnknownTeller {
 
   #envelope(node: Envelope): void {
     this.#fields(node, '', '');
-    if (node.system_fingerprint !== undefined)
-      this.#tell({ path: '/system_fingerprint', feature: 'system_fingerprint', message: 'no other protocol has a fingerprint' });
+    if (node.system_fingerprint !== undefined && this.#to.id !== 'openai-chat')
+      this.#tell({ path: '/system_fingerprint', feature: 'system_fingerprint', message: 'only OpenAI Chat has a fingerprint' });
   }
 
   #block(block: ContentBlock, index: number): void {

@@ -13,14 +13,18 @@ export interface Answered {
 
 const NOTHING: ReadonlyMap<string, Answered> = new Map();
 
+/** Most questions do not, and each asks for the table. */
+const callsAnything = ({ tools, tool_choice: choice, messages }: CanonicalRequest): boolean =>
+  Boolean(tools || choice) ||
+  messages.some(({ content }) => content.some(({ type }) => type === 'tool_use' || type === 'tool_result'));
+
 /** The way back for answers: the tools of the client by the names under which they were sent. Those that stayed as they were are not in it. */
 export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, Answered> {
-  const everything = [...calledIn(request)];
-  if (everything.length === 0) return NOTHING;
+  if (!callsAnything(request)) return NOTHING;
   const names = sentNames(request, rules);
   const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
   const table = new Map<string, Answered>();
-  for (const called of everything) {
+  for (const called of calledIn(request)) {
     const { name, namespace, kind } = called;
     const sent = names.get(keyOf(called, rules)) ?? name;
     const isCustom = kind === 'custom' && !rules.custom;

@@ -189,6 +189,15 @@ describe.each(STREAMS)('a stream of $from', ({ from, bytes, told }) => {
   });
 });
 
+test('a fingerprint that somebody else has reaches OpenAI Chat', () => {
+  const { body, notes } = convertResponse(responses({ system_fingerprint: 'fp_1' }), {
+    from: 'openai-responses',
+    to: 'openai-chat',
+  });
+  expect(body).toMatchObject({ system_fingerprint: 'fp_1' });
+  expect(notes.filter(({ code }) => code === 'DROPPED')).toEqual([]);
+});
+
 test.each(IDS)('the fingerprint of a system is lost to %s, and told', (to) => {
   const body = chat({ system_fingerprint: 'fp_1' });
   const fingerprints = (notes: readonly { feature: string }[]) => notes.filter(({ feature }) => feature === 'system_fingerprint');

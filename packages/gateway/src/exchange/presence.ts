@@ -24,7 +24,6 @@ export class Presence {
   constructor(response: ServerResponse) {
     this.response = response;
     response.on('close', this.#close);
-    response.req.socket.on('end', this.#halfClose);
   }
 
   /** The client turned away before it had its answer. */
@@ -59,11 +58,14 @@ export class Presence {
 
   /** Resolves when the client has all of the answer, or is gone. */
   closed(): Promise<void> {
-    const { response } = this;
-    if (response.closed || response.destroyed) return Promise.resolve();
+    if (this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onClosed = resolve;
     });
+  }
+
+  get #isClosed(): boolean {
+    return this.response.closed || this.response.destroyed;
   }
 
   #tell(): void {
@@ -72,7 +74,6 @@ export class Presence {
 
   readonly #close = (): void => {
     const { response } = this;
-    response.req.socket.off('end', this.#halfClose);
     for (const probe of this.#probes) clearTimeout(probe);
     if (!response.writableFinished) {
       this.#isGone = true;
@@ -85,9 +86,9 @@ export class Presence {
    * The client has nothing more to send. One that only says so (half-close) is still there and reads over what it is sent now; one that has
    * closed looks the same until something is sent to it.
    */
-  readonly #halfClose = (): void => {
-    this.#probes = PROBES_MS.map((ms) => setTimeout(() => this.#probe(), ms));
-  };
+  halfClose(): void {
+    if (!this.#isClosed) this.#probes = PROBES_MS.map((ms) => setTimeout(() => this.#probe(), ms));
+  }
 
   #probe(): void {
     const { response } = this;

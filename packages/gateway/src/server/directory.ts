@@ -42,13 +42,15 @@ const MOST_NAMES = 1000;
 
 /** A state does not change: who answers for a name is found out once. */
 function remembered(resolve: Directory['resolve']): Directory['resolve'] {
-  const known = new Map<string, readonly Candidate[]>();
+  const known = new Map<ProtocolId, Map<string, readonly Candidate[]>>();
   return (model, client) => {
-    const key = `${client} ${model}`;
-    const found = known.get(key) ?? resolve(model, client);
-    if (known.size >= MOST_NAMES) known.clear();
-    known.set(key, found);
-    return found;
+    const names = known.get(client) ?? new Map<string, readonly Candidate[]>();
+    const found = names.get(model);
+    if (found) return found;
+    if (names.size >= MOST_NAMES) names.clear();
+    const candidates = resolve(model, client);
+    known.set(client, names.set(model, candidates));
+    return candidates;
   };
 }
 

@@ -51,8 +51,7 @@ export class Gateway {
     this.#server.on('request', this.#answer);
     this.#server.on('checkContinue', this.#answer);
     this.#server.on('clientError', this.#onUnread);
-    // Pipelined requests share a socket, and each of them watches it.
-    this.#server.on('connection', (socket) => socket.setMaxListeners(0));
+    this.#server.on('connection', (socket) => socket.on('end', () => this.#halfClose(socket)));
   }
 
   async listen({ host, port }: ListenOptions): Promise<string> {
@@ -97,6 +96,11 @@ export class Gateway {
       this.#fail(cause, incoming),
     );
   };
+
+  /** Pipelined requests share a socket. */
+  #halfClose(socket: Socket): void {
+    for (const presence of this.#services.streams.underWay) if (presence.response.req.socket === socket) presence.halfClose();
+  }
 
   /** Who waits for the rest of a request tells the client; else nobody has heard of it yet. */
   readonly #onUnread = (error: Error, socket: Socket): void => {

@@ -5,8 +5,8 @@ export interface PatienceOptions {
   onTotal: () => void;
 }
 
-/** Node takes what is longer for no time at all. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** The timer looks at least this often. Most answers have ended before, and needed no other timer, whatever was expected of them. */
+const LOOK_MS = 20_000;
 
 /**
  * Waits for signs of life, and for the end. Signs are many and silences few: a sign leaves its time, and the one timer looks at it when it
@@ -59,9 +59,11 @@ export class Patience {
     const dueAt = this.#dueAt;
     if (this.#isOver || this.#firesAt <= dueAt) return;
     clearTimeout(this.#timer);
-    this.#firesAt = dueAt;
+    const now = performance.now();
     // Whole milliseconds: node keeps a list for each duration.
-    this.#timer = setTimeout(this.#look, Math.min(Math.ceil(dueAt - performance.now()), LONGEST_TIMER_MS));
+    const ms = Math.min(Math.ceil(dueAt - now), LOOK_MS);
+    this.#firesAt = now + ms;
+    this.#timer = setTimeout(this.#look, ms);
   }
 
   readonly #look = (): void => {

@@ -33,17 +33,16 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   const stream = optional(body['stream'], 'stream', expectBoolean);
   const request: CanonicalRequest = {
     model: model ?? expectName(body['model'], 'model'),
-    ...(system.length > 0 && { system }),
     messages,
-    ...(tools.length > 0 && { tools }),
-    ...decodeToolChoice(body['tool_choice']),
     parameters: decodeParameters(body),
-    ...(format && { output_format: format }),
-    ...(thinking && { thinking }),
-    ...(stream !== undefined && { stream }),
-    ...decodeOptions(body),
-    ...keep({ ...keptFields(body), ...keptHeaders(headers) }),
   };
+  if (system.length > 0) request.system = system;
+  if (tools.length > 0) request.tools = tools;
+  if (format) request.output_format = format;
+  if (thinking) request.thinking = thinking;
+  if (stream !== undefined) request.stream = stream;
+  const kept = keep({ ...keptFields(body), ...keptHeaders(headers) });
+  Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), kept);
   return at('', request, context, PLACES);
 }
 

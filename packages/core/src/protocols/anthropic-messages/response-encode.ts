@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { type JsonObject, setOwn } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import { dropLogprobs, failureOf, isForeign } from '../shared/answer.ts';
@@ -29,18 +29,23 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, details));
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
   const answer: Answer = { context, isForeign: isForeign(response, 'anthropic-messages', context) };
-  const { finish_reason: said, stop_details: raw, ...kept } = fieldsOf(response);
-  return {
-    container: null,
-    diagnostics: null,
-    ...kept,
-    ...encodeEnvelope(response, answer),
+  const { finish_reason: said, stop_details: raw, container = null, diagnostics = null, ...kept } = fieldsOf(response);
+  const { id, type, role, model } = encodeEnvelope(response, answer);
+  const message: JsonObject = {
+    id,
+    type,
+    role,
+    model,
     content: content.flatMap((block, i) => encodeBlock(block, `/content/${i}`, answer)),
     stop_reason: encodeStop(stop, said),
     stop_sequence: response.stop_sequence ?? null,
     stop_details: encodeStopDetails(stop, details, raw),
-    usage: { ...encodeUsage(usage), ...encodeTier(response.service_tier, answer) },
+    usage: Object.assign(encodeUsage(usage), encodeTier(response.service_tier, answer)),
+    container,
+    diagnostics,
   };
+  for (const name of Object.keys(kept)) if (!Object.hasOwn(message, name)) setOwn(message, name, kept[name]);
+  return message;
 }
 
 /** A block of an answer as the blocks of the wire that say the same. */

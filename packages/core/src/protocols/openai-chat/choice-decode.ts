@@ -25,8 +25,10 @@ export class ChoiceDecoder {
   readonly index: number;
   readonly #context: Context;
   readonly #blocks: BlockWriter;
-  readonly #calls: CallTracker;
-  readonly #live: CallWriter;
+  readonly #idSeed: string;
+  /** Most answers call nothing. */
+  #calls: CallTracker | undefined;
+  #live: CallWriter | undefined;
   #finish: string | null = null;
   /** The last push was a piece of text, and nothing else. */
   saidText = false;
@@ -49,11 +51,8 @@ export class ChoiceDecoder {
   constructor(index: number, context: Context, emit: Emit, idSeed: string) {
     this.index = index;
     this.#context = context;
+    this.#idSeed = idSeed;
     this.#blocks = new BlockWriter(emit, index);
-    this.#calls = new CallTracker({}, callIdSeed(idSeed, index), (call, text, name) =>
-      this.#live.accept(call, text, name, this.#offset),
-    );
-    this.#live = new CallWriter(this.#blocks, this.#calls, context.report);
   }
 
   get finishReason(): string | null {
@@ -62,7 +61,7 @@ export class ChoiceDecoder {
 
   /** Ciphertexts, and parts that nobody knows (`content_parts`, when they are written again), are no blocks and yet an answer. */
   get hasContent(): boolean {
-    if (!this.#blocks.isEmpty || this.#calls.size > 0 || this.#seen.audio || this.#whole) return true;
+    if (!this.#blocks.isEmpty || this.#hasCalls || this.#seen.audio || this.#whole) return true;
     return Boolean(this.#details?.entries.length || this.#deltaFields.kept['content_parts']);
   }
 
@@ -78,7 +77,7 @@ export class ChoiceDecoder {
     if (isSet(finish)) this.#pushFinish(finish);
     if (message !== undefined || this.#finish !== null) this.saidText = false;
     this.#lookAround(choice);
-    if (this.#blocks.isHolding) this.#live.closeSettled();
+    if (this.#blocks.isHolding) this.#live?.closeSettled();
   }
 
   #pushWhole(message: JsonObject, logprobs: unknown): void {
@@ -134,7 +133,7 @@ export class ChoiceDecoder {
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
     if (!this.#details) this.#reasoned += thinking;
-    this.#live.closeSettled();
+    this.#live?.closeSettled();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
 
@@ -152,7 +151,7 @@ export class ChoiceDecoder {
     }
     if (text === '' && !logprobs) return;
     this.#seen.text = true;
-    this.#live.closeSettled();
+    this.#live?.closeSettled();
     const all = this.#late.logprobs.length > 0 ? [...this.#late.logprobs.splice(0), ...(logprobs ?? [])] : logprobs;
     this.#blocks.write(TEXT, all ? { type: 'text_delta', text, logprobs: all } : { type: 'text_delta', text });
     if (this.#late.annotations.length > 0)
@@ -171,20 +170,35 @@ export class ChoiceDecoder {
   #pushRefusal(text: string, wireLogprobs: unknown): void {
     this.#seen.refusal = true;
     const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['refusal']) : undefined;
-    this.#live.closeSettled();
+    this.#live?.closeSettled();
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }
 
   #pushCalls(entries: unknown[]): void {
     for (const entry of entries) inspectCall(entry, this.#offset, this.#context.report);
-    this.#calls.push(entries);
+    this.#tracker().push(entries);
   }
 
   /** The form before tool calls: one call, without an id. */
   #pushLegacyCall(call: JsonObject): void {
     this.#legacy = true;
     this.#context.report('chat/legacy-function-call', this.#offset);
-    this.#calls.push([{ index: 0, type: 'function', function: call }]);
+    this.#tracker().push([{ index: 0, type: 'function', function: call }]);
+  }
+
+  #tracker(): CallTracker {
+    if (this.#calls) return this.#calls;
+    const calls = new CallTracker({}, callIdSeed(this.#idSeed, this.index), (call, text, name) =>
+      live.accept(call, text, name, this.#offset),
+    );
+    const live = new CallWriter(this.#blocks, calls, this.#context.report);
+    this.#calls = calls;
+    this.#live = live;
+    return calls;
+  }
+
+  get #hasCalls(): boolean {
+    return this.#calls !== undefined && this.#calls.size > 0;
   }
 
   #pushMedia({ annotations, images, audio }: WireDelta): void {
@@ -224,7 +238,7 @@ export class ChoiceDecoder {
   end(offset: number): void {
     this.#offset = offset;
     this.#readWhole();
-    this.#live.end(offset);
+    this.#live?.end(offset);
     // They came when the text had closed, and it never went on.
     for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
     this.#blocks.end();
@@ -240,14 +254,14 @@ export class ChoiceDecoder {
     drop(this.#seen.text, 'content');
     drop(this.#seen.refusal, 'refusal');
     drop(this.#seen.reasoning, 'reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details');
-    drop(this.#calls.size > 0, 'tool_calls', 'function_call');
+    drop(this.#hasCalls, 'tool_calls', 'function_call');
     drop(this.#seen.audio, 'audio');
     this.#pushDelta(missing, this.#seen.text ? undefined : this.#wholeLogprobs);
   }
 
   /** Calls that went on after their blocks had stopped. */
   get lateBlocks(): MessageDelta['late_blocks'] {
-    return this.#live.late;
+    return this.#live?.late;
   }
 
   /** `finish_reason` in the canonical words, corrected by what the choice holds. */
@@ -255,7 +269,7 @@ export class ChoiceDecoder {
     const stop = decodeStop(this.#finish);
     const { text, refusal } = this.#seen;
     if (stop !== 'end_turn') return stop;
-    if (this.#calls.hasClientCall) return 'tool_use';
+    if (this.#calls?.hasClientCall) return 'tool_use';
     return refusal && !text ? 'refusal' : stop;
   }
 

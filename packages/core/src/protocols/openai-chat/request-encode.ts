@@ -34,17 +34,12 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   if (request.service_tier === 'batch')
     drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
-  return {
-    ...withoutMapped(sent),
-    model: context.target?.model ?? request.model,
-    messages: hint ? addHint(messages, hint, context) : messages,
-    ...encodeToolFields(request, context),
-    ...encodeParameters(request, isSampling, sent, context),
-    ...(format && { response_format: format }),
-    ...thinking,
-    ...encodeOptions(request, sent, context),
-    ...encodeStreaming(request, sent, context),
-  };
+  const body = withoutMapped(sent);
+  body['model'] = context.target?.model ?? request.model;
+  body['messages'] = hint ? addHint(messages, hint, context) : messages;
+  Object.assign(body, encodeToolFields(request, context), encodeParameters(request, isSampling, sent, context));
+  if (format) body['response_format'] = format;
+  return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
 }
 
 /** OpenAI refuses more. */
