@@ -44,14 +44,21 @@ type Settings = Partial<ProviderProfile>;
 
 const NO_PROFILE: Settings = {};
 
-/** By the settings on top, and only for those that cannot change: a gateway has the same ones from one exchange to the next. */
-const laid = new WeakMap<Settings, { known: ProviderProfile; own: Settings | undefined; whole: ProviderProfile }>();
+interface Laid {
+  own: Settings | undefined;
+  whole: ProviderProfile;
+}
+
+/** By the settings on top and what is below, and only for those that cannot change: a gateway has the same ones from one exchange to the next. */
+const laid = new WeakMap<Settings, WeakMap<ProviderProfile, Laid>>();
 
 function laidOver(known: ProviderProfile, own: Settings | undefined, top: Settings): ProviderProfile {
-  const last = laid.get(top);
-  if (last?.known === known && last.own === own) return last.whole;
+  const last = laid.get(top)?.get(known);
+  if (last && last.own === own) return last.whole;
   const whole = { ...known, ...own, ...top };
-  if (Object.isFrozen(top) && (!own || Object.isFrozen(own))) laid.set(top, { known, own, whole });
+  if (!Object.isFrozen(top) || (own && !Object.isFrozen(own))) return whole;
+  const below = laid.get(top) ?? new WeakMap<ProviderProfile, Laid>();
+  laid.set(top, below.set(known, { own, whole }));
   return whole;
 }
 
