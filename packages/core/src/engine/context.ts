@@ -34,7 +34,11 @@ const idOf = (provider: string | Provider | undefined): string =>
   typeof provider === 'string' ? provider : (provider?.id ?? '');
 
 /** What is known of the upstream: its row in the codec's table, then the operator's own settings, then the caller's. */
-export function profileOf(codec: ProtocolCodec, { provider, profile }: ConvertOptions, model?: string): ProviderProfile {
+export function profileOf(
+  codec: ProtocolCodec,
+  { provider, profile }: Pick<ConvertOptions, 'provider' | 'profile'>,
+  model?: string,
+): ProviderProfile {
   const own = typeof provider === 'object' ? provider.profile : undefined;
   const known = codec.profileFor(idOf(provider), model);
   return own || profile ? laidOver(known, own, profile ?? NO_PROFILE) : known;
@@ -55,7 +59,7 @@ const laid = new WeakMap<Settings, WeakMap<ProviderProfile, Laid>>();
 function laidOver(known: ProviderProfile, own: Settings | undefined, top: Settings): ProviderProfile {
   const last = laid.get(top)?.get(known);
   if (last && last.own === own) return last.whole;
-  const whole = { ...known, ...own, ...top };
+  const whole = Object.freeze({ ...known, ...own, ...top });
   if (!Object.isFrozen(top) || (own && !Object.isFrozen(own))) return whole;
   const below = laid.get(top) ?? new WeakMap<ProviderProfile, Laid>();
   laid.set(top, below.set(known, { own, whole }));

@@ -7,7 +7,7 @@ import type { CanonicalUsage } from '../canonical/usage.ts';
 import type { HeaderBag, ProtocolCodec, Provider, Target, WireReply, WireRequest } from '../protocols/shared/codec.ts';
 import { urlOf } from './address.ts';
 import { ChosenStream } from './chosen-stream.ts';
-import type { AnswerOptions, ConvertOptions } from './context.ts';
+import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
 import { convertRequest, type RequestOptions } from './convert-request.ts';
 import { convertError, convertResponse, encodeError } from './convert-response.ts';
 import { collectStream } from './convert-whole.ts';
@@ -240,16 +240,23 @@ export class Exchange {
   }
 
   #streamOptions(request: CanonicalRequest | undefined, { onEvent, judge }: Watching = {}): StreamOptions {
-    const { provider, profile, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
+    const { provider, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
-    const told = { from, to, provider, profile, policy, now, newId, request, framing, tap };
+    const told = { from, to, provider, profile: this.#answerProfile, policy, now, newId, request, framing, tap };
     return Object.assign(told, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, judge } as const);
   }
 
   /** The model in the answer is the one that the client asked for. */
   #backward(asked: CanonicalRequest | undefined = this.#asked): AnswerOptions {
-    const { provider, profile, policy, now, newId } = this.#options;
+    const { provider, policy, now, newId } = this.#options;
+    const profile = this.#answerProfile;
     return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request: asked };
+  }
+
+  /** Who was asked answers: what it is known to do goes by its own name of the model, which the client's question does not say. */
+  get #answerProfile(): AnswerOptions['profile'] {
+    const { model, profile } = this.#options;
+    return model === undefined ? profile : profileOf(this.#upstream, this.#options, model);
   }
 }

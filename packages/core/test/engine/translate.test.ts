@@ -175,3 +175,21 @@ describe('passing through', () => {
     expect(exchange.response({ status: 200, headers: {}, body: COMPLETION }).body).toMatchObject({ type: 'message' });
   });
 });
+
+test('a model that the client calls otherwise answers by the rules of its own name', () => {
+  const exchange = translate('openai-responses', 'openai-chat', { provider: openai, model: 'gpt-5' });
+  const tools = [{ type: 'custom', name: 'patch', format: { type: 'text' } }];
+  const { body } = exchange.request({
+    method: 'POST',
+    path: '/v1/responses',
+    headers: {},
+    body: { model: 'fast', input: 'Hi', tools },
+  });
+  expect(body).toMatchObject({ model: 'gpt-5', tools: [{ type: 'custom' }] });
+  // Text that looks like what a custom tool would be sent as elsewhere.
+  const call = { id: 'call_1', type: 'custom', custom: { name: 'patch', input: '{"input":"x"}' } };
+  const message = { role: 'assistant', content: null, tool_calls: [call] };
+  const answer = { id: 'c', created: 1, model: 'gpt-5', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] };
+  const reply = exchange.response({ status: 200, headers: {}, body: answer });
+  expect(reply.body).toMatchObject({ output: [{ type: 'custom_tool_call', input: '{"input":"x"}' }] });
+});
