@@ -184,7 +184,7 @@ describe.each(STREAMS)('a stream of $from', ({ from, bytes, told }) => {
     const want = to === from ? [] : told;
     expect(unknown(collectStream([bytes], { from, to }).notes).toSorted()).toEqual(want);
     const live = streamConverter({ from: CODECS[from], to: CODECS[to] });
-    for (const part of [live.push(bytes), live.end()]) expect([...part]).toBeDefined();
+    expect([...live.push(bytes), ...live.end()].length).toBeGreaterThan(0);
     expect(unknown(live.notes).toSorted()).toEqual(want);
   });
 });

@@ -1,25 +1,15 @@
 import { type CodecError, invalid } from './codec.ts';
+import { remember } from './remember.ts';
 
 // Paths and URLs: what clients call, and what providers are called with.
 
-/** Paths that were taken apart before. Some have names in them, and clients may make up any number of those. */
-const known = new Map<string, readonly string[]>();
-const MOST_KEPT = 200;
+const MOST_PATHS = 200;
 
 /** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
-export function segmentsOf(path: string): readonly string[] {
-  const found = known.get(path);
-  if (found) return found;
-  const segments = split(path);
-  if (known.size >= MOST_KEPT) known.clear();
-  known.set(path, segments);
-  return segments;
-}
-
-function split(path: string): string[] {
+export const segmentsOf: (path: string) => readonly string[] = remember(MOST_PATHS, (path) => {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
-}
+});
 
 /** `/v1`, `/v1beta`, `/v1alpha1`. */
 export const isVersion = (segment: string): boolean => /^v\d+(alpha|beta)?\d*$/.test(segment);
