@@ -20,8 +20,13 @@ export interface Attempt {
 }
 
 /** The call that a request becomes. Throws a CodecError when the upstream cannot be asked that. */
-export function callOf(exchange: Exchange, wire: Parameters<Exchange['request']>[0], { origin, times }: Candidate): Call {
+export function callOf(
+  exchange: Exchange,
+  wire: Parameters<Exchange['request']>[0],
+  { origin, times }: Candidate,
+  repeat: Call['repeat'],
+): Call {
   const { url, method, headers, body, text } = exchange.request(wire);
   headers['accept-encoding'] = 'identity';
-  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs };
+  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs, repeat };
 }

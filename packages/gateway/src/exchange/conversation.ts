@@ -62,7 +62,7 @@ export class Conversation {
     this.#asked = readAsked(question.client.id, question.wire);
     this.#outlet = this.#asked.isStream ? this.#createOutlet() : undefined;
     this.#rounds = new Rounds(
-      { id: question.id, presence: question.presence, ask: (candidate) => this.#ask(candidate) },
+      { id: question.id, presence: question.presence, ask: (candidate, repeat) => this.#ask(candidate, repeat) },
       services,
     );
   }
@@ -94,12 +94,12 @@ export class Conversation {
     return this.#rounds.ask(candidates, { code: 'NOT_FOUND', message, http_status: 404, param: 'model' });
   }
 
-  #ask(candidate: Candidate): Promise<Outcome> {
+  #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
     this.#candidate = candidate;
     this.#series = this.#seriesOf(candidate);
     const exchange = this.#translate(candidate);
     this.#exchange = exchange;
-    const call = callOrRefusal(exchange, this.#question.wire, candidate);
+    const call = callOrRefusal(exchange, this.#question.wire, candidate, repeat);
     if ('is' in call) return Promise.resolve(call);
     this.#countOverhead();
     const attempt = this.#attempt(exchange, candidate);
@@ -132,7 +132,7 @@ export class Conversation {
       limits,
       presence,
       redact,
-      onAgain: () => this.#rounds.count(),
+      onAgain: () => this.#rounds.repeated(candidate),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
     };
   }
@@ -228,9 +228,9 @@ export class Conversation {
 }
 
 /** The call that a question becomes; what went wrong, when the upstream cannot be asked that. */
-function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate): Call | Outcome {
+function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {
   try {
-    return callOf(exchange, wire, candidate);
+    return callOf(exchange, wire, candidate, repeat);
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: error.error };
     throw error;

@@ -9,7 +9,8 @@ import {
   readAsked,
   translate,
 } from '@sluice/core';
-import { callOf } from './attempt.ts';
+import type { Call } from '../upstream/dialer.ts';
+import { type Attempt, callOf } from './attempt.ts';
 import type { Result } from './conversation.ts';
 import { endingOf, type Outcome, type Reply } from './outcome.ts';
 import type { Presence } from './presence.ts';
@@ -31,9 +32,9 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
   const { client, wire, directory, presence, id } = question;
   const { model } = readAsked(client.id, wire);
   let last: Candidate | undefined;
-  const ask = (candidate: Candidate): Promise<Outcome> => {
+  const ask = (candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> => {
     last = candidate;
-    return askLane(candidate, question, rounds, services);
+    return askLane({ candidate, repeat, onAgain: () => rounds.repeated(candidate) }, question, services);
   };
   const rounds = new Rounds({ id, presence, ask }, services);
   const outcome = await rounds.ask(directory.resolve(model, client.id), {
@@ -58,7 +59,10 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
 
 const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
 
-async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rounds, services: Services): Promise<Outcome> {
+type LaneAttempt = Pick<Attempt, 'candidate' | 'onAgain'> & Pick<Call, 'repeat'>;
+
+async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: Services): Promise<Outcome> {
+  const { candidate, repeat, onAgain } = attempt;
   const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
   const { dialer, limits, log, redact } = services;
@@ -69,14 +73,14 @@ async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rou
     if (isCount && !upstream.supports('COUNT_TOKENS'))
       return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
     const exchange = translate(client, upstream, { provider, model, profile, passthrough: !repair });
-    return await attemptWhole(callOf(exchange, wire, candidate), {
+    return await attemptWhole(callOf(exchange, wire, candidate, repeat), {
       exchange,
       candidate,
       dialer,
       limits,
       presence,
       redact,
-      onAgain: () => rounds.count(),
+      onAgain,
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
     });
   } catch (error) {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { Collector } from '../upstream/collect.ts';
-import type { Call, Line, Receiver } from '../upstream/dialer.ts';
+import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
@@ -37,20 +37,27 @@ export function passBytes(question: PassedQuestion, body: Buffer, services: Serv
   const { route, directory } = question;
   const speaker = directory.speaker(route.client.id);
   if (!speaker) throw unknownPath(route.path);
-  const call = callFor(question, body, speaker);
+  const call = callFor(question, body, speaker, services.limits);
   return new Promise((resolve) => new Passage(question, speaker, services, resolve).begin(call));
 }
 
-function callFor({ route, request, headers }: PassedQuestion, body: Buffer, { provider, origin, times }: Speaker): Call {
+function callFor(
+  { route, request, headers }: PassedQuestion,
+  body: Buffer,
+  { provider, origin, times }: Speaker,
+  limits: Limits,
+): Call {
+  const { method = 'GET' } = request;
   const codec = CODECS[provider.protocol];
   const { 'content-type': _type, accept: _accept, ...credentials } = codec.buildHeaders(provider);
   return {
     url: codec.buildUrl(route.type, { provider, model: '', stream: false }, '', route.path),
     origin,
-    method: request.method ?? 'GET',
+    method,
     headers: { ...credentials, ...pick(headers, TO_UPSTREAM), 'accept-encoding': 'identity' },
     ...(body.length > 0 && { body }),
     connectMs: times.connectMs,
+    repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? repeatByMethod(method) : 'never',
   };
 }
 

@@ -1,6 +1,7 @@
 import type { CanonicalError } from '@sluice/core';
-import { isTargetsFault, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
-import { STOPPED } from './failures.ts';
+import type { Call } from '../upstream/dialer.ts';
+import { isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
+import { paused, STOPPED } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
 import type { Presence } from './presence.ts';
@@ -11,7 +12,7 @@ export interface RoundsOptions {
   id: string;
   presence: Presence;
   /** Asks one of them, once. Nothing of an answer is sent before it is certain that there is one. */
-  ask: (candidate: Candidate) => Promise<Outcome>;
+  ask: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }
 
 /** Asks one after the other until somebody answers. */
@@ -20,7 +21,9 @@ export class Rounds {
   readonly #services: Services;
   /** What came of those who have no answer. */
   readonly tried: string[] = [];
+  /** Requests sent upstream: all of them, and those to the current candidate. */
   #attempts = 0;
+  #attemptsHere = 0;
 
   constructor(options: RoundsOptions, services: Services) {
     this.#options = options;
@@ -31,9 +34,13 @@ export class Rounds {
     return this.#attempts;
   }
 
-  /** A call is made, or made once more. */
-  count(): void {
-    this.#attempts++;
+  /** The request is sent once more: its kept connection was closed before a byte of the response. */
+  repeated({ provider, model }: Candidate): void {
+    this.#services.log.warn(
+      { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
+      'kept connection was closed; request repeated on a new one',
+    );
+    this.#count();
   }
 
   /** `reason`: why nobody answers when there is nobody to ask. */
@@ -41,45 +48,97 @@ export class Rounds {
     this.#services.budget.earn();
     let outcome: Outcome = { is: 'failed', error: reason };
     const left = [...candidates];
-    for (let candidate = this.#next(left); candidate; candidate = this.#next(left)) {
-      outcome = await this.#askOne(candidate, left.length > 0);
+    for (let attempt = this.#next(left); attempt; attempt = this.#next(left)) {
+      outcome = await attempt();
       if (outcome.is !== 'failed' || verdictOf(outcome.error) === 'stop' || this.#isTired) return outcome;
     }
-    // All of them rest: the first is asked all the same, for its own words.
-    const [first] = candidates;
-    return this.#attempts === 0 && first ? this.#askOne(first, false) : outcome;
+    return this.#attempts === 0 && candidates.length > 0 ? this.#askResting(candidates) : outcome;
   }
 
-  /** The next that does not need a rest. */
-  #next(left: Candidate[]): Candidate | undefined {
-    for (let candidate = left.shift(); candidate; candidate = left.shift())
-      if (this.#services.breakers.allows(candidate.key)) return candidate;
+  /** Sends the request to the next target that does not rest. */
+  #next(left: Candidate[]): (() => Promise<Outcome>) | undefined {
+    const { breakers } = this.#services;
+    for (let candidate = left.shift(); candidate; candidate = left.shift()) {
+      const target = candidate;
+      const admission = breakers.admit(target.key);
+      if (admission === 'probe') return () => this.#probe(target);
+      if (admission === 'usual')
+        return () =>
+          this.#askOne(
+            target,
+            left.some(({ key }) => breakers.isWell(key)),
+          );
+    }
     return undefined;
+  }
+
+  /** All of them rest: one probe tells whether that is still right. While one is under way, others need not wait for it. */
+  #askResting(candidates: readonly Candidate[]): Promise<Outcome> {
+    const { breakers } = this.#services;
+    const keys = candidates.map(({ key }) => key);
+    const probed = breakers.probe(keys);
+    const candidate = candidates.find(({ key }) => key === probed);
+    if (candidate) return this.#probe(candidate);
+    const left = breakers.pause(keys) ?? { ms: 0, reason: '' };
+    return Promise.resolve({ is: 'failed', error: paused(left) });
+  }
+
+  /** One attempt, without retries. One that fails is told as the pause that it confirms. */
+  async #probe(candidate: Candidate): Promise<Outcome> {
+    const { breakers } = this.#services;
+    const { key } = candidate;
+    this.#attemptsHere = 0;
+    try {
+      const outcome = await this.#attempt(candidate, 'never');
+      const left = breakers.pause([key]);
+      return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.presence.isStopped
+        ? { is: 'failed', error: paused(left) }
+        : outcome;
+    } finally {
+      breakers.endProbe(key);
+    }
   }
 
   /** The same target again only when there is no other: another that may answer at once is better than the same a little later. */
   async #askOne(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
     const { presence } = this.#options;
-    for (let tries = 0; ; tries++) {
-      this.count();
-      const outcome = await this.#options.ask(candidate);
-      this.#record(candidate, outcome);
+    this.#attemptsHere = 0;
+    for (;;) {
+      const outcome = await this.#attempt(candidate, 'once');
       if (outcome.is !== 'failed' || hasOthers) return outcome;
-      const wait = this.#pauseAfter(outcome.error, tries);
+      const wait = this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
       if (await pause(wait, presence)) continue;
       return presence.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
     }
   }
 
+  async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    this.#count();
+    const outcome = await this.#options.ask(candidate, this.#isSpent ? 'never' : repeat);
+    this.#record(candidate, outcome);
+    return outcome;
+  }
+
+  #count(): void {
+    this.#attempts++;
+    this.#attemptsHere++;
+  }
+
   /** How long to wait before the next attempt; undefined when there is none. */
-  #pauseAfter(error: CanonicalError, tries: number): number | undefined {
-    const { limits, random, budget } = this.#services;
-    if (verdictOf(error) !== 'again' || tries >= limits.retriesPerProvider || this.#isTired) return undefined;
-    const wait = pauseBefore(tries, error, limits.retryAfterMs, random);
+  #pauseAfter(error: CanonicalError, { key }: Candidate): number | undefined {
+    const { breakers, limits, random, budget } = this.#services;
+    if (verdictOf(error) !== 'again' || this.#isSpent || !breakers.isWell(key)) return undefined;
+    const wait = pauseBefore(this.#attemptsHere - 1, error, limits.retryAfterMs, random);
     return wait !== undefined && budget.spend() ? wait : undefined;
   }
 
+  /** No further attempt at the current candidate. */
+  get #isSpent(): boolean {
+    return this.#isTired || this.#attemptsHere > this.#services.limits.retriesPerProvider;
+  }
+
+  /** No further attempt at all. */
   get #isTired(): boolean {
     return this.#attempts > this.#services.limits.retries || this.#options.presence.isStopped;
   }
@@ -87,20 +146,15 @@ export class Rounds {
   #record(candidate: Candidate, outcome: Outcome): void {
     const { breakers, metrics } = this.#services;
     const { key } = candidate;
-    if (outcome.is === 'gone') breakers.forget(key);
-    else if (outcome.is === 'answered') breakers.succeeded(key);
-    else this.#recordFailure(candidate, outcome.error);
+    if (outcome.is === 'answered') breakers.succeeded(key);
+    else if (outcome.is === 'failed') this.#recordFailure(candidate, outcome.error);
     metrics.upstreamUp(candidate.provider.id, breakers.isWell(key));
   }
 
-  #recordFailure({ provider, model, key }: Candidate, error: CanonicalError): void {
-    const { breakers, limits, log, metrics } = this.#services;
-    const asked = error.retry_after_ms ?? 0;
-    if (this.#options.presence.isStopped) breakers.forget(key);
-    else if (!isTargetsFault(error)) breakers.succeeded(key);
-    else if (asked > limits.retryAfterMs) breakers.rest(key, asked);
-    else if (error.code === 'AUTHENTICATION') breakers.rest(key);
-    else breakers.failed(key);
+  #recordFailure(candidate: Candidate, error: CanonicalError): void {
+    const { log, metrics } = this.#services;
+    const { provider, model, key } = candidate;
+    this.#judge(key, error);
     metrics.upstreamFailed(provider.id, error.code);
     this.tried.push(`${key} ${error.code}`);
     log.warn(
@@ -116,5 +170,16 @@ export class Rounds {
       },
       'attempt failed',
     );
+  }
+
+  /** What a failure says about its target. */
+  #judge(key: string, error: CanonicalError): void {
+    const { breakers, limits } = this.#services;
+    const asked = error.retry_after_ms ?? 0;
+    if (this.#options.presence.isStopped) return;
+    if (!isTargetsFault(error)) breakers.succeeded(key);
+    else if (asked > limits.retryAfterMs) breakers.rest(key, error.message, asked);
+    else if (error.code === 'AUTHENTICATION') breakers.rest(key, error.message);
+    else breakers.failed(key, error.message);
   }
 }

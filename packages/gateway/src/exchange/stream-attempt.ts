@@ -1,6 +1,7 @@
 import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
+import { TooLarge } from '../upstream/failures.ts';
 import { Patience } from '../upstream/patience.ts';
 import { AnswerMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
@@ -114,7 +115,7 @@ class StreamAttempt implements Receiver {
   #convert(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#attempt.limits.streamBytes) {
-      this.#breakOff({ code: 'UPSTREAM_ERROR', message: 'the answer of the upstream is too large', http_status: 502 });
+      this.#breakOff(connectionError(new TooLarge('the stream is too large')));
       return;
     }
     this.#pass(this.#stream.push(chunk));

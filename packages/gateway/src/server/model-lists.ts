@@ -87,5 +87,6 @@ function callOf({ provider, origin, times }: Speaker): Call {
     method: 'GET',
     headers: { ...codec.buildHeaders(provider, false), 'accept-encoding': 'identity' },
     connectMs: times.connectMs,
+    repeat: 'once',
   };
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { encodeError, type ProtocolCodec } from '@sluice/core';
 import { connectionError } from '../exchange/failures.ts';
 import { Collector } from '../upstream/collect.ts';
-import type { Dialer, Line, Receiver } from '../upstream/dialer.ts';
+import { type Dialer, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
 import { headersOf } from './asked.ts';
 import type { Ending, Read } from './format.ts';
 
@@ -69,7 +69,8 @@ class Passage implements Receiver {
     const headers = { ...endToEnd(headersOf(request), 'content-length'), 'accept-encoding': 'identity' };
     const method = request.method ?? 'POST';
     response.once('close', this.#leave);
-    this.#line = dialer.dial({ url, origin, method, headers, connectMs: CONNECT_MS, ...(body.length > 0 && { body }) }, this);
+    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: repeatByMethod(method) };
+    this.#line = dialer.dial({ ...call, ...(body.length > 0 && { body }) }, this);
     if (response.destroyed) this.#leave();
   }
 

@@ -1,23 +1,109 @@
+import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** Errors of connections that had carried an answer before. */
-const ofUsedConnections = new WeakSet<Error>();
+/** Errors of connections that were stale: kept after a response, and closed before a byte of the next one. */
+const ofStaleConnections = new WeakSet<Error>();
 
 /**
- * Whether a connection that broke had been used before. A server closes idle connections when it likes to: a request that meets such a close
- * was in all likelihood never read.
+ * Whether a request failed because its kept connection was stale: the connection had carried a complete response before, and closed without
+ * a byte of this one. Servers close idle connections whenever they like, so such a request was in all likelihood never read.
  */
-export const brokeAfterUse = (error: Error): boolean => ofUsedConnections.has(error);
+export const isStaleConnection = (error: Error): boolean => ofStaleConnections.has(error);
 
-/** Connects as undici does, and remembers which errors were those of used connections. */
+/** Connects as undici does, and watches what goes over each connection. */
 export function createConnector(timeout: number): buildConnector.connector {
   const connect = buildConnector({ timeout });
   return (options, callback) =>
     connect(options, (...result) => {
       const [, socket] = result;
-      socket?.prependListener('error', (error) => {
-        if (socket.bytesRead > 0) ofUsedConnections.add(error);
-      });
+      if (socket) watch(socket);
       callback(...result);
     });
+}
+
+/** Undici tells neither which connection a request went over nor what had come over it before: the socket's own methods do. */
+function watch(socket: Socket): void {
+  const traffic = new Traffic();
+  const { write, push } = socket;
+  socket.write = (...args: unknown[]): boolean => {
+    traffic.sent();
+    return Reflect.apply(write, socket, args);
+  };
+  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (chunk instanceof Uint8Array) traffic.received(chunk);
+    return Reflect.apply(push, socket, [chunk, encoding]);
+  };
+  socket.prependListener('error', (error) => {
+    if (traffic.isStale) ofStaleConnections.add(error);
+  });
+}
+
+const [ZERO, ONE, TWO, LF, CR] = [0x30, 0x31, 0x32, 0x0a, 0x0d];
+
+/** Where the status code stands in `HTTP/1.1 100 Continue`. */
+const STATUS_AT = 9;
+
+/**
+ * The requests and responses of one connection. Requests are not pipelined: one is written when the response before it is complete, and
+ * written whole before anything of its own response is read.
+ */
+class Traffic {
+  #requests = 0;
+  #phase: 'idle' | 'request' | 'status line' | 'interim headers' | 'response' = 'idle';
+  /** Bytes of the status line that were read. */
+  #at = 0;
+  /** Bytes of the current line of headers. */
+  #lineLength = 0;
+
+  /** The connection was used before, and nothing has come for the request that was written last. */
+  get isStale(): boolean {
+    return this.#phase === 'request' && this.#requests > 1;
+  }
+
+  sent(): void {
+    if (this.#phase === 'request') return;
+    this.#phase = 'request';
+    this.#requests++;
+  }
+
+  /**
+   * Rewrites `100 Continue` to `102 Processing`. A client must skip interim responses that it did not ask for (RFC 9110 15.2); undici skips
+   * all but this one, and ends the connection there.
+   */
+  received(chunk: Uint8Array): void {
+    if (this.#phase === 'request') this.#beginResponse();
+    for (let i = 0; i < chunk.length; i++) {
+      if (this.#phase === 'status line') this.#readStatus(chunk, i);
+      else if (this.#phase === 'interim headers') this.#readHeader(chunk[i] ?? 0);
+      else return;
+    }
+  }
+
+  #beginResponse(): void {
+    this.#phase = 'status line';
+    this.#at = 0;
+  }
+
+  #readStatus(chunk: Uint8Array, i: number): void {
+    const digit = this.#at++ - STATUS_AT;
+    if (digit < 0) return;
+    if (digit === 0 && chunk[i] !== ONE) this.#phase = 'response';
+    // The rest of the status line ends like a header: the blank line follows later.
+    else if (digit === 1 && chunk[i] !== ZERO) this.#beginHeaders();
+    else if (digit === 2) {
+      if (chunk[i] === ZERO) chunk[i] = TWO;
+      this.#beginHeaders();
+    }
+  }
+
+  #beginHeaders(): void {
+    this.#phase = 'interim headers';
+    this.#lineLength = 1;
+  }
+
+  #readHeader(byte: number): void {
+    if (byte === LF && this.#lineLength === 0) this.#beginResponse();
+    else if (byte === LF) this.#lineLength = 0;
+    else if (byte !== CR) this.#lineLength++;
+  }
 }

@@ -1,6 +1,6 @@
 import { type Dispatcher, Pool } from 'undici';
-import { brokeAfterUse, createConnector } from './connector.ts';
-import { WrongAddress } from './failures.ts';
+import { createConnector, isStaleConnection } from './connector.ts';
+import { malformedResponse, WrongAddress } from './failures.ts';
 import { joined } from './headers.ts';
 import { codingOf, Unpacker } from './unpack.ts';
 
@@ -13,7 +13,18 @@ export interface Call {
   headers: Record<string, string>;
   body?: Uint8Array | string | undefined;
   connectMs: number;
+  /**
+   * What to do when a kept connection turns out to be closed before a byte of the response: send the request `once` more on a new one, or
+   * fail. The upstream may have processed it already, so `once` is for requests that do no harm twice.
+   */
+  repeat: 'once' | 'never';
 }
+
+/** Methods that change nothing at the upstream (RFC 9110 9.2.1), among those that clients may use. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** For requests whose meaning is unknown here: PUT and DELETE are idempotent, but a stored object may have changed in between. */
+export const repeatByMethod = (method: string): Call['repeat'] => (SAFE_METHODS.has(method) ? 'once' : 'never');
 
 /** What a receiver may do to the call while it is answered. */
 export interface Line {
@@ -65,9 +76,8 @@ export class Dialer {
       headersTimeout: 0,
       bodyTimeout: 0,
     };
-    const handler = new Handler(receiver, this.#options.compressionRatio, () =>
-      this.#pool(call, 'new').dispatch(request, handler),
-    );
+    const redial = (): void => void this.#pool(call, 'new').dispatch(request, handler);
+    const handler = new Handler(receiver, this.#options.compressionRatio, call.repeat === 'once' ? redial : undefined);
     this.#pool(call, 'kept').dispatch(request, handler);
     return handler;
   }
@@ -116,13 +126,14 @@ function addressOf(url: string): Address {
 class Handler implements Dispatcher.DispatchHandler, Line {
   readonly #receiver: Receiver;
   readonly #maxRatio: number;
-  /** Makes the call once more; there is no third time. */
+  /** Makes the call once more, where that is allowed; there is no third time. */
   #redial: (() => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #unpacker: Unpacker | undefined;
+  #hasHead = false;
   #isOver = false;
 
-  constructor(receiver: Receiver, maxRatio: number, redial: () => void) {
+  constructor(receiver: Receiver, maxRatio: number, redial: (() => void) | undefined) {
     this.#receiver = receiver;
     this.#maxRatio = maxRatio;
     this.#redial = redial;
@@ -157,6 +168,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     // 1xx is followed by the answer itself.
     if (this.#isOver || status < 200) return;
     this.#redial = undefined;
+    this.#hasHead = true;
     const headers = joined(fields);
     try {
       const coding = codingOf(headers['content-encoding']);
@@ -183,13 +195,13 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     if (this.#isOver) return;
     const redial = this.#redial;
     this.#redial = undefined;
-    if (redial && brokeAfterUse(error)) {
+    if (redial && isStaleConnection(error)) {
       this.#receiver.again?.();
       redial();
       return;
     }
     this.#isOver = true;
-    (this.#unpacker ?? this.#receiver).fail(error);
+    (this.#unpacker ?? this.#receiver).fail(malformedResponse(error, this.#hasHead) ?? error);
   }
 }
 

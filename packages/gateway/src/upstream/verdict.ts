@@ -41,6 +41,13 @@ export function verdictOf({ code, details, upstream }: CanonicalError): Verdict 
   return details['should_retry'] === 'true' ? 'again' : 'next';
 }
 
+/**
+ * Failures whose status tells more than that the target is paused: the operator has to act (a key, a bill), or the client is told when to come
+ * back.
+ */
+export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boolean =>
+  code === 'AUTHENTICATION' || code === 'PERMISSION' || code === 'BILLING' || (code === 'RATE_LIMIT' && wait !== undefined);
+
 /** Whether a failure says something about the target, and not about the request. */
 export const isTargetsFault = (error: CanonicalError): boolean => verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code);
 
@@ -52,9 +59,12 @@ const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'CONFLICT',
 ]);
 
-/** The upstream had the question and may have worked on it: the attempt may be on its bill. */
-export const mayBeBilled = ({ code, upstream }: CanonicalError): boolean =>
-  code === 'TIMEOUT' || code === 'STREAM_TRUNCATED' || upstream?.status === 502 || upstream?.status === 504;
+/** The upstream had the request and may have processed it: the attempt may be on its bill. */
+export function mayBeBilled({ code, details, upstream }: CanonicalError): boolean {
+  const known = details?.['may_be_billed'];
+  if (typeof known === 'boolean') return known;
+  return code === 'TIMEOUT' || code === 'STREAM_TRUNCATED' || upstream?.status === 502 || upstream?.status === 504;
+}
 
 const FIRST_PAUSE_MS = 250;
 

@@ -152,6 +152,7 @@ describe('a call that would leave the address of its provider', () => {
           method: 'GET',
           headers: { authorization: KEY },
           connectMs: 1000,
+          repeat: 'never',
         },
         { start: reject, data: reject, end: () => reject(new Error('answered')), fail: resolve },
       ),

@@ -275,13 +275,19 @@ test.each(PAIRS)('a stream that ends early, in order: $name', async (pair) => {
 });
 
 describe('a kept connection that the upstream has closed', () => {
+  let repeating: Started;
+  beforeAll(async () => {
+    repeating = await startGateway({ config: { providers: providersAt(first), limits: { retries_per_provider: 1 } } });
+  });
+  afterAll(() => repeating.close());
+
   test.each(PAIRS.flatMap((pair) => [true, false].map((stream) => ({ ...pair, stream }))))(
-    'is noticed by nobody: $name, stream $stream',
+    'is replaced, and the request sent once more: $name, stream $stream',
     async ({ stream, ...pair }) => {
       // The second request on a connection is met by a reset, as when a server restarts.
       first.play(good(pair, stream), [{ reset: true }], good(pair, stream));
-      expectAnswered(pair, stream, await ask(gateway.url, asking(pair, stream)));
-      const reply = await ask(gateway.url, asking(pair, stream));
+      expectAnswered(pair, stream, await ask(repeating.url, asking(pair, stream)));
+      const reply = await ask(repeating.url, asking(pair, stream));
       expectAnswered(pair, stream, reply);
       const [one, two, three] = first.served;
       expect(two?.connection).toBe(one?.connection);

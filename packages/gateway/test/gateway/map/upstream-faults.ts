@@ -50,9 +50,9 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   {
     fault: 'reset of a kept connection before any byte',
     right: 'once more on a new one, counted as an attempt',
-    stream: ['upstream-connection › is noticed by nobody: $name, stream $stream'],
+    stream: ['upstream-connection › is replaced, and the request sent once more: $name, stream $stream'],
     whole: [
-      'upstream-connection › is noticed by nobody: $name, stream $stream',
+      'upstream-connection › is replaced, and the request sent once more: $name, stream $stream',
       'upstream-connection › a new connection that breaks is not tried again by itself',
     ],
   },
