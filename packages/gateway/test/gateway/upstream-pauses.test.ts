@@ -1,0 +1,220 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Breakers } from '../../src/upstream/breaker.ts';
+import { RetryBudget } from '../../src/upstream/retry-budget.ts';
+import { expectAnswered, expectRefused } from './check.ts';
+import { errorOf } from './dialects.ts';
+import { Faultd, type Script } from './faultd.ts';
+import { type Reply, whole } from './http.ts';
+import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf, waysOf } from './pairs.ts';
+import { RawClient } from './raw-client.ts';
+import { good } from './scripts.ts';
+import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+
+// What a target gets that is paused after failures, and what clients are told meanwhile.
+
+let first: Faultd;
+let second: Faultd;
+let gateway: Started;
+/** Of the breakers: pauses take no real time. */
+let now: number;
+
+beforeAll(async () => {
+  first = await Faultd.start();
+  second = await Faultd.start();
+});
+
+afterAll(async () => {
+  await first.stop();
+  await second.stop();
+});
+
+const start = (limits: object = {}): Promise<Started> => {
+  now = 1;
+  const config = { providers: providersAt(first, second), models: modelsWithSpare(), limits };
+  const budget = new RetryBudget(1, () => 0);
+  const breakers = new Breakers(() => now);
+  return startGateway({ config, hasBreakers: true, services: (made) => ({ ...made, breakers, budget, random: () => -0.49 }) });
+};
+
+beforeEach(async () => {
+  gateway = await start();
+});
+
+afterEach(() => gateway.close());
+
+const askPair = (pair: Pair, stream: boolean, model = modelOf(pair)): Promise<Reply> =>
+  ask(gateway.url, { client: pair.client, model, stream });
+
+const broken = ({ upstream }: Pair): Script => {
+  const { body } = errorOf(upstream, { code: 'UPSTREAM_ERROR', message: 'broken', http_status: 500 });
+  return [{ send: whole(500, body) }];
+};
+
+/** Overload has a status of its own there. */
+const unavailable = ({ client }: Pair): number => (client === 'anthropic-messages' ? 529 : 503);
+
+/** Five failures: two requests. */
+async function pause(pair: Pair, stream: boolean): Promise<void> {
+  first.play(broken(pair));
+  for (let i = 0; i < 2; i++) expectRefused(pair.client, await askPair(pair, stream), 500, 'broken');
+  expect(first.served).toHaveLength(5);
+}
+
+const metrics = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();
+
+describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: $name', ({ pair, stream }) => {
+  test('gets no further retries of the request that caused the pause', async () => {
+    await gateway.close();
+    gateway = await start({ retries_per_provider: 9, retries: 9 });
+    first.play(broken(pair));
+    expectRefused(pair.client, await askPair(pair, stream), 500, 'broken');
+    expect(first.served).toHaveLength(5);
+  });
+
+  test('gets one probe and no retries; one that fails is 503 with what is left of the pause', async () => {
+    await pause(pair, stream);
+    for (const [passed, seconds] of [
+      [0, '30'],
+      [10_000, '20'],
+      [19_500, '1'],
+    ] as const) {
+      first.play(broken(pair));
+      now += passed;
+      const reply = await askPair(pair, stream);
+      expectRefused(pair.client, reply, unavailable(pair), /paused for \d+ s after failures; last error: .*broken/);
+      expect(reply.headers).toMatchObject({ 'retry-after': seconds, 'x-sluice-attempts': '1' });
+      expect(first.served).toHaveLength(1);
+      expect(await metrics()).toContain(`sluice_upstream_up{provider="${modelOf(pair).split('/')[0]}"} 0`);
+    }
+  });
+
+  test('gets one probe without retries when the pause has ended, and a new pause when that fails', async () => {
+    await pause(pair, stream);
+    first.play(broken(pair));
+    now += 30_000;
+    const reply = await askPair(pair, stream);
+    expectRefused(pair.client, reply, unavailable(pair), 'broken');
+    expect(reply.headers['retry-after']).toBe('30');
+    expect(first.served).toHaveLength(1);
+  });
+
+  test('is used as usual after a probe that succeeds', async () => {
+    await pause(pair, stream);
+    first.play(good(pair, stream), broken(pair), good(pair, stream));
+    expectAnswered(pair, stream, await askPair(pair, stream));
+    const reply = await askPair(pair, stream);
+    expectAnswered(pair, stream, reply);
+    expect(reply.headers['x-sluice-attempts']).toBe('2');
+    expect(await metrics()).toContain(`sluice_upstream_up{provider="${modelOf(pair).split('/')[0]}"} 1`);
+  });
+
+  test.each([
+    { code: 'INVALID_INPUT', status: 400 },
+    { code: 'AUTHENTICATION', status: 401 },
+    { code: 'PERMISSION', status: 403 },
+  ] as const)('keeps the status and words of a probe that gets $status', async ({ code, status }) => {
+    await pause(pair, stream);
+    const { body } = errorOf(pair.upstream, { code, message: 'not like this', http_status: status });
+    first.play([{ send: whole(status, body) }]);
+    expectRefused(pair.client, await askPair(pair, stream), status, 'not like this');
+    expect(first.served).toHaveLength(1);
+  });
+
+  test('gets one probe at a time: other requests are 503 at once', async () => {
+    await pause(pair, stream);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    first.play([{ run: () => released }, ...good(pair, stream)], good(pair, stream));
+    const probe = askPair(pair, stream);
+    await eventually(() => first.served[0]);
+    for (let i = 0; i < 3; i++) {
+      const reply = await askPair(pair, stream);
+      expectRefused(pair.client, reply, unavailable(pair), 'last error: broken');
+      expect(reply.headers).toMatchObject({ 'retry-after': '30', 'x-sluice-attempts': '0' });
+    }
+    expect(first.served).toHaveLength(1);
+    release();
+    expectAnswered(pair, stream, await probe);
+    expectAnswered(pair, stream, await askPair(pair, stream));
+  });
+
+  test('may be probed again when the client of a probe has left', async () => {
+    await pause(pair, stream);
+    first.play([{ hang: true }], good(pair, stream));
+    const client = await RawClient.open(gateway.url);
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream }));
+    await eventually(() => first.served[0]);
+    client.reset();
+    await eventually(() => gateway.services.streams.count === 0);
+    expectAnswered(pair, stream, await askPair(pair, stream));
+  });
+});
+
+test('of several paused targets, the one whose pause ends first is probed', async () => {
+  for (const { pair, stream } of waysOf(PAIRS.slice(4, 6))) {
+    await gateway.close();
+    gateway = await start();
+    first.play(broken(pair));
+    second.play(broken(pair));
+    // The second is paused first.
+    for (let i = 0; i < 2; i++) await askPair(pair, stream, `spare-${pair.upstream}/m`);
+    now += 1000;
+    for (let i = 0; i < 2; i++) await askPair(pair, stream);
+    first.play(broken(pair));
+    second.play(broken(pair));
+    const reply = await askPair(pair, stream, sparedModelOf(pair));
+    expectRefused(pair.client, reply, unavailable(pair), 'broken');
+    expect(reply.headers).toMatchObject({ 'retry-after': '29', 'x-sluice-attempts': '1' });
+    expect([first.served.length, second.served.length]).toEqual([0, 1]);
+  }
+});
+
+test('a target is retried when all others are paused', async () => {
+  const { pair, stream } = { pair: PAIRS[4] as Pair, stream: false };
+  second.play(broken(pair));
+  for (let i = 0; i < 2; i++) await askPair(pair, stream, `spare-${pair.upstream}/m`);
+  first.play(broken(pair), good(pair, stream));
+  second.play(broken(pair));
+  const reply = await askPair(pair, stream, sparedModelOf(pair));
+  expectAnswered(pair, stream, reply);
+  expect(reply.headers['x-sluice-attempts']).toBe('2');
+  expect(second.served).toHaveLength(0);
+});
+
+describe('breakers', () => {
+  const failing = (): Breakers => {
+    now = 1;
+    const breakers = new Breakers(() => now);
+    for (let i = 0; i < 5; i++) breakers.failed('a', `failure ${i}`);
+    return breakers;
+  };
+
+  test('a failure during a pause does not prolong it', () => {
+    const breakers = failing();
+    now += 20_000;
+    breakers.failed('a', 'again');
+    expect(breakers.pause(['a'])).toEqual({ ms: 10_000, reason: 'again' });
+  });
+
+  test('a probe that takes longer than a pause keeps others out no longer', () => {
+    const breakers = failing();
+    expect(breakers.probe(['a'])).toBe('a');
+    expect(breakers.probe(['a'])).toBeUndefined();
+    now += 30_000;
+    expect(breakers.admit('a')).toBe('probe');
+    expect(breakers.admit('a')).toBe('resting');
+    breakers.endProbe('a');
+    expect(breakers.admit('a')).toBe('probe');
+  });
+
+  test('a pause is never longer than an hour, and its reason is short', () => {
+    const breakers = failing();
+    breakers.rest('a', 'x'.repeat(10_000), 1e9);
+    const left = breakers.pause(['a']);
+    expect(left?.ms).toBe(3_600_000);
+    expect(left?.reason.length).toBeLessThanOrEqual(300);
+    expect(breakers.pause(['a', 'b'])).toBeUndefined();
+  });
+});
