@@ -124,6 +124,7 @@ class StreamAttempt implements Receiver {
 
   /** Events as they come from the upstream, before the client's encoder sees them. */
   #look(event: CanonicalStreamEvent): void {
+    if (this.#isSettled) return;
     if (!this.#hasEvents) {
       this.#hasEvents = true;
       this.#patience.expect(this.#attempt.candidate.times.betweenEventsMs);
@@ -267,11 +268,22 @@ class StreamAttempt implements Receiver {
     this.#settle({ is: 'gone' });
   }
 
+  /** Decoders report the usage so far when a stream ends, so a stream that nobody reads any further is ended, too. */
+  #closeUnread(): void {
+    if (this.#bytes === 0) return;
+    try {
+      this.#stream.fail('it was abandoned');
+    } catch (cause) {
+      this.#reject(cause);
+    }
+  }
+
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#patience.stop();
     this.#attempt.presence.unlisten(this.#onInterruption);
+    if (outcome.is !== 'answered') this.#closeUnread();
     this.#resolve(this.#isDraining ? { is: 'gone' } : outcome);
   }
 }
