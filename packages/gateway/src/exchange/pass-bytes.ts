@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
-import { Collector } from '../upstream/collect.ts';
+import { Collector, withoutBom } from '../upstream/collect.ts';
 import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
+import { dispositionFirst } from '../upstream/headers.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
@@ -110,7 +111,7 @@ class Passage implements Receiver {
     this.#status = status;
     this.#patience.expect(this.#times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
-    else response.writeHead(status, exchangeHeaders(this.#progress, pick(headers, TO_CLIENT)));
+    else response.writeHead(status, exchangeHeaders(this.#progress, dispositionFirst(pick(headers, TO_CLIENT))));
   }
 
   data(chunk: Uint8Array): void {
@@ -135,7 +136,7 @@ class Passage implements Receiver {
   /** An error of the protocol as it is; pages of proxies as one. */
   #reply(refusal: Collector): WireReply {
     const { client } = this.#question.route;
-    const body = refusal.take().toString('utf8');
+    const body = withoutBom(refusal.take()).toString('utf8');
     const said = { status: this.#status, headers: {}, body };
     return isJson(body) ? said : convertError(said, { from: client, to: client });
   }

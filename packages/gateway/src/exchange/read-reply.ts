@@ -1,5 +1,5 @@
 import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
-import type { WholeReply } from '../upstream/collect.ts';
+import { type WholeReply, withoutBom } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
 import { excessIn } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
@@ -11,7 +11,8 @@ const SHOWN_BYTES = 4096;
 
 /** An answer with an error status. The same words go to a client that speaks the upstream's language; pages of proxies do not. */
 export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: Attempt): Outcome {
-  const { status, body } = reply;
+  const { status } = reply;
+  const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
   const parsed = parse(body);
   if (parsed === undefined) onStrange(shown(body, redact));
@@ -42,7 +43,9 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
 const collected = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
   exchange.collected(status, headers, body);
 
-function converted({ status, headers, body }: WholeReply, { exchange, redact, onStrange }: Attempt): Reply {
+function converted(answer: WholeReply, { exchange, redact, onStrange }: Attempt): Reply {
+  const { status, headers } = answer;
+  const body = withoutBom(answer.body);
   const parsed = parse(body);
   if (parsed === undefined) {
     onStrange(shown(body, redact));

@@ -1,6 +1,6 @@
 import { CODECS, convertModels, type ProtocolId } from '@sluice/core';
 import type { Speaker } from '../exchange/services.ts';
-import { collect } from '../upstream/collect.ts';
+import { collect, withoutBom } from '../upstream/collect.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
 
 const KEPT_MS = 5 * 60_000;
@@ -70,7 +70,7 @@ export class ModelLists {
         totalMs: PATIENCE_MS,
       });
       if (status !== 200) throw new Error(`status ${status}`);
-      const { value } = convertModels(JSON.parse(body.toString('utf8')), { from: protocol, to: 'openai-chat' });
+      const { value } = convertModels(JSON.parse(withoutBom(body).toString('utf8')), { from: protocol, to: 'openai-chat' });
       return value.models.map((model) => model.id);
     } catch (error) {
       this.#options.onFailure(id, String(error instanceof Error ? error.message : error));

@@ -3,6 +3,7 @@ import { encodeError, type ProtocolCodec } from '@sluice/core';
 import { connectionError } from '../exchange/failures.ts';
 import { Collector } from '../upstream/collect.ts';
 import { type Dialer, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
+import { dispositionFirst } from '../upstream/headers.ts';
 import { headersOf } from './asked.ts';
 import type { Ending, Read } from './format.ts';
 
@@ -76,7 +77,7 @@ class Passage implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
-    this.#question.response.writeHead(status, endToEnd(headers)).flushHeaders();
+    this.#question.response.writeHead(status, dispositionFirst(endToEnd(headers))).flushHeaders();
   }
 
   data(chunk: Uint8Array): void {

@@ -34,6 +34,10 @@ export class Collector {
   }
 }
 
+/** JSON must not begin with a byte order mark, but some servers write one (RFC 8259 8.1 allows to skip it). */
+export const withoutBom = (body: Buffer): Buffer =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+
 /** Who tells that nobody waits any more. */
 export interface Interruptible {
   readonly isInterrupted: boolean;

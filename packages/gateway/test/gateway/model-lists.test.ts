@@ -27,7 +27,8 @@ async function provider(body: unknown, status = 200): Promise<{ base_url: string
   const asked: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     asked.push(request);
-    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body));
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(text);
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -44,6 +45,12 @@ async function listOf(gateway: Started): Promise<string[]> {
   const list = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: { id: string }[] };
   return list.data.map(({ id }) => id);
 }
+
+test('a byte order mark before a list is skipped', async () => {
+  const { base_url } = await provider(`\uFEFF${JSON.stringify(CHAT_LIST)}`);
+  const gateway = await start({ providers: { a: { protocol: 'openai-chat', base_url, api_key: 'key-of-a' } } });
+  expect(await listOf(gateway)).toEqual(['a/org/small']);
+});
 
 test('every provider is asked in its own protocol, once for a while', async () => {
   const [chat, anthropic, gemini] = [await provider(CHAT_LIST), await provider(ANTHROPIC_LIST), await provider(GEMINI_LIST)];
