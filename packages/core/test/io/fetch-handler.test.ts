@@ -139,6 +139,18 @@ describe.each(PROTOCOLS)('%s', (client) => {
   });
 });
 
+test.each(PAIRS)(
+  'a byte order mark before a request and a response is skipped: %s client, %s upstream',
+  async (client, upstream) => {
+    const question = questionOf(client, false);
+    const marked = post(PATHS[client](false), `\uFEFF${await question.text()}`);
+    const { body } = convertResponse(COMPLETION, { from: 'openai-chat', to: upstream });
+    const reply = await handlerOf(upstream, async () => new Response(`\uFEFF${JSON.stringify(body)}`))(marked);
+    expect(reply.status).toBe(200);
+    expect(JSON.stringify(await reply.json())).toContain('Grüße');
+  },
+);
+
 test('counts of tokens are estimated where the upstream has none', async () => {
   const response = await handlerOf('openai-chat')(post('/v1/messages/count_tokens', JSON.stringify(QUESTION)));
   expect(await response.json()).toEqual({ input_tokens: expect.any(Number) });

@@ -37,6 +37,7 @@ const HOP_BY_HOP = new Set([
   'expect',
 ]);
 const CONNECT_MS = 10_000;
+const NO_BYTES = Buffer.alloc(0);
 
 function endToEnd(headers: Record<string, string>, ...without: readonly string[]): Record<string, string> {
   const named = new Set((headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase()));
@@ -77,7 +78,8 @@ class Passage implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
-    this.#question.response.writeHead(status, dispositionFirst(endToEnd(headers))).flushHeaders();
+    // `flushHeaders` would write them as UTF-8; before bytes, they are written as they came.
+    this.#question.response.writeHead(status, dispositionFirst(endToEnd(headers))).write(NO_BYTES);
   }
 
   data(chunk: Uint8Array): void {

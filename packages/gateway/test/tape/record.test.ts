@@ -65,6 +65,17 @@ test('an exchange is a folder that says everything', async () => {
   expect(statSync(folder).mode & 0o077).toBe(0);
 });
 
+test('a file name that is not ASCII goes through to the byte', async () => {
+  const disposition = Buffer.from('attachment; filename="Übersicht 報告.pdf"').toString('latin1');
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-disposition: ${disposition}\r\n\r\nhello`;
+  upstream.play([{ send: Buffer.from(head, 'latin1') }]);
+  recording = await startRecorder(upstream.url);
+  const client = await RawClient.open(recording.url);
+  const reply = await client.send(requestText('GET', '/v1/files/file-1/content')).reply();
+  client.leave();
+  expect(reply).toMatchObject({ status: 200, headers: { 'content-disposition': disposition } });
+});
+
 describe('neither keys nor people', () => {
   const KEY = 'canary-key-5d41402abc4b2a76b9719d911017c592';
   const CARRIERS: readonly (readonly [string, Record<string, string>, string])[] = [
