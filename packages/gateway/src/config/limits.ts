@@ -83,14 +83,15 @@ export const LIMITS = {
     kind: 'count',
     preset: 2,
     least: 0,
-    about: 'Further attempts at one upstream, as long as nothing was sent to the client.',
+    about:
+      'Further requests to one upstream, as long as nothing was sent to the client. Includes the repeat after a kept connection was closed.',
   },
   retries: {
     name: 'retries',
     kind: 'count',
     preset: 4,
     least: 0,
-    about: 'Further attempts of one request, all upstreams together.',
+    about: 'Further requests upstream for one request of a client, all upstreams together.',
   },
   retryShare: { name: 'retry_share', kind: 'share', preset: 0.1, about: 'Share of all requests that may be retries.' },
   retryAfterMs: {

@@ -31,18 +31,16 @@ export interface LaneQuestion {
 export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
   const { client, wire, directory, presence, id } = question;
   const { model } = readAsked(client.id, wire);
-  let last: Candidate | undefined;
+  const candidates = directory.resolve(model, client.id);
+  let [last] = candidates;
   const ask = (candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> => {
     last = candidate;
     return askLane({ candidate, repeat, onAgain: () => rounds.repeated(candidate) }, question, services);
   };
   const rounds = new Rounds({ id, presence, ask }, services);
-  const outcome = await rounds.ask(directory.resolve(model, client.id), {
-    code: 'NOT_FOUND',
-    message: directory.whyUnknown(model),
-    http_status: 404,
-    param: 'model',
-  });
+  const unknown: CanonicalError = { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' };
+  // An estimate needs no upstream, and says nothing about whether one is well.
+  const outcome = (last && estimated(last, question)) ?? (await rounds.ask(candidates, unknown));
   const progress: Progress = {
     id,
     attempts: rounds.attempts,
@@ -59,6 +57,13 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
 
 const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
 
+/** Claude Code asks for counts all the time, and gives up on a server that has none (P129). */
+function estimated({ provider }: Candidate, { client, wire }: LaneQuestion): Outcome | undefined {
+  const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
+  if (!isCount || CODECS[provider.protocol].supports('COUNT_TOKENS')) return undefined;
+  return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
+}
+
 type LaneAttempt = Pick<Attempt, 'candidate' | 'onAgain'> & Pick<Call, 'repeat'>;
 
 async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: Services): Promise<Outcome> {
@@ -66,13 +71,10 @@ async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: S
   const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
   const { dialer, limits, log, redact } = services;
-  const upstream = CODECS[provider.protocol];
-  // Claude Code asks for counts all the time, and gives up on a server that has none (P129).
-  const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
   try {
-    if (isCount && !upstream.supports('COUNT_TOKENS'))
-      return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
-    const exchange = translate(client, upstream, { provider, model, profile, passthrough: !repair });
+    const estimate = estimated(candidate, question);
+    if (estimate) return estimate;
+    const exchange = translate(client, CODECS[provider.protocol], { provider, model, profile, passthrough: !repair });
     return await attemptWhole(callOf(exchange, wire, candidate, repeat), {
       exchange,
       candidate,

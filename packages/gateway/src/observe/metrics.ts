@@ -63,7 +63,7 @@ export class Metrics {
     });
     this.#upstreamUp = new Gauge({
       name: 'sluice_upstream_up',
-      help: 'Whether the upstream is asked: 0 while it rests after failures.',
+      help: '0 while the target last tried at this provider is paused after failures: it gets requests only if no other target is available, as one probe at a time without retries; else 1.',
       labelNames: ['provider'],
       registers,
     });

@@ -171,6 +171,21 @@ test('of several paused targets, the one whose pause ends first is probed', asyn
   }
 });
 
+test('an estimate of tokens needs no upstream: it neither waits for a pause nor ends it', async () => {
+  const pair = PAIRS[4] as Pair;
+  await pause(pair, false);
+  first.play(good(pair, false));
+  const body = JSON.stringify({ model: modelOf(pair), messages: [{ role: 'user', content: 'hello' }] });
+  const reply = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
+    method: 'POST',
+    headers: { 'anthropic-version': '2023-06-01' },
+    body,
+  });
+  expect(await reply.json()).toEqual({ input_tokens: expect.any(Number) });
+  expect(first.served).toHaveLength(0);
+  expect(gateway.services.breakers.isWell(modelOf(pair))).toBe(false);
+});
+
 test('a target is retried when all others are paused', async () => {
   const { pair, stream } = { pair: PAIRS[4] as Pair, stream: false };
   second.play(broken(pair));

@@ -38,8 +38,14 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
   streams: ['life › more exchanges than there are places are refused, and told when to come back'],
   heapShed: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
   heapCancel: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
-  retriesPerProvider: ['upstream-retry › is asked three times and no more'],
-  retries: ['answer-sizes › retries: so many for one request, whoever is asked: $name'],
+  retriesPerProvider: [
+    'upstream-retry › is asked three times and no more',
+    'upstream-attempts › the repeat on a new connection counts against both',
+  ],
+  retries: [
+    'answer-sizes › retries: so many for one request, whoever is asked: $name',
+    'upstream-attempts › the repeat on a new connection counts against both',
+  ],
   retryShare: [
     'upstream-retry › is a share of the requests, and a little by time',
     'upstream-retry › is kept when an upstream is down for everybody',

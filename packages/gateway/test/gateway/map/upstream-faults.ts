@@ -49,11 +49,94 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'reset of a kept connection before any byte',
-    right: 'once more on a new one, counted as an attempt',
-    stream: ['upstream-connection › is replaced, and the request sent once more: $name, stream $stream'],
+    right: 'once more on a new one, counted as an attempt and possibly billed; of passed-through requests GET and HEAD alone',
+    stream: [
+      'upstream-connection › is replaced, and the request sent once more: $name, stream $stream',
+      'upstream-attempts › the repeat on a new connection counts against both',
+      'upstream-attempts › a repeat on a new connection is logged as possibly billed: $name',
+    ],
     whole: [
       'upstream-connection › is replaced, and the request sent once more: $name, stream $stream',
       'upstream-connection › a new connection that breaks is not tried again by itself',
+      'upstream-attempts › %s is never sent twice',
+      'upstream-attempts › GET is sent once more, and not a third time',
+    ],
+  },
+  {
+    fault: 'reset or close before any byte, after one, in the headers, or behind them',
+    right: 'retries up to the limits, and no request above them',
+    stream: [
+      'upstream-attempts › gets at most as many requests as the limits say',
+      'upstream-attempts › also when the first of them meets a kept connection',
+    ],
+    whole: [
+      'upstream-attempts › gets at most as many requests as the limits say',
+      'upstream-attempts › also when the first of them meets a kept connection',
+    ],
+  },
+  {
+    fault: 'malformed HTTP: two lengths, oversized headers, bytes that are not HTTP',
+    right: '502, never again at the same upstream, another answers; may be on the bill',
+    stream: [
+      'upstream-attempts › and %s is not retried, and logged as possibly billed',
+      'upstream-attempts › and %s is followed by another upstream',
+    ],
+    whole: [
+      'upstream-attempts › and %s is not retried, and logged as possibly billed',
+      'upstream-attempts › and %s is followed by another upstream',
+    ],
+  },
+  {
+    fault: 'paused after failures, and no other target is available',
+    right: 'one probe at a time without retries; 503 with what is left of the pause when it fails, and for all others meanwhile',
+    stream: [
+      'upstream-pauses › gets one probe and no retries; one that fails is 503 with what is left of the pause',
+      'upstream-pauses › gets one probe without retries when the pause has ended, and a new pause when that fails',
+      'upstream-pauses › gets one probe at a time: other requests are 503 at once',
+      'upstream-pauses › keeps the status and words of a probe that gets $status',
+      'upstream-pauses › of several paused targets, the one whose pause ends first is probed',
+    ],
+    whole: [
+      'upstream-pauses › gets one probe and no retries; one that fails is 503 with what is left of the pause',
+      'upstream-pauses › gets one probe without retries when the pause has ended, and a new pause when that fails',
+      'upstream-pauses › gets one probe at a time: other requests are 503 at once',
+      'upstream-pauses › keeps the status and words of a probe that gets $status',
+      'upstream-pauses › of several paused targets, the one whose pause ends first is probed',
+    ],
+  },
+  {
+    fault: 'a stream that reports its usage and does not come to its end',
+    right: 'what was reported is in the log and the metrics, whoever ended the stream',
+    stream: [
+      'stream-usage › the usage that was reported is in the log and the metrics: $name',
+      'stream-usage › usage that was reported before any content is recorded, too: $name',
+    ],
+    whole: 'reported with the whole answer alone',
+  },
+  {
+    fault: 'headers that are not ASCII',
+    right: 'passed on to the byte',
+    stream: ['header-bytes › of a conversation does no harm: $name', 'header-bytes › of an error does no harm: $name'],
+    whole: [
+      'header-bytes › of a conversation does no harm: $name',
+      'header-bytes › of an error does no harm: $name',
+      'header-bytes › of a passed-through download %s arrives to the byte',
+    ],
+  },
+  {
+    fault: 'a byte order mark before JSON or a stream',
+    right: 'skipped',
+    stream: [
+      'header-bytes › before a whole response is skipped: $name',
+      'header-bytes › before a stream is skipped: $name',
+      'header-bytes › before an error is skipped: $name',
+    ],
+    whole: [
+      'header-bytes › before a whole response is skipped: $name',
+      'header-bytes › before a stream is skipped: $name',
+      'header-bytes › before an error is skipped: $name',
+      'header-bytes › before an error of a passed-through request is skipped, and kept in a download',
+      'model-lists › a byte order mark before a list is skipped',
     ],
   },
   {
@@ -269,10 +352,12 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     stream: [
       'upstream-sizes › an upstream that answers %i before it has read the request',
       'upstream-sizes › an interim answer is no answer',
+      'upstream-attempts › interim responses are skipped',
     ],
     whole: [
       'upstream-sizes › an upstream that answers %i before it has read the request',
       'upstream-sizes › an interim answer is no answer',
+      'upstream-attempts › interim responses are skipped',
     ],
   },
 ];
