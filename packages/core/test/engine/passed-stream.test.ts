@@ -129,6 +129,80 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
   });
 });
 
+describe('a missing terminal marker', () => {
+  /** How complete streams end. Responses ends with its finish itself, and Gemini with the end of the body. */
+  const MARKERS = [
+    ['openai-chat', 'data: [DONE]\n\n'],
+    ['anthropic-messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
+  ] as const;
+
+  /** Passes the bytes on in two pieces. */
+  function pass(protocol: ProtocolId, text: string, splitAt = 0, close: 'end' | 'fail' = 'end'): string {
+    const stream = passing(protocol).stream();
+    const body = bytes(text);
+    const pushed = [...stream.push(body.subarray(0, splitAt)), ...stream.push(body.subarray(splitAt))];
+    return textOf([...pushed, ...(close === 'end' ? stream.end() : stream.fail('connection reset'))]);
+  }
+
+  describe.each(MARKERS)('%s', (protocol, marker) => {
+    const whole = textOf([bodyOf(protocol)]);
+    const content = whole.slice(0, whole.indexOf(marker));
+
+    test.each(['end', 'fail'] as const)('is added after a finish reason, wherever the marker is cut: %s', (close) => {
+      expect(whole.endsWith(marker)).toBe(true);
+      for (let length = 0; length <= marker.length; length++) {
+        const passed = pass(protocol, content + marker.slice(0, length), content.length, close);
+        // A frame that lacks only its blank line gets one, whether its last line has ended or not.
+        expect(passed.replace(/\n+$/, '\n\n'), marker.slice(0, length)).toBe(whole);
+      }
+    });
+
+    test('is added wherever the stream is split', () => {
+      for (let at = 0; at <= bytes(content).length; at++) expect(pass(protocol, content, at)).toBe(whole);
+    });
+
+    test.each(['\r\n', '\r'])('is added to a stream with other line ends: %j', (lineEnd) => {
+      const changed = content.replaceAll('\n', lineEnd);
+      expect(pass(protocol, changed)).toBe(changed + marker);
+    });
+
+    test('is added behind a comment and behind half a field', () => {
+      expect(pass(protocol, `${content}: ping\n\n`)).toBe(`${content}: ping\n\n${marker}`);
+      expect(pass(protocol, `${content}da`)).toBe(whole);
+    });
+
+    test('is not added twice', () => expect(pass(protocol, whole + marker)).toBe(whole + marker));
+
+    test('is not added to a stream that broke off or failed', () => {
+      const frames = content.split(/(?<=\n\n)/);
+      const begun = frames.slice(0, 2).join('');
+      const failed = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';
+      for (const text of [begun, begun + failed, content + failed]) {
+        for (const close of ['end', 'fail'] as const) expect(pass(protocol, text, 0, close)).not.toContain(marker);
+      }
+    });
+  });
+
+  test('the marker of another protocol does not replace message_stop', () => {
+    const [, [protocol, marker]] = MARKERS;
+    const whole = textOf([bodyOf(protocol)]);
+    const relayed = whole.replace(marker, 'data: [DONE]\n\n');
+    expect(pass(protocol, relayed)).toBe(relayed + marker);
+  });
+
+  test.each(['openai-responses', 'gemini'] as const)('nothing is added where the protocol has no such marker: %s', (protocol) => {
+    const whole = textOf([bodyOf(protocol)]);
+    expect(pass(protocol, whole)).toBe(whole);
+  });
+
+  test('a Responses stream without its last event is truncated', () => {
+    const whole = textOf([bodyOf('openai-responses')]);
+    const passed = pass('openai-responses', whole.slice(0, whole.indexOf('event: response.completed')));
+    expect(passed).toContain('response.failed');
+    expect(passed).not.toContain('event: response.completed');
+  });
+});
+
 const codecAnswer = () => ({
   id: 'a',
   model: 'm',

@@ -1,9 +1,10 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SDK_READERS } from '../doctor/sdk-readers.ts';
 import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
-import { chunk, type Reply, streamHead, whole } from './http.ts';
+import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
@@ -158,6 +159,25 @@ describe('the end', () => {
     expectText(pair, await askPair(pair, true));
     await expectCollected(pair);
   });
+
+  test.each(PAIRS.filter(({ upstream, isPassing }) => isPassing && LAST[upstream] > 0))(
+    'left out or cut after a finish reason, the marker is added to passed bytes: $name',
+    async (pair) => {
+      const frames = framesOf(pair.upstream);
+      const marker = frames.at(-1) ?? '';
+      const content = frames.slice(0, -1).join('');
+      for (const cut of [0, 1, marker.indexOf(':') + 3, marker.length - 3]) {
+        const pieces = [content, marker.slice(0, cut)].filter((piece) => piece !== '');
+        for (const end of [{ send: LAST_CHUNK }, { fin: true } as const, { reset: true } as const]) {
+          faultd.play([{ send: streamHead() }, ...pieces.map((piece) => ({ send: chunk(piece) })), end]);
+          const reply = await askPair(pair, true);
+          expect({ body: reply.body.toString(), isWhole: reply.isWhole }).toEqual({ body: frames.join(''), isWhole: true });
+          for (const { read } of SDK_READERS[pair.client])
+            expect(await read([reply.body.toString()])).toEqual({ text: TEXT, calls: [] });
+        }
+      }
+    },
+  );
 
   test.each(PAIRS)('left out, without one, is none: $name', async (pair) => {
     faultd.play(streamOf(cutAfter(pair.upstream, 'five.').before.join('')));

@@ -314,10 +314,11 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     ],
   },
   {
-    fault: 'closes without its last mark, with a reason to stop',
-    right: 'an end; the mark is added',
+    fault: 'closes without its terminal marker (`[DONE]`, `message_stop`), after a finish reason',
+    right: 'a complete response; the marker is added, also where bytes are passed through',
     stream: [
       'upstream-bytes › left out, with a reason to stop, is an end: $name',
+      'upstream-bytes › left out or cut after a finish reason, the marker is added to passed bytes: $name',
       'upstream-bytes › followed by silence is an end: $name',
     ],
     whole: ['upstream-bytes › left out, with a reason to stop, is an end: $name'],
