@@ -75,7 +75,7 @@ function isPlainKey(source: string, path: Path): boolean {
 
 /** Where no secret belongs. Not `organization`, `project`, `headers`, `auth.keys`; nor anything unknown. */
 const PLAIN =
-  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|profile\/.*))$/;
+  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|passthrough|profile\/.*))$/;
 /** Numbers with a unit are short. */
 const SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;
 

@@ -29,9 +29,15 @@ export interface ProviderOptions {
   readonly profile?: Partial<ProviderProfile>;
   readonly repair?: boolean;
   readonly on_disconnect?: 'abort' | 'drain';
+  readonly passthrough?: Passthrough;
   /** Instead of those under `limits`. */
   readonly times?: Partial<ProviderLimits>;
 }
+
+/** Endpoints that are passed on without conversion: none, those that the vendor documents, or every path. */
+export const PASSTHROUGH = ['off', 'known', 'all'] as const;
+
+export type Passthrough = (typeof PASSTHROUGH)[number];
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 

@@ -37,6 +37,7 @@ export function configured(draft: Draft): ConfiguredProvider {
     local: row?.local ?? false,
     repair: settings.repair ?? !official,
     drains: settings.on_disconnect === 'drain',
+    passthrough: settings.passthrough ?? 'known',
     times: { ...timesOf(limits), ...settings.times },
     isDemo: false,
   });

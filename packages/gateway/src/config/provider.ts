@@ -1,5 +1,6 @@
 import type { Provider } from '@sluice/core';
 import type { ProviderLimits } from './limits.ts';
+import type { Passthrough } from './options.ts';
 import type { Secret } from './secret.ts';
 
 /** A provider that can be asked. Its key is not in it, for whoever looks at it: `unlock` adds it, for the one who sends. */
@@ -23,6 +24,8 @@ export interface ConfiguredProvider {
   readonly repair: boolean;
   /** An answer whose client has left is read to its end. */
   readonly drains: boolean;
+  /** Endpoints that are passed on without conversion. */
+  readonly passthrough: Passthrough;
   readonly times: ProviderLimits;
   /** The model that is built in: there is no address to call. */
   readonly isDemo: boolean;
@@ -54,6 +57,7 @@ export function demoProvider(times: ProviderLimits): ConfiguredProvider {
     local: true,
     repair: true,
     drains: false,
+    passthrough: 'off',
     times,
     isDemo: true,
   };

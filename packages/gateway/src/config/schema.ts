@@ -2,7 +2,7 @@ import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId } from '@sluice/core';
 import { z } from 'zod';
 import { faultOf } from '../providers/base-url.ts';
 import { keyed, LIMITS, type LimitRow, type Limits, PROVIDER_LIMITS } from './limits.ts';
-import { LOG_LEVELS, type Options, type ProviderOptions } from './options.ts';
+import { LOG_LEVELS, type Options, PASSTHROUGH, type ProviderOptions } from './options.ts';
 import { profileSchema } from './profile-schema.ts';
 import { Secret } from './secret.ts';
 import { DURATION_PATTERN, readDuration, readSize, SIZE_PATTERN } from './units.ts';
@@ -112,6 +112,12 @@ const settings = z.strictObject({
     .enum(['abort', 'drain'])
     .describe(
       'When a client leaves before its answer is whole: abort calls the upstream off, drain lets it come to its end, so that what it used is known. Default: abort.',
+    )
+    .exactOptional(),
+  passthrough: z
+    .enum(PASSTHROUGH)
+    .describe(
+      'Endpoints that are passed on without conversion: off, known (those that the vendor documents; no stored objects when client keys are set), or all. Default: known.',
     )
     .exactOptional(),
 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
+import { type CanonicalError, CODECS, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { Collector, withoutBom } from '../upstream/collect.ts';
 import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
@@ -8,9 +8,10 @@ import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
+import type { Destination } from './passthrough.ts';
 import type { Presence } from './presence.ts';
 import { exchangeHeaders, type Progress, sendReply } from './reply.ts';
-import type { Directory, Services, Speaker } from './services.ts';
+import type { Services, Speaker } from './services.ts';
 
 /** What a client may say to an upstream beside its body. Everything else, its key above all, stays here. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
@@ -26,33 +27,24 @@ export interface PassedQuestion {
   request: IncomingMessage;
   response: ServerResponse;
   headers: Record<string, string>;
-  directory: Directory;
   presence: Presence;
 }
 
 /**
  * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. The provider is
- * the operator's choice; what the client sends chooses none but the path there.
+ * the operator's choice; what the client sends chooses none but the path there, and `findDestination` says which paths.
  */
-export function passBytes(question: PassedQuestion, body: Buffer, services: Services): Promise<Result> {
-  const { route, directory } = question;
-  const speaker = directory.speaker(route.client.id);
-  if (!speaker) throw unknownPath(route.path);
-  const call = callFor(question, body, speaker, services.limits);
-  return new Promise((resolve) => new Passage(question, speaker, services, resolve).begin(call));
+export function passBytes(question: PassedQuestion, destination: Destination, body: Buffer, services: Services): Promise<Result> {
+  const call = callFor(question, destination, body, services.limits);
+  return new Promise((resolve) => new Passage(question, destination.speaker, services, resolve).begin(call));
 }
 
-function callFor(
-  { route, request, headers }: PassedQuestion,
-  body: Buffer,
-  { provider, origin, times }: Speaker,
-  limits: Limits,
-): Call {
+function callFor({ request, headers }: PassedQuestion, { url, speaker }: Destination, body: Buffer, limits: Limits): Call {
   const { method = 'GET' } = request;
-  const codec = CODECS[provider.protocol];
-  const { 'content-type': _type, accept: _accept, ...credentials } = codec.buildHeaders(provider);
+  const { provider, origin, times } = speaker;
+  const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
   return {
-    url: codec.buildUrl(route.type, { provider, model: '', stream: false }, '', route.path),
+    url,
     origin,
     method,
     headers: { ...credentials, ...pick(headers, TO_UPSTREAM), 'accept-encoding': 'identity' },
@@ -195,10 +187,3 @@ const sendOptions = ({ limits, redact }: { limits: Limits; redact: (text: string
   stallMs: limits.stallMs,
   redact,
 });
-
-const unknownPath = (path: string): CodecError =>
-  new CodecError({
-    code: 'NOT_FOUND',
-    message: `${path.split('?', 1)[0]?.slice(0, 200)} is not known here, and no provider of its protocol is configured`,
-    http_status: 404,
-  });

@@ -1,5 +1,6 @@
 import type { ProtocolId, Provider, ProviderProfile } from '@sluice/core';
 import type { Limits, ProviderLimits } from '../config/limits.ts';
+import type { Passthrough } from '../config/options.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Gatekeeper } from '../server/auth.ts';
@@ -16,6 +17,8 @@ export interface Speaker {
   /** Scheme, host and port that the key belongs to. */
   origin: string;
   times: ProviderLimits;
+  /** Which endpoints are passed on without conversion. */
+  passthrough: Passthrough;
 }
 
 /** One of those who may answer. */

@@ -10,12 +10,14 @@ import { Gatekeeper } from './auth.ts';
 /** The configuration as exchanges see it. `demo`: where the built-in model listens. */
 export function createDirectory(state: GatewayState, demo: string): Directory {
   const speaker = (configured: ConfiguredProvider): Speaker => {
-    const { origin, times } = configured;
-    return { provider: unlock(configured), origin, times };
+    const { origin, times, passthrough } = configured;
+    return { provider: unlock(configured), origin, times, passthrough };
   };
   const candidate = (configured: ConfiguredProvider, model: string, client: ProtocolId): Candidate => {
-    const { isDemo, times } = configured;
-    const speaking = isDemo ? { provider: demoFor(languageOf(model, client), demo), origin: demo, times } : speaker(configured);
+    const { isDemo } = configured;
+    const speaking = isDemo
+      ? { ...speaker(configured), provider: demoFor(languageOf(model, client), demo), origin: demo }
+      : speaker(configured);
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
     const { repair, drains } = configured;
@@ -27,7 +29,8 @@ export function createDirectory(state: GatewayState, demo: string): Directory {
       (state.resolveModel(model, client) ?? []).map((target) => candidate(target.provider, target.model, client)),
     ),
     speaker: (protocol) => {
-      const found = [...state.providers.values()].find(({ provider, isDemo }) => provider.protocol === protocol && !isDemo);
+      const speaking = [...state.providers.values()].filter(({ provider, isDemo }) => provider.protocol === protocol && !isDemo);
+      const found = speaking.find(({ passthrough }) => passthrough !== 'off') ?? speaking[0];
       return found && speaker(found);
     },
     ...listed(state, speaker),

@@ -5,6 +5,7 @@ import { INTERNAL } from '../exchange/failures.ts';
 import { answerLane } from '../exchange/lane.ts';
 import { endingOf } from '../exchange/outcome.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
+import { findDestination } from '../exchange/passthrough.ts';
 import type { Presence } from '../exchange/presence.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import type { Directory, Services } from '../exchange/services.ts';
@@ -77,10 +78,17 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
     case 'AUDIO':
     case 'IMAGES':
     case 'PASSTHROUGH':
-      return passBytes(incoming, await bodyOf(incoming, services), services);
+      return pass(incoming, services);
     default:
       return route.type satisfies never;
   }
+}
+
+/** The body is read only when the endpoint is allowed. */
+async function pass(incoming: Incoming, services: Services): Promise<Result> {
+  const { request, route, directory } = incoming;
+  const destination = findDestination({ method: request.method ?? 'GET', route, directory });
+  return passBytes(incoming, destination, await bodyOf(incoming, services), services);
 }
 
 async function questionOf(incoming: Incoming, services: Services): Promise<Question> {

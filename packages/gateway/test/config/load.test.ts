@@ -118,6 +118,11 @@ const BAD: Bad[] = [
       '5:28: models.z[0]: must not be empty',
     ],
   },
+  {
+    name: 'a passthrough that is not one of its values',
+    text: 'providers: { groq: { passthrough: none } }',
+    says: ['1:35: providers.groq.passthrough: must be one of off, known, all'],
+  },
   { name: 'an unknown section', text: 'provider: {}', says: ['1:1: unknown key "provider"; did you mean "providers"?'] },
   { name: 'a list', text: '- a\n', says: ['1:1: must be a map of settings'] },
   { name: 'a word', text: 'hello', says: ['1:1: must be a map of settings'] },

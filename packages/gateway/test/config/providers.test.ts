@@ -21,6 +21,7 @@ interface Expected {
   from?: string | undefined;
   protocol?: string;
   repair?: boolean;
+  passthrough?: string;
   official?: boolean;
   auth?: string;
   api_version?: string;
@@ -41,6 +42,7 @@ const ROWS: Row[] = [
         protocol: 'openai-chat',
         official: true,
         repair: false,
+        passthrough: 'known',
       },
       'openai-responses': { key: 'k1', protocol: 'openai-responses', official: true, repair: false, profile: 'openai' },
     },
@@ -197,6 +199,17 @@ const ROWS: Row[] = [
     has: { groq: { official: false, repair: false } },
   },
   {
+    name: 'passthrough is known by default, and holds for all rows of a vendor when set',
+    yaml: 'providers: { openai: { passthrough: off }, work: { extends: groq, api_key: x, passthrough: all } }',
+    env: { OPENAI_API_KEY: 'k', GROQ_API_KEY: 'k' },
+    has: {
+      openai: { passthrough: 'off' },
+      'openai-responses': { passthrough: 'off' },
+      groq: { passthrough: 'known' },
+      work: { passthrough: 'all' },
+    },
+  },
+  {
     name: 'the key of the environment is not sent elsewhere',
     yaml: 'providers: { openai: { base_url: https://proxy.example/v1 } }',
     env: { OPENAI_API_KEY: 'k' },
@@ -265,7 +278,7 @@ describe('providers', () => {
     for (const [id, expected] of Object.entries(has)) {
       const found = providers.get(id);
       if (!found) throw new Error(`no ${id}`);
-      const { provider, key, keyFrom, repair, official, profileId } = found;
+      const { provider, key, keyFrom, repair, passthrough, official, profileId } = found;
       const { auth, api_version, path } = provider.adapter_config ?? {};
       const actual = {
         url: provider.base_url,
@@ -273,6 +286,7 @@ describe('providers', () => {
         key: key?.reveal(),
         from: keyFrom,
         repair,
+        passthrough,
         official,
         auth,
         api_version,

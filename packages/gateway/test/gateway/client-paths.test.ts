@@ -38,7 +38,7 @@ describe('paths and methods', () => {
     ['POST', '//v1//chat/completions', 200],
     ['POST', 'http://somebody.example/v1/chat/completions', 200],
     ['POST', '/v1/chat/completions?x=y', 200],
-    ['POST', '/V1/CHAT/COMPLETIONS', 200],
+    ['POST', '/V1/CHAT/COMPLETIONS', 404],
     ['GET', '/v1/chat/completions', 405],
     ['HEAD', '/v1/chat/completions', 405],
     ['OPTIONS', '/v1/chat/completions', 405],

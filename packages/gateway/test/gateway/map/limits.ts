@@ -81,6 +81,14 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'destinations › %s (%s) is not made',
     'destinations › is told to the client, and nothing of it is left',
   ],
+  'Only documented endpoints are passed on with the operator’s key; with client keys, no stored object is listed, read, changed or deleted.':
+    [
+      'passthrough › %s %s is passed on, with and without client keys',
+      'passthrough › %s %s reaches stored objects: passed on without client keys, refused with them',
+      'passthrough › %s %s is not a known endpoint',
+      'passthrough › other spellings of a stored object do not get past the rule',
+      'known-endpoints › every endpoint is converted, known, or left out on purpose',
+    ],
   'A fault of ours ends one exchange, and no other.': [
     'life › ends one exchange and no other: $name',
     'life › in a stream that has begun ends it with an error: $name',

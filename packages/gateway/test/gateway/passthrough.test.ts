@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectRefused } from './check.ts';
+import { Faultd } from './faultd.ts';
+import { type Reply, whole } from './http.ts';
+import { KEY, providersAt } from './pairs.ts';
+import { RawClient, requestText } from './raw-client.ts';
+import { type Started, startGateway } from './start.ts';
+
+// Which endpoints are passed on without conversion, with the operator's key.
+
+const CLIENT_KEY = 'client-key-0123456789';
+
+/** The settings under test; `locked` has client keys. */
+type Setting = 'open' | 'open off' | 'locked' | 'locked all' | 'locked off';
+
+let faultd: Faultd;
+const gateways = new Map<Setting, Started>();
+
+beforeAll(async () => {
+  faultd = await Faultd.start();
+  const start = async (setting: Setting, passthrough: string | undefined): Promise<void> => {
+    const rows = Object.entries(providersAt(faultd)).map(([id, row]) => [id, { ...row, ...(passthrough && { passthrough }) }]);
+    const auth = setting.startsWith('locked') && { auth: { keys: [CLIENT_KEY] } };
+    gateways.set(setting, await startGateway({ config: { providers: Object.fromEntries(rows), ...auth } }));
+  };
+  await start('open', undefined);
+  await start('locked', undefined);
+  await start('locked all', 'all');
+  await start('locked off', 'off');
+  await start('open off', 'off');
+});
+
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.close();
+  await faultd.stop();
+});
+
+beforeEach(() => faultd.play([{ send: whole(200, '{"from":"upstream"}') }]));
+
+const GOOGLE = { 'x-goog-api-key': CLIENT_KEY };
+const ANTHROPIC = { 'anthropic-version': '2023-06-01' };
+
+async function send(setting: Setting, method: string, path: string, headers: Record<string, string> = {}): Promise<Reply> {
+  const client = await RawClient.open(gateways.get(setting)?.url ?? '');
+  const body = method === 'POST' || method === 'PUT' || method === 'PATCH' ? '{}' : '';
+  // A reply to HEAD has a length and no body: it ends with the connection.
+  const key = headers === GOOGLE ? {} : { authorization: `Bearer ${CLIENT_KEY}` };
+  const text = requestText(method, path, { ...key, connection: 'close', ...headers }, body);
+  const reply = await client.send(text).reply();
+  client.leave();
+  return reply;
+}
+
+/** Documented endpoints that neither read nor change what others stored. */
+const HARMLESS: readonly (readonly [string, string, Record<string, string>?])[] = [
+  ['POST', '/v1/completions'],
+  ['POST', '/v1/moderations'],
+  ['POST', '/v1/responses/compact'],
+  ['POST', '/v1/audio/speech'],
+  ['POST', '/v1/images/generations'],
+  ['POST', '/v1/tokenize'],
+  // Creating an object reveals none of the others.
+  ['POST', '/v1/files'],
+  ['POST', '/v1/batches'],
+  ['POST', '/v1/conversations'],
+  ['POST', '/v1/messages/batches', ANTHROPIC],
+  ['POST', '/v1/files?beta=true', ANTHROPIC],
+  ['POST', '/v1/complete', ANTHROPIC],
+  ['POST', '/v1beta/models/imagen-4:predict', GOOGLE],
+  ['POST', '/v1beta/models/veo-3:predictLongRunning', GOOGLE],
+  ['POST', '/v1beta/cachedContents', GOOGLE],
+];
+
+/** Documented endpoints that list, read, change or delete stored objects. */
+const STORED: readonly (readonly [string, string, Record<string, string>?])[] = [
+  ['GET', '/v1/files'],
+  ['HEAD', '/v1/files'],
+  ['GET', '/v1/files/file-1'],
+  ['GET', '/v1/files/file-1/content'],
+  ['DELETE', '/v1/files/file-1'],
+  ['GET', '/v1/batches'],
+  ['POST', '/v1/batches/b/cancel'],
+  ['GET', '/v1/responses/resp_1'],
+  ['HEAD', '/v1/responses/resp_1'],
+  ['DELETE', '/v1/responses/resp_1'],
+  ['POST', '/v1/responses/resp_1/cancel'],
+  ['GET', '/v1/responses/resp_1/input_items'],
+  ['GET', '/v1/chat/completions/chatcmpl-1'],
+  ['POST', '/v1/chat/completions/chatcmpl-1'],
+  ['GET', '/v1/conversations/conv_1/items'],
+  ['POST', '/v1/conversations/conv_1'],
+  ['GET', '/v1/assistants'],
+  ['POST', '/v1/threads/t/messages'],
+  ['GET', '/v1/vector_stores'],
+  ['POST', '/v1/vector_stores/vs_1/search'],
+  ['GET', '/v1/fine_tuning/jobs'],
+  ['GET', '/v1/evals/e/runs'],
+  ['GET', '/v1/containers/c/files/f/content'],
+  ['GET', '/v1/files', ANTHROPIC],
+  ['DELETE', '/v1/files/file_1?beta=true', ANTHROPIC],
+  ['GET', '/v1/messages/batches', ANTHROPIC],
+  ['GET', '/v1/messages/batches/b/results', ANTHROPIC],
+  ['POST', '/v1/messages/batches/b/cancel', ANTHROPIC],
+  ['GET', '/v1/skills', ANTHROPIC],
+  ['GET', '/v1beta/files', GOOGLE],
+  ['GET', '/v1beta/files/abc:download?alt=media', GOOGLE],
+  ['DELETE', '/v1beta/files/abc', GOOGLE],
+  ['GET', '/v1beta/cachedContents', GOOGLE],
+  ['PATCH', '/v1beta/cachedContents/abc', GOOGLE],
+  ['GET', '/v1beta/tunedModels', GOOGLE],
+  ['GET', '/v1beta/operations/o', GOOGLE],
+  ['GET', '/v1beta/fileSearchStores/s/documents', GOOGLE],
+];
+
+/** Paths that no vendor documents for its users, and administration. */
+const UNKNOWN: readonly (readonly [string, string, Record<string, string>?])[] = [
+  ['GET', '/'.padEnd(20, 'x')],
+  ['GET', '/v1/organization/projects'],
+  ['GET', '/v1/organization/admin_api_keys'],
+  ['POST', '/v1/organization/invites'],
+  ['GET', '/v1/organizations/api_keys', ANTHROPIC],
+  ['GET', '/v1/vaults', ANTHROPIC],
+  ['POST', '/v1/realtime/client_secrets'],
+  ['POST', '/v1beta/auth_tokens', GOOGLE],
+  ['GET', '/v1/moderations'],
+  ['PUT', '/v1/files/file-1'],
+  ['PATCH', '/v1/completions'],
+  ['GET', '/v1/files/file-1/content/more'],
+];
+
+const protocolOf = (headers: Record<string, string> = {}) =>
+  'x-goog-api-key' in headers ? 'gemini' : 'anthropic-version' in headers ? 'anthropic-messages' : 'openai-chat';
+
+function expectRefusedFor(headers: Record<string, string> | undefined, reply: Reply, status: number, setting: string): void {
+  const client = protocolOf(headers);
+  expect(faultd.served).toEqual([]);
+  expectRefused(client, reply, status, `set providers.pass-${client}.passthrough to ${setting}`);
+}
+
+/** A reply to HEAD has no body to read. */
+const readable = (cases: typeof STORED): typeof STORED => cases.filter(([method]) => method !== 'HEAD');
+
+describe('known, the default', () => {
+  test.each(HARMLESS)('%s %s is passed on, with and without client keys', async (method, path, headers) => {
+    for (const setting of ['open', 'locked'] as const) {
+      faultd.play([{ send: whole(200, '{"from":"upstream"}') }]);
+      const reply = await send(setting, method, path, headers);
+      expect({ status: reply.status, body: reply.body.toString() }).toEqual({ status: 200, body: '{"from":"upstream"}' });
+      const [served] = faultd.served;
+      expect(served?.method).toBe(method);
+      expect(JSON.stringify(served?.headers)).toContain(KEY);
+    }
+  });
+
+  test.each(STORED)('%s %s reaches stored objects: passed on without client keys, refused with them', async (...asked) => {
+    const [method, path, headers] = asked;
+    expect((await send('open', method, path, headers)).status).toBe(200);
+    expect(faultd.served).toHaveLength(1);
+    faultd.play([{ send: whole(200, '{}') }]);
+    const reply = await send('locked', method, path, headers);
+    expect({ status: reply.status, served: faultd.served }).toEqual({ status: 403, served: [] });
+    if (method !== 'HEAD') expectRefusedFor(headers, reply, 403, '"all"');
+  });
+
+  test.each(UNKNOWN)('%s %s is not a known endpoint', async (method, path, headers) => {
+    for (const setting of ['open', 'locked'] as const)
+      expectRefusedFor(headers, await send(setting, method, path, headers), 404, '"all"');
+  });
+
+  test.each(['OPTIONS', 'TRACE', 'PROPFIND'])('%s is not passed on at all', async (method) => {
+    expect((await send('locked all', method, '/v1/files')).status).toBe(405);
+    expect(faultd.served).toEqual([]);
+  });
+
+  test('a refused request is answered before its body is read', async () => {
+    const client = await RawClient.open(gateways.get('locked')?.url ?? '');
+    client.send(`DELETE /v1/files/f HTTP/1.1\r\nhost: a\r\nx-api-key: ${CLIENT_KEY}\r\ncontent-length: 1000000\r\n\r\n`);
+    expectRefusedFor({}, await client.reply(), 403, '"all"');
+    client.leave();
+  });
+});
+
+describe('other spellings of a stored object do not get past the rule', () => {
+  const SPELLINGS: readonly (readonly [string, string, Record<string, string>?])[] = [
+    ['GET', '//v1//files'],
+    ['GET', '/v1/files/'],
+    ['GET', '/v1/files//'],
+    ['GET', 'http://somebody.example/v1/files'],
+    ['GET', '/v1/./files'],
+    ['GET', '/v1/moderations/../files'],
+    ['POST', '/v1/moderations/../files/file-1'],
+    ['POST', '/v1/moderations/%2e%2e/batches/b/cancel'],
+    ['POST', '/v1/moderations%2f..%2fbatches%2fb%2fcancel'],
+    ['POST', '/v1/moderations/..;/batches/b/cancel'],
+    ['POST', '/v1/moderations;/../batches/b/cancel'],
+    ['POST', '/v1/moderations\\..\\batches\\b\\cancel'],
+    ['GET', '/v1/FILES'],
+    ['GET', '/V1/files'],
+    ['GET', '/v1/f%69les'],
+    ['GET', '/v1/files;a=b'],
+    ['GET', '/v1/files%00'],
+    ['GET', '/v1/files%2ffile-1'],
+    ['GET', '/v1/files%3f'],
+    ['GET', '/v1/files#x'],
+    ['GET', '/v1/files?x=/v1/moderations'],
+    ['GET', '/moderations/v1/files'],
+    ['GET', '/v1/v1/files'],
+    ['GET', '/openai/deployments/d/files'],
+    ['POST', '/v1/files?_method=GET'],
+    ['POST', '/v1/files?_METHOD=DELETE'],
+    ['POST', '/v1/files?x-http-method-override=GET'],
+    ['POST', '/v1beta/files?$httpMethod=GET', GOOGLE],
+    ['POST', '/v1beta/files?%24httpMethod=GET', GOOGLE],
+    ['GET', '/v1beta/models/../files', GOOGLE],
+    ['POST', '/v1beta/models/x:predict/../../files/abc', GOOGLE],
+    ['POST', '/v1beta/models/x%2f..%2f..%2ffiles:predict', GOOGLE],
+    ['POST', '/v1beta/files%3Aregister', GOOGLE],
+    ['POST', '/v1beta/models/x%3AbatchGenerateContent:predict', GOOGLE],
+    ['GET', '/v1beta/files/abc%3Adownload', GOOGLE],
+    ['GET', '/v1/messages/batches%2fb', ANTHROPIC],
+    ['GET', '/v1/messages//batches', ANTHROPIC],
+  ];
+
+  test.each(SPELLINGS)('%s %s', async (method, path, headers) => {
+    const reply = await send('locked', method, path, headers);
+    expect({ isRefused: [400, 403, 404, 405].includes(reply.status), served: faultd.served }).toEqual({
+      isRefused: true,
+      served: [],
+    });
+  });
+
+  test('a header that names another method stays here', async () => {
+    const { status } = await send('locked', 'POST', '/v1/files', { 'x-http-method-override': 'GET', 'x-http-method': 'GET' });
+    expect(status).toBe(200);
+    expect(Object.keys(faultd.served[0]?.headers ?? {}).join()).not.toContain('method');
+  });
+});
+
+describe('all', () => {
+  test.each([...readable(STORED), ...UNKNOWN])('%s %s is passed on', async (method, path, headers) => {
+    expect((await send('locked all', method, path, headers)).status).toBe(200);
+    expect(faultd.served).toHaveLength(1);
+  });
+});
+
+describe('off', () => {
+  test.each([...HARMLESS, ...readable(STORED), ...UNKNOWN])('%s %s is refused', async (method, path, headers) => {
+    for (const setting of ['locked off', 'open off'] as const)
+      expectRefusedFor(headers, await send(setting, method, path, headers), 403, '"known" or "all"');
+  });
+
+  test('converted endpoints are answered', async () => {
+    expect((await send('locked off', 'GET', '/v1/models')).status).toBe(200);
+  });
+
+  test('the next provider of the protocol takes its place', async () => {
+    const row = { protocol: 'openai-chat', base_url: faultd.url, api_key: KEY };
+    const providers = { first: { ...row, passthrough: 'off' }, second: { ...row, base_url: `${faultd.url}/second` } };
+    const gateway = await startGateway({ config: { providers } });
+    const client = await RawClient.open(gateway.url);
+    expect((await client.send(requestText('POST', '/v1/moderations', {}, '{}')).reply()).status).toBe(200);
+    expect(faultd.served.map(({ path }) => path)).toEqual(['/second/moderations']);
+    client.leave();
+    await gateway.close();
+  });
+});
+
+test('without a provider of the protocol, the error says so', async () => {
+  const gateway = await startGateway({ config: { providers: { a: { protocol: 'gemini', base_url: faultd.url } } } });
+  const client = await RawClient.open(gateway.url);
+  const reply = await client.send(requestText('POST', '/v1/moderations', {}, '{}')).reply();
+  expectRefused('openai-chat', reply, 404, 'no provider with protocol openai-chat is configured');
+  client.leave();
+  await gateway.close();
+});
