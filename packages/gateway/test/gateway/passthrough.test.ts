@@ -38,6 +38,7 @@ afterAll(async () => {
 beforeEach(() => faultd.play([{ send: whole(200, '{"from":"upstream"}') }]));
 
 const GOOGLE = { 'x-goog-api-key': CLIENT_KEY };
+const OPENAI = {};
 const ANTHROPIC = { 'anthropic-version': '2023-06-01' };
 
 async function send(setting: Setting, method: string, path: string, headers: Record<string, string> = {}): Promise<Reply> {
@@ -51,18 +52,20 @@ async function send(setting: Setting, method: string, path: string, headers: Rec
   return reply;
 }
 
+type Asked = readonly [method: string, path: string, headers: Record<string, string>];
+
 /** Documented endpoints that neither read nor change what others stored. */
-const HARMLESS: readonly (readonly [string, string, Record<string, string>?])[] = [
-  ['POST', '/v1/completions'],
-  ['POST', '/v1/moderations'],
-  ['POST', '/v1/responses/compact'],
-  ['POST', '/v1/audio/speech'],
-  ['POST', '/v1/images/generations'],
-  ['POST', '/v1/tokenize'],
+const HARMLESS: readonly Asked[] = [
+  ['POST', '/v1/completions', OPENAI],
+  ['POST', '/v1/moderations', OPENAI],
+  ['POST', '/v1/responses/compact', OPENAI],
+  ['POST', '/v1/audio/speech', OPENAI],
+  ['POST', '/v1/images/generations', OPENAI],
+  ['POST', '/v1/tokenize', OPENAI],
   // Creating an object reveals none of the others.
-  ['POST', '/v1/files'],
-  ['POST', '/v1/batches'],
-  ['POST', '/v1/conversations'],
+  ['POST', '/v1/files', OPENAI],
+  ['POST', '/v1/batches', OPENAI],
+  ['POST', '/v1/conversations', OPENAI],
   ['POST', '/v1/messages/batches', ANTHROPIC],
   ['POST', '/v1/files?beta=true', ANTHROPIC],
   ['POST', '/v1/complete', ANTHROPIC],
@@ -72,30 +75,30 @@ const HARMLESS: readonly (readonly [string, string, Record<string, string>?])[] 
 ];
 
 /** Documented endpoints that list, read, change or delete stored objects. */
-const STORED: readonly (readonly [string, string, Record<string, string>?])[] = [
-  ['GET', '/v1/files'],
-  ['HEAD', '/v1/files'],
-  ['GET', '/v1/files/file-1'],
-  ['GET', '/v1/files/file-1/content'],
-  ['DELETE', '/v1/files/file-1'],
-  ['GET', '/v1/batches'],
-  ['POST', '/v1/batches/b/cancel'],
-  ['GET', '/v1/responses/resp_1'],
-  ['HEAD', '/v1/responses/resp_1'],
-  ['DELETE', '/v1/responses/resp_1'],
-  ['POST', '/v1/responses/resp_1/cancel'],
-  ['GET', '/v1/responses/resp_1/input_items'],
-  ['GET', '/v1/chat/completions/chatcmpl-1'],
-  ['POST', '/v1/chat/completions/chatcmpl-1'],
-  ['GET', '/v1/conversations/conv_1/items'],
-  ['POST', '/v1/conversations/conv_1'],
-  ['GET', '/v1/assistants'],
-  ['POST', '/v1/threads/t/messages'],
-  ['GET', '/v1/vector_stores'],
-  ['POST', '/v1/vector_stores/vs_1/search'],
-  ['GET', '/v1/fine_tuning/jobs'],
-  ['GET', '/v1/evals/e/runs'],
-  ['GET', '/v1/containers/c/files/f/content'],
+const STORED: readonly Asked[] = [
+  ['GET', '/v1/files', OPENAI],
+  ['HEAD', '/v1/files', OPENAI],
+  ['GET', '/v1/files/file-1', OPENAI],
+  ['GET', '/v1/files/file-1/content', OPENAI],
+  ['DELETE', '/v1/files/file-1', OPENAI],
+  ['GET', '/v1/batches', OPENAI],
+  ['POST', '/v1/batches/b/cancel', OPENAI],
+  ['GET', '/v1/responses/resp_1', OPENAI],
+  ['HEAD', '/v1/responses/resp_1', OPENAI],
+  ['DELETE', '/v1/responses/resp_1', OPENAI],
+  ['POST', '/v1/responses/resp_1/cancel', OPENAI],
+  ['GET', '/v1/responses/resp_1/input_items', OPENAI],
+  ['GET', '/v1/chat/completions/chatcmpl-1', OPENAI],
+  ['POST', '/v1/chat/completions/chatcmpl-1', OPENAI],
+  ['GET', '/v1/conversations/conv_1/items', OPENAI],
+  ['POST', '/v1/conversations/conv_1', OPENAI],
+  ['GET', '/v1/assistants', OPENAI],
+  ['POST', '/v1/threads/t/messages', OPENAI],
+  ['GET', '/v1/vector_stores', OPENAI],
+  ['POST', '/v1/vector_stores/vs_1/search', OPENAI],
+  ['GET', '/v1/fine_tuning/jobs', OPENAI],
+  ['GET', '/v1/evals/e/runs', OPENAI],
+  ['GET', '/v1/containers/c/files/f/content', OPENAI],
   ['GET', '/v1/files', ANTHROPIC],
   ['DELETE', '/v1/files/file_1?beta=true', ANTHROPIC],
   ['GET', '/v1/messages/batches', ANTHROPIC],
@@ -113,32 +116,32 @@ const STORED: readonly (readonly [string, string, Record<string, string>?])[] = 
 ];
 
 /** Paths that no vendor documents for its users, and administration. */
-const UNKNOWN: readonly (readonly [string, string, Record<string, string>?])[] = [
-  ['GET', '/'.padEnd(20, 'x')],
-  ['GET', '/v1/organization/projects'],
-  ['GET', '/v1/organization/admin_api_keys'],
-  ['POST', '/v1/organization/invites'],
+const UNKNOWN: readonly Asked[] = [
+  ['GET', '/'.padEnd(20, 'x'), OPENAI],
+  ['GET', '/v1/organization/projects', OPENAI],
+  ['GET', '/v1/organization/admin_api_keys', OPENAI],
+  ['POST', '/v1/organization/invites', OPENAI],
   ['GET', '/v1/organizations/api_keys', ANTHROPIC],
   ['GET', '/v1/vaults', ANTHROPIC],
-  ['POST', '/v1/realtime/client_secrets'],
+  ['POST', '/v1/realtime/client_secrets', OPENAI],
   ['POST', '/v1beta/auth_tokens', GOOGLE],
-  ['GET', '/v1/moderations'],
-  ['PUT', '/v1/files/file-1'],
-  ['PATCH', '/v1/completions'],
-  ['GET', '/v1/files/file-1/content/more'],
+  ['GET', '/v1/moderations', OPENAI],
+  ['PUT', '/v1/files/file-1', OPENAI],
+  ['PATCH', '/v1/completions', OPENAI],
+  ['GET', '/v1/files/file-1/content/more', OPENAI],
 ];
 
-const protocolOf = (headers: Record<string, string> = {}) =>
+const protocolOf = (headers: Record<string, string>) =>
   'x-goog-api-key' in headers ? 'gemini' : 'anthropic-version' in headers ? 'anthropic-messages' : 'openai-chat';
 
-function expectRefusedFor(headers: Record<string, string> | undefined, reply: Reply, status: number, setting: string): void {
+function expectRefusedFor(headers: Record<string, string>, reply: Reply, status: number, setting: string): void {
   const client = protocolOf(headers);
   expect(faultd.served).toEqual([]);
   expectRefused(client, reply, status, `set providers.pass-${client}.passthrough to ${setting}`);
 }
 
 /** A reply to HEAD has no body to read. */
-const readable = (cases: typeof STORED): typeof STORED => cases.filter(([method]) => method !== 'HEAD');
+const readable = (cases: readonly Asked[]): readonly Asked[] => cases.filter(([method]) => method !== 'HEAD');
 
 describe('known, the default', () => {
   test.each(HARMLESS)('%s %s is passed on, with and without client keys', async (method, path, headers) => {
@@ -152,15 +155,17 @@ describe('known, the default', () => {
     }
   });
 
-  test.each(STORED)('%s %s reaches stored objects: passed on without client keys, refused with them', async (...asked) => {
-    const [method, path, headers] = asked;
-    expect((await send('open', method, path, headers)).status).toBe(200);
-    expect(faultd.served).toHaveLength(1);
-    faultd.play([{ send: whole(200, '{}') }]);
-    const reply = await send('locked', method, path, headers);
-    expect({ status: reply.status, served: faultd.served }).toEqual({ status: 403, served: [] });
-    if (method !== 'HEAD') expectRefusedFor(headers, reply, 403, '"all"');
-  });
+  test.each(STORED)(
+    '%s %s reaches stored objects: passed on without client keys, refused with them',
+    async (method, path, headers) => {
+      expect((await send('open', method, path, headers)).status).toBe(200);
+      expect(faultd.served).toHaveLength(1);
+      faultd.play([{ send: whole(200, '{}') }]);
+      const reply = await send('locked', method, path, headers);
+      expect({ status: reply.status, served: faultd.served }).toEqual({ status: 403, served: [] });
+      if (method !== 'HEAD') expectRefusedFor(headers, reply, 403, '"all"');
+    },
+  );
 
   test.each(UNKNOWN)('%s %s is not a known endpoint', async (method, path, headers) => {
     for (const setting of ['open', 'locked'] as const)
@@ -175,40 +180,40 @@ describe('known, the default', () => {
   test('a refused request is answered before its body is read', async () => {
     const client = await RawClient.open(gateways.get('locked')?.url ?? '');
     client.send(`DELETE /v1/files/f HTTP/1.1\r\nhost: a\r\nx-api-key: ${CLIENT_KEY}\r\ncontent-length: 1000000\r\n\r\n`);
-    expectRefusedFor({}, await client.reply(), 403, '"all"');
+    expectRefusedFor(OPENAI, await client.reply(), 403, '"all"');
     client.leave();
   });
 });
 
 describe('other spellings of a stored object do not get past the rule', () => {
-  const SPELLINGS: readonly (readonly [string, string, Record<string, string>?])[] = [
-    ['GET', '//v1//files'],
-    ['GET', '/v1/files/'],
-    ['GET', '/v1/files//'],
-    ['GET', 'http://somebody.example/v1/files'],
-    ['GET', '/v1/./files'],
-    ['GET', '/v1/moderations/../files'],
-    ['POST', '/v1/moderations/../files/file-1'],
-    ['POST', '/v1/moderations/%2e%2e/batches/b/cancel'],
-    ['POST', '/v1/moderations%2f..%2fbatches%2fb%2fcancel'],
-    ['POST', '/v1/moderations/..;/batches/b/cancel'],
-    ['POST', '/v1/moderations;/../batches/b/cancel'],
-    ['POST', '/v1/moderations\\..\\batches\\b\\cancel'],
-    ['GET', '/v1/FILES'],
-    ['GET', '/V1/files'],
-    ['GET', '/v1/f%69les'],
-    ['GET', '/v1/files;a=b'],
-    ['GET', '/v1/files%00'],
-    ['GET', '/v1/files%2ffile-1'],
-    ['GET', '/v1/files%3f'],
-    ['GET', '/v1/files#x'],
-    ['GET', '/v1/files?x=/v1/moderations'],
-    ['GET', '/moderations/v1/files'],
-    ['GET', '/v1/v1/files'],
-    ['GET', '/openai/deployments/d/files'],
-    ['POST', '/v1/files?_method=GET'],
-    ['POST', '/v1/files?_METHOD=DELETE'],
-    ['POST', '/v1/files?x-http-method-override=GET'],
+  const SPELLINGS: readonly Asked[] = [
+    ['GET', '//v1//files', OPENAI],
+    ['GET', '/v1/files/', OPENAI],
+    ['GET', '/v1/files//', OPENAI],
+    ['GET', 'http://somebody.example/v1/files', OPENAI],
+    ['GET', '/v1/./files', OPENAI],
+    ['GET', '/v1/moderations/../files', OPENAI],
+    ['POST', '/v1/moderations/../files/file-1', OPENAI],
+    ['POST', '/v1/moderations/%2e%2e/batches/b/cancel', OPENAI],
+    ['POST', '/v1/moderations%2f..%2fbatches%2fb%2fcancel', OPENAI],
+    ['POST', '/v1/moderations/..;/batches/b/cancel', OPENAI],
+    ['POST', '/v1/moderations;/../batches/b/cancel', OPENAI],
+    ['POST', '/v1/moderations\\..\\batches\\b\\cancel', OPENAI],
+    ['GET', '/v1/FILES', OPENAI],
+    ['GET', '/V1/files', OPENAI],
+    ['GET', '/v1/f%69les', OPENAI],
+    ['GET', '/v1/files;a=b', OPENAI],
+    ['GET', '/v1/files%00', OPENAI],
+    ['GET', '/v1/files%2ffile-1', OPENAI],
+    ['GET', '/v1/files%3f', OPENAI],
+    ['GET', '/v1/files#x', OPENAI],
+    ['GET', '/v1/files?x=/v1/moderations', OPENAI],
+    ['GET', '/moderations/v1/files', OPENAI],
+    ['GET', '/v1/v1/files', OPENAI],
+    ['GET', '/openai/deployments/d/files', OPENAI],
+    ['POST', '/v1/files?_method=GET', OPENAI],
+    ['POST', '/v1/files?_METHOD=DELETE', OPENAI],
+    ['POST', '/v1/files?x-http-method-override=GET', OPENAI],
     ['POST', '/v1beta/files?$httpMethod=GET', GOOGLE],
     ['POST', '/v1beta/files?%24httpMethod=GET', GOOGLE],
     ['GET', '/v1beta/models/../files', GOOGLE],
