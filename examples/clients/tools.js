@@ -1,4 +1,4 @@
-// A tool, with the SDK of OpenAI and whichever model the gateway has: the demo model calls it, too.
+// A tool, with the SDK of OpenAI and whichever model the gateway has. The last line of the prompt makes the demo model call it.
 import OpenAI from 'openai';
 
 const { SLUICE_URL = 'http://127.0.0.1:4141', SLUICE_KEY = 'any', SLUICE_MODEL = 'demo/hello' } = process.env;
@@ -6,7 +6,7 @@ const client = new OpenAI({ baseURL: `${SLUICE_URL}/v1`, apiKey: SLUICE_KEY });
 
 const runner = client.chat.completions.runTools({
   model: SLUICE_MODEL,
-  messages: [{ role: 'user', content: 'Use the tool get_weather: how is the weather in Oslo?' }],
+  messages: [{ role: 'user', content: 'How is the weather in Oslo?\ndemo: call get_weather' }],
   stream: true,
   tools: [
     {

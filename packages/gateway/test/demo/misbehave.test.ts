@@ -17,16 +17,19 @@ afterAll(() => gateway.close());
 const CLIENTS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 const ENDS_EARLY = ['error-mid-stream', 'cut'];
 
-/** A question that names a tool, in the words of a client. */
+/** A request that makes the demo call a tool, in the client's protocol. */
 const questionOf = (client: ProtocolId) =>
   convertRequest(
     {
       model: 'm',
-      messages: [{ role: 'user', content: 'Ask get_weather for Paris' }],
+      messages: [{ role: 'user', content: 'demo: call get_weather' }],
       tools: [
         {
           type: 'function',
-          function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+          function: {
+            name: 'get_weather',
+            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          },
         },
       ],
     },
@@ -45,7 +48,7 @@ const callOf = ({ id: _, ...call }: { id: string }) => call;
 describe.each(CLIENTS)('%s', (client) => {
   test.each(DEMO_MODELS.filter((model) => !ENDS_EARLY.includes(model)))('demo/%s is mended', async (model) => {
     const [plain, mended] = [await told(client, 'hello'), await told(client, model)];
-    expect(plain.tool_calls).toMatchObject([{ name: 'get_weather' }]);
+    expect(plain.tool_calls).toMatchObject([{ name: 'get_weather', arguments: '{"city":"sluice-demo-sample"}' }]);
     expect(mended.text).toBe(plain.text);
     expect(mended.tool_calls.map(callOf)).toEqual(plain.tool_calls.map(callOf));
     expect(mended).toMatchObject({ complete: true, error: null });
