@@ -1,6 +1,6 @@
 import type { Exchange } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
-import type { Call, Dialer } from '../upstream/dialer.ts';
+import type { Call, Transport } from '../upstream/dialer.ts';
 import type { Presence } from './presence.ts';
 import type { Candidate } from './services.ts';
 
@@ -8,7 +8,7 @@ import type { Candidate } from './services.ts';
 export interface Attempt {
   exchange: Exchange;
   candidate: Candidate;
-  dialer: Dialer;
+  transport: Transport;
   limits: Limits;
   presence: Presence;
   /** The same call is made once more. */

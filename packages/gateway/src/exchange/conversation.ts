@@ -128,7 +128,7 @@ export class Conversation {
     return {
       exchange,
       candidate,
-      dialer,
+      transport: candidate.transport ?? dialer,
       limits,
       presence,
       redact,

@@ -78,7 +78,7 @@ async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: S
     return await attemptWhole(callOf(exchange, wire, candidate, repeat), {
       exchange,
       candidate,
-      dialer,
+      transport: candidate.transport ?? dialer,
       limits,
       presence,
       redact,

@@ -8,7 +8,7 @@ import type { MemoryGuard } from '../server/memory-guard.ts';
 import type { ModelLists } from '../server/model-lists.ts';
 import type { Streams } from '../server/streams.ts';
 import type { Breakers } from '../upstream/breaker.ts';
-import type { Dialer } from '../upstream/dialer.ts';
+import type { Dialer, Transport } from '../upstream/dialer.ts';
 import type { RetryBudget } from '../upstream/retry-budget.ts';
 
 /** Somebody who can be asked, with the key for it. */
@@ -33,6 +33,8 @@ export interface Candidate extends Speaker {
   repair: boolean;
   /** An answer whose client has left is read to its end, so that what it used is known. */
   drains: boolean;
+  /** Answers in this process; absent for providers that are called over the network. */
+  transport?: Transport;
 }
 
 /** Who answers for what: a snapshot of the configuration. An exchange keeps the one it began with. */

@@ -65,10 +65,10 @@ class StreamAttempt implements Receiver {
   }
 
   begin(call: Call): void {
-    const { presence, dialer, candidate } = this.#attempt;
+    const { presence, transport, candidate } = this.#attempt;
     presence.listen(this.#onInterruption);
     this.#patience.expect(candidate.times.headersMs);
-    this.#line = dialer.dial(call, this);
+    this.#line = transport.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
   }
 

@@ -8,10 +8,10 @@ import { readAnswer } from './read-reply.ts';
 
 /** Asks one upstream for a whole answer. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
-  const { dialer, limits, candidate, presence, onAgain } = attempt;
+  const { transport, limits, candidate, presence, onAgain } = attempt;
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
-    const reply = await collect(dialer, call, {
+    const reply = await collect(transport, call, {
       presence: candidate.drains ? stopsOf(presence) : presence,
       maxBytes: limits.answerBytes,
       // A model writes its whole answer before the head of it is sent: it gets the time that a stream would have.

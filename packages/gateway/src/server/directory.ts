@@ -1,23 +1,21 @@
-import { CODECS, type ProtocolId, type Provider } from '@sluice/core';
+import { CODECS, type ProtocolId } from '@sluice/core';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
 import { type GatewayState, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
 import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
+import type { Transport } from '../upstream/dialer.ts';
 import { Gatekeeper } from './auth.ts';
 
-/** The configuration as exchanges see it. `demo`: where the built-in model listens. */
-export function createDirectory(state: GatewayState, demo: string): Directory {
+/** The configuration as exchanges see it. `demo`: the built-in model. */
+export function createDirectory(state: GatewayState, demo: Transport): Directory {
   const speaker = (configured: ConfiguredProvider): Speaker => {
     const { origin, times, passthrough } = configured;
     return { provider: unlock(configured), origin, times, passthrough };
   };
   const candidate = (configured: ConfiguredProvider, model: string, client: ProtocolId): Candidate => {
-    const { isDemo } = configured;
-    const speaking = isDemo
-      ? { ...speaker(configured), provider: demoFor(languageOf(model, client), demo), origin: demo }
-      : speaker(configured);
+    const speaking = configured.isDemo ? demoSpeaker(configured, languageOf(model, client), demo) : speaker(configured);
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
     const { repair, drains } = configured;
@@ -80,4 +78,11 @@ const VENDOR_HOSTS: ReadonlySet<string> = new Set(
   }),
 );
 
-const demoFor = (protocol: ProtocolId, base_url: string): Provider => ({ id: 'demo', protocol, base_url });
+/** It has no address: the one of its configuration names no host, and only its paths are read. */
+function demoSpeaker(
+  { id, origin, times, passthrough }: ConfiguredProvider,
+  protocol: ProtocolId,
+  transport: Transport,
+): Speaker & Pick<Candidate, 'transport'> {
+  return { provider: { id, protocol, base_url: origin }, origin, times, passthrough, transport };
+}

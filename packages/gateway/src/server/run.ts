@@ -3,7 +3,7 @@ import type { LogLevel } from '../config/options.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secret.ts';
 import { LiveConfig } from '../config/watch.ts';
-import { DemoUpstream } from '../demo/server.ts';
+import { DemoTransport } from '../demo/transport.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { createRedact } from '../observe/redact.ts';
 import { createDirectory } from './directory.ts';
@@ -40,12 +40,11 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   const first = live?.config.current ?? resolveConfig(noConfig(), options);
   const redact = createRedact(secrets);
   const log = createLog(level ?? first.log.level, redact);
-  const demo = new DemoUpstream();
-  const demoUrl = await demo.listen();
-  let directory = createDirectory(first, demoUrl);
+  const demo = new DemoTransport();
+  let directory = createDirectory(first, demo);
   live?.onState(
     (state, restart) => {
-      directory = createDirectory(state, demoUrl);
+      directory = createDirectory(state, demo);
       log.info('the configuration was read again');
       for (const { message } of state.warnings) log.warn({ reason: message }, 'the configuration is doubtful');
       if (restart.length > 0) log.warn({ sections: restart }, 'what these sections say holds when the gateway is started anew');
@@ -58,7 +57,6 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   const close = async (deadlineMs: number): Promise<void> => {
     live?.config.close();
     await gateway.close(deadlineMs);
-    await demo.close();
   };
   try {
     const url = await gateway.listen(first.listen);

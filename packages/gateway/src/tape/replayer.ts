@@ -17,7 +17,7 @@ import { askedOf, collectBody, headersOf, parsed, pathOf } from './asked.ts';
 import { type Choice, Chooser, digestOf } from './choose.ts';
 import type { Exchange } from './exchange.ts';
 import { type Faults, isBreaking, NO_FAULTS, parseFaults, splitModel } from './faults.ts';
-import { play, silence } from './play.ts';
+import { play, ResponseSink, silence } from './play.ts';
 import { Scrubber } from './scrub.ts';
 
 /** A request and what became of it. */
@@ -120,7 +120,7 @@ export class Replayer {
     const { model, fault } = splitModel(asked.model ?? '');
     const faults = this.#faultsFor(headers[FAULT_HEADER] ?? fault, `${route.path} ${model}`);
     Object.assign(served, { model, faults: faults.text });
-    if (faults.delay) await silence(response, faults.delay);
+    if (faults.delay) await silence(new ResponseSink(response), faults.delay);
     if (faults.status !== undefined || faults.page !== undefined) this.#failWith(faults, incoming);
     else if (route.type === 'MODELS') this.#tellModels(incoming);
     else await this.#replay(incoming, body, { model, isStream: asked.stream, faults });
@@ -166,7 +166,8 @@ export class Replayer {
     for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, value);
     response.setHeader(EXCHANGE_HEADER, encodeURI(exchange.name));
     response.statusCode = reply.status;
-    await play(response, reply.pieces, exchange.ending === 'complete', faults);
+    response.flushHeaders();
+    await play(new ResponseSink(response), reply.pieces, exchange.ending === 'complete', faults);
   }
 
   #choose({ headers, route, served }: Incoming, body: Buffer, asked: { model: string; isStream: boolean }): Choice | undefined {

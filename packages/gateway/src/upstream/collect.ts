@@ -1,4 +1,4 @@
-import type { Call, Dialer, Line, Receiver } from './dialer.ts';
+import type { Call, Line, Receiver, Transport } from './dialer.ts';
 import { TooLarge, TooLate } from './failures.ts';
 import { Patience } from './patience.ts';
 
@@ -59,8 +59,8 @@ export interface Waiting {
 }
 
 /** A whole answer. Rejects when the connection fails, when the wait is interrupted, or when a limit is passed. */
-export function collect(dialer: Dialer, call: Call, waiting: Waiting): Promise<WholeReply> {
-  return new Promise((resolve, reject) => new Collection(waiting, resolve, reject).begin(dialer, call));
+export function collect(transport: Transport, call: Call, waiting: Waiting): Promise<WholeReply> {
+  return new Promise((resolve, reject) => new Collection(waiting, resolve, reject).begin(transport, call));
 }
 
 class Collection implements Receiver {
@@ -84,10 +84,10 @@ class Collection implements Receiver {
     });
   }
 
-  begin(dialer: Dialer, call: Call): void {
+  begin(transport: Transport, call: Call): void {
     const { presence, headMs } = this.#waiting;
     this.#patience.expect(headMs);
-    this.#line = dialer.dial(call, this);
+    this.#line = transport.dial(call, this);
     presence?.listen(this.#leave);
     if (presence?.isInterrupted) this.#leave();
   }

@@ -45,6 +45,12 @@ export interface Receiver {
   again?(): void;
 }
 
+/** A way to reach upstreams. */
+export interface Transport {
+  /** Makes the call. The receiver hears nothing before this has returned. */
+  dial(call: Call, receiver: Receiver): Line;
+}
+
 export interface DialerOptions {
   /** How long an idle connection is kept. */
   upstreamKeepAliveMs: number;
@@ -53,7 +59,7 @@ export interface DialerOptions {
 }
 
 /** Calls upstreams over HTTP/1.1: keep-alive, no redirects, no proxies but the operator's, nothing that a client could choose. */
-export class Dialer {
+export class Dialer implements Transport {
   readonly #options: DialerOptions;
   /** One for each address and connect timeout: providers may have their own. */
   readonly #pools = new Map<string, Pool>();

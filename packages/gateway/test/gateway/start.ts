@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secret.ts';
-import { DemoUpstream } from '../../src/demo/server.ts';
+import { DemoTransport } from '../../src/demo/transport.ts';
 import type { Services } from '../../src/exchange/services.ts';
 import { createRedact } from '../../src/observe/redact.ts';
 import { createDirectory } from '../../src/server/directory.ts';
@@ -43,8 +43,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
   const state = resolveConfig(source, { env, secrets });
-  const demo = new DemoUpstream(0);
-  const directory = createDirectory(state, await demo.listen());
+  const directory = createDirectory(state, new DemoTransport(0));
   const lines: string[] = [];
   const redact = createRedact(secrets);
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void lines.push(redact(line)) });
@@ -59,10 +58,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     lines,
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
-    close: async (deadlineMs = 0) => {
-      await gateway.close(deadlineMs);
-      await demo.close();
-    },
+    close: (deadlineMs = 0) => gateway.close(deadlineMs),
   };
 }
 
