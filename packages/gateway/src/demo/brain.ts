@@ -8,7 +8,7 @@ import type {
 } from '@sluice/core';
 import { sampleArguments } from './arguments.ts';
 
-/** Preferred when the client forces a call and leaves the choice: tools that only read. */
+/** Names of tools that only read. */
 const READS = /read|get|list|search|find|glob|grep|fetch|look|weather|time|view|show|query|\bls\b/i;
 
 /** The line that makes the demo call a tool. */
@@ -49,7 +49,7 @@ function callBlocks({ name, namespace, input_schema = {} }: CanonicalTool, { mes
 
 function greeting({ tools = [] }: CanonicalRequest, text: string, unknown: string | undefined): string {
   const missing = unknown === undefined ? '' : ` No tool is named "${excerpt(unknown, 80)}".`;
-  const example = tools.find(isFunction)?.name;
+  const example = preferred(tools.filter(isFunction))?.name;
   const offered = example === undefined ? '' : ` Send the line "demo: call ${example}" to see a tool call.`;
   return `This is the demo model of Sluice: no provider, no key, always the same answer. You said: "${excerpt(text, 200)}".${missing}${offered} Put a key into the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …), start again, and ask a real one.`;
 }
@@ -62,10 +62,13 @@ function findCall(request: CanonicalRequest, text: string): { tool: CanonicalToo
   const own = tools.filter((tool) => isFunction(tool) && (allowed?.includes(tool.name) ?? true));
   const name = choice?.type === 'tool' ? choice.name : CALL_LINE.exec(text)?.[1];
   const named = own.find((tool) => tool.name === name);
-  const tool = named ?? (choice?.type === 'any' ? (own.find((one) => READS.test(one.name)) ?? own[0]) : undefined);
+  const tool = named ?? (choice?.type === 'any' ? preferred(own) : undefined);
   if (tool) return { tool };
   return name === undefined ? undefined : { unknown: name };
 }
+
+const preferred = (tools: readonly CanonicalTool[]): CanonicalTool | undefined =>
+  tools.find(({ name }) => READS.test(name)) ?? tools[0];
 
 const isFunction = ({ kind = 'function' }: CanonicalTool): boolean => kind === 'function';
 

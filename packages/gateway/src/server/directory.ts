@@ -84,5 +84,7 @@ function demoSpeaker(
   protocol: ProtocolId,
   transport: Transport,
 ): Speaker & Pick<Candidate, 'transport'> {
-  return { provider: { id, protocol, base_url: origin }, origin, times, passthrough, transport };
+  // Instructions behind the prompt keep their role: the demo reads the last text of the user.
+  const profile = { mid_system: true };
+  return { provider: { id, protocol, base_url: origin, profile }, origin, times, passthrough, transport };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SHARED } from '../../../../test/shared.ts';
 import { answerOf } from '../../src/demo/brain.ts';
 import { type Started, startGateway } from '../gateway/start.ts';
-import { decode, recordedRequests } from './recorded-clients.ts';
+import { decode, type RecordedRequest, recordedRequests } from './recorded-clients.ts';
 import { violations } from './schema-check.ts';
 
 const TOOLS: readonly CanonicalTool[] = [
@@ -98,12 +98,32 @@ describe.runIf(SHARED)('requests of real clients', () => {
 
   const hello = recordedRequests('hello');
 
-  test.each(hello)('$name: "hello" gets text and no tool call', async ({ path, headers, body }) => {
+  const CALL = /"(tool_use|function_call|functionCall|tool_calls)"/;
+
+  const post = ({ path, headers, body }: RecordedRequest): Promise<Response> => {
     const { host: _, connection: __, 'content-length': ___, 'accept-encoding': ____, ...sent } = headers;
-    const heard = await fetch(gateway.url + path, { method: 'POST', headers: sent, body: JSON.stringify(body) });
+    return fetch(gateway.url + path, { method: 'POST', headers: sent, body: JSON.stringify(body) });
+  };
+
+  test.each(hello)('$name: "hello" gets text and no tool call', async (recorded) => {
+    const heard = await post(recorded);
     const text = await heard.text();
     expect({ status: heard.status, text }).toMatchObject({ status: 200, text: expect.stringMatching(/demo|tool/) });
-    expect(text).not.toMatch(/"(tool_use|function_call|functionCall|tool_calls)"/);
+    expect(text).not.toMatch(CALL);
+  });
+
+  test.each([
+    ['claude-code 2', 'Read'],
+    // It sends instructions after the prompt.
+    ['claude-code-unknown-model 2', 'Read'],
+    ['codex 1', 'exec_command'],
+    ['gemini-cli 1', 'read_file'],
+    ['cline 1', 'read_files'],
+  ])('%s: the line as a prompt gets a call of %s', async (name, tool) => {
+    const recorded = recordedRequests(`demo: call ${tool}`).find((one) => one.name === name);
+    const heard = recorded && (await (await post(recorded)).text());
+    expect(heard).toMatch(CALL);
+    expect(heard).toContain(`"${tool}"`);
   });
 
   test.each(hello)('$name: reminders that name its tools lead to no call', (recorded) => {
