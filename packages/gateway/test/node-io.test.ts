@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -21,6 +21,20 @@ describe('a file of --out', () => {
     expect(readFileSync(path, 'utf8')).toBe('before');
     await file.commit();
     expect(readFileSync(path, 'utf8')).toBe('one two');
+  });
+
+  test('can be read by its owner only, whatever was there before', async () => {
+    const made = join(folder, 'made');
+    await makeDirectory(made);
+    expect(statSync(made).mode & 0o777).toBe(0o700);
+    const path = join(made, 'open');
+    const left = `${path}.${process.pid}.part`; // of a process that had the same number and was killed
+    for (const name of [path, left]) writeFileSync(name, 'before', { mode: 0o644 });
+    const file = await createFile(path);
+    expect(statSync(left).mode & 0o777).toBe(0o600);
+    await file.write(bytes('after'));
+    await file.commit();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   test('leaves nothing behind when it is given up', async () => {

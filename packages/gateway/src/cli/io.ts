@@ -9,9 +9,9 @@ export interface CliIo {
   openFile(path: string): Promise<Input>;
   /** The files in a folder and in those below it, in order, without hidden ones; undefined when it is no folder. */
   listFolder(path: string): Promise<string[] | undefined>;
-  /** Makes a directory, and those above it; one that is there is fine. */
+  /** Makes a directory, and those above it, for the owner only; one that is there is fine. */
   makeDirectory(path: string): Promise<void>;
-  /** A file that appears whole or not at all: it has its name only after `commit`. */
+  /** A file for the owner only. It appears whole or not at all: it has its name only after `commit`. */
   createFile(path: string): Promise<OutputFile>;
   /** A folder that is there, for nobody else, for as long as `use` runs. */
   inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<T>;

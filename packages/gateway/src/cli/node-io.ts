@@ -18,7 +18,7 @@ export function nodeIo(): CliIo {
     env: process.env,
     openFile,
     listFolder,
-    makeDirectory: async (path) => void (await mkdir(path, { recursive: true })),
+    makeDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
     createFile,
     inTemporaryFolder,
     runProgram,
@@ -54,10 +54,14 @@ async function listFolder(path: string): Promise<string[] | undefined> {
   }
 }
 
+const OWNER_ONLY = 0o600;
+
 /** Written beside its place and then moved there: a reader never sees half of it, and what stood there stays until the new one is whole. */
 async function createFile(path: string): Promise<OutputFile> {
   const draft = `${path}.${process.pid}.part`;
-  const file = await open(draft, 'w');
+  // Streams, conversations and settings with keys: for their owner only, also where such a draft was left behind.
+  const file = await open(draft, 'w', OWNER_ONLY);
+  await file.chmod(OWNER_ONLY);
   return {
     write: (bytes) => file.writeFile(bytes),
     commit: async () => {

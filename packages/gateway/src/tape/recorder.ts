@@ -36,6 +36,8 @@ export class Recorder {
   readonly #options: Required<RecorderOptions>;
   readonly #server: Server;
   readonly #dialer = new Dialer(DIALING);
+  /** One for all exchanges: an upstream may repeat the key of another request. */
+  readonly #scrubber = new Scrubber();
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: RecorderOptions) {
@@ -74,6 +76,7 @@ export class Recorder {
     try {
       if (isForeignPage(headers) || isForeignName(headers['host']))
         throw refusal(403, 'PERMISSION', 'web pages of others are not answered');
+      this.#scrubber.learn(headers, pathOf(request));
       const body = await collectBody(request, this.#options.maxBytes);
       await this.#pass(request, response, route, body);
     } catch (cause) {
@@ -90,7 +93,7 @@ export class Recorder {
     const { upstream, maxBytes } = this.#options;
     const call = { url: upstream.origin + joinPaths(upstream.pathname, pathOf(request)), origin: upstream.origin };
     const passed = await pass(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
-    const draft = draftOf(request, route, body, passed);
+    const draft = draftOf(request, route, body, passed, this.#scrubber);
     await this.#save({ ...draft, recorded }, performance.now() - started);
   }
 
@@ -105,13 +108,20 @@ export class Recorder {
 }
 
 /** The exchange without keys and people. */
-function draftOf(request: IncomingMessage, route: Route, body: Buffer, { ending, answer }: Passed): Omit<Draft, 'recorded'> {
+function draftOf(
+  request: IncomingMessage,
+  route: Route,
+  body: Buffer,
+  { ending, answer }: Passed,
+  scrubber: Scrubber,
+): Omit<Draft, 'recorded'> {
   const headers = headersOf(request);
   const path = pathOf(request);
-  const scrubber = new Scrubber(headers, path);
+  const { model, stream } = askedOf(route, headers, parsed(body));
   return {
     protocol: route.type === 'PASSTHROUGH' ? null : route.client.id,
-    ...askedOf(route, headers, parsed(body)),
+    model: model === null ? null : scrubber.text(model),
+    stream,
     end: ending,
     request: {
       method: request.method ?? 'POST',

@@ -11,7 +11,8 @@ export interface Draft extends Omit<Facts, 'tape' | 'request' | 'response'> {
 }
 
 /** Prompts are private: nobody else on the machine reads them. */
-const OWNER_ONLY = 0o700;
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
 
 const SHORT_NAMES = {
   'openai-chat': 'chat',
@@ -46,7 +47,7 @@ export class TapeWriter {
 
   /** Exchanges that are there already stay, and the numbers go on. */
   static async open(folder: string): Promise<TapeWriter> {
-    await mkdir(folder, { recursive: true, mode: OWNER_ONLY });
+    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
     const numbers = (await readdir(folder)).map((name) => Number(/^(\d+)-/.exec(name)?.[1] ?? 0));
     return new TapeWriter(folder, Math.max(0, ...numbers));
   }
@@ -57,9 +58,9 @@ export class TapeWriter {
     const part = join(this.#folder, `.${name}.part`);
     const { facts, files } = filesOf(draft);
     try {
-      await mkdir(part, { mode: OWNER_ONLY });
-      for (const [file, bytes] of files) await writeFile(join(part, file), bytes);
-      await writeFile(join(part, FACTS_FILE), writeFacts(facts));
+      await mkdir(part, { mode: FOLDER_MODE });
+      for (const [file, bytes] of files) await writeFile(join(part, file), bytes, { mode: FILE_MODE });
+      await writeFile(join(part, FACTS_FILE), writeFacts(facts), { mode: FILE_MODE });
       await rename(part, join(this.#folder, name));
     } catch (error) {
       await rm(part, { recursive: true, force: true });

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { joinPaths } from '../../src/tape/paths.ts';
+import { MAX_CREDENTIALS } from '../../src/tape/scrub.ts';
 import { Faultd } from '../gateway/faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from '../gateway/http.ts';
 import { RawClient, requestText } from '../gateway/raw-client.ts';
@@ -104,6 +105,83 @@ describe('neither keys nor people', () => {
     const written = everythingIn(recording.folder);
     for (const form of [KEY, Buffer.from(KEY).toString('base64'), 'wxyz']) expect(written).not.toContain(form);
     expect(written).toContain('r2');
+  });
+
+  describe('credentials of earlier requests', () => {
+    const SECRET = 'canary "k\u00e9y" /+5d41402abc4b2a76';
+    const BASIC = Buffer.from('operator:canary-password-1').toString('base64');
+    const KEYS: readonly (readonly [string, Record<string, string>, string, string])[] = [
+      ['a bearer token', { authorization: `Bearer ${KEY}` }, '', KEY],
+      ['a token without a scheme', { authorization: KEY }, '', KEY],
+      ['a password', { authorization: `Basic ${BASIC}` }, '', 'canary-password-1'],
+      ['a key in a header of a vendor', { 'x-portkey-api-key': KEY }, '', KEY],
+      ['a token in a header of a vendor', { 'x-amz-security-token': KEY }, '', KEY],
+      ['one of several cookies', { cookie: `theme=dark; session=${KEY}` }, '', KEY],
+      ['a key in the query', {}, `?api_key=${encodeURIComponent(SECRET)}`, SECRET],
+    ];
+    const echo = (key: string): string =>
+      [
+        key,
+        encodeURIComponent(key),
+        JSON.stringify({ key }),
+        Buffer.from(key).toString('base64'),
+        Buffer.from(`x${key}`).toString('base64'),
+        Buffer.from(key).toString('hex'),
+      ].join(' ');
+
+    test.each(KEYS)('%s is not written when a later response repeats it', async (_, headers, query, key) => {
+      recording = await startRecorder(upstream.url);
+      upstream.play([{ send: whole(200, '{}') }]);
+      const path = `/v1/chat/completions${query}`;
+      await fetch(recording.url + path, { method: 'POST', headers, body: JSON.stringify(QUESTION) });
+      await recording.nth(1);
+      // Later requests have no key, or another one.
+      upstream.play([{ send: whole(200, echo(key), { 'x-request-id': encodeURIComponent(key) }) }]);
+      await ask(recording.url, { ...QUESTION, user_text: key });
+      await recording.nth(2);
+      upstream.play([{ send: streamHead() }, { send: chunk(echo(key)) }, { send: LAST_CHUNK }]);
+      await (await ask(recording.url, QUESTION, { authorization: 'Bearer another-key-0123456789' })).text();
+      await recording.nth(3);
+      const written = everythingIn(recording.folder);
+      const latin = Buffer.from(key).toString('latin1');
+      const base64 = Buffer.from(key).toString('base64').slice(0, -4);
+      for (const form of [latin, encodeURIComponent(key), base64, Buffer.from(key).toString('hex')])
+        expect(written).not.toContain(form);
+    });
+
+    test('a request with more credentials than can be kept is rejected, and does not reach the upstream', async () => {
+      recording = await startRecorder(upstream.url);
+      upstream.play([{ send: whole(200, '{}') }]);
+      const send = (n: number) => ask(recording.url, QUESTION, { authorization: `Bearer canary-key-number-${n}` });
+      for (let n = 0; n < MAX_CREDENTIALS; n++) expect((await send(n)).status).toBe(200);
+      const { length } = upstream.served;
+      const rejected = await send(MAX_CREDENTIALS);
+      expect(rejected.status).toBe(403);
+      expect(await rejected.json()).toMatchObject({ error: { message: expect.stringContaining('restart "sluice record"') } });
+      expect(upstream.served).toHaveLength(length);
+      // Known ones go on.
+      expect((await send(0)).status).toBe(200);
+    });
+
+    test('credentials of the largest size are kept', async () => {
+      recording = await startRecorder(upstream.url);
+      upstream.play([{ send: whole(200, '{}') }]);
+      const send = (n: number) => ask(recording.url, QUESTION, { authorization: `Bearer ${String(n).repeat(15_000)}` });
+      const statuses = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(async (n) => (await send(n)).status);
+      expect((await Promise.all(statuses)).toSorted()).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 403]);
+      expect((await recording.nth(8)).failure).toBeUndefined();
+    });
+  });
+
+  test('files can be read by their owner only', async () => {
+    upstream.play([{ send: whole(200, '{}') }]);
+    recording = await startRecorder(upstream.url);
+    await (await ask(recording.url)).text();
+    const { name = '' } = await recording.nth(1);
+    const folder = join(recording.folder, name);
+    const modes = readdirSync(folder).map((file) => statSync(join(folder, file)).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o600, 0o600]);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   test('what a model says about keys stays as it is', async () => {
