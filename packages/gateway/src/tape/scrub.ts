@@ -15,7 +15,7 @@ const CREDENTIAL_PARAMETER = /^(?:key|api[_-]?key|access_token|token)$/i;
 
 /** How many credentials, and how much of them, one recording keeps in mind: each costs time whenever a body is searched for it. */
 export const MAX_CREDENTIALS = 200;
-const MAX_CREDENTIAL_BYTES = 128 * 1024;
+const MAX_CREDENTIAL_BYTES = 64 * 1024;
 
 /** Fields of bodies that say who asks. */
 const PERSON = /("(?:user|user_id|safety_identifier)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)+"/g;

@@ -167,9 +167,9 @@ describe('neither keys nor people', () => {
       recording = await startRecorder(upstream.url);
       upstream.play([{ send: whole(200, '{}') }]);
       const send = (n: number) => ask(recording.url, QUESTION, { authorization: `Bearer ${String(n).repeat(15_000)}` });
-      const statuses = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(async (n) => (await send(n)).status);
-      expect((await Promise.all(statuses)).toSorted()).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 403]);
-      expect((await recording.nth(8)).failure).toBeUndefined();
+      const statuses = [1, 2, 3, 4, 5].map(async (n) => (await send(n)).status);
+      expect((await Promise.all(statuses)).toSorted()).toEqual([200, 200, 200, 200, 403]);
+      expect((await recording.nth(4)).failure).toBeUndefined();
     });
   });
 
