@@ -1,15 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CLIENTS } from '../src/cli/clients.ts';
 import type { Program } from '../src/cli/io.ts';
 import { nodeIo } from '../src/cli/node-io.ts';
+import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
 import { run, systemError, type World } from './fake-io.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const NOWHERE = 'http://127.0.0.1:9'; // the discard port: nobody listens there
+
+const FILES = mkdtempSync(join(tmpdir(), 'sluice-run-'));
+/** A configuration for a gateway of its own, whatever listens at the usual address. */
+const EMPTY = join(FILES, 'sluice.yaml');
+writeFileSync(EMPTY, 'log: { level: silent }\n');
+afterAll(() => rmSync(FILES, { recursive: true }));
 
 let gateway: Running;
 beforeAll(async () => {
@@ -75,9 +87,9 @@ describe('sluice run', () => {
     expect(program).toMatchObject({ env, args });
   });
 
-  test('where nobody listens, a gateway is started, and ends with the client', async () => {
+  test('with a configuration, a gateway is started, and ends with the client', async () => {
     let url = '';
-    const { code, stderr } = await started(['run', 'openai', '--url', NOWHERE, '--', 'x'], {
+    const { code, stderr } = await started(['run', 'openai', '--config', EMPTY, '--', 'x'], {
       program: async ({ env }) => {
         url = env['OPENAI_BASE_URL'] ?? '';
         const answer = await fetch(`${url}/chat/completions`, {
@@ -93,13 +105,122 @@ describe('sluice run', () => {
   });
 
   test('the gateway of a run shows its own key', async () => {
-    const { program } = await started(['run', 'openai', '--url', NOWHERE, '--', 'x'], { env: { SLUICE_KEYS: 'first,second' } });
+    const { program } = await started(['run', 'openai', '--config', EMPTY, '--', 'x'], { env: { SLUICE_KEYS: 'first,second' } });
     expect(program?.env['OPENAI_API_KEY']).toBe('first');
   });
 
-  test('something else that listens is no gateway', async () => {
-    const { stderr } = await started(['run', 'openai', '--url', `${gateway.url}/elsewhere`, '--', 'x']);
-    expect(stderr).toContain('a gateway for this run');
+  describe('--url names a gateway that must be running', () => {
+    const servers: Server[] = [];
+    afterAll(() => {
+      for (const server of servers) server.close();
+    });
+
+    async function serve(listener: RequestListener): Promise<string> {
+      const server = createServer(listener).listen(0, '127.0.0.1');
+      servers.push(server);
+      await once(server, 'listening');
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server has one
+    }
+
+    const nothing = 'no gateway answers at URL; start one with "sluice serve", or omit --url';
+    const other = 'the server at URL is not a Sluice gateway; check --url, or omit it';
+    const id = { 'x-sluice-request-id': '1' };
+    test.each<[string, RequestListener | string, string]>([
+      ['nothing listens', NOWHERE, nothing],
+      ['the connection is closed', (request) => request.destroy(), nothing],
+      ['a path of the gateway has no health page', 'GATEWAY/elsewhere', other],
+      ['a server answers 404', (_, response) => response.writeHead(404).end('live\n'), other],
+      ['a server answers everything with 200', (_, response) => response.end('<html>'), other],
+      ['a server has a health page of the same text', (_, response) => response.end('live\n'), other],
+      ['a server has another text', (_, response) => response.writeHead(200, id).end('up\n'), other],
+      ['a server redirects to a gateway', (_, response) => redirect(response), other],
+    ])('%s: nothing is started', async (_, at, message) => {
+      const url = typeof at === 'string' ? at.replace('GATEWAY', gateway.url) : await serve(at);
+      const { code, stderr, program } = await started(['run', 'openai', '--url', url, '--', 'x']);
+      expect(stderr).toContain(message.replace('URL', url));
+      expect({ code, program }).toEqual({ code: 2, program: undefined });
+    });
+
+    const redirect = (response: ServerResponse) => response.writeHead(307, { location: `${gateway.url}/health/live` }).end();
+  });
+
+  describe('the environment of the client', () => {
+    const KEPT = {
+      PATH: '/bin',
+      HOME: '/home/me',
+      LANG: 'C.UTF-8',
+      TERM: 'xterm',
+      HTTPS_PROXY: 'http://127.0.0.1:3128',
+      NO_PROXY: 'localhost',
+      NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
+      AWS_PROFILE: 'work',
+      OLLAMA_HOST: '127.0.0.1',
+      MY_TOKEN: 'not of a provider',
+    };
+    const canary = (name: string): [string, string] => [name, `canary-${name.toLowerCase()}`];
+    const keys = Object.fromEntries([...KEY_VARIABLES].map(canary));
+    const own = { SLUICE_KEYS: 'canary-gateway-key', SLUICE_KEY: 'canary-gateway-key' };
+    const given = { ...KEPT, ...keys, ...own };
+
+    /** Every client that can be started, and what it is given. */
+    const startable = Object.entries(CLIENTS).filter(([, client]) => client.env !== undefined || client.file !== undefined);
+
+    test.each(startable)('%s gets no key of a provider', async (id) => {
+      const { program, code } = await started(['run', id, '--url', gateway.url, '--key', 'its-own', '--', 'x'], { env: given });
+      expect(code).toBe(0);
+      expect(JSON.stringify(program?.env)).not.toContain('canary');
+      expect(program?.env).toMatchObject(KEPT);
+    });
+
+    test('the table of providers names what is removed', () => {
+      for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'AZURE_OPENAI_API_KEY', 'HF_TOKEN', 'GOOGLE_API_KEY'])
+        expect(KEY_VARIABLES.has(name), name).toBe(true);
+    });
+
+    test('variables that the configuration takes secrets from are removed, others stay', async () => {
+      const file = join(FILES, 'secrets.yaml');
+      writeFileSync(
+        file,
+        `# \${COMMENTED}
+providers:
+  a: { protocol: openai-chat, base_url: 'http://127.0.0.1:9/\${PATH_PART}', api_key: \${KEY_A} }
+  b: { protocol: openai-chat, base_url: http://127.0.0.1:9, api_key: env.KEY_B, headers: { x-team: 'Team \${KEY_C}' } }
+  c: { protocol: openai-chat, base_url: http://127.0.0.1:9, api_key: os.environ/KEY_D }
+auth: { keys: ['\${KEY_E}'] }
+`,
+      );
+      const names = ['KEY_A', 'KEY_B', 'KEY_C', 'KEY_D', 'KEY_E'];
+      const env = { ...KEPT, COMMENTED: 'x', PATH_PART: 'v1', ...Object.fromEntries(names.map(canary)) };
+      const { program, stderr } = await started(['run', 'openai', '--config', file, '--', 'x'], { env });
+      expect(program?.env, stderr).toMatchObject({ ...KEPT, COMMENTED: 'x', PATH_PART: 'v1' });
+      for (const name of names) expect(program?.env).not.toHaveProperty(name);
+      // The gateway has its keys nevertheless: the client shows the one of its file.
+      expect(program?.env['OPENAI_API_KEY']).toBe('canary-key_e');
+    });
+
+    test('the gateway of the run still has the keys', async () => {
+      let models: unknown;
+      await started(['run', 'openai', '--config', EMPTY, '--', 'x'], {
+        env: { GROQ_API_KEY: 'canary-groq' },
+        program: async ({ env }) => {
+          models = await (await fetch(`${env['OPENAI_BASE_URL']}/models/groq%2Fany`)).json();
+          return 0;
+        },
+      });
+      expect(models).toMatchObject({ id: 'groq/any' });
+    });
+
+    test('--pass-env keeps variables by name', async () => {
+      const argv = ['run', 'openai', '--url', gateway.url, '--pass-env', 'GROQ_API_KEY, HF_TOKEN', '--', 'x'];
+      const { program } = await started(argv, { env: given });
+      expect(program?.env).toMatchObject({ GROQ_API_KEY: given['GROQ_API_KEY'], HF_TOKEN: given['HF_TOKEN'] });
+      expect(program?.env).not.toHaveProperty('MISTRAL_API_KEY');
+      // What points the client at the gateway wins.
+      const pointed = await started(['run', 'openai', '--url', gateway.url, '--pass-env', 'OPENAI_API_KEY', '--', 'x'], {
+        env: given,
+      });
+      expect(pointed.program?.env['OPENAI_API_KEY']).toBe('canary-gateway-key');
+    });
   });
 
   test('a client that is not installed', async () => {
@@ -122,7 +243,9 @@ describe('sluice run', () => {
     [['run', 'openai'], 'say which program to start: sluice run openai -- PROGRAM'],
     [['run', 'ai-sdk', '--', 'x'], '"sluice env ai-sdk" shows how'],
     [['run', 'claude', '-p', 'hi'], 'unknown option "-p"'],
-    [['run', 'claude', '--url', NOWHERE, '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
+    [['run', 'claude', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
+    [['run', 'claude', '--url', NOWHERE, '--config', '/gone.yaml'], 'use one of them'],
+    [['run', 'claude', '--pass-env', 'NOT_THERE'], '--pass-env: the environment variable "NOT_THERE" is not set'],
     [['serve', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
     [['serve', '--config', '/'], '/ cannot be read: EISDIR'],
     [['serve', '--host', '192.0.2.1'], 'can be reached from elsewhere'],
@@ -172,9 +295,19 @@ describe.skipIf(!isBuilt)('the built command', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
+  test('a client that prints its environment shows no key', async () => {
+    const script = 'console.log(JSON.stringify(process.env))';
+    const argv = [bin, 'run', 'openai', '--config', EMPTY, '--', process.execPath, '-e', script];
+    const env = { PATH: process.env['PATH'], GROQ_API_KEY: 'canary-groq', SLUICE_KEYS: 'gateway-key', LANG: 'C' };
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'], cwd: FOLDER, env });
+    const [text] = await Promise.all([child.stdout.toArray().then((chunks) => chunks.join('')), once(child, 'exit')]);
+    expect(text).not.toContain('canary');
+    expect(JSON.parse(text)).toMatchObject({ PATH: process.env['PATH'], LANG: 'C', OPENAI_API_KEY: 'gateway-key' });
+  });
+
   test.each(['SIGTERM', 'SIGINT'] as const)('%s goes to the client, and its exit code is ours', async (signal) => {
     const script = `process.on('${signal}', () => process.exit(9)); console.log('up'); setInterval(() => {}, 1000)`;
-    const argv = [bin, 'run', 'openai', '--url', NOWHERE, '--', process.execPath, '-e', script];
+    const argv = [bin, 'run', 'openai', '--config', EMPTY, '--', process.execPath, '-e', script];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'], cwd: FOLDER });
     await once(child.stdout, 'data');
     child.kill(signal);

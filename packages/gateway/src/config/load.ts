@@ -68,3 +68,17 @@ function withScalar(value: unknown, [step, ...rest]: Path): unknown {
 }
 
 const SCALAR = /^(true|false|(0|[1-9]\d*)(\.\d+)?)$/;
+
+/** The variables that a configuration takes secrets from: those in `api_key`, in `headers` and in `auth.keys`. Empty for a file that is no YAML. */
+export function secretVariables(file: string, text: string, env: Env): string[] {
+  // With every variable standing for itself, all ways to write a reference are read as one.
+  const document = new ConfigDocument(file, text, Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`])));
+  if (document.syntax.length > 0) return [];
+  const { providers, auth } = asRecord(document.value);
+  const settings = Object.values(asRecord(providers)).map(asRecord);
+  const secrets = [asRecord(auth)['keys'], ...settings.flatMap(({ api_key, headers }) => [api_key, headers])];
+  return [...JSON.stringify(secrets).matchAll(/\$\{([A-Za-z_]\w*)\}/g)].flatMap(([, name]) => name ?? []);
+}
+
+const asRecord = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};

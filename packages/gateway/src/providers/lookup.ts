@@ -3,6 +3,11 @@ import { PROVIDERS, type ProviderId } from './table.ts';
 
 export const PROVIDER_IDS: readonly ProviderId[] = Object.keys(PROVIDERS) as ProviderId[]; // keys of the literal above
 
+/** Every variable in which the key or token of a known provider is customarily kept. */
+export const KEY_VARIABLES: ReadonlySet<string> = new Set(
+  Object.values<ProviderRow>(PROVIDERS).flatMap(({ key_env, token_env = [] }) => [...key_env, ...token_env]),
+);
+
 /** The row of that id, or undefined: ids are typed by people. */
 export function rowOf(id: string): ProviderRow | undefined {
   return Object.hasOwn(PROVIDERS, id) ? PROVIDERS[id as ProviderId] : undefined; // hasOwn narrows nothing

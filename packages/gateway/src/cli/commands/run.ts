@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { KEY_VARIABLES } from '../../providers/lookup.ts';
 import { UsageError } from '../arguments.ts';
 import { chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS } from '../choose-client.ts';
 import type { Client, Target } from '../clients.ts';
@@ -11,6 +13,11 @@ import { startGateway } from '../start-gateway.ts';
 const OPTIONS = {
   ...TARGET_OPTIONS,
   config: { type: 'string', value: 'FILE', summary: 'the configuration of a gateway that is started for this run' },
+  'pass-env': {
+    type: 'string',
+    value: 'NAMES',
+    summary: 'variables with keys that the client gets nevertheless, separated by commas',
+  },
 } as const;
 
 type Given = Readonly<Record<keyof typeof OPTIONS, string | undefined>>;
@@ -20,9 +27,9 @@ const NOT_FOUND = 127;
 
 export const run: Command = defineCommand({
   summary: 'start a client that asks the gateway',
-  usage: 'run CLIENT [--url URL] [--model M] [--key K] [--config FILE] [-- ARGUMENTS…]',
+  usage: 'run CLIENT [--url URL | --config FILE] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]',
   about:
-    'Starts CLIENT so that it asks the gateway, for this run only, and hands it what follows "--". Where no gateway listens, one is started on a free port and ends with the client. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is passed on (127: there is no such program). A client that keeps its settings in a file gets a folder of its own for the run.',
+    'Starts CLIENT so that it asks the gateway, for this run only, and hands it what follows "--". Without --url, a gateway is started on a free port and ends with the client, unless one listens at the usual address; the gateway that --url names must be running. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is passed on (127: there is no such program). A client that keeps its settings in a file gets a folder of its own for the run. The client inherits the environment without keys: the variables in which the keys of known providers are kept (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration file refer to are removed. --pass-env NAME keeps one.',
   options: OPTIONS,
   examples: [
     { line: 'sluice run claude', what: 'Claude Code, with whatever the gateway has' },
@@ -35,10 +42,11 @@ export const run: Command = defineCommand({
       throw new UsageError(`"${name}" is set up in the program itself: "sluice env ${name}" shows how`);
     if (client.command === undefined && words.length === 0)
       throw new UsageError(`say which program to start: sluice run ${name} -- PROGRAM`);
+    const inherited = await withoutKeys(options, io);
     const gateway = await findGateway(options, io);
     const target = { url: gateway.url, key: gateway.key, ...chooseModel(client, options.model) };
     try {
-      return await inOwnFolder(client, target, io, (own) => start(client, programOf(client, target, words, own, io), io));
+      return await inOwnFolder(client, target, io, (own) => start(client, programOf(client, target, words, own, inherited), io));
     } finally {
       await gateway.close();
     }
@@ -51,11 +59,15 @@ interface Found {
   close(): Promise<void>;
 }
 
-/** The gateway that listens there, or one for this run. */
+/** The gateway that is named or listens at the usual address, or one for this run. */
 async function findGateway({ url: given, key, config }: Given, io: CliIo): Promise<Found> {
+  if (given !== undefined && config !== undefined)
+    throw new UsageError('--url is for a gateway that is running, --config for one to start: use one of them');
   const url = chooseUrl(given);
   const shown = key ?? (io.env['SLUICE_KEY'] || undefined);
-  if (config === undefined && (await isGateway(url))) return { url, key: shown ?? 'any', close: async () => undefined };
+  const found = config === undefined ? await probe(url) : 'nothing';
+  if (found === 'gateway') return { url, key: shown ?? 'any', close: async () => undefined };
+  if (given !== undefined) throw new UsageError(MISSING[found](url));
   // The terminal is the client's: nothing is logged to it.
   const running = await startGateway({ config, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = colorsFor(io.stderr, io.env);
@@ -63,13 +75,46 @@ async function findGateway({ url: given, key, config }: Given, io: CliIo): Promi
   return { url: running.url, key: shown ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
 }
 
-async function isGateway(url: string): Promise<boolean> {
+const MISSING = {
+  nothing: (url: string) => `no gateway answers at ${url}; start one with "sluice serve", or omit --url`,
+  other: (url: string) => `the server at ${url} is not a Sluice gateway; check --url, or omit it`,
+} as const;
+
+const PROBE_MS = 5000;
+
+/** What answers at an address. Only Sluice is sent the client's key and prompts. */
+async function probe(url: string): Promise<'gateway' | keyof typeof MISSING> {
   try {
-    const answer = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(2000) });
-    return answer.ok && (await answer.text()).trim() === 'live';
+    const answer = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'manual' });
+    const isGateway = answer.ok && answer.headers.has('x-sluice-request-id') && (await answer.text()).trim() === 'live';
+    return isGateway ? 'gateway' : 'other';
   } catch {
-    return false;
+    return 'nothing';
   }
+}
+
+/** Our own environment without the keys of providers and of the gateway: the client needs only the key that it is given. */
+async function withoutKeys(options: Given, { env }: CliIo): Promise<CliIo['env']> {
+  const passed = namesIn(options['pass-env'], env);
+  const removed = new Set(['SLUICE_KEYS', 'SLUICE_KEY', ...KEY_VARIABLES, ...(await variablesOfConfig(options.config, env))]);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
+}
+
+function namesIn(list: string | undefined, env: CliIo['env']): ReadonlySet<string> {
+  const names = (list?.split(',') ?? []).map((name) => name.trim());
+  const unknown = names.find((name) => env[name] === undefined);
+  if (unknown !== undefined) throw new UsageError(`--pass-env: the environment variable "${oneLine(unknown)}" is not set`);
+  return new Set(names);
+}
+
+/** Those that the configuration takes secrets from. A file that cannot be read is the gateway's to complain about. */
+async function variablesOfConfig(config: string | undefined, env: CliIo['env']): Promise<string[]> {
+  // As the gateway: what reads configurations is loaded only when it is needed.
+  const { findConfig, secretVariables } = await import('../../config/load.ts');
+  const file = config ?? findConfig(process.cwd());
+  if (file === undefined) return [];
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return secretVariables(file, text, env).map((name) => name.toUpperCase());
 }
 
 /** What the folder of its own adds to a client's environment and arguments. */
@@ -88,8 +133,8 @@ function inOwnFolder<T>({ file }: Client, target: Target, io: CliIo, use: (own: 
   });
 }
 
-function programOf(client: Client, target: Target, words: readonly string[], own: Own, io: CliIo): Program {
-  const env = { ...io.env, ...client.env?.(target), ...own.env };
+function programOf(client: Client, target: Target, words: readonly string[], own: Own, inherited: Program['env']): Program {
+  const env = { ...inherited, ...client.env?.(target), ...own.env };
   for (const name of client.unset ?? []) delete env[name];
   const [command = '', ...args] =
     client.command === undefined ? words : [client.command, ...own.args, ...(client.args?.(target) ?? []), ...words];
