@@ -160,7 +160,7 @@ describe('sluice run', () => {
     const canary = (name: string): [string, string] => [name, `canary-${name.toLowerCase()}`];
     const keys = Object.fromEntries([...KEY_VARIABLES].map(canary));
     const own = { SLUICE_KEYS: 'canary-gateway-key', SLUICE_KEY: 'canary-gateway-key' };
-    const given = { ...KEPT, ...keys, ...own };
+    const given: Record<string, string> = { ...KEPT, ...keys, ...own };
 
     /** Every client that can be started, and what it is given. */
     const startable = Object.entries(CLIENTS).filter(([, client]) => client.env !== undefined || client.file !== undefined);
