@@ -8,5 +8,6 @@ process.on('message', () => {
   const timers = active.filter((kind) => kind === 'Timeout').length;
   process.send({ heapUsed, external, rss, timers, handles: active.length - timers });
 });
+process.on('disconnect', () => process.exit(1));
 // The channel alone must not keep the gateway alive.
 process.channel.unref();
