@@ -28,6 +28,7 @@ export function loadConfig(file: string, text: string, env: Env): Source {
   const document = new ConfigDocument(file, text, env);
   if (document.syntax.length > 0) throw new ConfigError(document.syntax);
   const value = withoutEmptySections(document.value);
+  if (!hasSettings(value)) throw new ConfigError([{ message: noSettings(file), path: [] }]);
   const first = parseOptions(value);
   const parsed =
     'issues' in first ? parseOptions(readReferences(value, problemsOf(first.issues, value, document), document)) : first;
@@ -54,6 +55,12 @@ function withoutEmptySections(value: unknown): unknown {
   if (typeof value !== 'object' || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
 }
+
+/** An empty file is more often a damaged one than the wish to run without client keys and providers. */
+const hasSettings = (value: unknown): boolean =>
+  typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).some((key) => key !== '$schema');
+
+const noSettings = (file: string): string => `${file} has no settings; add some, or write "reset: true" to run without any`;
 
 /** A variable is text. Where the schema has no use for text, and the variable holds a number or a switch, that is what was meant. */
 function readReferences(value: unknown, problems: readonly Problem[], document: ConfigDocument): unknown {

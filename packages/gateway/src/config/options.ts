@@ -12,6 +12,8 @@ export interface Options {
   readonly models: Readonly<Record<string, readonly string[]>>;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
+  /** Confirms that a reload may remove all client keys or the last provider. */
+  readonly reset: boolean;
 }
 
 export interface ProviderOptions {

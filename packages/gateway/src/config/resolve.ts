@@ -57,17 +57,20 @@ export interface ResolveOptions {
   readonly secrets: SecretRegistry;
   /** What the command line says beats the file. */
   readonly listen?: { readonly host?: string; readonly port?: number };
+  /** The address that the running gateway is bound to, which may differ from the one in the file. */
+  readonly bound?: string;
 }
 
 /** Options and environment to the state of a gateway. Throws a `ConfigError` with everything that is wrong. */
-export function resolveConfig(source: Source, { env, secrets, listen: told = {} }: ResolveOptions): GatewayState {
+export function resolveConfig(source: Source, { env, secrets, listen: told = {}, bound }: ResolveOptions): GatewayState {
   const { options } = source;
   const listen = { ...options.listen, ...told };
   const world: World = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
   const keys = clientKeys(world);
-  checkExposure(keys, world);
+  checkExposure(keys, world, bound);
+  if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of secretsOf(keys, providers)) secrets.add(secret);
   const directory = new Directory(providers, table);
@@ -97,19 +100,26 @@ function clientKeys({ source, env }: World): readonly Secret[] {
     .map((key) => new Secret(key));
 }
 
+const RESET_WARNING =
+  'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
+
 /** What can be guessed is no key. */
 const SHORTEST_KEY = 16;
 
-/** Nobody but this machine may come in without a key. */
-function checkExposure(keys: readonly Secret[], { source, listen, problems }: World): void {
-  if (isLoopback(listen.host)) return;
-  const path = ['listen', 'host'];
-  if (keys.length === 0)
-    problems.push(source.problem(path, `${listen.host} can be reached from elsewhere: set auth.keys or ${KEYS_VARIABLE} first`));
-  if (keys.some((key) => key.reveal().length < SHORTEST_KEY))
-    problems.push(
-      source.problem(path, `${listen.host} can be reached from elsewhere: keys need ${SHORTEST_KEY} characters or more`),
-    );
+/** Why an address must not be served with these keys, or undefined. */
+export function findExposure(address: string, keys: readonly Secret[]): string | undefined {
+  if (isLoopback(address)) return undefined;
+  if (keys.length === 0) return `is reachable from other machines; set auth.keys or ${KEYS_VARIABLE}`;
+  if (keys.every((key) => key.reveal().length >= SHORTEST_KEY)) return undefined;
+  return `is reachable from other machines; client keys must have at least ${SHORTEST_KEY} characters`;
+}
+
+/** The file names the address of the next start; a reload must also suit the address that is bound now. */
+function checkExposure(keys: readonly Secret[], { source, listen, problems }: World, bound: string | undefined): void {
+  const configured = findExposure(listen.host, keys);
+  if (configured !== undefined) problems.push(source.problem(['listen', 'host'], `${listen.host} ${configured}`));
+  const current = bound === undefined || bound === listen.host ? undefined : findExposure(bound, keys);
+  if (current !== undefined) problems.push(source.problem(['auth', 'keys'], `the bound address ${bound} ${current}`));
 }
 
 function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {

@@ -168,6 +168,13 @@ const auth = z
 
 const log = z.strictObject({ level: z.enum(LOG_LEVELS).prefault('info') }).prefault({});
 
+const reset = z
+  .boolean()
+  .prefault(false)
+  .describe(
+    'Confirms that a reload may remove all client keys or the last provider. Delete it after that reload: as long as it is set, such reloads are not rejected.',
+  );
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -176,6 +183,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   models,
   limits,
   log,
+  reset,
 });
 
 export type Issue = z.core.$ZodIssue;

@@ -1,8 +1,9 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { loadConfig } from './load.ts';
-import { ConfigError } from './problem.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadConfig, type Source } from './load.ts';
+import { ConfigError, type Problem } from './problem.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
 export interface WatchOptions extends ResolveOptions {
@@ -11,20 +12,33 @@ export interface WatchOptions extends ResolveOptions {
   readonly onReload: (state: GatewayState, restart: readonly string[]) => void;
   /** The file is not usable; everything stays as it was. */
   readonly onRefused: (reason: Error) => void;
-  /** How long the file has to be quiet before it is read. */
+  /** Time from the first sign of a change to the read. */
   readonly quietMs?: number;
   /** How often it is looked at where nobody tells of changes: network drives, some containers. */
   readonly pollMs?: number;
+  /** A reload uses the file when two reads this far apart are equal. */
+  readonly stableMs?: number;
+}
+
+const STABLE_MS = 200;
+/** A writer that takes longer is waited for by the next poll: 25 reads are 5 seconds. */
+const MAX_READS = 25;
+
+/** A configuration together with the text it was read from. */
+interface Loaded {
+  readonly text: string;
+  readonly source: Source;
+  readonly state: GatewayState;
+}
+
+function load(file: string, text: string, options: ResolveOptions): Loaded {
+  const source = loadConfig(file, text, options.env);
+  return { text, source, state: resolveConfig(source, options) };
 }
 
 /** Reads a file and makes a state of it. Rejects with a `ConfigError`, or with what the system said. */
 export async function readConfig(file: string, options: ResolveOptions): Promise<GatewayState> {
-  return (await readState(file, options)).state;
-}
-
-async function readState(file: string, options: ResolveOptions): Promise<{ text: string; state: GatewayState }> {
-  const text = await readFile(file, 'utf8');
-  return { text, state: resolveConfig(loadConfig(file, text, options.env), options) };
+  return load(file, await readFile(file, 'utf8'), options).state;
 }
 
 /**
@@ -36,31 +50,39 @@ export class LiveConfig {
   readonly #poll: NodeJS.Timeout;
   #watcher: FSWatcher | undefined;
   #quiet: NodeJS.Timeout | undefined;
-  #state: GatewayState;
-  #text: string;
+  #loaded: Loaded;
+  /** The address that reloads are checked against: the configured one until the listener reports its own. */
+  #bound: string;
   /** What the file was like when it was last looked at. */
   #stamp = '';
   /** The reason of the last refusal, so that a file that stays bad is told of once. */
   #refused: string | undefined;
   #running: Promise<void> = Promise.resolve();
+  /** The read that has not begun yet. */
+  #waiting: { isForced: boolean; readonly run: Promise<void> } | undefined;
   #isClosed = false;
 
-  private constructor(options: WatchOptions, text: string, state: GatewayState) {
+  private constructor(options: WatchOptions, loaded: Loaded) {
     this.#options = options;
-    this.#text = text;
-    this.#state = state;
+    this.#loaded = loaded;
+    this.#bound = loaded.state.listen.host;
     this.#watch();
     this.#poll = setInterval(() => void this.#look(), options.pollMs ?? 2000).unref();
   }
 
   /** Reads the file for the first time. Rejects when it cannot be used: there is nothing yet to fall back to. */
   static async open(options: WatchOptions): Promise<LiveConfig> {
-    const { text, state } = await readState(options.file, options);
-    return new LiveConfig(options, text, state);
+    const text = await readFile(options.file, 'utf8');
+    return new LiveConfig(options, load(options.file, text, options));
   }
 
   get current(): GatewayState {
-    return this.#state;
+    return this.#loaded.state;
+  }
+
+  /** Checks later reloads against the address that the listener is bound to. */
+  setBoundAddress(address: string): void {
+    this.#bound = address;
   }
 
   /** Reads the file again, changed or not: for SIGHUP, and for a command. */
@@ -85,14 +107,14 @@ export class LiveConfig {
     }
   }
 
-  /** Editors write in several steps: what counts is the file when they are done. */
+  /** One change causes several events. Later ones do not postpone the read, or a busy folder would prevent it. */
   #settle(): void {
-    if (this.#isClosed) return;
-    clearTimeout(this.#quiet);
-    this.#quiet = setTimeout(
-      () => void this.#enqueue(false).catch(this.#options.onRefused),
-      this.#options.quietMs ?? 100,
-    ).unref();
+    if (this.#isClosed || this.#quiet) return;
+    const read = (): void => {
+      this.#quiet = undefined;
+      this.#enqueue(false).catch(this.#options.onRefused);
+    };
+    this.#quiet = setTimeout(read, this.#options.quietMs ?? 100).unref();
   }
 
   async #look(): Promise<void> {
@@ -102,9 +124,19 @@ export class LiveConfig {
     this.#settle();
   }
 
+  /** One read at a time. Calls that come while a read waits its turn share it: a flood of signals makes no queue. */
   #enqueue(isForced: boolean): Promise<void> {
-    const run = this.#running.then(() => this.#read(isForced));
-    this.#running = run.catch(() => undefined); // whoever comes next need not suffer
+    if (this.#waiting) {
+      this.#waiting.isForced ||= isForced;
+      return this.#waiting.run;
+    }
+    const run = this.#running.then(() => {
+      const force = this.#waiting?.isForced ?? isForced;
+      this.#waiting = undefined;
+      return this.#read(force);
+    });
+    this.#waiting = { isForced, run };
+    this.#running = run.catch(() => undefined); // a failed read does not fail the next one
     return run;
   }
 
@@ -118,25 +150,53 @@ export class LiveConfig {
       if (!isKnown || isForced) onRefused(outcome);
       return;
     }
-    const restart = restartFor(this.#state, outcome.state);
+    const restart = restartFor(this.#loaded.state, outcome.state);
     this.#refused = undefined;
-    this.#text = outcome.text;
-    this.#state = outcome.state;
+    this.#loaded = outcome;
     onReload(outcome.state, restart);
   }
 
-  /** The whole new state, why there is none, or undefined when the file says what it said before. */
-  async #build(isForced: boolean): Promise<{ text: string; state: GatewayState } | Error | undefined> {
-    const { file, env } = this.#options;
+  /** The whole new configuration, why there is none, or undefined when the file says what it said before. */
+  async #build(isForced: boolean): Promise<Loaded | Error | undefined> {
     try {
-      const text = await readFile(file, 'utf8');
-      if (text === this.#text && !isForced && this.#refused === undefined) return undefined;
-      // A file that is being written begins empty.
-      if (text.trim() === '') return new ConfigError([{ message: `${file} is empty`, path: [] }]);
-      return { text, state: resolveConfig(loadConfig(file, text, env), this.#options) };
+      const first = await readSnapshot(this.#options.file);
+      if (first.text === this.#loaded.text && !isForced && this.#refused === undefined) return undefined;
+      const text = await this.#readStable(first);
+      const next = load(this.#options.file, text, { ...this.#options, bound: this.#bound });
+      const problems = [...findCut(this.#loaded, next), ...findRemovals(this.#loaded, next)];
+      return problems.length === 0 ? next : new ConfigError(problems);
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
+  }
+
+  /** The text of the file when two reads were equal. A file that is being written differs, or is absent for a moment. */
+  async #readStable(first: Snapshot): Promise<string> {
+    const { file, stableMs = STABLE_MS } = this.#options;
+    let last = first;
+    for (let reads = 1; reads < MAX_READS; reads++) {
+      await sleep(stableMs, undefined, { ref: false });
+      const next = await readSnapshot(file);
+      if (next.text !== undefined && next.text === last.text) return next.text;
+      if (next.text === undefined && String(next.error) === String(last.error)) throw next.error;
+      last = next;
+    }
+    this.#stamp = ''; // the next poll tries again
+    throw new ConfigError([{ message: `${file} keeps changing; it is read again when it stops`, path: [] }]);
+  }
+}
+
+/** What one read of the file found: its text, or the error of the system. */
+interface Snapshot {
+  readonly text?: string;
+  readonly error?: unknown;
+}
+
+async function readSnapshot(file: string): Promise<Snapshot> {
+  try {
+    return { text: await readFile(file, 'utf8') };
+  } catch (error) {
+    return { error };
   }
 }
 
@@ -148,6 +208,38 @@ async function stampOf(file: string): Promise<string> {
     return 'absent';
   }
 }
+
+/**
+ * A file that lost its last newline and became shorter was cut in the middle of a line. A map in braces, as in JSON, cannot be cut without a
+ * syntax error.
+ */
+function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Problem[] {
+  const isCut = before.endsWith('\n') && !after.endsWith('\n') && after.length < before.length && !/^\s*\{/.test(after);
+  if (!isCut) return [];
+  return [source.problem([], 'the file looks cut: it became shorter and has lost its last newline; add the newline if it is complete')];
+}
+
+/** Without client keys everybody is let in, and without providers the demo responds: a reload does neither unless the file confirms it. */
+function findRemovals(before: Loaded, after: Loaded): Problem[] {
+  const { options, problem } = after.source;
+  if (options.reset) return [];
+  const confirm = 'keep one, or add "reset: true" to confirm';
+  const problems: Problem[] = [];
+  // Keys of the environment do not replace those of the file: they let other clients in.
+  if (before.source.options.auth.keys.length > 0 && options.auth.keys.length === 0)
+    problems.push(problem(['auth', 'keys'], `the reload would remove all client keys; ${confirm}`));
+  const losesLast = (count: (loaded: Loaded) => number): boolean => count(before) > 0 && count(after) === 0;
+  if (losesLast(countOwnProviders) || losesLast(countProviders))
+    problems.push(problem(['providers'], `the reload would remove the last provider; ${confirm}`));
+  return problems;
+}
+
+/** Providers of the file alone. */
+const countOwnProviders = ({ source }: Loaded): number =>
+  Object.values(source.options.providers).filter((settings) => settings !== false).length;
+
+/** Providers of the file and of the environment. */
+const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
 
 /** What the process was started with: its socket, its buffers and timers, its log. */
 const FIXED = ['listen', 'limits', 'log'] as const;

@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net';
 import type { ProtocolId } from '@sluice/core';
 import type { ProviderRow } from './row.ts';
 
@@ -61,11 +62,19 @@ export function fromHost(text: string, defaultPort: number): string {
   return url.href.replace(/\/$/, '');
 }
 
-const LOOPBACK = /^(localhost\.?|127(\.\d+){3}|\[?::1\]?|\[?::ffff:7f[\da-f]{2}:[\da-f]+\]?)$/i;
+const LOOPBACK = new BlockList();
+// IPv6 spellings of these (::ffff:127.0.0.1) match as well.
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
 const ANY_ADDRESS = /^(0\.0\.0\.0|\[?::\]?)$/;
 
 /** A host that only this machine reaches. */
-export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
+export function isLoopback(host: string): boolean {
+  if (/^localhost\.?$/i.test(host)) return true;
+  const address = host.replace(/^\[|\]$/g, '');
+  const family = isIP(address);
+  return family !== 0 && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
 
 /** Whether a URL leads to the gateway itself: a shell that was set up for its clients says so of every provider. */
 export function leadsTo(baseUrl: string, { host, port }: { host: string; port: number }): boolean {

@@ -15,12 +15,10 @@ describe('good files', () => {
   const DEFAULTS = noConfig().options;
 
   test.each([
-    ['empty', ''],
-    ['comments', '# nothing\n\n# at all\n'],
-    ['empty sections', 'listen:\nauth:\nproviders:\nmodels:\nlimits:\nlog:\n'],
+    ['empty sections', 'reset: false\nlisten:\nauth:\nproviders:\nmodels:\nlimits:\nlog:\n'],
     ['empty maps', 'listen: {}\nproviders: {}\nmodels: {}\nlimits: {}\nlog: {}\n'],
-    ['schema', '$schema: ./sluice.schema.json\n'],
-    ['BOM', '\ufeff{}\n'],
+    ['schema', '$schema: ./sluice.schema.json\nlisten: {}\n'],
+    ['BOM', '\ufeff{ "listen": {} }\n'],
     ['CRLF', 'listen:\r\n  port: 4141\r\n'],
     ['JSON', '{\n\t"$schema": "x",\n\t"listen": {\n\t\t"port": 4141\n\t}\n}\n'],
   ])('%s: the defaults', (_, text) => {
@@ -302,12 +300,12 @@ const BAD: Bad[] = [
   {
     name: 'open to the world',
     text: 'listen:\n  host: 0.0.0.0\n',
-    says: ['2:9: listen.host: 0.0.0.0 can be reached from elsewhere: set auth.keys or SLUICE_KEYS first'],
+    says: ['2:9: listen.host: 0.0.0.0 is reachable from other machines; set auth.keys or SLUICE_KEYS'],
   },
   {
     name: 'open to who guesses',
     text: 'listen: { host: "::" }\nauth: { keys: [guessme] }',
-    says: ['1:17: listen.host: :: can be reached from elsewhere: keys need 16 characters or more'],
+    says: ['1:17: listen.host: :: is reachable from other machines; client keys must have at least 16 characters'],
   },
   {
     name: 'models that lead nowhere',

@@ -344,8 +344,8 @@ describe('client keys', () => {
   );
 
   test.each(['0.0.0.0', '::', '192.168.1.5', 'example.com'])('%s does, also when the command line says it', (host) => {
-    expect(() => stateOf({ listen: { host } })).toThrow(`listen.host: ${host} can be reached from elsewhere`);
-    expect(() => stateOf({ listen: { host }, env: { SLUICE_KEYS: 'short' } })).toThrow('keys need 16 characters or more');
+    expect(() => stateOf({ listen: { host } })).toThrow(`listen.host: ${host} is reachable from other machines`);
+    expect(() => stateOf({ listen: { host }, env: { SLUICE_KEYS: 'short' } })).toThrow('at least 16 characters');
     expect(stateOf({ listen: { host }, env: { SLUICE_KEYS: 'long-enough-to-be-a-key' } }).listen.host).toBe(host);
   });
 });
