@@ -103,7 +103,14 @@ async function startUpstream(name) {
 function sendWhole(response, model, content) {
   const message = { role: 'assistant', content };
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-  const body = { id: 'c', object: 'chat.completion', created: 1, model, choices: [{ index: 0, message, finish_reason: 'stop' }], usage };
+  const body = {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model,
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage,
+  };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
@@ -123,7 +130,10 @@ async function streamWords(response, model, words) {
 
 async function startGateway() {
   const bin = join(resolve(options.gateway), 'bin/sluice.js');
-  const child = spawn(process.execPath, [bin, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } });
+  const child = spawn(process.execPath, [bin, 'serve', '--config', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH },
+  });
   const url = await new Promise((done, fail) => {
     let text = '';
     child.stdout.on('data', (piece) => {
@@ -173,7 +183,8 @@ async function keepRequesting(worker) {
 async function requestAlias(marker, stream) {
   const oldest = seen;
   const response = await post({ authorization: `Bearer ${CLIENT_KEY}` }, marker, stream);
-  const text = response.status === 200 ? readText(response.text, stream) : `status ${response.status}: ${response.text.slice(0, 200)}`;
+  const text =
+    response.status === 200 ? readText(response.text, stream) : `status ${response.status}: ${response.text.slice(0, 200)}`;
   counts.requests++;
   if (stream) counts.streams++;
   const [, name, version, echoed] = /^([ab])\|model-(\d+)\|(.*)$/.exec(text) ?? [];

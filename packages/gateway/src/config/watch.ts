@@ -216,7 +216,9 @@ async function stampOf(file: string): Promise<string> {
 function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Problem[] {
   const isCut = before.endsWith('\n') && !after.endsWith('\n') && after.length < before.length && !/^\s*\{/.test(after);
   if (!isCut) return [];
-  return [source.problem([], 'the file looks cut: it became shorter and has lost its last newline; add the newline if it is complete')];
+  return [
+    source.problem([], 'the file looks cut: it became shorter and has lost its last newline; add the newline if it is complete'),
+  ];
 }
 
 /** Without client keys everybody is let in, and without providers the demo responds: a reload does neither unless the file confirms it. */

@@ -1,8 +1,9 @@
 import { findConfig, noConfig } from '../config/load.ts';
 import type { LogLevel } from '../config/options.ts';
-import { type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
+import { ConfigError } from '../config/problem.ts';
+import { findExposure, type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secret.ts';
-import { LiveConfig } from '../config/watch.ts';
+import { LiveConfig, type WatchOptions } from '../config/watch.ts';
 import { DemoTransport } from '../demo/transport.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { createRedact } from '../observe/redact.ts';
@@ -18,7 +19,11 @@ export interface RunOptions {
   listen: { host?: string; port?: number };
   /** How much is logged, whatever the configuration says. */
   log?: LogLevel;
+  /** Other waits than the usual ones before a changed file is used. */
+  watch?: Waits;
 }
+
+type Waits = Pick<WatchOptions, 'quietMs' | 'pollMs' | 'stableMs'>;
 
 export interface Running {
   url: string;
@@ -32,11 +37,11 @@ export interface Running {
 }
 
 /** Puts the gateway together and lets it listen. Rejects with a `ConfigError` when it is configured wrongly. */
-export async function run({ config, folder, env, listen, log: level }: RunOptions): Promise<Running> {
+export async function run({ config, folder, env, listen, log: level, watch = {} }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
   const options: ResolveOptions = { env, secrets, listen };
-  const live = file === undefined ? undefined : await openLive(file, options);
+  const live = file === undefined ? undefined : await openLive(file, { ...options, ...watch });
   const first = live?.config.current ?? resolveConfig(noConfig(), options);
   const redact = createRedact(secrets);
   const log = createLog(level ?? first.log.level, redact);
@@ -45,11 +50,11 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   live?.onState(
     (state, restart) => {
       directory = createDirectory(state, demo);
-      log.info('the configuration was read again');
-      for (const { message } of state.warnings) log.warn({ reason: message }, 'the configuration is doubtful');
-      if (restart.length > 0) log.warn({ sections: restart }, 'what these sections say holds when the gateway is started anew');
+      log.info('configuration reloaded');
+      for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
+      if (restart.length > 0) log.warn({ sections: restart }, 'these sections take effect after a restart');
     },
-    (reason) => log.error({ reason }, 'the configuration was refused; the one before holds'),
+    (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
   );
 
   const services = createServices({ limits: first.limits, log, redact, directory: () => directory });
@@ -60,6 +65,9 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   };
   try {
     const url = await gateway.listen(first.listen);
+    const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
+    checkBound(address, live?.config.current ?? first);
+    live?.config.setBoundAddress(address);
     const reload = async (): Promise<void> => live?.config.reload();
     return { url, state: first, file, log, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
   } catch (error) {
@@ -69,11 +77,17 @@ export async function run({ config, folder, env, listen, log: level }: RunOption
   }
 }
 
+/** A host name can lead anywhere: only the bound address tells who can reach it. */
+function checkBound(address: string, { keys }: GatewayState): void {
+  const exposure = findExposure(address, keys);
+  if (exposure !== undefined) throw new ConfigError([{ message: `${address} ${exposure}`, path: ['listen', 'host'] }]);
+}
+
 type OnState = (state: GatewayState, restart: readonly string[]) => void;
 type OnRefused = (reason: string) => void;
 
 /** The file is watched before anybody listens to what it says. */
-async function openLive(file: string, options: ResolveOptions) {
+async function openLive(file: string, options: ResolveOptions & Waits) {
   let onState: OnState = () => undefined;
   let onRefused: OnRefused = () => undefined;
   const config = await LiveConfig.open({

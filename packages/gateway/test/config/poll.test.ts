@@ -18,7 +18,16 @@ test('where nothing can be watched the file is looked at', async () => {
   const file = join(folder, 'sluice.yaml');
   await writeFile(file, 'listen: { port: 1 }');
   const refused = vi.fn();
-  const options = { file, env: {}, secrets: new SecretRegistry(), onReload: vi.fn(), onRefused: refused, quietMs: 5, pollMs: 20, stableMs: 5 };
+  const options = {
+    file,
+    env: {},
+    secrets: new SecretRegistry(),
+    onReload: vi.fn(),
+    onRefused: refused,
+    quietMs: 5,
+    pollMs: 20,
+    stableMs: 5,
+  };
   const config = await LiveConfig.open(options);
   expect(watch).toHaveBeenCalled();
   await writeFile(file, 'listen: { port: 2 }');

@@ -308,8 +308,9 @@ describe('removing the keys or the providers', () => {
     { name: 'providers where there were none', before: port(1), after: port(2) },
   ];
 
-  test.each(REMOVALS.filter(({ reason }) => reason !== undefined))('$name is rejected', async ({ before, after, env = {}, reason }) =>
-    expect(await replace(before, after, { env })).toContain(reason),
+  test.each(REMOVALS.filter(({ reason }) => reason !== undefined))(
+    '$name is rejected',
+    async ({ before, after, env = {}, reason }) => expect(await replace(before, after, { env })).toContain(reason),
   );
 
   test.each(REMOVALS.filter(({ reason }) => reason !== undefined))('$name is accepted with reset: true', async (row) => {
@@ -345,7 +346,19 @@ describe('removing the keys or the providers', () => {
 });
 
 describe('a file without settings', () => {
-  const EMPTY = ['', '\n', '# a comment\n', '---\n', '--- # a comment\n...\n', 'null\n', '~\n', '{}\n', '{ }', 'models:\n', '$schema: x\n'];
+  const EMPTY = [
+    '',
+    '\n',
+    '# a comment\n',
+    '---\n',
+    '--- # a comment\n...\n',
+    'null\n',
+    '~\n',
+    '{}\n',
+    '{ }',
+    'models:\n',
+    '$schema: x\n',
+  ];
 
   test.each(EMPTY)('%j is rejected by a reload', async (text) =>
     expect(await replace(port(1), text, { env: { OPENAI_API_KEY: 'key-of-openai' } })).toContain('has no settings'),

@@ -1,8 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ConfigError } from '../../src/config/problem.ts';
 import { type Running, run } from '../../src/server/run.ts';
+import { Gateway } from '../../src/server/server.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { cutAfter } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -31,6 +35,9 @@ afterAll(async () => {
   await second.stop();
 });
 
+/** Short waits; the defaults are for editors and slow disks. */
+const WATCH = { stableMs: 5, quietMs: 5 };
+
 const write = (config: object | string): void =>
   writeFileSync(join(folder, 'sluice.json'), typeof config === 'string' ? config : JSON.stringify(config));
 
@@ -44,7 +51,7 @@ beforeEach(async () => {
   });
   folder = mkdtempSync(join(tmpdir(), 'sluice-reload-'));
   write(at(first));
-  running = await run({ config: join(folder, 'sluice.json'), folder, env: {}, listen: {} });
+  running = await run({ config: join(folder, 'sluice.json'), folder, env: {}, listen: {}, watch: WATCH });
 });
 
 afterEach(async () => {
@@ -58,8 +65,8 @@ const logged = (message: string): Promise<Record<string, unknown>> => eventually
 
 const asking = (pair: Pair, stream: boolean) => ({ client: pair.client, model: modelOf(pair), stream });
 
-const READ = 'the configuration was read again';
-const REFUSED = 'the configuration was refused; the one before holds';
+const READ = 'configuration reloaded';
+const REFUSED = 'configuration rejected; keeping the previous one';
 
 test.each(PAIRS)('a stream keeps the upstream, the key and the model it began with: $name', async (pair) => {
   const { before, after } = cutAfter(pair.upstream, 'two');
@@ -99,9 +106,12 @@ test.each(PAIRS)('a stream keeps the upstream, the key and the model it began wi
 describe('a file that cannot be used', () => {
   test.each([
     ['is half written', JSON.stringify({ providers: {} }).slice(0, -3), /sluice\.json:1:/],
-    ['is empty', '', /is empty/],
+    ['is empty', '', /has no settings/],
+    ['has only a comment', '# nothing', /has no settings/],
+    ['is an empty map', '{}', /has no settings/],
+    ['has no provider any more', { listen: { port: 0 } }, /would remove the last provider/],
     ['has an unknown setting', { listn: {} }, /did you mean "listen"/],
-    ['lets strangers in', { listen: { host: '0.0.0.0' } }, /can be reached from elsewhere/],
+    ['lets strangers in', { listen: { host: '0.0.0.0' } }, /is reachable from other machines/],
     ['wants a variable that is not set', '{ "auth": { "keys": ["$' + '{NOBODY_SET_IT}"] } }', /NOBODY_SET_IT is not set/],
   ])('because it %s is refused with its reason, and the one before holds', async (_, config, reason) => {
     write(config);
@@ -131,7 +141,7 @@ describe('what a reload cannot do', () => {
   test('is warned of: the socket, the limits and the log stay', async () => {
     write(at(first, { listen: { port: 1 }, limits: { messages: 1 }, log: { level: 'debug' } }));
     await running.reload();
-    expect(await logged('what these sections say holds when the gateway is started anew')).toMatchObject({
+    expect(await logged('these sections take effect after a restart')).toMatchObject({
       level: 'warn',
       sections: ['listen', 'limits', 'log'],
     });
@@ -152,7 +162,7 @@ describe('what a reload cannot do', () => {
 test('what is doubtful about the new file is said', async () => {
   write(at(first, { models: { fast: ['mend-openai-chat/m', 'openai/gpt-5'] } }));
   await running.reload();
-  expect(await logged('the configuration is doubtful')).toMatchObject({
+  expect(await logged('configuration warning')).toMatchObject({
     level: 'warn',
     reason: expect.stringContaining('openai/gpt-5 is left out: openai needs OPENAI_API_KEY'),
   });
@@ -169,4 +179,135 @@ test('a client key that was taken out lets nobody in, at once', async () => {
   write(at(first, { auth: { keys: ['another-client-key-0123456789'] } }));
   await running.reload();
   expectRefused(pair.client, await ask(running.url, { ...asking(pair, false), headers }), 401);
+});
+
+describe('a reload and the client keys', () => {
+  const CLIENT_KEY = 'a-client-key-0123456789';
+  const auth = { keys: [CLIENT_KEY] };
+  const pair = PAIRS[4] as Pair;
+
+  test('a reload that removes all client keys is rejected, and clients still need one', async () => {
+    write(at(first, { auth }));
+    await running.reload();
+    await logged(READ);
+    write(at(first));
+    await running.reload();
+    expect(await logged(REFUSED)).toMatchObject({ reason: expect.stringContaining('would remove all client keys') });
+    expectRefused(pair.client, await ask(running.url, asking(pair, false)), 401);
+  });
+
+  test('a reload with reset: true removes all client keys, and says so', async () => {
+    write(at(first, { auth }));
+    await running.reload();
+    write(at(first, { reset: true }));
+    await running.reload();
+    expect(await logged('configuration warning')).toMatchObject({ reason: expect.stringContaining('"reset: true"') });
+    first.play(good(pair, false));
+    expectAnswered(pair, false, await ask(running.url, asking(pair, false)));
+  });
+
+  test('a gateway that is bound to a public address keeps its client keys, also with reset: true', async () => {
+    vi.spyOn(Gateway.prototype, 'listen').mockResolvedValue('http://[::]:1');
+    write(at(first, { auth }));
+    const exposed = await run({ config: join(folder, 'sluice.json'), folder, env: {}, listen: {}, watch: WATCH });
+    lines.length = 0;
+    write(at(first, { reset: true }));
+    await exposed.reload();
+    expect(await logged(REFUSED)).toMatchObject({ reason: expect.stringContaining('the bound address :: is reachable') });
+    await exposed.close(0);
+  });
+
+  test('a host name that leads to a public address is no start without client keys', async () => {
+    vi.spyOn(Gateway.prototype, 'listen').mockResolvedValue('http://192.0.2.1:1');
+    const started = run({ folder, env: {}, listen: { host: 'localhost' } });
+    await expect(started).rejects.toThrow(ConfigError);
+    await expect(started).rejects.toThrow('192.0.2.1 is reachable from other machines');
+  });
+});
+
+describe('responses while the file changes', () => {
+  const REQUESTS = 400;
+  const upstreams: { name: string; server: Server; url: string }[] = [];
+
+  /** Responds with its own name, the model, and the text of the request. */
+  async function startUpstream(name: string): Promise<void> {
+    const server = createServer(async (request, response) => {
+      let text = '';
+      for await (const piece of request) text += String(piece);
+      const { model, messages, stream } = JSON.parse(text);
+      const content = [name, model, messages[0].content].join('|');
+      const choice = { index: 0, finish_reason: 'stop', [stream ? 'delta' : 'message']: { role: 'assistant', content } };
+      const body = JSON.stringify({ id: 'c', created: 1, model, choices: [choice] });
+      if (stream) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${body}\n\ndata: [DONE]\n\n`);
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo; // a TCP server has one
+    upstreams.push({ name, server, url: `http://127.0.0.1:${port}/v1` });
+  }
+
+  beforeAll(async () => {
+    await startUpstream('a');
+    await startUpstream('b');
+  });
+
+  afterAll(() => {
+    for (const { server } of upstreams) server.close();
+  });
+
+  const version = (number: number): string => {
+    const providers = upstreams.map(({ name, url }) => `  ${name}: { protocol: openai-chat, base_url: "${url}" }\n`).join('');
+    return `listen: { port: 0 }\nproviders:\n${providers}models:\n  alias: ${number % 2 === 0 ? 'a' : 'b'}/model-${number}\n`;
+  };
+
+  test('every response comes from a configuration in force, whatever the file is in between', async () => {
+    const broken = ['', '# a comment\n', '---\n', 'null\n', '{}\n', version(0).slice(0, 30), 'listen: { port: 0 }\n'];
+    let written = 0;
+    let seen = 0;
+    let isOver = false;
+    const file = join(folder, 'sluice.yaml');
+    writeFileSync(file, version(0));
+    const changing = await run({ config: file, folder, env: { OPENAI_API_KEY: 'unused' }, listen: {}, watch: WATCH });
+
+    const keepWriting = async (): Promise<void> => {
+      for (let round = 0; !isOver; round++) {
+        writeFileSync(file, broken[round % broken.length] ?? '');
+        await changing.reload();
+        written++;
+        writeFileSync(file, version(written));
+        await changing.reload();
+      }
+    };
+    const request = async (number: number): Promise<void> => {
+      const oldest = seen;
+      const stream = number % 2 === 1;
+      const response = await fetch(`${changing.url}/v1/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify({ model: 'alias', stream, messages: [{ role: 'user', content: `request ${number}` }] }),
+      });
+      const text = await response.text();
+      const [, name, found = ''] = /"([ab])\|model-(\d+)\|request (\d+)"/.exec(text) ?? [];
+      expect(text).toContain(`"${name}|model-${found}|request ${number}"`);
+      expect(name).toBe(Number(found) % 2 === 0 ? 'a' : 'b');
+      expect(Number(found)).toBeGreaterThanOrEqual(oldest);
+      expect(Number(found)).toBeLessThanOrEqual(written);
+      seen = Math.max(seen, Number(found));
+    };
+    const keepRequesting = async (worker: number): Promise<void> => {
+      for (let i = worker; i < REQUESTS; i += 4) await request(i);
+    };
+
+    const writing = keepWriting();
+    try {
+      await Promise.all([0, 1, 2, 3].map(keepRequesting));
+    } finally {
+      isOver = true;
+      await writing;
+      await changing.close(0);
+    }
+    expect(seen).toBeGreaterThan(0);
+    const messages = log().map(({ msg }) => msg);
+    expect(messages).toContain(READ);
+    expect(messages).toContain(REFUSED);
+  });
 });

@@ -79,13 +79,29 @@ test.each([
 ])('OLLAMA_HOST=%s is %s', (host, url) => expect(fromHost(host, 11434)).toBe(url));
 
 describe('loopback', () => {
-  test.each(['127.0.0.1', '127.1.2.3', 'localhost', 'LOCALHOST', 'localhost.', '::1', '[::1]', '::ffff:127.0.0.1', '[::ffff:7f00:1]'])('%s is', (host) =>
-    expect(isLoopback(host)).toBe(true),
-  );
-  test.each(['0.0.0.0', '::', '10.0.0.1', 'example.com', '127.evil.com', 'localhost.evil.com', '', '1127.0.0.1', '127.0.0.256', '::ffff:10.0.0.1'])(
-    '%j is not',
-    (host) => expect(isLoopback(host)).toBe(false),
-  );
+  test.each([
+    '127.0.0.1',
+    '127.1.2.3',
+    'localhost',
+    'LOCALHOST',
+    'localhost.',
+    '::1',
+    '[::1]',
+    '::ffff:127.0.0.1',
+    '[::ffff:7f00:1]',
+  ])('%s is', (host) => expect(isLoopback(host)).toBe(true));
+  test.each([
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    'example.com',
+    '127.evil.com',
+    'localhost.evil.com',
+    '',
+    '1127.0.0.1',
+    '127.0.0.256',
+    '::ffff:10.0.0.1',
+  ])('%j is not', (host) => expect(isLoopback(host)).toBe(false));
 });
 
 test.each([
