@@ -19,7 +19,7 @@ export const serve: Command = defineCommand({
   summary: 'the gateway: any client, any upstream, on one port',
   usage: 'serve [--config FILE] [--host H] [--port N]',
   about:
-    'Answers clients of all four protocols and asks whoever is configured. Providers whose keys are in the environment are there without a file; without any key, a built-in demo model answers. Reads its configuration again when the file changes, or on SIGHUP. SIGTERM and SIGINT let running streams come to their end; a second one stops at once.',
+    'Answers clients of all four protocols and asks whoever is configured. Providers whose keys are in the environment are there without a file; without any key, a built-in demo model answers. Reloads its configuration when the file changes, or on SIGHUP. SIGTERM and SIGINT let running streams finish; a second one stops at once. If stdin or stdout is a terminal at start, SIGHUP stops the gateway like SIGTERM: it does not outlive its terminal.',
   options: OPTIONS,
   examples: [
     { line: 'sluice serve', what: 'with the keys of the environment, or the demo model' },
@@ -30,10 +30,12 @@ export const serve: Command = defineCommand({
     const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: portOf(port) }) };
     const running = await startGateway({ config, listen }, io);
     // Before anything is said: whoever reads it may answer with a signal.
-    const stopped = untilStopped(() => running.close());
-    process.on('SIGHUP', () => void running.reload());
+    const hasTerminal = io.stdin.isTTY || io.stdout.isTTY;
+    const stopped = untilStopped(() => running.close(), { stopsOnHangup: hasTerminal });
+    if (!hasTerminal) process.on('SIGHUP', () => void running.reload());
     await io.stdout.write(welcome(running, colorsFor(io.stdout, io.env)));
-    await stopped;
+    // Node 20 aborts (exit code 134) at a normal exit when its terminal is gone: it cannot restore the terminal's settings.
+    if ((await stopped) === 'SIGHUP') process.kill(process.pid, 'SIGHUP');
     return 0;
   },
 });
