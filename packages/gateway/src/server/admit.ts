@@ -1,6 +1,6 @@
 import type { Services } from '../exchange/services.ts';
 import type { Incoming } from './handle.ts';
-import { isForeignName, isForeignPage } from './origin.ts';
+import { checkHost, isForeignPage } from './origin.ts';
 import { refusal } from './refusal.ts';
 
 type Asking = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
@@ -27,10 +27,9 @@ function checkForm({ request: { rawHeaders, httpVersion } }: Asking, { limits }:
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
 export function checkCaller({ headers, route, directory: { gatekeeper } }: Asking): void {
-  if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests of web pages are not answered');
-  // Who shows a key is no page.
-  if (gatekeeper.isOpen && isForeignName(headers['host']))
-    throw refusal(403, 'PERMISSION', 'without keys, requests under the name of somebody else are not answered');
+  if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
+  // With client keys the name does not matter: a web page has no key.
+  if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
 }

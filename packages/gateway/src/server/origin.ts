@@ -1,5 +1,8 @@
-import { isIP } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import type { HeaderBag } from '@sluice/core';
+import { safeJson } from '../cli/escape.ts';
+import { isLoopback } from '../providers/base-url.ts';
+import { refusal } from './refusal.ts';
 
 /**
  * Whether a web page of somebody else asks. Any page open in the operator's browser can call a gateway on the same machine, and would spend
@@ -11,19 +14,30 @@ export function isForeignPage({ origin, host, 'sec-fetch-site': site }: HeaderBa
   return !URL.canParse(origin) || new URL(origin).host !== host;
 }
 
-/** Names that nobody can register: they lead where the operator's own network says. */
-const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|test|lan|home\.arpa)$/i;
+/** What nearly every client sends. */
+const USUAL = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
 
-/** What nearly every client says. */
-const LOCAL = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
+/** The address in brackets, or the name; then the port. */
+const HOST = /^(?:\[([\da-f:.]{2,45})\]|([\w.-]{1,255}))(?::\d{0,5})?$/i;
 
 /**
- * Whether somebody else's name leads here. A page can let its own name point to this machine, and is then, to the browser, a page of ours
- * (DNS rebinding); only the name tells.
+ * Whether the Host header names this machine: `localhost`, a name below it, or a loopback address as it is usually written. A web page can
+ * let any other name lead here and is then, to the browser, of the gateway's origin (DNS rebinding). That includes `.local` and names of one
+ * label, which anybody in the same network can claim.
  */
-export function isForeignName(host: string | undefined): boolean {
-  if (host !== undefined && LOCAL.test(host)) return false;
-  if (host === undefined || !URL.canParse(`http://${host}`)) return host !== undefined;
-  const name = new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return isIP(name) === 0 && !PRIVATE_NAME.test(name);
+export function isLoopbackName(host: string): boolean {
+  if (USUAL.test(host)) return true;
+  const [, address, name = ''] = HOST.exec(host) ?? [];
+  if (address !== undefined) return isIPv6(address) && isLoopback(address);
+  return /(?:^|[^.]\.)localhost\.?$/i.test(name) || (isIPv4(name) && isLoopback(name));
 }
+
+/** For servers without client keys. Throws the refusal of a host that is not this machine; `remedy` ends its message. */
+export function checkHost(host: string | undefined, remedy: string): void {
+  // Browsers always send one; HTTP/1.0 allows to leave it out.
+  if (host === undefined || isLoopbackName(host)) return;
+  const shown = safeJson(JSON.stringify(host.slice(0, MAX_SHOWN)));
+  throw refusal(403, 'PERMISSION', `Host ${shown} is not allowed${remedy}`);
+}
+
+const MAX_SHOWN = 100;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CodecError, encodeError, type Route, routeOf } from '@sluice/core';
-import { isForeignName, isForeignPage } from '../server/origin.ts';
+import { checkHost, isForeignPage } from '../server/origin.ts';
 import { refusal } from '../server/refusal.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { askedOf, collectBody, headersOf, parsed, pathOf } from './asked.ts';
@@ -74,8 +74,8 @@ export class Recorder {
     const headers = headersOf(request);
     const route = routeOf(request.url ?? '/', headers);
     try {
-      if (isForeignPage(headers) || isForeignName(headers['host']))
-        throw refusal(403, 'PERMISSION', 'web pages of others are not answered');
+      if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
+      checkHost(headers['host'], '; use 127.0.0.1');
       this.#scrubber.learn(headers, pathOf(request));
       const body = await collectBody(request, this.#options.maxBytes);
       await this.#pass(request, response, route, body);

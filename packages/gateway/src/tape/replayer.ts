@@ -10,7 +10,7 @@ import {
   type Route,
   routeOf,
 } from '@sluice/core';
-import { isForeignName, isForeignPage } from '../server/origin.ts';
+import { checkHost, isForeignPage } from '../server/origin.ts';
 import { refusal } from '../server/refusal.ts';
 import { replyOf } from './answer.ts';
 import { askedOf, collectBody, headersOf, parsed, pathOf } from './asked.ts';
@@ -105,8 +105,8 @@ export class Replayer {
       skipped: [],
     };
     try {
-      if (isForeignPage(headers) || isForeignName(headers['host']))
-        throw refusal(403, 'PERMISSION', 'web pages of others are not answered');
+      if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
+      checkHost(headers['host'], '; use 127.0.0.1');
       await this.#answer({ request, response, headers, route, served }, await collectBody(request, MOST_BYTES));
     } catch (cause) {
       this.#refuse(cause, route, response, served);

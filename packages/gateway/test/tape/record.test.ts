@@ -256,6 +256,7 @@ test.each([
   ['a page of somebody else', { origin: 'https://evil.example' }],
   ['a browser of somebody else', { 'sec-fetch-site': 'cross-site' }],
   ['a name of somebody else', { host: 'evil.example' }],
+  ['a name of the local network', { host: 'machine.local' }],
 ])('%s is not answered', async (_, headers) => {
   upstream.play([{ send: whole(200, '{}') }]);
   recording = await startRecorder(upstream.url);

@@ -477,6 +477,7 @@ describe('tapes of strangers', () => {
   test.each([
     ['a page of somebody else', { origin: 'https://evil.example' }],
     ['a name of somebody else', { host: 'evil.example' }],
+    ['a name of the local network', { host: 'machine.local' }],
   ])('%s is not answered', async (_, headers) => {
     const { url } = await start(tapeOf({ answer: streamOf('private') }));
     const client = await RawClient.open(url);
