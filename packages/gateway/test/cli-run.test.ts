@@ -248,7 +248,7 @@ auth: { keys: ['\${KEY_E}'] }
     [['run', 'claude', '--pass-env', 'NOT_THERE'], '--pass-env: the environment variable "NOT_THERE" is not set'],
     [['serve', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
     [['serve', '--config', '/'], '/ cannot be read: EISDIR'],
-    [['serve', '--host', '192.0.2.1'], 'can be reached from elsewhere'],
+    [['serve', '--host', '192.0.2.1'], 'is reachable from other machines'],
   ])('%j is wrong usage', async (argv, message) => {
     const { code, stderr } = await run(argv);
     expect(code).toBe(2);

@@ -1,5 +1,5 @@
 import { UsageError } from './arguments.ts';
-import { systemCode } from './io.ts';
+import { oneLine } from './escape.ts';
 
 export function portOf(text: string): number {
   const port = Number(text);
@@ -12,9 +12,27 @@ export async function listenOn(server: { listen(port: number): Promise<string> }
   try {
     return await server.listen(port);
   } catch (error) {
-    const code = systemCode(error);
-    if (code === 'EADDRINUSE') throw new UsageError(`port ${port} is in use: name another with --port`, { cause: error });
-    if (code === 'EACCES') throw new UsageError(`port ${port} may not be used: name another with --port`, { cause: error });
-    throw error;
+    const reason = explainListenError(error);
+    if (reason === undefined) throw error;
+    throw new UsageError(reason, { cause: error });
+  }
+}
+
+/** Why a server could not listen and what to do, in words; undefined for other errors. */
+export function explainListenError(error: unknown): string | undefined {
+  // Node sets these fields on errors of `listen` and of the lookup before it.
+  const { code, syscall, address, port, hostname } = error as Partial<Record<string, unknown>>;
+  if (syscall === 'getaddrinfo')
+    return `host "${oneLine(String(hostname))}" cannot be resolved (${code}); choose another with --host`;
+  if (syscall !== 'listen') return undefined;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${address} is already in use; choose another with --port`;
+    case 'EACCES':
+      return `port ${port} on ${address} needs more permissions; choose another with --port, such as 4141`;
+    case 'EADDRNOTAVAIL':
+      return `this machine has no address ${address}; choose another with --host`;
+    default:
+      return undefined;
   }
 }

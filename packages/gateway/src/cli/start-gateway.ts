@@ -3,6 +3,7 @@ import type { Running, RunOptions } from '../server/run.ts';
 import { UsageError } from './arguments.ts';
 import { oneLine } from './escape.ts';
 import { type CliIo, systemCode } from './io.ts';
+import { explainListenError } from './port.ts';
 
 type Wishes = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
 
@@ -20,12 +21,9 @@ export async function startGateway({ config, ...wishes }: Wishes, io: CliIo): Pr
 /** Throws what is no mistake of the user's. */
 function reasonOf(error: unknown, config: string | undefined): string {
   if (error instanceof ConfigError) return error.message;
+  const listening = explainListenError(error);
+  if (listening !== undefined) return listening;
   const code = systemCode(error);
-  if (code === 'EADDRINUSE') return 'the port is in use: name another with --port';
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address: name another with --host';
-  if (code === 'EACCES' && isListening(error)) return 'the port may not be used: name another with --port';
   if (code !== undefined && config !== undefined) return `${oneLine(config)} cannot be read: ${code}`;
   throw error;
 }
-
-const isListening = (error: unknown): boolean => error instanceof Error && 'syscall' in error && error.syscall === 'listen';

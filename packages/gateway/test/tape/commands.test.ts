@@ -78,7 +78,10 @@ test('replay tells what it did, for programs', async () => {
 test('a port that is taken', async () => {
   const url = await serve(['replay', '--port', '0', tape()]);
   const { port } = new URL(url);
-  expect(await run(['replay', '--port', port, tape()])).toMatchObject({ code: 2, stderr: expect.stringContaining('is in use') });
+  expect(await run(['replay', '--port', port, tape()])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('is already in use'),
+  });
   expect(await run(['record', '--upstream', url, '--port', port, '--out', temporaryFolder()])).toMatchObject({ code: 2 });
 });
 

@@ -75,6 +75,21 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'reload › is warned of: the socket, the limits and the log stay',
     'reload › what is doubtful about the new file is said',
   ],
+  'A damaged file removes neither client keys nor providers, and every response comes from a configuration in force.': [
+    'reload › a reload that removes all client keys is rejected, and clients still need one',
+    'reload › a gateway that is bound to a public address keeps its client keys, also with reset: true',
+    'reload › a host name that leads to a public address is no start without client keys',
+    'reload › every response comes from a configuration in force, whatever the file is in between',
+  ],
+  'A gateway that was started from a terminal ends with it, after its streams have ended.': [
+    'terminal › lets streams end, and ends by SIGHUP: %s',
+    'terminal › SIGHUP reloads a gateway without a terminal',
+  ],
+  'Without client keys only loopback names are allowed in the Host header.': [
+    'doors › %j is a name of this machine',
+    'doors › %j is not a name of this machine',
+    'doors › a hostile host is cut and escaped in the message',
+  ],
   'Nothing that a client sends chooses a host, and a key is sent to no address but its own.': [
     'destinations › request targets',
     'destinations › models',
