@@ -29,7 +29,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 const MAX_DEPTH = 32;
 const MAX_VALUES = 1000;
 const MAX_TEXT = 1000;
-/** Properties that are copied while schemas are merged. */
+/** Properties, required names and values that are copied while schemas are merged. */
 const MAX_COPIES = 200_000;
 
 /**
@@ -116,7 +116,9 @@ class Sampler {
   }
 
   #count(schema: Schema): void {
-    this.#copies += 1 + Object.keys(schema).length + Object.keys(asSchema(schema['properties'])).length;
+    const { properties, required, enum: values } = schema;
+    this.#copies += 1 + Object.keys(schema).length + Object.keys(asSchema(properties)).length;
+    this.#copies += namesIn(required).length + (Array.isArray(values) ? values.length : 0);
   }
 
   /** A reference within the document: `#`, `#/$defs/name`. */
@@ -163,7 +165,10 @@ function merge(left: Schema, right: Schema): Schema {
 const larger = (a: unknown, b: unknown): unknown => ((numberIn(a) ?? 0) > (numberIn(b) ?? 0) ? a : b);
 const smaller = (a: unknown, b: unknown): unknown => ((numberIn(a) ?? 0) < (numberIn(b) ?? 0) ? a : b);
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value]);
-const shared = (a: unknown, b: unknown): unknown[] => listOf(a).filter((one) => listOf(b).includes(one));
+function shared(a: unknown, b: unknown): unknown[] {
+  const others = new Set(listOf(b));
+  return listOf(a).filter((one) => others.has(one));
+}
 
 const COMBINED: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
   properties: (a, b) => mergeProperties(asSchema(a), asSchema(b)),

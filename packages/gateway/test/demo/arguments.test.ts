@@ -84,6 +84,7 @@ test('a default is not used: it is advice, and may not satisfy the schema', () =
 describe('schemas without a finite sample end', () => {
   const twice = { $ref: '#/$defs/node' };
   const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`p${i}`, {}]));
+  const numbers = Array.from({ length: 300_000 }, (_, i) => i);
   test.each([
     ['recursion', one(twice, { node: one(twice) })],
     [
@@ -95,6 +96,7 @@ describe('schemas without a finite sample end', () => {
     ['endless text', one({ type: 'string', minLength: 1e9 })],
     ['endless patterns', one({ type: 'string', pattern: '((((a{999}){999}){999}){999})' })],
     ['endless properties', { type: 'object', minProperties: 1e9 }],
+    ['two long enums', one({ allOf: [{ enum: numbers }, { enum: numbers.toReversed() }] })],
     ['many copies of a wide schema', one({ allOf: Array(5000).fill(twice) }, { node: { type: 'object', properties: wide } })],
   ])('%s', (_, schema) => {
     expect(JSON.stringify(sampleArguments(schema)).length).toBeLessThan(100_000);

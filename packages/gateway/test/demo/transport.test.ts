@@ -2,7 +2,7 @@ import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DemoTransport } from '../../src/demo/transport.ts';
 import { run } from '../../src/server/run.ts';
-import type { Line, Receiver } from '../../src/upstream/dialer.ts';
+import type { Call, Line, Receiver } from '../../src/upstream/dialer.ts';
 import { questionOf, readStream, readWhole } from '../gateway/dialects.ts';
 import { RawClient } from '../gateway/raw-client.ts';
 import { ask, askText, eventually, type Started, startGateway } from '../gateway/start.ts';
@@ -59,7 +59,8 @@ class Listener implements Receiver {
 function dial(model: string, listener: Listener, stream = true): Listener {
   const { path, headers, body } = questionOf('openai-chat', model, stream);
   const url = `http://demo.invalid${path}`;
-  const call = { url, origin: 'http://demo.invalid', method: 'POST', headers, body: JSON.stringify(body), connectMs: 1000 };
+  const request = { method: 'POST', headers, body: JSON.stringify(body) };
+  const call: Call = { url, origin: 'http://demo.invalid', ...request, connectMs: 1000, repeat: 'never' };
   listener.line = new DemoTransport(0).dial(call, listener);
   return listener;
 }
