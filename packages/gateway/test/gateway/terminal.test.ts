@@ -62,7 +62,8 @@ async function startStream(url: string): Promise<{ client: RawClient; release: (
 }
 
 /** `script` of util-linux runs a command on a pseudo-terminal; when it is killed, the terminal is gone. */
-const hasScript = process.platform === 'linux' && existsSync('/usr/bin/script');
+const SCRIPT = '/usr/bin/script';
+const hasScript = process.platform === 'linux' && existsSync(SCRIPT);
 
 describe.skipIf(!hasScript)('a gateway whose terminal is closed', () => {
   test.each([
@@ -73,7 +74,7 @@ describe.skipIf(!hasScript)('a gateway whose terminal is closed', () => {
     // The first shell ends with its terminal, and the kernel signals the rest; the second one writes down the exit code.
     const serve = `exec "${process.execPath}" "${bin}" serve --config sluice.json ${redirect}`;
     const command = `(trap '' HUP; sh -c 'echo $$ >pid.txt; ${serve}'; echo "exit $?" >code.txt); true`;
-    const terminal = spawn('script', ['--quiet', '--flush', '--command', command, 'screen.txt'], {
+    const terminal = spawn(SCRIPT, ['--quiet', '--flush', '--command', command, 'screen.txt'], {
       cwd: folder,
       stdio: 'ignore',
     });
