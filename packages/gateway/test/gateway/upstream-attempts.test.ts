@@ -15,10 +15,14 @@ let first: Faultd;
 let second: Faultd;
 let gateway: Started;
 
+/** Writes to `/v1/batches` that the vendor does not document are passed on as well. */
+const passingAll = (providers: Record<string, object>): Record<string, object> =>
+  Object.fromEntries(Object.entries(providers).map(([id, settings]) => [id, { ...settings, passthrough: 'all' }]));
+
 /** Retries come at once, and there are always enough of them in the budget. */
 const start = (limits: object = {}): Promise<Started> =>
   startGateway({
-    config: { providers: providersAt(first, second), models: modelsWithSpare(), limits },
+    config: { providers: passingAll(providersAt(first, second)), models: modelsWithSpare(), limits },
     services: (made) => ({ ...made, budget: unlimited(), random: () => -0.49 }),
   });
 
