@@ -1,0 +1,58 @@
+/** What is done with a grown message: every conversion that reads it. */
+
+const NAMES = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
+
+/** A rejected message costs what it costs; anything but an error of the library's own is a defect. */
+function settled(run, { CodecError }) {
+  return (input) => {
+    try {
+      return run(input);
+    } catch (error) {
+      if (error instanceof CodecError) return undefined;
+      throw error;
+    }
+  };
+}
+
+const frames = (payloads) =>
+  new TextEncoder().encode(
+    payloads.map((payload) => `${payload.type ? `event: ${payload.type}\n` : ''}data: ${JSON.stringify(payload)}\n\n`).join(''),
+  );
+
+const same = (input) => input;
+
+const JOBS = {
+  request: ({ convertRequest }, from, to, path) => [{ name: to, wire: same, run: (body) => convertRequest(body, { from, to, path }) }],
+  response: ({ convertResponse, replayResponse }, from, to) => [
+    { name: to, wire: same, run: (body) => convertResponse(body, { from, to }) },
+    { name: `${to} stream`, wire: same, run: (body) => replayResponse(body, { from, to }) },
+  ],
+  stream: ({ streamConverter, collectStream }, from, to) => [
+    {
+      name: `${to} stream`,
+      wire: frames,
+      run: (bytes) => {
+        const converter = streamConverter({ from, to });
+        for (const _ of converter.push(bytes));
+        for (const _ of converter.end());
+      },
+    },
+    { name: to, wire: frames, run: (bytes) => collectStream([bytes], { from, to }) },
+  ],
+};
+
+export function jobsOf({ protocol, kind, path }, library) {
+  const jobs = NAMES.flatMap((to) => JOBS[kind](library, protocol, to, path));
+  const { Assembler, READERS } = library;
+  if (kind === 'stream')
+    jobs.push({
+      name: 'accumulate',
+      wire: frames,
+      run: (bytes) => {
+        const assembler = new Assembler({ protocol: READERS[protocol] });
+        assembler.push(bytes);
+        return assembler.end();
+      },
+    });
+  return jobs.map((job) => ({ ...job, run: settled(job.run, library) }));
+}
