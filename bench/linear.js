@@ -91,8 +91,12 @@ for (const place of placesOf(library)) {
 const worst = rows.toSorted((a, b) => b.ratio - a.ratio);
 console.log(`${places} places, ${runs} conversions, ${rows.length} of them long enough to be measured`);
 for (const { name, n, ratio, ns } of worst.slice(0, Number(options.worst)))
-  console.log(`${ratio.toFixed(1).padStart(7)}x  ${(ns / 1e6).toFixed(1).padStart(8)} ms at ${String(n * FACTOR).padStart(7)}  ${name}`);
+  console.log(
+    `${ratio.toFixed(1).padStart(7)}x  ${(ns / 1e6).toFixed(1).padStart(8)} ms at ${String(n * FACTOR).padStart(7)}  ${name}`,
+  );
 for (const failure of failures) console.log(`FAILED   ${failure}`);
 const over = worst.filter(({ ratio }) => ratio > BOUND);
-console.log(over.length + failures.length === 0 ? `all at most ${BOUND}x` : `${over.length} over ${BOUND}x, ${failures.length} failed`);
+console.log(
+  over.length + failures.length === 0 ? `all at most ${BOUND}x` : `${over.length} over ${BOUND}x, ${failures.length} failed`,
+);
 process.exitCode = over.length + failures.length > 0 ? 1 : 0;

@@ -22,7 +22,9 @@ const frames = (payloads) =>
 const same = (input) => input;
 
 const JOBS = {
-  request: ({ convertRequest }, from, to, path) => [{ name: to, wire: same, run: (body) => convertRequest(body, { from, to, path }) }],
+  request: ({ convertRequest }, from, to, path) => [
+    { name: to, wire: same, run: (body) => convertRequest(body, { from, to, path }) },
+  ],
   response: ({ convertResponse, replayResponse }, from, to) => [
     { name: to, wire: same, run: (body) => convertResponse(body, { from, to }) },
     { name: `${to} stream`, wire: same, run: (body) => replayResponse(body, { from, to }) },
@@ -41,8 +43,9 @@ const JOBS = {
   ],
 };
 
-export function jobsOf({ protocol, kind, path }, library) {
-  const jobs = NAMES.flatMap((to) => JOBS[kind](library, protocol, to, path));
+export function jobsOf({ protocol, kind, path, target }, library) {
+  const targets = target === undefined ? NAMES : [NAMES[target % NAMES.length]];
+  const jobs = targets.flatMap((to) => JOBS[kind](library, protocol, to, path));
   const { Assembler, READERS } = library;
   if (kind === 'stream')
     jobs.push({

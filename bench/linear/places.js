@@ -6,12 +6,33 @@ import { readFields, SOURCES } from '../../scripts/fields/sources.js';
 const MARK = Symbol('grown');
 
 /** Units of text that regular expressions and scanners stumble over. */
-const TEXTS = ['a', ' ', ' \n', '"', '\\', '\\"', '{"a":', '[', '{}', ';', 'data:;', ',', '/', '<', '<think>', '\u00e9', 'models/x:', '`', '#', '..'];
+const TEXTS = [
+  'a',
+  ' ',
+  ' \n',
+  '"',
+  '\\',
+  '\\"',
+  '{"a":',
+  '[',
+  '{}',
+  ';',
+  'data:;',
+  ',',
+  '/',
+  '<',
+  '<think>',
+  '\u00e9',
+  'models/x:',
+  '`',
+  '#',
+  '..',
+];
 
 const KINDS = ['request', 'response', 'stream'];
 
 /**
- * @returns {Generator<{ protocol: string, kind: 'request' | 'response' | 'stream', name: string, path: string, size: number, grow: (n: number) => unknown }>}
+ * @returns {Generator<{ protocol: string, kind: 'request' | 'response' | 'stream', name: string, path: string, size: number, target?: number, grow: (n: number) => unknown }>}
  */
 export function* placesOf({ routeOf, withoutHoles }) {
   for (const [protocol, { sections }] of Object.entries(SOURCES)) {
@@ -23,17 +44,23 @@ export function* placesOf({ routeOf, withoutHoles }) {
       for (const field of readFields(protocol, section))
         for (const { how, ...size } of growthsOf(field, route, kind)) {
           // A declared type stands in many places; the codecs read it with one function, so one place of each kind is enough.
-          const key = `${kind} ${field.owner}.${field.path.split('.').at(-1)} ${depthOf(field)} ${how}`;
+          const key = `${kind} ${field.owner}.${field.path.split('.').at(-1)} ${how}`;
           if (seen.has(key)) continue;
           seen.add(key);
           const name = `${section}: ${field.path} ${how}`;
-          yield { protocol, kind, path: route.path, name, size: size.size, grow: (n) => withoutHoles(size.grow(n)) };
+          yield {
+            protocol,
+            kind,
+            path: route.path,
+            name,
+            size: size.size,
+            target: size.target,
+            grow: (n) => withoutHoles(size.grow(n)),
+          };
         }
     }
   }
 }
-
-const depthOf = ({ steps }) => steps.filter(({ list }) => list).length;
 
 const ENTRIES = { size: 512 };
 const CHARACTERS = { size: 8 * 1024 };
@@ -45,26 +72,35 @@ function* growthsOf(field, route, kind) {
   const body = (value) => route.complete(bodyWith(field, value, route.samples));
   const isText = kinds.has('string') || kinds.has('any');
   if (isText && !constant)
-    for (const unit of TEXTS)
-      yield { how: `x ${JSON.stringify(unit)}`, ...CHARACTERS, grow: (n) => body(unit.repeat(Math.ceil(n / unit.length))) };
+    // Texts are read alike for all targets: each unit goes to one of them.
+    for (const [i, unit] of TEXTS.entries())
+      yield {
+        how: `x ${JSON.stringify(unit)}`,
+        ...CHARACTERS,
+        target: i,
+        grow: (n) => body(unit.repeat(Math.ceil(n / unit.length))),
+      };
   if (kinds.has('object') || kinds.has('any')) {
     const object = kinds.has('object') ? sampleOf({ ...field, shapes: only(shapes, 'object') }, 0, samples) : {};
     yield { how: 'keys', ...ENTRIES, grow: (n) => body({ ...object, ...keys(n) }) };
     yield { how: 'nested keys', ...ENTRIES, grow: (n) => body({ ...object, alpha: keys(n) }) };
   }
+  const isTelling = kinds.has('array') || kinds.has('object') || kinds.has('any') || NAMED.test(field.path);
   for (const [mode, vary] of Object.entries(MODES)) {
     if (kinds.has('array')) {
       const [item] = sampleOf({ ...field, shapes: only(shapes, 'array') }, 0, samples);
       yield { how: `${mode} entries`, ...ENTRIES, grow: (n) => body(Array.from({ length: n }, (_, i) => vary(item, i))) };
     }
-    if (field.steps.at(-2)?.list) yield { how: `${mode} entries around it`, ...ENTRIES, grow: (n) => route.complete(repeated(field, route, n, vary)) };
-    if (kind === 'stream') yield { how: `${mode} events`, ...ENTRIES, grow: (n) => events(field, route, n, vary) };
+    if (isTelling && field.steps.at(-2)?.list)
+      yield { how: `${mode} entries around it`, ...ENTRIES, grow: (n) => route.complete(repeated(field, route, n, vary)) };
+    if (isTelling && kind === 'stream') yield { how: `${mode} events`, ...ENTRIES, grow: (n) => events(field, route, n, vary) };
   }
 }
 
 const only = (shapes, wanted) => shapes.filter(({ kind }) => kind === wanted || kind === 'met');
 
-const metKind = (holds) => (holds === 'list' ? 'array' : ['string', 'number', 'boolean', 'fraction'].includes(holds) ? holds : 'object');
+const metKind = (holds) =>
+  holds === 'list' ? 'array' : ['string', 'number', 'boolean', 'fraction'].includes(holds) ? holds : 'object';
 
 const keys = (n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`key_${i}`, i]));
 

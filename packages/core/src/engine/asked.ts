@@ -30,11 +30,19 @@ function askedInBody({ body, path }: WireRequest): Partial<Asked> {
   return typeof model === 'string' ? { model, isStream: stream === true } : {};
 }
 
-const CALL = /\/(?:models|tunedModels)\/(.+?):(\w+)(?:[?#]|$)/;
+const MODELS = /\/(?:models|tunedModels)\//;
+const VERB = /^\w+$/;
 
+/** `/v1beta/models/MODEL:VERB`; the name itself may have colons. One expression for all of it backtracks at every slash and colon. */
 function askedInPath({ path }: WireRequest): Partial<Asked> {
-  const [, model, verb] = CALL.exec(path) ?? [];
-  return { ...(model !== undefined && { model: decoded(model) }), isStream: verb === 'streamGenerateContent' };
+  const end = path.search(/[?#]/);
+  const call = end < 0 ? path : path.slice(0, end);
+  const before = MODELS.exec(call);
+  const colon = call.lastIndexOf(':');
+  const verb = call.slice(colon + 1);
+  const from = before ? before.index + before[0].length : colon;
+  if (colon <= from || !VERB.test(verb)) return {};
+  return { model: decoded(call.slice(from, colon)), isStream: verb === 'streamGenerateContent' };
 }
 
 function decoded(text: string): string {

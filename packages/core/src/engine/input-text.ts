@@ -108,12 +108,15 @@ function nextMark(text: string, from: number): number {
 const unescaped = ([, code, char = '']: RegExpExecArray): string =>
   code === undefined ? (ESCAPED[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16));
 
-const WRAPPED = /^\s*\{\s*"input"\s*:\s*([\s\S]*?)\s*\}\s*$/;
+const WRAPPER = /^\s*\{\s*"input"\s*:/;
 
 /** The value inside `{"input": …}`, as its text; anything else as it is. */
 export function unwrapped(text: string): string {
-  const inner = WRAPPED.exec(text)?.[1];
-  return inner !== undefined && isJson(inner) ? inner : text;
+  const [head] = WRAPPER.exec(text) ?? [];
+  const whole = text.trimEnd();
+  if (head === undefined || !whole.endsWith('}')) return text;
+  const inner = whole.slice(head.length, -1).trim();
+  return isJson(inner) ? inner : text;
 }
 
 function isJson(text: string): boolean {

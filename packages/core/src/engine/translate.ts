@@ -126,7 +126,7 @@ export class Exchange {
     if (type !== 'CHAT') return this.#askLane(type, wire);
     if (this.#isPassing) return this.#pass(wire);
     const { body, headers, request, notes } = convertRequest(wire.body, this.#forward(wire));
-    this.#notes.push(...notes);
+    for (const note of notes) this.#notes.push(note);
     this.#asked = request;
     const { model = request.model, stream = request.stream ?? false } = this.#options;
     return { method: 'POST', ...this.#address(type, { model, stream }, headers), body };
@@ -186,7 +186,7 @@ export class Exchange {
     this.#lane = laneOf(type, this.#forward(wire));
     const { method } = this.#lane;
     const { body, headers, notes } = this.#lane.ask(wire.body);
-    this.#notes.push(...notes);
+    for (const note of notes) this.#notes.push(note);
     return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers), body };
   }
 
@@ -218,7 +218,7 @@ export class Exchange {
   }
 
   #reply({ status, headers }: WireReply, { body, notes }: { body: unknown; notes: Note[] }): WireReply {
-    this.#notes.push(...notes);
+    for (const note of notes) this.#notes.push(note);
     return { status, headers: { ...headers, 'content-type': 'application/json' }, body };
   }
 

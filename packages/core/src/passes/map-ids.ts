@@ -13,21 +13,24 @@ export function mapIds(request: CanonicalRequest, rules: Pick<Rules, 'note' | 't
   const { toolId: rule } = rules;
   const used = usedIds(request, rule);
   const seen = new Map<string, number>();
-  const waiting = new Map<string, string[]>();
+  const waiting = new Map<string, { names: string[]; next: number }>();
   const call = (id: string, path: string): string => {
     const count = seen.get(id) ?? 0;
     seen.set(id, count + 1);
     const name = count === 0 && isLegal(id, rule) ? id : freshId(id, count, rule, used);
     const queue = waiting.get(id);
-    if (queue) queue.push(name);
-    else waiting.set(id, [name]);
+    if (queue) queue.names.push(name);
+    else waiting.set(id, { names: [name], next: 0 });
     if (name === id) return id;
     used.add(name);
     rules.note({ code: 'RENAMED', path, feature: 'messages.tool_use.id', message: `the call ${id} is called ${name} there` });
     return name;
   };
   // A result that answers none of these calls answers one that the upstream remembers, under the name that it would get here.
-  const result = (id: string): string => waiting.get(id)?.shift() ?? (isLegal(id, rule) ? id : freshId(id, 0, rule, used));
+  const result = (id: string): string => {
+    const queue = waiting.get(id);
+    return queue?.names[queue.next++] ?? (isLegal(id, rule) ? id : freshId(id, 0, rule, used));
+  };
   return changeBlocks(request, (block, path) => {
     if (block.type === 'tool_use' && isClientCall(block.kind)) {
       const id = call(block.id, path);

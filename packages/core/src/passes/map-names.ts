@@ -12,9 +12,10 @@ import type { Rules } from './rules.ts';
 export function mapNames(request: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
   const names = sentNames(source, rules);
   if (names.size === 0) return request;
+  const places = findPlaces(request, rules);
   for (const [key, sent] of names) {
     const message = `the tool ${key.replace('\0', '.')} is called ${sent} there`;
-    rules.note({ code: 'RENAMED', path: placeOf(key, request, rules), feature: 'tools.name', message });
+    rules.note({ code: 'RENAMED', path: places.get(key) ?? '/tool_choice', feature: 'tools.name', message });
   }
   const rename = <T extends Called>(called: T): T => {
     const name = names.get(keyOf(called, rules));
@@ -35,19 +36,20 @@ export function mapNames(request: CanonicalRequest, rules: Rules, source: Canoni
   };
 }
 
-/** Where a tool first says its name: where it is declared, else where it was called or chosen. */
-function placeOf(key: string, { tools = [], messages }: CanonicalRequest, rules: Rules): string {
-  const isMeant = (called: Called): boolean => keyOf(called, rules) === key;
-  const declared = tools.findIndex(isMeant);
-  if (declared >= 0) return `/tools/${declared}`;
-  for (const [i, { content }] of messages.entries()) {
-    const k = content.findIndex(
-      (block) => 'name' in block && block.name !== undefined && isMeant({ ...block, name: block.name }),
-    );
-    if (k >= 0) return `/messages/${i}/content/${k}`;
-  }
-  return '/tool_choice';
+/** The first place of each name: where it is declared, else where it was called. Only `tool_choice` names the others. */
+function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
+  const places = new Map<string, string>();
+  const add = (called: Called, path: string): void => {
+    const key = keyOf(called, rules);
+    if (!places.has(key)) places.set(key, path);
+  };
+  for (const [i, tool] of tools.entries()) add(tool, `/tools/${i}`);
+  for (const [i, { content }] of messages.entries())
+    for (const [k, block] of content.entries()) if (isNamed(block)) add(block, `/messages/${i}/content/${k}`);
+  return places;
 }
+
+const isNamed = (block: ContentBlock): block is ContentBlock & Called => 'name' in block && block.name !== undefined;
 
 /** A result is of the name of its call, which stands before it. Ids may be used again: call and name tell which. */
 function renamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {

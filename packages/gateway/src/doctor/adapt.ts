@@ -11,7 +11,7 @@ interface Adaptation {
 const ADAPTATIONS: readonly Adaptation[] = [
   {
     protocols: ['openai-chat'],
-    when: /max_completion_tokens.*instead|use .?max_completion_tokens/i,
+    when: /max_completion_tokens.{0,200}instead|use .?max_completion_tokens/i,
     learn: { max_tokens_field: 'max_completion_tokens' },
   },
   { protocols: ['openai-chat'], when: /max_completion_tokens/i, learn: { max_tokens_field: 'max_tokens' } },

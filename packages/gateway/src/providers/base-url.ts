@@ -12,7 +12,7 @@ const ROOTS = {
 
 /** By custom a base URL of these ends before the version, also below a path (`https://api.deepseek.com/anthropic`). */
 const VERSION_IS_ADDED: ReadonlySet<ProtocolId> = new Set(['anthropic-messages', 'gemini']);
-const VERSION = /^v\d+(alpha|beta)?\d*$/;
+const VERSION = /^v\d+((alpha|beta)\d*)?$/;
 
 const ENDPOINT = /\/(chat\/completions|completions|responses|messages|models|embeddings)\/?$/;
 

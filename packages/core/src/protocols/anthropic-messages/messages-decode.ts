@@ -61,7 +61,7 @@ function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: 
     const isLeading = isAll || conversation.messages.length === 0;
     const texts = message.content.filter((block) => block.type === 'text');
     const canMove = message.role === 'system' && isLeading && texts.length === message.content.length;
-    if (canMove) conversation.system.push(...texts);
+    if (canMove) for (const text of texts) conversation.system.push(text);
     else conversation.messages.push(message);
   }
   return conversation;

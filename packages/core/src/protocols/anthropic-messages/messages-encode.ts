@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { assignOwn, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
 import { fieldsOf } from './fields.ts';
@@ -35,7 +35,10 @@ export function encodeMessages({ messages }: CanonicalRequest, context: CodecCon
     if (content.length === 0) return;
     const last = turns.at(-1);
     if (last?.role !== role || role === 'system') turns.push({ ...fieldsOf(message), role, content });
-    else turns[turns.length - 1] = { ...last, ...fieldsOf(message), role, content: [...last.content, ...content] };
+    else {
+      assignOwn(last, fieldsOf(message));
+      for (const block of content) last.content.push(block);
+    }
   });
   if (turns.length === 0) throw invalid('messages', 'nobody says anything');
   return turns;

@@ -126,7 +126,7 @@ const plainName = (model: string): string =>
     .toLowerCase()
     .replace(/^.*?(?=claude)/, '')
     .replaceAll('.', '-')
-    .replace(/[@:].*$/, '');
+    .replace(/[@:].*$/s, '');
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {

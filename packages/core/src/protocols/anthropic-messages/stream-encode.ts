@@ -127,12 +127,13 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     if (event.type === 'content_block_start') this.#release();
     const before = this.#out.length;
     this.#content?.push(event);
-    if (event.type === 'content_block_stop' || this.#held.length > 0) this.#held.push(...this.#out.splice(before));
+    if (event.type === 'content_block_stop' || this.#held.length > 0)
+      for (const frame of this.#out.splice(before)) this.#held.push(frame);
   }
 
   #release(): void {
     if (this.#held.length === 0) return;
-    this.#out.push(...this.#held);
+    for (const frame of this.#held) this.#out.push(frame);
     this.#held = [];
   }
 

@@ -42,9 +42,10 @@ function restrict(
   choice: ToolChoice | undefined,
   context: CodecContext,
 ): readonly CanonicalTool[] {
-  const allowed = choice && choice.type !== 'tool' ? choice.allowed_tools : undefined;
-  if (!allowed) return tools;
-  const kept = tools.filter(({ name }) => allowed.includes(name));
+  const listed = choice && choice.type !== 'tool' ? choice.allowed_tools : undefined;
+  if (!listed) return tools;
+  const allowed = new Set(listed);
+  const kept = tools.filter(({ name }) => allowed.has(name));
   const message = `only the allowed tools are sent, ${kept.length} of ${tools.length}`;
   approximate(context, { path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
   return kept;

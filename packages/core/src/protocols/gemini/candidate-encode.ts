@@ -99,7 +99,7 @@ export class CandidateEncoder {
     switch (delta.type) {
       case 'text_delta':
         this.#write(at, delta.text);
-        if (delta.logprobs) this.#tokens.push(...delta.logprobs);
+        for (const token of delta.logprobs ?? []) this.#tokens.push(token);
         return;
       case 'thinking_delta':
         this.#write(at, delta.thinking);
@@ -175,7 +175,7 @@ export class CandidateEncoder {
       isStopped: false,
     });
     this.#write(at, isThought ? block.thinking : block.text);
-    if (block.type === 'text' && block.logprobs) this.#tokens.push(...block.logprobs);
+    if (block.type === 'text') for (const token of block.logprobs ?? []) this.#tokens.push(token);
   }
 
   #write(at: number, text: string): void {

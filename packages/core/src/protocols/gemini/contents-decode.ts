@@ -127,7 +127,7 @@ function addUser(
   const results = blocks.filter(isResult);
   const said = blocks.filter((block) => !isResult(block));
   const last = messages.at(-1);
-  if (results.length > 0 && last?.role === 'tool') last.content.push(...results);
+  if (results.length > 0 && last?.role === 'tool') for (const result of results) last.content.push(result);
   else if (results.length > 0)
     messages.push(at(place, { role: 'tool', content: results, ...(said.length === 0 && keep(fields)) }, context));
   if (said.length > 0 || results.length === 0) messages.push(at(place, { role, content: said, ...keep(fields) }, context));

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import { parseJson } from '../../accumulate/overlay.ts';
+import { assignOwn, type JsonObject, parseJson } from '../../accumulate/overlay.ts';
 import type {
   AudioBlock,
   ContentBlock,
@@ -49,8 +48,11 @@ export function encodeContents(request: CanonicalRequest, context: CodecContext)
     tellNames(message.content, path, context);
     const parts = encodeMessage(message, path, calls, context);
     const last = turns.at(-1);
-    if (last?.role !== role) turns.push({ role, fields: fieldsOf(message), parts });
-    else turns[turns.length - 1] = { role, fields: { ...last.fields, ...fieldsOf(message) }, parts: [...last.parts, ...parts] };
+    if (last?.role !== role) turns.push({ role, fields: { ...fieldsOf(message) }, parts });
+    else {
+      assignOwn(last.fields, fieldsOf(message));
+      for (const part of parts) last.parts.push(part);
+    }
   });
   return turns.filter(({ parts }) => parts.length > 0).map(({ fields, role, parts }) => ({ ...fields, role, parts }));
 }

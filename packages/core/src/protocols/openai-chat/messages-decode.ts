@@ -69,8 +69,9 @@ export function decodeMessages(list: readonly unknown[], context: CodecContext):
 function add({ system, messages }: Conversation, message: CanonicalMessage, { policy }: CodecContext): void {
   const isHoisted = message.role === 'system' && (messages.length === 0 || policy.systemHoist === 'all');
   const last = messages.at(-1);
-  if (isHoisted && message.content.every((block) => block.type === 'text')) system.push(...hoist(message));
-  else if (message.role === 'tool' && last?.role === 'tool') last.content.push(...message.content);
+  if (isHoisted && message.content.every((block) => block.type === 'text'))
+    for (const block of hoist(message)) system.push(block);
+  else if (message.role === 'tool' && last?.role === 'tool') for (const block of message.content) last.content.push(block);
   else messages.push(message);
 }
 

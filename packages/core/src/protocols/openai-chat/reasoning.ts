@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { assignOwn, type JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, decodeCarrier } from '../shared/carrier.ts';
@@ -87,17 +87,18 @@ const detailText = (detail: unknown): string => textOf(objectOf(detail)['text'])
 
 /** Signs the first blocks that can be signed and are not. */
 export function signNext(content: readonly ContentBlock[], blobs: readonly SignedBlob[]): ContentBlock[] {
-  const waiting = [...blobs];
+  let next = 0;
   return content.map((block) => {
     const canSign = (block.type === 'tool_use' || block.type === 'text') && !block.signature;
-    const signature = canSign ? waiting.shift() : undefined;
+    const signature = canSign ? blobs[next++] : undefined;
     return canSign && signature ? { ...block, signature } : block;
   });
 }
 
 /** The fields that give the thinking back, in the field where this server looks for it. */
 export function encodeReasoning(blocks: readonly ThinkingBlock[], field: 'reasoning_content' | 'reasoning' | 'none'): JsonObject {
-  const fields: JsonObject = Object.assign({}, ...blocks.map(fieldsOf));
+  const fields: JsonObject = {};
+  for (const block of blocks) assignOwn(fields, fieldsOf(block));
   if (field === 'none') return fields;
   const text = blocks.map(({ thinking }) => thinking).filter((thinking) => thinking !== '');
   return { ...fields, [field]: text.join('\n\n') };

@@ -102,7 +102,8 @@ class InputReader {
     const isHoisted = messages.length === 0 || this.#scope.context.policy.systemHoist === 'all';
     const texts = content.filter((block) => block.type === 'text');
     if (isHoisted && texts.length === content.length)
-      system.push(...texts.map((block, i) => hoist(block, i === 0 ? { role, fields: { ...idOf(item), ...fields } } : undefined)));
+      for (const [i, block] of texts.entries())
+        system.push(hoist(block, i === 0 ? { role, fields: { ...idOf(item), ...fields } } : undefined));
     else this.#add({ role: 'system', content, ...idOf(item), ...keep({ ...fields, role }) }, param);
   }
 

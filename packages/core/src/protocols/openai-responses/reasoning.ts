@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { assignOwn, type JsonObject } from '../../accumulate/overlay.ts';
 import type { ThinkingBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { decodeCarrier } from '../shared/carrier.ts';
@@ -82,7 +82,9 @@ export const isOwnThinking = ({ extensions, signature }: ThinkingBlock): boolean
 /** Blocks of one item, as the item they were. */
 export function encodeReasoning(blocks: readonly ThinkingBlock[]): JsonObject {
   const signature = blocks.find((block) => block.signature)?.signature;
-  const { item_id: named, [PART]: _, ...fields }: JsonObject = Object.assign({}, ...blocks.map(fieldsOf));
+  const all: JsonObject = {};
+  for (const block of blocks) assignOwn(all, fieldsOf(block));
+  const { item_id: named, [PART]: _, ...fields } = all;
   const id = replayableId(signature?.item_id ?? named, 'rs');
   const summary = blocks.flatMap(({ variant, summary_parts: parts, thinking }) =>
     variant === 'full' || thinking === '' ? [] : (parts ?? [thinking]),

@@ -12,7 +12,7 @@ export const segmentsOf: (path: string) => readonly string[] = remember(MOST_PAT
 });
 
 /** `/v1`, `/v1beta`, `/v1alpha1`. */
-export const isVersion = (segment: string): boolean => /^v\d+(alpha|beta)?\d*$/.test(segment);
+export const isVersion = (segment: string): boolean => /^v\d+((alpha|beta)\d*)?$/.test(segment);
 
 export function unescaped(text: string): string {
   try {
