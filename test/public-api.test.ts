@@ -58,6 +58,8 @@ const API: Record<string, string[]> = {
       'Assembler',
       'CodecError',
       'GrammarError',
+      'REQUEST_LIMITS',
+      'checkRequestLimits',
       'createFetchHandler',
       'openaiChatWithCompletion',
       'pipe',

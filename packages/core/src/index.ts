@@ -54,6 +54,7 @@ export {
   type TranslateOptions,
   type UpstreamRequest,
 } from './engine/index.ts';
+export { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from './engine/request-limits.ts';
 export { type Route, routeOf } from './engine/route.ts';
 export { accumulate, readEvents } from './io/by-name.ts';
 export { convertStream } from './io/convert-by-name.ts';

@@ -1,12 +1,15 @@
+import { isObject } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { readAsked } from '../engine/asked.ts';
 import { estimateAnswer } from '../engine/convert-interfaces.ts';
 import { encodeError } from '../engine/convert-response.ts';
+import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engine/request-limits.ts';
 import { type Route, routeOf } from '../engine/route.ts';
 import { type Exchange, translate } from '../engine/translate.ts';
 import { CODECS } from '../protocols/codecs.ts';
 import { CodecError, type HeaderBag, type Provider, type WireReply } from '../protocols/shared/codec.ts';
+import { expectShallow } from '../protocols/shared/expect.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import { readText } from './read-text.ts';
 import { streamThrough } from './stream-through.ts';
@@ -28,6 +31,8 @@ export interface FetchHandlerOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Longest body of a request, and of an answer that is no stream, in bytes; 32 MiB when absent. */
   maxBytes?: number;
+  /** Instead of `REQUEST_LIMITS`; 400 above them. */
+  limits?: Partial<RequestLimits>;
   /** Seconds since 1970, for answers that must carry a time. */
   now?: () => number;
 }
@@ -65,7 +70,7 @@ async function answer(request: Request, headers: HeaderBag, route: Route, option
   const { method } = request;
   if (method !== 'POST' || !ANSWERED.has(type)) throw notAnswered(`${method} ${path.split('?', 1)}`);
   const text = await readText(request.body, options.maxBytes ?? MAX_BYTES, 'request');
-  const wire = { method, path, headers, body: parse(text), text };
+  const wire = { method, path, headers, body: parse(text, { ...REQUEST_LIMITS, ...options.limits }), text };
   const { model, isStream } = readAsked(client.id, wire);
   const found = await options.resolve(model, client.id, request);
   if (!found) throw unknownModel(model);
@@ -124,8 +129,12 @@ async function reach(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, limits: RequestLimits): unknown {
   const body = attempt(text);
+  if (isObject(body)) {
+    expectShallow(body);
+    checkRequestLimits(body, limits);
+  }
   if (body !== undefined) return body;
   throw new CodecError({ code: 'JSON_PARSE_ERROR', message: 'the body of the request is not JSON', http_status: 400 });
 }

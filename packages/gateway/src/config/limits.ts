@@ -1,3 +1,5 @@
+import { REQUEST_LIMITS } from '@sluice/core';
+
 /** What is limited, and by how much as long as the file says nothing else: in the words of the file. */
 export type LimitRow = { readonly name: string; readonly about: string } & (
   | { readonly kind: 'duration' | 'bytes'; readonly preset: string }
@@ -17,7 +19,37 @@ export const LIMITS = {
   headers: { name: 'header_count', kind: 'count', preset: 100, about: 'Headers of a request; 431 above it.' },
   requestBytes: { name: 'request_bytes', kind: 'bytes', preset: '32MiB', about: 'Body of a request; 413 above it.' },
   requestDepth: { name: 'request_depth', kind: 'count', preset: 64, about: 'Nesting of the JSON of a request; 400 above it.' },
-  messages: { name: 'messages', kind: 'count', preset: 10_000, about: 'Messages of a request; 400 above it.' },
+  tools: {
+    name: 'tools',
+    kind: 'count',
+    preset: REQUEST_LIMITS.tools,
+    about: 'Tools of a request, with those in namespaces and function declarations; 400 above it.',
+  },
+  messages: { name: 'messages', kind: 'count', preset: REQUEST_LIMITS.messages, about: 'Messages of a request; 400 above it.' },
+  contentParts: {
+    name: 'content_parts',
+    kind: 'count',
+    preset: REQUEST_LIMITS.content_parts,
+    about: 'Content parts of a request, all messages and tool results together; 400 above it.',
+  },
+  callsPerMessage: {
+    name: 'calls_per_message',
+    kind: 'count',
+    preset: REQUEST_LIMITS.calls_per_message,
+    about: 'Tool calls of one message of a request; 400 above it.',
+  },
+  metadataKeys: {
+    name: 'metadata_keys',
+    kind: 'count',
+    preset: REQUEST_LIMITS.metadata_keys,
+    about: 'Keys of `metadata` (Gemini: `labels`); 400 above it.',
+  },
+  topLevelKeys: {
+    name: 'top_level_keys',
+    kind: 'count',
+    preset: REQUEST_LIMITS.top_level_keys,
+    about: 'Keys of the body of a request itself; 400 above it.',
+  },
   headersReadMs: { name: 'header_timeout', kind: 'duration', preset: '10s', about: 'Until the headers of a request have come.' },
   requestReadMs: { name: 'request_timeout', kind: 'duration', preset: '60s', about: 'Until the whole request has come.' },
   // Longer than load balancers keep theirs (60 s), or they send a request into a closing connection.

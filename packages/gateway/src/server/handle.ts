@@ -14,7 +14,7 @@ import { endBeforeRequest } from './linger.ts';
 import { answerModelInfo, answerModels } from './models.ts';
 import { record } from './record.ts';
 import { refusal } from './refusal.ts';
-import { parseBody, readBody } from './request-body.ts';
+import { parseRequest, readBody } from './request-body.ts';
 
 export interface Incoming {
   id: string;
@@ -93,7 +93,7 @@ async function pass(incoming: Incoming, services: Services): Promise<Result> {
 
 async function questionOf(incoming: Incoming, services: Services): Promise<Question> {
   const { id, request, presence, route, headers, directory } = incoming;
-  const { text, body } = parseBody(await bodyOf(incoming, services), services.limits);
+  const { text, body } = parseRequest(await bodyOf(incoming, services), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   return { id, client: route.client, wire, presence, directory, askedAt: services.now() };
 }

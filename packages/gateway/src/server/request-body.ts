@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CodecError } from '@sluice/core';
+import { CodecError, checkRequestLimits } from '@sluice/core';
+import type { Limits } from '../config/limits.ts';
 import { isDeeperThan } from '../exchange/depth.ts';
 import { STOPPED } from '../exchange/failures.ts';
 import type { Presence } from '../exchange/presence.ts';
@@ -57,20 +58,27 @@ export interface ParsedBody {
   body: unknown;
 }
 
-export interface BodyLimits {
-  requestDepth: number;
-  messages: number;
-}
-
 /** The JSON of a body. */
-export function parseBody(bytes: Uint8Array, limits: BodyLimits): ParsedBody {
+export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
   const text = decode(bytes);
   const body = parse(text);
-  if (isDeeperThan(body, limits.requestDepth))
-    throw refusal(400, 'INVALID_INPUT', `the body of the request is nested more than ${limits.requestDepth} levels deep`);
-  const longest = MESSAGE_LISTS.find((name) => lengthOf(body, name) > limits.messages);
-  if (longest) throw refusal(400, 'INVALID_INPUT', `${longest} has more than ${limits.messages} entries`);
+  if (isDeeperThan(body, maxDepth))
+    throw refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
   return { text, body };
+}
+
+/** The JSON of a client's request, within the limits of its lists and objects. */
+export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
+  const parsed = parseBody(bytes, limits.requestDepth);
+  checkRequestLimits(parsed.body, {
+    tools: limits.tools,
+    messages: limits.messages,
+    content_parts: limits.contentParts,
+    calls_per_message: limits.callsPerMessage,
+    metadata_keys: limits.metadataKeys,
+    top_level_keys: limits.topLevelKeys,
+  });
+  return parsed;
 }
 
 function decode(bytes: Uint8Array): string {
@@ -89,14 +97,3 @@ function parse(text: string): unknown {
     throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'the request has no body' : 'the body of the request is not JSON');
   }
 }
-
-/** Where the four protocols have the turns of a conversation. */
-const MESSAGE_LISTS = ['messages', 'input', 'contents'];
-
-function lengthOf(body: unknown, name: string): number {
-  const list = isObject(body) ? body[name] : undefined;
-  return Array.isArray(list) ? list.length : 0;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -16,7 +16,6 @@ export const pathOf = ({ url = '/' }: IncomingMessage): string => url.replace(/^
 
 /** Deeper than any request of a client, and no deeper than the stack allows to write it again. */
 const MOST_DEPTH = 512;
-const LIMITS = { requestDepth: MOST_DEPTH, messages: Number.POSITIVE_INFINITY };
 
 /** The bytes of a request's body, up to a limit. */
 export async function collectBody(request: IncomingMessage, limit: number): Promise<Buffer> {
@@ -30,7 +29,7 @@ export async function collectBody(request: IncomingMessage, limit: number): Prom
 /** A body as JSON; undefined when it is none. */
 export function parsed(body: Uint8Array): unknown {
   try {
-    return parseBody(body, LIMITS).body;
+    return parseBody(body, MOST_DEPTH).body;
   } catch (error) {
     if (error instanceof CodecError) return undefined;
     throw error;

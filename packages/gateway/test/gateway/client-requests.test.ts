@@ -14,13 +14,14 @@ let faultd: Faultd;
 let gateway: Started;
 
 const LIMIT = 256 * 1024;
+const COUNTS = { messages: 50, tools: 40, content_parts: 80, calls_per_message: 20, metadata_keys: 10, top_level_keys: 60 };
 
 beforeAll(async () => {
   faultd = await Faultd.start();
   gateway = await startGateway({
     config: {
       providers: providersAt(faultd),
-      limits: { request_bytes: '256KiB', header_timeout: '300ms', request_timeout: '600ms', keep_alive: '500ms', messages: 50 },
+      limits: { request_bytes: '256KiB', header_timeout: '300ms', request_timeout: '600ms', keep_alive: '500ms', ...COUNTS },
     },
   });
 });
@@ -42,6 +43,16 @@ const post = (pair: Pair, body: string, headers: Record<string, string> = {}): s
   requestText('POST', questionOf(pair.client, modelOf(pair), false).path, headers, body);
 
 const FOUR = PAIRS.slice(0, 4);
+
+const PART = { type: 'text', text: 'hi' };
+const CALL = { type: 'tool_use', id: 'c', name: 'f', input: {}, functionCall: { name: 'f', args: {} } };
+const keysOf = (n: number): object => Object.fromEntries(Array.from({ length: n }, (_, i) => [`key_${i}`, 'v']));
+
+/** One message with these parts, where the protocol has its messages. */
+function messagesWith(question: object, parts: object[]): object {
+  const name = ['messages', 'input', 'contents'].find((field) => Object.hasOwn(question, field)) ?? '';
+  return { [name]: [{ role: 'assistant', content: parts, parts }] };
+}
 
 describe.each(FOUR)('$client', (pair) => {
   const { body: question } = questionOf(pair.client, modelOf(pair), false);
@@ -101,8 +112,38 @@ describe.each(FOUR)('$client', (pair) => {
       const asking = { client: pair.client, model: modelOf(pair), stream };
       expect((await ask(gateway.url, { ...asking, body: { [name]: list(50) } })).status).toBe(200);
       const reply = await ask(gateway.url, { ...asking, body: { [name]: list(51) } });
-      expectRefused(pair.client, reply, 400, `${name} has more than 50 entries`);
+      expectRefused(pair.client, reply, 400, `${name}: 51 entries; the limit is 50 (limits.messages)`);
     }
+  });
+
+  test.each([
+    { limit: 'tools', most: 40, body: (n: number) => ({ tools: Array.from({ length: n }, () => ({ name: 'f' })) }) },
+    {
+      limit: 'content_parts',
+      most: 30,
+      body: (n: number) =>
+        messagesWith(
+          question,
+          Array.from({ length: n }, () => PART),
+        ),
+    },
+    {
+      limit: 'calls_per_message',
+      most: 20,
+      body: (n: number) =>
+        messagesWith(
+          question,
+          Array.from({ length: n }, () => CALL),
+        ),
+    },
+    { limit: 'metadata_keys', most: 10, body: (n: number) => ({ metadata: keysOf(n) }) },
+    { limit: 'top_level_keys', most: 60, body: keysOf },
+  ])('one more than limits.$limit is refused before anything is sent', async ({ limit, most, body }) => {
+    faultd.play(good(pair, false));
+    const asking = { client: pair.client, model: modelOf(pair), stream: false };
+    const reply = await ask(gateway.url, { ...asking, body: body(most + 1) });
+    expectRefused(pair.client, reply, 400, new RegExp(`: \\d+ [a-z ]+; the limit is ${most} \\(limits\\.${limit}\\)`));
+    expect(faultd.served).toHaveLength(0);
   });
 
   test('a packed body', async () => {

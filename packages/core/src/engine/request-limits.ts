@@ -1,0 +1,93 @@
+import { countKeys, isObject, type JsonObject } from '../accumulate/overlay.ts';
+import { type CodecError, invalid } from '../protocols/shared/codec.ts';
+import { listOf } from '../protocols/shared/read.ts';
+
+/** Upper bounds for the lists and objects of a request, whatever its protocol. */
+export interface RequestLimits {
+  /** Tools, with those inside namespaces and function declarations. */
+  tools: number;
+  messages: number;
+  /** Content parts of all messages and the system prompt together, with those inside tool results. */
+  content_parts: number;
+  /** Tool calls of one message. */
+  calls_per_message: number;
+  metadata_keys: number;
+  top_level_keys: number;
+}
+
+export const REQUEST_LIMITS: Readonly<RequestLimits> = {
+  tools: 2_000,
+  messages: 10_000,
+  content_parts: 20_000,
+  calls_per_message: 4_096,
+  metadata_keys: 1_000,
+  top_level_keys: 4_096,
+};
+
+const METADATA = ['metadata', 'labels'];
+const TOOLS = ['tools', 'functions'];
+const MESSAGES = ['messages', 'input', 'contents'];
+const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
+
+/** Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any conversion. */
+export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUEST_LIMITS): void {
+  if (!isObject(body)) return;
+  if (countKeys(body) > limits.top_level_keys) throw excess('request', countKeys(body), 'keys', limits, 'top_level_keys');
+  for (const name of METADATA) {
+    const keys = isObject(body[name]) ? countKeys(body[name]) : 0;
+    if (keys > limits.metadata_keys) throw excess(name, keys, 'keys', limits, 'metadata_keys');
+  }
+  for (const name of TOOLS) {
+    const tools = countTools(listOf(body[name]));
+    if (tools > limits.tools) throw excess(name, tools, 'entries', limits, 'tools');
+  }
+  for (const name of MESSAGES) checkMessages(name, body, limits);
+}
+
+function checkMessages(name: string, body: JsonObject, limits: RequestLimits): void {
+  const messages = listOf(body[name]);
+  if (messages.length > limits.messages) throw excess(name, messages.length, 'entries', limits, 'messages');
+  let parts = SYSTEM.reduce((sum, field) => sum + countParts(body[field]), 0);
+  // OpenAI Responses has no messages around calls: those that follow each other are one turn.
+  let run = 0;
+  for (const [i, message] of messages.entries()) {
+    if (!isObject(message)) continue;
+    parts += countParts(message);
+    run = hasCallType(message) ? run + 1 : 0;
+    const calls = Math.max(run, listOf(message['tool_calls']).length, countCalls(message));
+    if (calls > limits.calls_per_message)
+      throw excess(run > 0 ? name : `${name}[${i}]`, calls, 'tool calls', limits, 'calls_per_message');
+  }
+  if (parts > limits.content_parts) throw excess(name, parts, 'content parts', limits, 'content_parts');
+}
+
+const countTools = (tools: readonly unknown[]): number =>
+  tools.reduce<number>((sum, tool) => {
+    const { functionDeclarations, function_declarations: declarations, tools: inner }: JsonObject = isObject(tool) ? tool : {};
+    return sum + Math.max(1, listOf(functionDeclarations ?? declarations ?? inner).length);
+  }, 0);
+
+/** Where messages and parts hold further parts. */
+const HOLDERS = ['content', 'parts', 'output', 'summary'];
+const DEEPER = ['source', 'functionResponse', 'function_response'];
+
+function countParts(holder: unknown): number {
+  if (Array.isArray(holder)) return holder.reduce<number>((sum, part) => sum + 1 + countParts(part), 0);
+  if (!isObject(holder)) return 0;
+  let count = 0;
+  for (const name of HOLDERS) if (Array.isArray(holder[name])) count += countParts(holder[name]);
+  for (const name of DEEPER) if (isObject(holder[name])) count += countParts(holder[name]);
+  return count;
+}
+
+const countCalls = ({ content, parts }: JsonObject): number =>
+  listOf(content ?? parts).reduce<number>((sum, part) => sum + Number(isObject(part) && isCall(part)), 0);
+
+const CALL_TYPE = /(?:_call|tool_use)$/;
+
+const hasCallType = ({ type }: JsonObject): boolean => typeof type === 'string' && CALL_TYPE.test(type);
+
+const isCall = (part: JsonObject): boolean => hasCallType(part) || isObject(part['functionCall'] ?? part['function_call']);
+
+const excess = (param: string, count: number, what: string, limits: RequestLimits, limit: keyof RequestLimits): CodecError =>
+  invalid(param, `${count} ${what}; the limit is ${limits[limit]} (limits.${limit})`);
