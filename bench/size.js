@@ -7,10 +7,11 @@ const BUNDLES = [
   {
     name: 'accumulate() and one protocol',
     // The goal is 15,000, and not reached: a third of the code is framing and identity that no smaller reading of the wire gets right.
-    limit: 21_200,
+    // 100 more than before: JSON in texts and events is read only up to 256 levels deep.
+    limit: 21_300,
     code: "export { accumulate } from '@sluice/core/io'; export { openaiChat } from '@sluice/core/openai-chat';",
   },
-  { name: 'accumulate() with all four protocols', limit: 43_400, code: "export { accumulate } from '@sluice/core';" },
+  { name: 'accumulate() with all four protocols', limit: 43_500, code: "export { accumulate } from '@sluice/core';" },
 ];
 
 let isTooBig = false;

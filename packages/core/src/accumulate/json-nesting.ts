@@ -31,6 +31,8 @@ export class JsonNesting {
   /** The text ends in a closed object or array, and nothing but white space follows. */
   complete = false;
   head: Head = Head.blank;
+  /** The most levels that were open at a time. */
+  deepest = 0;
   /** Characters seen. */
   length = 0;
   /** Where the first document ended, or -1. */
@@ -76,7 +78,7 @@ export class JsonNesting {
       if (depth === 0) this.complete = false;
       if (c === QUOTE) this.#inString = true;
       else if ((c | BRACE_BIT) === OPEN_BRACE) {
-        depth++;
+        if (++depth > this.deepest) this.deepest = depth;
         mark = at;
       } else if ((c | BRACE_BIT) === CLOSE_BRACE) {
         if (depth > 0 && --depth === 0) {

@@ -27,7 +27,21 @@ export function countKeys(value: object): number {
   return count;
 }
 
-const MAX_DEPTH = 64;
+/** No real message nests deeper; what does would end the stack of whoever walks or writes it. */
+export const MAX_DEPTH = 256;
+
+export const TOO_DEEP: string = `nested more than ${MAX_DEPTH} levels deep`;
+
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (limit === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, limit - 1));
+  // `for in` makes no list. JSON has nothing but own fields.
+  for (const name in value) if (isDeeperThan((value as JsonObject)[name], limit - 1)) return true; // any object that JSON.parse makes
+  return false;
+}
+
+const MAX_OVERLAY_DEPTH = 64;
 
 /**
  * Lays `source` over `target`: the last non-null value of each field wins, objects field by field. This is the rule for usage and for fields
@@ -41,7 +55,8 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
       continue;
     }
     const current = Object.hasOwn(target, key) ? target[key] : undefined;
-    if (isObject(value) && depth < MAX_DEPTH) setOwn(target, key, overlay(isObject(current) ? current : {}, value, depth + 1));
+    if (isObject(value) && depth < MAX_OVERLAY_DEPTH)
+      setOwn(target, key, overlay(isObject(current) ? current : {}, value, depth + 1));
     else setOwn(target, key, value);
   }
   return target;
@@ -67,8 +82,19 @@ export function writeJson(value: unknown): string | undefined {
   }
 }
 
-/** `undefined` when the text is not JSON (JSON itself has no undefined). */
+/** `undefined` when the text is not JSON (JSON itself has no undefined), or nested too deeply for anything but the parser. */
 export function parseJson(text: string): unknown {
+  const value = parseAny(text);
+  return isLong(text) && isDeeperThan(value, MAX_DEPTH) ? undefined : value;
+}
+
+/** Whether the depth alone is why `parseJson` does not read it. */
+export const isDeepJson = (text: string): boolean => isLong(text) && isDeeperThan(parseAny(text), MAX_DEPTH);
+
+/** Every level takes two brackets, so most texts are too short to be deep. */
+const isLong = (text: string): boolean => text.length > 2 * MAX_DEPTH;
+
+function parseAny(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

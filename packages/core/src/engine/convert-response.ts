@@ -2,6 +2,7 @@ import type { CanonicalError } from '../canonical/errors.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import type { CodecContext, WireReply } from '../protocols/shared/codec.ts';
+import { expectShallowCalls } from './argument-depth.ts';
 import { type AnswerOptions, type ConvertOptions, createContext, createIds, profileOf, targetOf } from './context.ts';
 import { answerNotes, NoteList } from './notes.ts';
 import { callsOf, restoreResponse } from './restore.ts';
@@ -35,6 +36,7 @@ export function decodeResponse(body: unknown, options: AnswerOptions, notes: Not
   const { from, to, request, model } = options;
   const profile = profileOf(from, options, request?.model);
   const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
+  expectShallowCalls(answered);
   if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(answered);
   const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
   return model === undefined ? response : { ...response, model };

@@ -3,6 +3,7 @@ import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import { CodecError, type Framing } from '../protocols/shared/codec.ts';
+import { expectShallowCalls } from './argument-depth.ts';
 import { type AnswerOptions, profileOf } from './context.ts';
 import { answerContext, type ConvertedResponse, decodeResponse } from './convert-response.ts';
 import { EventReader, type EventReaderOptions } from './event-reader.ts';
@@ -64,6 +65,7 @@ export function collectStream(
   const { message, error, complete } = accumulator.finish();
   if (error) throw new CodecError(error);
   if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
+  expectShallowCalls(message);
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
   if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);

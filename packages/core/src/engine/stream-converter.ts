@@ -6,6 +6,7 @@ import type { Diagnostic } from '../doctor/rules.ts';
 import type { Framing } from '../protocols/shared/codec.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import { NOTHING, type Stage } from '../stage.ts';
+import { createDepthJudge } from './argument-depth.ts';
 import { type AnswerOptions, profileOf } from './context.ts';
 import { answerContext } from './convert-response.ts';
 import { EventReader, type EventReaderOptions } from './event-reader.ts';
@@ -17,6 +18,7 @@ import { UnknownTeller } from './tell-unknown.ts';
 
 type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'judge'>;
 
+/** Without a `judge`, tool arguments nested more than 256 levels deep end the stream in an error. */
 export interface StreamOptions extends AnswerOptions, ReaderOptions {
   /** How the client wants the stream framed; SSE when left out. */
   framing?: Framing;
@@ -72,7 +74,7 @@ class StreamConverter implements AnswerStream {
 
   constructor(options: StreamOptions) {
     const { from, to, request, framing = 'sse', tap = false, model } = options;
-    this.#reader = readerOf(options);
+    this.#reader = readerOf({ ...options, judge: options.judge ?? createDepthJudge() });
     const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
     this.#restore = calls && restoreEvents(calls, this.#notes.add);
     this.#encoder = to.streamEncoder(

@@ -1,4 +1,4 @@
-import { isObject } from '../accumulate/overlay.ts';
+import { isDeeperThan, isObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { readAsked } from '../engine/asked.ts';
@@ -101,8 +101,9 @@ async function wholeAnswer(
   const text = await readText(reply.body, maxBytes, 'answer');
   const headers: HeaderBag = Object.fromEntries(reply.headers);
   if (reply.status >= 300 && reply.status < 400) throw unreachable('the upstream answered with a redirect');
-  if (!reply.ok) return exchange.error({ status: reply.status, headers, body: attempt(text) ?? text });
+  if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
   const body = attempt(text);
+  if (isDeeperThan(body, MAX_DEPTH)) throw failure('UPSTREAM_ERROR', 502, `the response is ${TOO_DEEP}`);
   if (body === undefined) return exchange.collected(reply.status, headers, new TextEncoder().encode(text));
   return exchange.response({ status: reply.status, headers, body });
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type {
   ContentBlock,
   FileBlock,
@@ -14,7 +14,15 @@ import { isClientCall } from '../../canonical/response.ts';
 import { decodeCarrier } from '../shared/carrier.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
 import { splitDataUrl } from '../shared/data-url.ts';
-import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import {
+  expectBoolean,
+  expectList,
+  expectName,
+  expectObject,
+  expectShallowJson,
+  expectText,
+  optional,
+} from '../shared/expect.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, signatureOf } from './blocks.ts';
 import { decodeCacheControl, keep, placed, unknownWithin } from './fields.ts';
@@ -227,7 +235,7 @@ function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' 
     type: 'tool_use',
     id,
     name,
-    ...decodeInput(block['input']),
+    ...decodeInput(block['input'], `${at}.input`),
     ...(kind && { kind }),
     ...takeNext(scope),
     ...decodeCacheControl(block),
@@ -236,10 +244,10 @@ function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' 
 }
 
 /** Clients that joined a stream by hand may send the text; anything that is no object goes on as text. */
-function decodeInput(input: unknown): Pick<ToolUseBlock, 'input' | 'input_raw'> {
+function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | 'input_raw'> {
   if (isObject(input)) return { input };
   const raw = typeof input === 'string' ? input : (writeJson(input) ?? '');
-  const value = parseJson(raw);
+  const value = expectShallowJson(raw, at);
   return { input: isObject(value) ? value : {}, ...(raw !== '' && { input_raw: raw }) };
 }
 

@@ -1,9 +1,9 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
-import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import { at } from '../../canonical/source.ts';
 import { type CodecContext, invalid, repair } from '../shared/codec.ts';
-import { expectName, expectObject, pointerOf } from '../shared/expect.ts';
+import { expectName, expectObject, expectShallowJson, pointerOf } from '../shared/expect.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeMedia, decodeResult, opaque } from './blocks.ts';
 import type { CallBook } from './call-book.ts';
@@ -112,7 +112,7 @@ function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<T
   if (args === undefined || args === null) return { input: {} };
   if (isObject(args)) return { input: args };
   const text = typeof args === 'string' ? args : (writeJson(args) ?? '');
-  const value = parseJson(text);
+  const value = expectShallowJson(text, param);
   repair(context, {
     path: pointerOf(param),
     feature: 'messages.tool_use.input',

@@ -1,18 +1,9 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
-import { isObject, type JsonObject, parseJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { type CodecContext, CodecError, isStrict, repair } from '../shared/codec.ts';
-import {
-  expectList,
-  expectName,
-  expectObject,
-  expectText,
-  isDeeperThan,
-  MAX_DEPTH,
-  optional,
-  pointerOf,
-} from '../shared/expect.ts';
+import { expectList, expectName, expectObject, expectShallowJson, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf } from '../shared/read.ts';
 import type { CallBook } from './call-book.ts';
 import { decodeCacheControl, fieldsOf, keep, unknownWithin } from './fields.ts';
@@ -64,8 +55,8 @@ function decodeArguments(value: unknown, at: string, context: CodecContext): Pic
   if (isObject(value)) return { input: value };
   const text = optional(value, at, expectText) ?? '';
   if (text.trim() === '') return { input: {} };
-  const parsed = parseJson(text);
-  if (isObject(parsed) && !isDeeperThan(parsed, MAX_DEPTH)) return { input: parsed, input_raw: text };
+  const parsed = expectShallowJson(text, at);
+  if (isObject(parsed)) return { input: parsed, input_raw: text };
   if (isStrict(context, 'tool_use.arguments'))
     throw new CodecError({
       code: 'TOOL_CALL_PARSE_ERROR',

@@ -1,8 +1,8 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
-import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import { type CodecContext, CodecError, invalid, isStrict, repair } from '../shared/codec.ts';
-import { expectName, expectText, isDeeperThan, MAX_DEPTH, optional, pointerOf } from '../shared/expect.ts';
+import { expectName, expectShallowJson, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeContent, type Scope } from './content-decode.ts';
 import { isDerivedId } from './ids.ts';
@@ -47,8 +47,8 @@ function decodeArguments(value: unknown, param: string, context: CodecContext): 
   if (isObject(value)) return { input: value };
   const text = optional(value, param, expectText) ?? '';
   if (text.trim() === '') return { input: {} };
-  const parsed = parseJson(text);
-  if (isObject(parsed) && !isDeeperThan(parsed, MAX_DEPTH)) return { input: parsed, input_raw: text };
+  const parsed = expectShallowJson(text, param);
+  if (isObject(parsed)) return { input: parsed, input_raw: text };
   if (isStrict(context, 'tool_use.arguments'))
     throw new CodecError({
       code: 'TOOL_CALL_PARSE_ERROR',

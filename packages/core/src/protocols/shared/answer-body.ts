@@ -1,12 +1,11 @@
 import { MessageAccumulator } from '../../accumulate/message.ts';
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { isDeeperThan, isObject, type JsonObject, MAX_DEPTH, TOO_DEEP } from '../../accumulate/overlay.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import { CodecError } from './codec.ts';
-import { isDeeperThan } from './expect.ts';
 
 // Whole answers, as the decoders of all protocols read them.
 
@@ -33,14 +32,11 @@ interface Read {
   complete: boolean;
 }
 
-/** Deeper than anything that is answered; what nests deeper would end the stack of whoever walks it. */
-const MAX_DEPTH = 1000;
-
 /** Read by the decoder of streams: every rule about fragments holds for the whole. Throws when it is an error. */
 export function readWhole(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): Read {
   const accumulator = new MessageAccumulator();
   for (const fragment of fragments) {
-    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(upstreamError('the answer is nested too deeply to be read'));
+    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(upstreamError(`the response is ${TOO_DEEP}`));
     for (const event of decoder.push({ data: '', payload: fragment, bare: true })) accumulator.push(event);
   }
   for (const event of decoder.end()) accumulator.push(event);

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { isDeeperThan, isDeepJson, isObject, type JsonObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
 import { type CodecError, invalid, missing } from './codec.ts';
 
 // At the border of a request: the value is what it has to be, or the caller is told where it is not. (read.ts looks and never throws.)
@@ -67,23 +67,18 @@ export function pointerOf(param: string): string {
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** No real request nests deeper; what does would end the stack of whoever walks it. */
-export const MAX_DEPTH = 256;
-
 /** What the passes and encoders walk may not end their stack. */
 export function expectShallow(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
     if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
     const at = Array.isArray(value) ? value.findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2)) : -1;
-    throw invalid(at < 0 ? name : `${name}[${at}]`, `is nested more than ${MAX_DEPTH} deep`);
+    throw invalid(at < 0 ? name : `${name}[${at}]`, TOO_DEEP);
   }
 }
 
-export function isDeeperThan(value: unknown, limit: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (limit === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, limit - 1));
-  // `for in` makes no list. JSON has nothing but own fields.
-  for (const name in value) if (isDeeperThan(Reflect.get(value, name), limit - 1)) return true;
-  return false;
+/** The value of arguments that are JSON in a text; undefined when they are not JSON. */
+export function expectShallowJson(text: string, param: string): unknown {
+  const value = parseJson(text);
+  if (value === undefined && isDeepJson(text)) throw invalid(param, TOO_DEEP);
+  return value;
 }

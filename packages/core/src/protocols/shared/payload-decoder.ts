@@ -1,5 +1,5 @@
 import { JsonNesting } from '../../accumulate/json-nesting.ts';
-import { isObject, type JsonObject, parseJson } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
@@ -160,6 +160,10 @@ class PayloadDecoder implements FrameDecoder {
     if (this.#acceptLines(frame, offset)) return undefined;
     const nesting = new JsonNesting();
     nesting.push(data);
+    if (nesting.deepest > MAX_DEPTH) {
+      this.#machine.fail(ownError('too_large', 'PAYLOAD_TOO_LARGE', `an event is ${TOO_DEEP}`));
+      return undefined;
+    }
     const value = nesting.firstEnd < 0 ? undefined : parseJson(data.slice(0, nesting.firstEnd));
     this.#context.report(isObject(value) ? 'sse/trailing-garbage' : 'sse/malformed-json', offset);
     return isObject(value) ? value : undefined;

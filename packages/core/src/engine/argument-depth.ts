@@ -1,0 +1,47 @@
+import { JsonNesting } from '../accumulate/json-nesting.ts';
+import { isDeeperThan, isDeepJson, MAX_DEPTH, TOO_DEEP } from '../accumulate/overlay.ts';
+import type { ToolUseBlock } from '../canonical/blocks.ts';
+import type { CanonicalError } from '../canonical/errors.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalResponse } from '../canonical/response.ts';
+import { upstreamError } from '../protocols/shared/answer-body.ts';
+import { CodecError } from '../protocols/shared/codec.ts';
+
+const tooDeep = (name: string): CanonicalError =>
+  upstreamError(`the arguments of the tool call ${name.slice(0, 100)} are ${TOO_DEEP}`);
+
+/** Throws when arguments of a whole response are nested more deeply than anyone can read or write them again. */
+export function expectShallowCalls({ content, choices }: CanonicalResponse): void {
+  for (const { content: blocks } of choices ?? [{ content }])
+    for (const block of blocks) if (block.type === 'tool_use' && isDeep(block)) throw new CodecError(tooDeep(block.name));
+}
+
+/** A text that was read left its value in `input`: only one that was not is looked at again. */
+const isDeep = ({ input, input_raw: raw, kind }: ToolUseBlock): boolean =>
+  kind !== 'custom' && raw !== undefined && typeof input === 'object' && Object.keys(input).length === 0 && isDeepJson(raw);
+
+interface OpenCall {
+  name: string;
+  nesting: JsonNesting;
+}
+
+/** Ends a stream whose tool arguments are nested too deeply, while they arrive. */
+export function createDepthJudge(): (event: CanonicalStreamEvent) => CanonicalError | undefined {
+  const calls = new Map<string | number, OpenCall>();
+  return (event) => {
+    if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
+      const { name, input, kind } = event.content_block;
+      if (isDeeperThan(input, MAX_DEPTH)) return tooDeep(name);
+      if (kind !== 'custom') calls.set(keyOf(event), { name, nesting: new JsonNesting() });
+    } else if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta') {
+      const call = calls.get(keyOf(event));
+      call?.nesting.push(event.delta.partial_json);
+      if (call && call.nesting.deepest > MAX_DEPTH) return tooDeep(call.name);
+    } else if (event.type === 'content_block_stop') calls.delete(keyOf(event));
+    return undefined;
+  };
+}
+
+/** Nearly every stream has one choice: no text is made for it. */
+const keyOf = ({ choice = 0, index }: { choice?: number; index: number }): string | number =>
+  choice === 0 ? index : `${choice}.${index}`;
