@@ -1,19 +1,18 @@
 import { JsonNesting } from '../accumulate/json-nesting.ts';
-import { isDeeperThan, isDeepJson, MAX_DEPTH, TOO_DEEP } from '../accumulate/overlay.ts';
+import { isDeeperThan, isDeepJson, MAX_DEPTH } from '../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
-import { upstreamError } from '../protocols/shared/answer-body.ts';
+import { tooDeep } from '../protocols/shared/answer-body.ts';
 import { CodecError } from '../protocols/shared/codec.ts';
 
-const tooDeep = (name: string): CanonicalError =>
-  upstreamError(`the arguments of the tool call ${name.slice(0, 100)} are ${TOO_DEEP}`);
+const deepCall = (name: string): CanonicalError => tooDeep(`the arguments of the tool call ${name.slice(0, 100)} are`);
 
 /** Throws when arguments of a whole response are nested more deeply than anyone can read or write them again. */
 export function expectShallowCalls({ content, choices }: CanonicalResponse): void {
   for (const { content: blocks } of choices ?? [{ content }])
-    for (const block of blocks) if (block.type === 'tool_use' && isDeep(block)) throw new CodecError(tooDeep(block.name));
+    for (const block of blocks) if (block.type === 'tool_use' && isDeep(block)) throw new CodecError(deepCall(block.name));
 }
 
 /** A text that was read left its value in `input`: only one that was not is looked at again. */
@@ -31,12 +30,12 @@ export function createDepthJudge(): (event: CanonicalStreamEvent) => CanonicalEr
   return (event) => {
     if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
       const { name, input, kind } = event.content_block;
-      if (isDeeperThan(input, MAX_DEPTH)) return tooDeep(name);
+      if (isDeeperThan(input, MAX_DEPTH)) return deepCall(name);
       if (kind !== 'custom') calls.set(keyOf(event), { name, nesting: new JsonNesting() });
     } else if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta') {
       const call = calls.get(keyOf(event));
       call?.nesting.push(event.delta.partial_json);
-      if (call && call.nesting.deepest > MAX_DEPTH) return tooDeep(call.name);
+      if (call && call.nesting.deepest > MAX_DEPTH) return deepCall(call.name);
     } else if (event.type === 'content_block_stop') calls.delete(keyOf(event));
     return undefined;
   };

@@ -1,4 +1,5 @@
 import { isObject } from '../accumulate/overlay.ts';
+import type { OwnErrorCode } from '../canonical/errors.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import { CodecError, type HeaderBag, type ProtocolCodec, type Provider, type WireRequest } from '../protocols/shared/codec.ts';
@@ -54,11 +55,14 @@ export function readAnswer(body: unknown, options: AnswerOptions): CanonicalResp
   return attempt(() => decodeResponse(body, options, new NoteList()));
 }
 
+const TOO_LARGE: OwnErrorCode = 'too_large';
+
+/** What exceeds a limit is not passed on, although the upstream did not call it an error. */
 function attempt<T>(run: () => T): T | undefined {
   try {
     return run();
   } catch (error) {
-    if (error instanceof CodecError && !error.error.upstream) return undefined;
+    if (error instanceof CodecError && !error.error.upstream && error.error.details?.['code'] !== TOO_LARGE) return undefined;
     throw error;
   }
 }

@@ -3,18 +3,23 @@ import { type WholeReply, withoutBom } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
 import { excessIn } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
+import { isDeeperThan } from './depth.ts';
 import { notAnAnswer, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
 
 /** How much of a strange answer is logged. */
 const SHOWN_BYTES = 4096;
+/** Levels of JSON in an error body, as in any other response. */
+const MAX_DEPTH = 256;
 
 /** An answer with an error status. The same words go to a client that speaks the upstream's language; pages of proxies do not. */
 export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: Attempt): Outcome {
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
-  const parsed = parse(body);
+  const read = parse(body);
+  // What is nested too deeply cannot be written again.
+  const parsed = isDeeperThan(read, MAX_DEPTH) ? undefined : read;
   if (parsed === undefined) onStrange(shown(body, redact));
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
   const error = exchange.readError(said);

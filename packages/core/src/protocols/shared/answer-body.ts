@@ -1,6 +1,6 @@
 import { MessageAccumulator } from '../../accumulate/message.ts';
 import { isDeeperThan, isObject, type JsonObject, MAX_DEPTH, TOO_DEEP } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
+import type { CanonicalError, OwnErrorCode } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import type { SseFrame } from '../../sse/frame.ts';
@@ -11,6 +11,12 @@ import { CodecError } from './codec.ts';
 
 /** The server's answer is wrong, and nothing that the client could mend. */
 export const upstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
+
+/** Nobody can read it, so that it is not passed on either. */
+export const tooDeep = (what: string): CanonicalError => ({
+  ...upstreamError(`${what} ${TOO_DEEP}`),
+  details: { code: 'too_large' satisfies OwnErrorCode },
+});
 
 /** The same, at `param`. */
 export const badAnswer = (param: string, message: string): CodecError =>
@@ -36,7 +42,7 @@ interface Read {
 export function readWhole(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): Read {
   const accumulator = new MessageAccumulator();
   for (const fragment of fragments) {
-    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(upstreamError(`the response is ${TOO_DEEP}`));
+    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(tooDeep('the response is'));
     for (const event of decoder.push({ data: '', payload: fragment, bare: true })) accumulator.push(event);
   }
   for (const event of decoder.end()) accumulator.push(event);
