@@ -106,7 +106,7 @@ ${Object.entries(PROMISES)
 ### Soak
 200,000 requests go through one gateway: every client protocol with every upstream protocol, streams and whole responses, converted, repaired and passed through. At least 2 % of the clients leave at random points: in
 their request, before the response, in the middle of it. Every other response is compared with what the upstream sent. After each tenth of the run, idle connections are closed and the gateway is measured after a
-garbage collection. The run fails when a response differs, when the heap at the end is 5 MB above that at 20 %, or when there are 8 more file descriptors, sockets or timers.
+garbage collection. The run fails when a response differs, when the heap at the end is more than 5 MB above that at 20 %, or when there are more than 8 more file descriptors, sockets, or timers that keep the process alive.
 
 ${nightlyFigures('soak')}
 `;
