@@ -56,8 +56,10 @@ const API: Record<string, string[]> = {
     ...[...ACCUMULATE, ...SSE, ...CANONICAL, ...CHAT, ...ENGINE, ...IO, ...DOCTOR, ...REGISTRIES],
     ...[
       'Assembler',
+      'BoundedCache',
       'CodecError',
       'GrammarError',
+      'checkModelName',
       'createFetchHandler',
       'openaiChatWithCompletion',
       'pipe',

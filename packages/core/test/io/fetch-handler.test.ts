@@ -121,6 +121,20 @@ describe.each(PROTOCOLS)('%s', (client) => {
   });
 
   test.each([
+    ['512 bytes of ASCII', 'x'.repeat(512), 404],
+    ['513 bytes of ASCII', 'x'.repeat(513), 400],
+    ['513 bytes in 171 characters', '語'.repeat(171), 400],
+    ['510 bytes in 170 characters', '語'.repeat(170), 404],
+    ['4 MB', 'x'.repeat(4_000_000), 400],
+  ])('a model name of %s', async (_, model, status) => {
+    const request =
+      client === 'gemini' ? post(`/v1beta/models/${model}:generateContent`, '{}') : post(path, JSON.stringify({ model }));
+    const error = await errorOf(request);
+    expect(error).toMatchObject({ status, message: expect.stringContaining(status === 400 ? '512 bytes' : model.slice(0, 9)) });
+    expect(error.message.length).toBeLessThan(300);
+  });
+
+  test.each([
     ['an upstream that cannot be reached', async () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:443'))],
     ['a redirect', async () => new Response(null, { status: 302, headers: { location: 'https://evil.example' } })],
     ['an answer that is too long', async () => new Response('x'.repeat(5000))],

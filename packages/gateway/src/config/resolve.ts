@@ -16,9 +16,11 @@ import { Secret, type SecretRegistry } from './secret.ts';
 import type { World } from './world.ts';
 
 /** Who answers, and under which name the model is known there. */
-interface ModelTarget {
+export interface ModelTarget {
   readonly provider: ConfiguredProvider;
   readonly model: string;
+  /** The configuration names this model of this provider. */
+  readonly isConfigured: boolean;
 }
 
 /** Everything the gateway knows by configuration, at one moment. It never changes: a reload makes another. */
@@ -124,12 +126,16 @@ function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, Conf
 class Directory {
   readonly #providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly #table: ModelTable;
+  /** `provider/model` of every target without a `*`. */
+  readonly #configured: ReadonlySet<string>;
   /** Nothing is configured: the demo answers for every name, so that any client can be tried out. */
   readonly #isDemo: boolean;
 
   constructor(providers: ReadonlyMap<string, ConfiguredProvider>, table: ModelTable) {
     this.#providers = providers;
     this.#table = table;
+    const goals = [...table.names.values(), ...table.patterns.map((pattern) => pattern.goals)].flat();
+    this.#configured = new Set(goals.map(({ provider, model }) => `${provider}/${model}`));
     this.#isDemo = providers.size === 1 && table.names.size === 0 && table.patterns.length === 0;
   }
 
@@ -137,7 +143,8 @@ class Directory {
     const goals = this.#goals(name);
     return goals?.flatMap(({ provider, model }) => {
       const found = this.#providers.get(provider);
-      return found ? [{ provider: this.#inLanguage(found, client), model }] : [];
+      const isConfigured = this.#configured.has(`${provider}/${model}`);
+      return found ? [{ provider: this.#inLanguage(found, client), model, isConfigured }] : [];
     });
   }
 

@@ -1,5 +1,6 @@
-import type { Exchange } from '@sluice/core';
+import type { Exchange, ProtocolId } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
+import type { ExchangeLabels } from '../observe/metrics.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
 import type { Presence } from './presence.ts';
 import type { Candidate } from './services.ts';
@@ -25,3 +26,12 @@ export function callOf(exchange: Exchange, wire: Parameters<Exchange['request']>
   headers['accept-encoding'] = 'identity';
   return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs };
 }
+
+/** Metric labels of an exchange with this candidate. */
+export const labelsOf = ({ provider, model, isConfigured }: Candidate, client: ProtocolId): ExchangeLabels => ({
+  provider: provider.id,
+  model,
+  client_protocol: client,
+  upstream_protocol: provider.protocol,
+  isConfigured,
+});

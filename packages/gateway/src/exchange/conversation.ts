@@ -11,7 +11,7 @@ import {
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { type Attempt, callOf } from './attempt.ts';
+import { type Attempt, callOf, labelsOf } from './attempt.ts';
 import { INTERNAL } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
 import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
@@ -51,8 +51,8 @@ export class Conversation {
   readonly #rounds: Rounds;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
-  /** Those of the candidate. */
-  #series: LabelledSeries | undefined;
+  /** Seconds until the first candidate was called. */
+  #overhead: { candidate: Candidate; seconds: number } | undefined;
   /** When the first of the answer came. */
   #firstAt: number | undefined;
 
@@ -96,12 +96,11 @@ export class Conversation {
 
   #ask(candidate: Candidate): Promise<Outcome> {
     this.#candidate = candidate;
-    this.#series = this.#seriesOf(candidate);
     const exchange = this.#translate(candidate);
     this.#exchange = exchange;
     const call = callOrRefusal(exchange, this.#question.wire, candidate);
     if ('is' in call) return Promise.resolve(call);
-    this.#countOverhead();
+    this.#measureOverhead(candidate);
     const attempt = this.#attempt(exchange, candidate);
     if (!this.#outlet) return attemptWhole(call, attempt);
     return attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
@@ -137,16 +136,18 @@ export class Conversation {
     };
   }
 
-  #countOverhead(): void {
+  /** Recorded at the end: whether a model gets a label of its own depends on what its provider answers. */
+  #measureOverhead(candidate: Candidate): void {
     const { now } = this.#services;
-    if (this.#rounds.attempts === 1) this.#series?.overhead((now() - this.#question.askedAt) / 1000);
+    if (this.#rounds.attempts === 1) this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
   }
 
   #begun(candidate: Candidate): void {
-    const { breakers, now } = this.#services;
+    const { breakers, metrics, now } = this.#services;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
-    this.#series?.firstToken((this.#firstAt - this.#question.askedAt) / 1000);
+    metrics.answeredFor(candidate.provider.id, candidate.model);
+    this.#seriesOf(candidate).firstToken((this.#firstAt - this.#question.askedAt) / 1000);
   }
 
   #result(outcome: Outcome): Result {
@@ -156,10 +157,16 @@ export class Conversation {
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
-        return outcome.reply ? this.#send(outcome.reply) : this.#streamed(outcome.error);
+        return outcome.reply ? this.#sendAnswer(outcome.reply) : this.#streamed(outcome.error);
       default:
         return outcome satisfies never;
     }
+  }
+
+  #sendAnswer(reply: Reply): Result {
+    const { provider, model } = this.#candidate ?? {};
+    if (provider && model !== undefined) this.#services.metrics.answeredFor(provider.id, model);
+    return this.#send(reply);
   }
 
   #send(reply: Reply, error?: CanonicalError): Result {
@@ -173,7 +180,7 @@ export class Conversation {
     const { now } = this.#services;
     const result = this.#ended(200, error);
     const { output_tokens: tokens = 0 } = result.usage ?? {};
-    if (this.#firstAt !== undefined && tokens > 1) this.#series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
+    if (this.#firstAt !== undefined && tokens > 1) result.series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
     return result;
   }
 
@@ -200,17 +207,22 @@ export class Conversation {
     });
   }
 
-  #seriesOf({ provider, model }: Candidate): LabelledSeries {
-    const { client } = this.#question;
-    const { id, protocol } = provider;
-    return this.#services.metrics.of({ provider: id, model, client_protocol: client.id, upstream_protocol: protocol });
+  #seriesOf(candidate: Candidate): LabelledSeries {
+    return this.#services.metrics.of(labelsOf(candidate, this.#question.client.id));
+  }
+
+  /** Metric series of the last candidate. */
+  #series(): LabelledSeries | undefined {
+    if (this.#overhead) this.#seriesOf(this.#overhead.candidate).overhead(this.#overhead.seconds);
+    this.#overhead = undefined;
+    return this.#candidate && this.#seriesOf(this.#candidate);
   }
 
   #ended(status: number, error?: CanonicalError): Result {
     const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
     const ending = endingOf(error);
-    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series };
+    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series() };
   }
 
   #progress(): Progress {

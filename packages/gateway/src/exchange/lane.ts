@@ -9,7 +9,7 @@ import {
   readAsked,
   translate,
 } from '@sluice/core';
-import { callOf } from './attempt.ts';
+import { callOf, labelsOf } from './attempt.ts';
 import type { Result } from './conversation.ts';
 import { endingOf, type Outcome, type Reply } from './outcome.ts';
 import type { Presence } from './presence.ts';
@@ -29,6 +29,7 @@ export interface LaneQuestion {
 /** Questions beside the conversation: counts, embeddings, rankings. One whole answer, by the first candidate that has one. */
 export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
   const { client, wire, directory, presence, id } = question;
+  const { metrics } = services;
   const { model } = readAsked(client.id, wire);
   let last: Candidate | undefined;
   const ask = (candidate: Candidate): Promise<Outcome> => {
@@ -49,11 +50,13 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
     tried: rounds.tried,
     ...(last && { provider: last.provider.id, model: last.model, upstream: last.provider.protocol }),
   };
-  if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted' };
+  if (last && outcome.is === 'answered') metrics.answeredFor(last.provider.id, last.model);
+  const series = last && metrics.of(labelsOf(last, client.id));
+  if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted', series };
   const error: CanonicalError | undefined = outcome.error;
   const reply: Reply = outcome.reply ?? encodeError(error ?? NOTHING_SAID, { to: client });
   sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
-  return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }) };
+  return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }), series };
 }
 
 const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };

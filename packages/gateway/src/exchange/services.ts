@@ -28,6 +28,8 @@ export interface Candidate extends Speaker {
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
   repair: boolean;
+  /** The configuration names this model; otherwise it is the client's text. */
+  isConfigured: boolean;
   /** An answer whose client has left is read to its end, so that what it used is known. */
   drains: boolean;
 }

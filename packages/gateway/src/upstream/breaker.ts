@@ -1,3 +1,5 @@
+import { BoundedCache } from '@sluice/core';
+
 interface State {
   /** In a row. */
   failures: number;
@@ -12,8 +14,8 @@ const MOST_FAILURES = 5;
 const PAUSE_MS = 30_000;
 /** Whatever it asks for: nobody should have to restart a gateway because of one wrong header. */
 const LONGEST_PAUSE_MS = 3_600_000;
-/** Names of models are the client's, and it may make up any number of them. */
-const MOST_TARGETS = 1000;
+/** Targets contain model names, of which clients can invent any number. */
+const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 
 /**
  * Which targets are worth asking. A target that fails again and again is left alone for a while; then one exchange tries it. Success is told
@@ -22,7 +24,7 @@ const MOST_TARGETS = 1000;
  */
 export class Breakers {
   readonly #now: () => number;
-  readonly #states = new Map<string, State>();
+  readonly #states = new BoundedCache<State>(TARGETS);
 
   /** `now` in milliseconds of a clock that never jumps. */
   constructor(now: () => number) {
@@ -51,13 +53,13 @@ export class Breakers {
   failed(target: string): void {
     const failures = (this.#states.get(target)?.failures ?? 0) + 1;
     if (failures >= MOST_FAILURES) this.rest(target);
-    else this.#set(target, { failures, restsUntil: 0, isTried: false });
+    else this.#states.set(target, { failures, restsUntil: 0, isTried: false });
   }
 
   /** The target said, or its failures say, that it wants to be left alone. */
   rest(target: string, ms: number = PAUSE_MS): void {
     const restsUntil = this.#now() + Math.min(ms, LONGEST_PAUSE_MS);
-    this.#set(target, { failures: MOST_FAILURES, restsUntil, isTried: false });
+    this.#states.set(target, { failures: MOST_FAILURES, restsUntil, isTried: false });
   }
 
   /** A trial that told nothing: the client turned away. The next one may try. */
@@ -66,12 +68,5 @@ export class Breakers {
     if (!state?.isTried) return;
     state.isTried = false;
     state.restsUntil = this.#now();
-  }
-
-  #set(target: string, state: State): void {
-    this.#states.delete(target);
-    this.#states.set(target, state);
-    const [oldest] = this.#states.keys();
-    if (this.#states.size > MOST_TARGETS && oldest !== undefined) this.#states.delete(oldest);
   }
 }
