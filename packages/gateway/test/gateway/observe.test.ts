@@ -63,9 +63,12 @@ describe('/metrics', () => {
   });
 });
 
+/** Characters that end a line, reorder text or control a terminal, and that JSON does not escape. */
+const DECEPTIVE = '\u007f\u0080\u0085\u009b\u009f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+
 describe('the log', () => {
   test('has one line a request, whatever clients write into it', async () => {
-    const name = 'a\n{"level":"fatal"}\u001b[31m\u2028';
+    const name = `a\n{"level":"fatal"}\u001b[31m${DECEPTIVE}`;
     const reply = await ask(gateway.url, { client: 'openai-chat', model: name, stream: true });
     expect(reply.status).toBe(404);
     const line = await gateway.ended(reply.headers['x-sluice-request-id']);
@@ -77,7 +80,10 @@ describe('the log', () => {
       error: 'NOT_FOUND',
     });
     expect(gateway.lines.every((text) => text.trimEnd().split('\n').length === 1)).toBe(true);
-    expect(gateway.lines.join('')).not.toContain('\u001b');
+    const text = gateway.lines.join('');
+    expect(text).not.toContain('\u001b');
+    for (const char of DECEPTIVE) expect(text).not.toContain(char);
+    expect(String(line['reason'])).toContain(DECEPTIVE);
   });
 
   test('tells what came of every attempt', async () => {
