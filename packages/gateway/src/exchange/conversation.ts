@@ -18,7 +18,7 @@ import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
-import { exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
+import { addPassed, exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptStream } from './stream-attempt.ts';
@@ -53,6 +53,8 @@ export class Conversation {
   #candidate: Candidate | undefined;
   /** Seconds until the first candidate was called. */
   #overhead: { candidate: Candidate; seconds: number } | undefined;
+  /** Headers of the upstream whose stream the client gets. */
+  #upstreamHeaders: Record<string, string> = {};
   /** When the first of the answer came. */
   #firstAt: number | undefined;
 
@@ -103,7 +105,10 @@ export class Conversation {
     this.#measureOverhead(candidate);
     const attempt = this.#attempt(exchange, candidate);
     if (!this.#outlet) return attemptWhole(call, attempt);
-    return attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
+    return attemptStream(call, attempt, {
+      outlet: this.#outlet,
+      onFirstContent: (headers) => this.#begun(candidate, headers),
+    });
   }
 
   #translate({ provider, model, profile, repair }: Candidate): Exchange {
@@ -142,8 +147,9 @@ export class Conversation {
     if (this.#rounds.attempts === 1) this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
   }
 
-  #begun(candidate: Candidate): void {
+  #begun(candidate: Candidate, headers: Record<string, string>): void {
     const { breakers, metrics, now } = this.#services;
+    this.#upstreamHeaders = headers;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
     metrics.answeredFor(candidate.provider.id, candidate.model);
@@ -196,10 +202,14 @@ export class Conversation {
 
   #createOutlet(): Outlet {
     const { client, wire, presence } = this.#question;
-    const { limits, streams } = this.#services;
+    const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
     return new Outlet(presence, {
-      headers: () => exchangeHeaders(this.#progress(), STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse']),
+      // A stream that opens early, for heartbeats, has no headers of the upstream: there are none yet.
+      headers: () => {
+        const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
+        return exchangeHeaders(this.#progress(), addPassed(own, this.#upstreamHeaders, redact));
+      },
       heartbeat: HEARTBEATS[client.id],
       heartbeatMs,
       stallMs,

@@ -8,16 +8,19 @@ import type { Result } from './conversation.ts';
 import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
 import type { Presence } from './presence.ts';
-import { exchangeHeaders, type Progress, sendReply } from './reply.ts';
+import { addPassed, cleanHeader, exchangeHeaders, type Progress, sendReply } from './reply.ts';
 import type { Directory, Services, Speaker } from './services.ts';
 
 /** What a client may say to an upstream beside its body. Everything else, its key above all, stays here. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
-/** And what an upstream may say to a client. */
-const TO_CLIENT = ['content-type', 'content-length', 'content-disposition', 'retry-after', 'request-id', 'x-request-id'];
+/** Headers of the body that an upstream may send to a client, beside those of every response. */
+const OF_BODY = ['content-type', 'content-length', 'content-disposition'];
 
 const pick = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+
+const bodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
+  Object.fromEntries(Object.entries(pick(headers, OF_BODY)).map(([name, value]) => [name, cleanHeader(value, redact)]));
 
 export interface PassedQuestion {
   id: string;
@@ -63,6 +66,7 @@ class Passage implements Receiver {
   readonly #patience: Patience;
   #line: Line | undefined;
   #status = 0;
+  #headers: Record<string, string> = {};
   /** An answer that is an error: collected, because its words are looked through. */
   #refusal: Collector | undefined;
   #isSettled = false;
@@ -94,6 +98,7 @@ class Passage implements Receiver {
   }
 
   start(status: number, headers: Record<string, string>): void {
+    const { redact, limits } = this.#services;
     const { response } = this.#question;
     const wrong = redirected(status);
     if (wrong) {
@@ -101,9 +106,10 @@ class Passage implements Receiver {
       return;
     }
     this.#status = status;
+    this.#headers = headers;
     this.#patience.expect(this.#times.betweenEventsMs);
-    if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
-    else response.writeHead(status, exchangeHeaders(this.#progress, pick(headers, TO_CLIENT)));
+    if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
+    else response.writeHead(status, exchangeHeaders(this.#progress, addPassed(bodyHeaders(headers, redact), headers, redact)));
   }
 
   data(chunk: Uint8Array): void {
@@ -129,7 +135,7 @@ class Passage implements Receiver {
   #reply(refusal: Collector): WireReply {
     const { client } = this.#question.route;
     const body = refusal.take().toString('utf8');
-    const said = { status: this.#status, headers: {}, body };
+    const said = { status: this.#status, headers: this.#headers, body };
     return isJson(body) ? said : convertError(said, { from: client, to: client });
   }
 

@@ -18,7 +18,8 @@ export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: 
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
   const error = exchange.readError(said);
   const isOwnWords = exchange.isPassing && typeof parsed === 'object' && parsed !== null;
-  return { is: 'failed', error, ...(isOwnWords && { reply: said }) };
+  const converted = exchange.failure(error);
+  return { is: 'failed', error, reply: isOwnWords ? said : { ...converted, headers: { ...headers, ...converted.headers } } };
 }
 
 /** A whole answer, or a stream that came in its place. */

@@ -13,8 +13,8 @@ import { redactBytes } from './redact-bytes.ts';
 /** Where the stream goes. */
 export interface StreamEnd {
   outlet: Outlet;
-  /** There is an answer. */
-  onFirstContent: () => void;
+  /** There is an answer, with these headers. */
+  onFirstContent: (headers: Record<string, string>) => void;
 }
 
 /** Asks one upstream for a stream. Resolves when the client has its answer, or when it is certain that this upstream has none. */
@@ -154,7 +154,7 @@ class StreamAttempt implements Receiver {
   #begun(): void {
     if (this.#hasContent || this.#error) return;
     this.#hasContent = true;
-    this.#end.onFirstContent();
+    this.#end.onFirstContent(this.#head.headers);
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
