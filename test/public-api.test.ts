@@ -41,6 +41,7 @@ const ENGINE = [
   'encodeModels',
   'estimateAnswer',
   'estimateTokens',
+  'nameProvider',
   'replay',
   'replayResponse',
   'streamConverter',

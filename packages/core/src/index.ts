@@ -47,6 +47,7 @@ export {
   encodeModelInfo,
   encodeModels,
   estimateTokens,
+  nameProvider,
   type ReplayedStream,
   type RequestOptions,
   replay,

@@ -1,5 +1,5 @@
 import type { ProtocolId } from '@sluice/core';
-import { didYouMean } from '../cli/suggest.ts';
+import { suggest } from '../cli/suggest.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { familyOf } from '../providers/families.ts';
 import { rowOf, rowsOf } from '../providers/lookup.ts';
@@ -43,15 +43,24 @@ export interface GatewayState {
   resolveModel(name: string, client?: ProtocolId): readonly ModelTarget[] | undefined;
 }
 
-/** Why nobody answers for a name, for who asked. */
+/** Why no provider answers for a model name, as the client is told. */
 export function whyUnknown(name: string, { models, providers }: GatewayState): string {
-  const shown = JSON.stringify(name.slice(0, 200));
   const provider = name.slice(0, Math.max(0, name.indexOf('/')));
+  const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
   const row = rowOf(provider || (familyOf(name) ?? ''));
-  const hint = row
-    ? `; ${row.title} is not configured`
-    : didYouMean(name, [...models, ...[...providers.keys()].map((id) => (provider === '' ? id : name.replace(provider, id)))]);
-  return `the model ${shown} is not known here${hint}`;
+  const missing = row ? `: ${row.title} is not configured` : '';
+  const nearest = row ? undefined : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  const known = listed(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
+  const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
+  return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;
+}
+
+const MAX_LISTED = 10;
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  return `; known: ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
 }
 
 export interface ResolveOptions {

@@ -12,13 +12,13 @@ import {
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { type Attempt, callOf, labelsOf } from './attempt.ts';
-import { INTERNAL } from './failures.ts';
+import { INTERNAL, unanswerable } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
 import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
-import { addPassed, exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
+import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptStream } from './stream-attempt.ts';
@@ -92,8 +92,7 @@ export class Conversation {
     const { directory, client } = this.#question;
     const { model } = this.#asked;
     const candidates = directory.resolve(model, client.id);
-    const message = candidates.length > 0 ? 'nobody could be asked' : directory.whyUnknown(model);
-    return this.#rounds.ask(candidates, { code: 'NOT_FOUND', message, http_status: 404, param: 'model' });
+    return this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
   }
 
   #ask(candidate: Candidate): Promise<Outcome> {
@@ -128,14 +127,14 @@ export class Conversation {
 
   #attempt(exchange: Exchange, candidate: Candidate): Attempt {
     const { id, presence } = this.#question;
-    const { dialer, limits, log, redact } = this.#services;
+    const { dialer, limits, log, redactUpstream } = this.#services;
     return {
       exchange,
       candidate,
       dialer,
       limits,
       presence,
-      redact,
+      redact: redactUpstream,
       onAgain: () => this.#rounds.count(),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
     };
@@ -176,9 +175,9 @@ export class Conversation {
   }
 
   #send(reply: Reply, error?: CanonicalError): Result {
-    const { limits, redact } = this.#services;
+    const { limits } = this.#services;
     const result = this.#ended(reply.status, error);
-    sendReply(this.#question.presence.response, reply, result, { stallMs: limits.stallMs, redact });
+    sendReply(this.#question.presence.response, reply, result, { stallMs: limits.stallMs, redact: redactFor(error, this.#services) });
     return result;
   }
 
@@ -195,7 +194,7 @@ export class Conversation {
     const { client } = this.#question;
     const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
     if (!this.#outlet?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
-    this.#outlet.write(redactBytes(exchange.inBand(error), this.#services.redact));
+    this.#outlet.write(redactBytes(exchange.inBand(error), redactFor(error, this.#services)));
     this.#outlet.end();
     return this.#ended(200, error);
   }

@@ -11,9 +11,10 @@ import {
 } from '@sluice/core';
 import { callOf, labelsOf } from './attempt.ts';
 import type { Result } from './conversation.ts';
+import { INTERNAL, unanswerable } from './failures.ts';
 import { endingOf, type Outcome, type Reply } from './outcome.ts';
 import type { Presence } from './presence.ts';
-import { type Progress, sendReply } from './reply.ts';
+import { type Progress, redactFor, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptWhole } from './whole-attempt.ts';
@@ -37,12 +38,8 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
     return askLane(candidate, question, rounds, services);
   };
   const rounds = new Rounds({ id, presence, ask }, services);
-  const outcome = await rounds.ask(directory.resolve(model, client.id), {
-    code: 'NOT_FOUND',
-    message: directory.whyUnknown(model),
-    http_status: 404,
-    param: 'model',
-  });
+  const candidates = directory.resolve(model, client.id);
+  const outcome = await rounds.ask(candidates, unanswerable(model, candidates, directory));
   const progress: Progress = {
     id,
     attempts: rounds.attempts,
@@ -54,17 +51,15 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
   const series = last && metrics.of(labelsOf(last, client.id));
   if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted', series };
   const error: CanonicalError | undefined = outcome.error;
-  const reply: Reply = outcome.reply ?? encodeError(error ?? NOTHING_SAID, { to: client });
-  sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
+  const reply: Reply = outcome.reply ?? encodeError(error ?? INTERNAL, { to: client });
+  sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: redactFor(error, services) });
   return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }), series };
 }
-
-const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
 
 async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rounds, services: Services): Promise<Outcome> {
   const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
-  const { dialer, limits, log, redact } = services;
+  const { dialer, limits, log, redactUpstream } = services;
   const upstream = CODECS[provider.protocol];
   // Claude Code asks for counts all the time, and gives up on a server that has none (P129).
   const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
@@ -78,7 +73,7 @@ async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rou
       dialer,
       limits,
       presence,
-      redact,
+      redact: redactUpstream,
       onAgain: () => rounds.count(),
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
     });

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type CanonicalError, CODECS, CodecError, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
+import { type CanonicalError, CODECS, CodecError, encodeError, type Route, translate, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
-import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
+import { connectionError, nameOf, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
 import type { Presence } from './presence.ts';
 import { addPassed, cleanHeader, exchangeHeaders, type Progress, sendReply } from './reply.ts';
@@ -60,7 +60,7 @@ function callFor({ route, request, headers }: PassedQuestion, body: Buffer, { pr
 class Passage implements Receiver {
   readonly #question: PassedQuestion;
   readonly #services: Services;
-  readonly #times: Speaker['times'];
+  readonly #speaker: Speaker;
   readonly #progress: Progress;
   readonly #resolve: (result: Result) => void;
   readonly #patience: Patience;
@@ -71,26 +71,38 @@ class Passage implements Receiver {
   #refusal: Collector | undefined;
   #isSettled = false;
 
-  constructor(question: PassedQuestion, { provider, times }: Speaker, services: Services, resolve: (result: Result) => void) {
+  constructor(question: PassedQuestion, speaker: Speaker, services: Services, resolve: (result: Result) => void) {
+    const { provider, times } = speaker;
     this.#question = question;
     this.#services = services;
-    this.#times = times;
+    this.#speaker = speaker;
     this.#resolve = resolve;
     this.#patience = new Patience({
       totalMs: times.totalMs,
-      onSilence: () => this.#breakOff(tooLate('the upstream fell silent')),
-      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+      onSilence: () => this.#breakOff(this.#silence()),
+      onTotal: () => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs)),
     });
     this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
   }
 
   begin(call: Call): void {
     const { presence } = this.#question;
-    const { headersMs, firstEventMs, betweenEventsMs } = this.#times;
     presence.listen(this.#onInterruption);
-    this.#patience.expect(headersMs + firstEventMs + betweenEventsMs);
+    this.#patience.expect(this.#headMs);
     this.#line = this.#services.dialer.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
+  }
+
+  /** A response is written whole before its headers are sent: it gets the time that a stream would have. */
+  get #headMs(): number {
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#speaker.times;
+    return headersMs + firstEventMs + betweenEventsMs;
+  }
+
+  #silence(): CanonicalError {
+    const name = nameOf(this.#speaker);
+    const { betweenEventsMs } = this.#speaker.times;
+    return this.#status === 0 ? tooLate(name, 'response', this.#headMs) : tooLate(name, 'more', betweenEventsMs);
   }
 
   again(): void {
@@ -100,14 +112,14 @@ class Passage implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     const { redact, limits } = this.#services;
     const { response } = this.#question;
-    const wrong = redirected(status);
+    const wrong = redirected(nameOf(this.#speaker), status);
     if (wrong) {
       this.#breakOff(wrong);
       return;
     }
     this.#status = status;
     this.#headers = headers;
-    this.#patience.expect(this.#times.betweenEventsMs);
+    this.#patience.expect(this.#speaker.times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
     else response.writeHead(status, exchangeHeaders(this.#progress, addPassed(bodyHeaders(headers, redact), headers, redact)));
   }
@@ -121,22 +133,25 @@ class Passage implements Receiver {
 
   end(): void {
     this.#line?.hangUp();
-    const { response } = this.#question;
-    if (this.#refusal) sendReply(response, this.#reply(this.#refusal), this.#progress, sendOptions(this.#services));
-    else response.end();
-    this.#settle({ status: this.#status, ending: this.#refusal ? 'upstream_error' : 'answered' });
+    if (this.#refusal) this.#refuse(this.#refusal.take().toString('utf8'));
+    else this.#question.response.end();
+    this.#settle({ status: this.#status, ending: 'answered' });
   }
 
   fail(error: Error): void {
-    this.#breakOff(connectionError(error));
+    this.#breakOff(connectionError(error, nameOf(this.#speaker), this.#speaker.times.connectMs));
   }
 
-  /** An error of the protocol as it is; pages of proxies as one. */
-  #reply(refusal: Collector): WireReply {
-    const { client } = this.#question.route;
-    const body = refusal.take().toString('utf8');
-    const said = { status: this.#status, headers: this.#headers, body };
-    return isJson(body) ? said : convertError(said, { from: client, to: client });
+  /** An error of the protocol is passed on to the letter, unless its words would mislead the client. */
+  #refuse(text: string): void {
+    const { route, response } = this.#question;
+    const { limits, redactUpstream } = this.#services;
+    const said: WireReply = { status: this.#status, headers: this.#headers, body: parsed(text) ?? text };
+    const exchange = translate(route.client, route.client, { provider: this.#speaker.provider, passthrough: true });
+    const told = exchange.error(said);
+    const reply = { ...told, headers: { ...said.headers, ...told.headers }, body: told === said ? text : told.body };
+    sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
+    this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(said) });
   }
 
   #wait(): void {
@@ -146,7 +161,7 @@ class Passage implements Receiver {
     response.setTimeout(this.#services.limits.stallMs);
     response.once('drain', () => {
       response.setTimeout(0);
-      this.#patience.expect(this.#times.betweenEventsMs);
+      this.#patience.expect(this.#speaker.times.betweenEventsMs);
       this.#line?.resume();
     });
   }
@@ -181,11 +196,11 @@ class Passage implements Receiver {
   }
 }
 
-function isJson(text: string): boolean {
+function parsed(text: string): unknown {
   try {
-    return typeof JSON.parse(text) === 'object';
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

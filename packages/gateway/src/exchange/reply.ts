@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
+import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
 import type { Reply } from './outcome.ts';
+import type { Services } from './services.ts';
 
 /** How far an exchange has come. */
 export interface Progress {
@@ -82,6 +83,10 @@ export interface SendOptions {
   /** Takes secrets out of what an upstream said. */
   redact: (text: string) => string;
 }
+
+/** An upstream's error may name its machines; the gateway's own messages repeat only what the client sent. */
+export const redactFor = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
+  error?.upstream ? redactUpstream : redact;
 
 /** Sends a whole answer. */
 export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {

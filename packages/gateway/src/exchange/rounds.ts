@@ -1,6 +1,6 @@
 import type { CanonicalError } from '@sluice/core';
 import { isTargetsFault, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
-import { STOPPED } from './failures.ts';
+import { STOPPED, upstreamWords } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
 import type { Presence } from './presence.ts';
@@ -112,6 +112,7 @@ export class Rounds {
         error: error.code,
         status: error.http_status,
         reason: error.message,
+        ...upstreamWords(error),
         ...(mayBeBilled(error) && { may_be_billed: true }),
       },
       'attempt failed',

@@ -68,4 +68,6 @@ export interface Services {
   readonly modelLists: ModelLists;
   /** Takes secrets, and where upstreams stand, out of what clients are about to read. */
   readonly redact: (text: string) => string;
+  /** The same for text that an upstream wrote: private addresses and internal host names are redacted, too. */
+  readonly redactUpstream: (text: string) => string;
 }

@@ -4,7 +4,7 @@ import type { Call, Line, Receiver } from '../upstream/dialer.ts';
 import { Patience } from '../upstream/patience.ts';
 import { AnswerMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { connectionError, EMPTY, redirected, STOPPED, tooLate } from './failures.ts';
+import { connectionError, emptyResponse, nameOf, redirected, STOPPED, tooLarge, tooLate } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { readRefusal, strangeStream } from './read-reply.ts';
@@ -57,10 +57,14 @@ class StreamAttempt implements Receiver {
     this.#patience = new Patience({
       totalMs: attempt.candidate.times.totalMs,
       onSilence: () => this.#onSilence(),
-      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+      onTotal: () => this.#breakOff(tooLate(this.#name, 'end', attempt.candidate.times.totalMs)),
     });
-    const meter = new AnswerMeter(attempt.limits);
+    const meter = new AnswerMeter(attempt.limits, this.#name);
     this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });
+  }
+
+  get #name(): string {
+    return nameOf(this.#attempt.candidate);
   }
 
   begin(call: Call): void {
@@ -79,7 +83,7 @@ class StreamAttempt implements Receiver {
     if (this.#isSettled) return;
     this.#head = { status, headers };
     this.#patience.expect(this.#attempt.candidate.times.firstEventMs);
-    const wrong = redirected(status);
+    const wrong = redirected(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else if (status >= 400) this.#refusal = new Collector(this.#attempt.limits.errorBytes);
   }
@@ -108,13 +112,14 @@ class StreamAttempt implements Receiver {
   fail(error: Error): void {
     // An error that was only half told is still the upstream's own word.
     if (this.#refusal) this.end();
-    else this.#breakOff(connectionError(error));
+    else this.#breakOff(connectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
   }
 
   #convert(chunk: Uint8Array): void {
+    const { streamBytes } = this.#attempt.limits;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#attempt.limits.streamBytes) {
-      this.#breakOff({ code: 'UPSTREAM_ERROR', message: 'the answer of the upstream is too large', http_status: 502 });
+    if (this.#bytes > streamBytes) {
+      this.#breakOff(tooLarge(this.#name, streamBytes));
       return;
     }
     this.#pass(this.#stream.push(chunk));
@@ -194,7 +199,7 @@ class StreamAttempt implements Receiver {
     this.#pass(pieces);
     if (this.#isSettled) return;
     if (!this.#hasContent) {
-      this.#giveUp(this.#error ?? EMPTY);
+      this.#giveUp(this.#error ?? emptyResponse(this.#name));
       return;
     }
     const { error } = this.#stream;
@@ -206,7 +211,7 @@ class StreamAttempt implements Receiver {
   /** What came is no answer. */
   #disown(error: CanonicalError): void {
     const { redact, onStrange } = this.#attempt;
-    const shown = strangeStream(error, this.#head.headers);
+    const shown = strangeStream(error, this.#head.headers, this.#attempt);
     if (shown !== error) onStrange(redact(error.message));
     this.#giveUp(shown);
   }
@@ -222,7 +227,13 @@ class StreamAttempt implements Receiver {
 
   #onSilence(): void {
     if (this.#hasStopped || this.#refusal) this.end();
-    else this.#breakOff(tooLate(this.#head.status === 0 ? 'the upstream did not answer in time' : 'the upstream fell silent'));
+    else this.#breakOff(this.#silence());
+  }
+
+  #silence(): CanonicalError {
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#attempt.candidate.times;
+    if (this.#head.status === 0) return tooLate(this.#name, 'response', headersMs);
+    return this.#hasEvents ? tooLate(this.#name, 'more', betweenEventsMs) : tooLate(this.#name, 'event', firstEventMs);
   }
 
   readonly #onInterruption = (): void => {
