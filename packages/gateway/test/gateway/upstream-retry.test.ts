@@ -160,7 +160,7 @@ describe('the same upstream', () => {
     await eventually(() => stopping.log().at(-1)?.['msg'] === 'attempt failed');
     const closing = stopping.close(50);
     const reply = await client.reply();
-    expectRefused(way.client, reply, reply.status, 'the gateway stops');
+    expectRefused(way.client, reply, reply.status, 'the gateway is shutting down');
     await closing;
     expect(first.served).toHaveLength(1);
   });

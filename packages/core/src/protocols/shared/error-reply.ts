@@ -56,13 +56,14 @@ export function messageOfText(value: unknown, status: number | undefined, contex
   const kind = kindOfText(text);
   if (kind === undefined) return text.slice(0, MAX_TEXT);
   const id = context?.target?.provider.id;
-  return `${id ? `provider "${id}"` : 'the server'} returned ${status ?? 'an error'} ${kind}`;
+  const what = kind === '' ? `${status ?? 'an error'} without an error message` : [status, kind].filter(Boolean).join(' with ');
+  return `${id ? `provider "${id}"` : 'the server'} returned ${what}`;
 }
 
-/** What a text is, if it is not shown. */
+/** What a text is, if it is not shown; empty if there is none. */
 function kindOfText(text: string): string | undefined {
-  if (text === '') return 'without an error message';
-  if (/^<\?xml/i.test(text)) return 'with an XML document';
-  if (/^<[!?a-z]/i.test(text)) return 'with an HTML page';
-  return /[\n\r]/.test(text) ? 'with several lines of text' : undefined;
+  if (text === '') return '';
+  if (/^<\?xml/i.test(text)) return 'an XML document';
+  if (/^<[!?a-z]/i.test(text)) return 'an HTML page';
+  return /[\n\r]/.test(text) ? 'several lines of text' : undefined;
 }
