@@ -49,7 +49,9 @@ export function whyUnknown(name: string, { models, providers }: GatewayState): s
   const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
   const row = rowOf(provider || (familyOf(name) ?? ''));
   const missing = row ? `: ${row.title} is not configured` : '';
-  const nearest = row ? undefined : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  const nearest = row
+    ? undefined
+    : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
   const known = listed(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
   const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
   return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;

@@ -177,7 +177,10 @@ export class Conversation {
   #send(reply: Reply, error?: CanonicalError): Result {
     const { limits } = this.#services;
     const result = this.#ended(reply.status, error);
-    sendReply(this.#question.presence.response, reply, result, { stallMs: limits.stallMs, redact: redactFor(error, this.#services) });
+    sendReply(this.#question.presence.response, reply, result, {
+      stallMs: limits.stallMs,
+      redact: redactFor(error, this.#services),
+    });
     return result;
   }
 

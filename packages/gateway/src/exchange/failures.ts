@@ -37,7 +37,8 @@ const WAITS = {
   end: 'did not finish its response within',
 } as const satisfies Record<Wait, string>;
 
-export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError => timeout(`${name} ${WAITS[wait]} ${duration(ms)}`);
+export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
+  timeout(`${name} ${WAITS[wait]} ${duration(ms)}`);
 
 const timeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
 

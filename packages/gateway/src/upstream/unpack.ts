@@ -121,7 +121,8 @@ export class Unpacker implements Receiver {
   #take(piece: Buffer): void {
     this.#bytesOut += piece.length;
     const most = Math.max(HARMLESS_BYTES, this.#bytesIn * this.#options.maxRatio);
-    if (this.#bytesOut > most) this.#break(new TooLarge(`sent a compressed response that grows more than ${this.#options.maxRatio} times`));
+    if (this.#bytesOut > most)
+      this.#break(new TooLarge(`sent a compressed response that grows more than ${this.#options.maxRatio} times`));
     else this.#receiver.data(piece);
   }
 
