@@ -16,7 +16,7 @@ export interface Attempt {
   onAgain: () => void;
   /** The upstream answered with something that is neither an answer nor an error: what, for the log. */
   onStrange: (head: string) => void;
-  /** Takes secrets out of what an upstream said. */
+  /** Takes secrets and private addresses out of what an upstream wrote, for the client. The log redacts by itself. */
   redact: (text: string) => string;
 }
 

@@ -47,7 +47,6 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
     tried: rounds.tried,
     ...(last && { provider: last.provider.id, model: last.model, upstream: last.provider.protocol }),
   };
-  if (last && outcome.is === 'answered') metrics.answeredFor(last.provider.id, last.model);
   const series = last && metrics.of(labelsOf(last, client.id));
   if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted', series };
   const error: CanonicalError | undefined = outcome.error;
@@ -59,7 +58,7 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
 async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rounds, services: Services): Promise<Outcome> {
   const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
-  const { dialer, limits, log, redactUpstream } = services;
+  const { dialer, limits, log, metrics, redactUpstream } = services;
   const upstream = CODECS[provider.protocol];
   // Claude Code asks for counts all the time, and gives up on a server that has none (P129).
   const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
@@ -67,7 +66,7 @@ async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rou
     if (isCount && !upstream.supports('COUNT_TOKENS'))
       return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
     const exchange = translate(client, upstream, { provider, model, profile, passthrough: !repair });
-    return await attemptWhole(callOf(exchange, wire, candidate), {
+    const outcome = await attemptWhole(callOf(exchange, wire, candidate), {
       exchange,
       candidate,
       dialer,
@@ -77,6 +76,8 @@ async function askLane(candidate: Candidate, question: LaneQuestion, rounds: Rou
       onAgain: () => rounds.count(),
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
     });
+    if (outcome.is === 'answered') metrics.answeredFor(provider.id, model);
+    return outcome;
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: error.error };
     throw error;

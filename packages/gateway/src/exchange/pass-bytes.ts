@@ -142,14 +142,14 @@ class Passage implements Receiver {
     this.#breakOff(connectionError(error, nameOf(this.#speaker), this.#speaker.times.connectMs));
   }
 
-  /** An error of the protocol is passed on to the letter, unless its words would mislead the client. */
+  /** An error of the protocol is passed on, unless its words would mislead the client. Written again, so that escapes in it hide no secret. */
   #refuse(text: string): void {
     const { route, response } = this.#question;
     const { limits, redactUpstream } = this.#services;
     const said: WireReply = { status: this.#status, headers: this.#headers, body: parsed(text) ?? text };
     const exchange = translate(route.client, route.client, { provider: this.#speaker.provider, passthrough: true });
     const told = exchange.error(said);
-    const reply = { ...told, headers: { ...said.headers, ...told.headers }, body: told === said ? text : told.body };
+    const reply = { ...told, headers: { ...said.headers, ...told.headers } };
     sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
     this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(said) });
   }

@@ -10,11 +10,11 @@ import type { Outcome, Reply } from './outcome.ts';
 const SHOWN_BYTES = 4096;
 
 /** An answer with an error status, and what of its headers and its body the client gets. */
-export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: Attempt): Outcome {
+export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
   const { status, body } = reply;
   const headers = withRetrySeconds(reply.headers, Date.now());
   const parsed = parse(body);
-  if (parsed === undefined) onStrange(shown(body, redact));
+  if (parsed === undefined) onStrange(shown(body));
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
   const told = exchange.error(said);
   return { is: 'failed', error: exchange.readError(said), reply: { ...told, headers: { ...headers, ...told.headers } } };
@@ -42,10 +42,10 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
 const collected = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
   exchange.collected(status, headers, body);
 
-function converted({ status, headers, body }: WholeReply, { exchange, candidate, redact, onStrange }: Attempt): Reply {
+function converted({ status, headers, body }: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
   const parsed = parse(body);
   if (parsed === undefined) {
-    onStrange(shown(body, redact));
+    onStrange(shown(body));
     throw new CodecError(notAnAnswer(nameOf(candidate), headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
@@ -73,7 +73,7 @@ function parse(body: Buffer): unknown {
   }
 }
 
-const shown = (body: Buffer, redact: (text: string) => string): string => redact(body.toString('utf8', 0, SHOWN_BYTES));
+const shown = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
 
 /** What we found in a stream ourselves, as the client is told. */
 export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>

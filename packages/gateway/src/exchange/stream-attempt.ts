@@ -210,9 +210,9 @@ class StreamAttempt implements Receiver {
 
   /** What came is no answer. */
   #disown(error: CanonicalError): void {
-    const { redact, onStrange } = this.#attempt;
+    const { onStrange } = this.#attempt;
     const shown = strangeStream(error, this.#head.headers, this.#attempt);
-    if (shown !== error) onStrange(redact(error.message));
+    if (shown !== error) onStrange(error.message);
     this.#giveUp(shown);
   }
 

@@ -154,6 +154,15 @@ describe('metric labels', () => {
     expect(text).toMatch(/provider="any-name",model="other".*status="200"\} 800/);
   });
 
+  test('a count that the gateway estimates itself is no answer of a provider', async () => {
+    const model = `${PREFIX}invented-for-counting`;
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] });
+    const reply = await fetch(`${gateway.url}/v1/messages/count_tokens`, { method: 'POST', body });
+    expect(reply.status).toBe(200);
+    await gateway.ended(reply.headers.get('x-sluice-request-id') ?? undefined);
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).not.toContain('invented-for-counting');
+  });
+
   test.each(waysOf(PAIRS.slice(0, 5)))(
     'real models keep their labels after 200 rejected names: $name',
     async ({ pair, stream }) => {
