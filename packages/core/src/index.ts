@@ -6,7 +6,7 @@ export { learnProfile } from './doctor/learn.ts';
 export { type Examination, type Finding, scoreOf, type Traits } from './doctor/report.ts';
 export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from './doctor/rules.ts';
 export { withTitle } from './doctor/titles.ts';
-export { type Asked, readAsked } from './engine/asked.ts';
+export { type Asked, checkModelName, readAsked } from './engine/asked.ts';
 export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
 export { Assembler } from './engine/assembler.ts';
 export {
@@ -47,6 +47,7 @@ export {
   encodeModelInfo,
   encodeModels,
   estimateTokens,
+  nameProvider,
   type ReplayedStream,
   type RequestOptions,
   replay,
@@ -83,6 +84,7 @@ export type { Context } from './protocols/shared/context.ts';
 export type { StreamDecoderOptions } from './protocols/shared/payload-decoder.ts';
 export type { ProviderProfile } from './protocols/shared/profile.ts';
 export type { Protocol, WireAccumulator } from './protocols/shared/protocol.ts';
+export { BoundedCache, type CacheLimits } from './protocols/shared/remember.ts';
 export { GrammarError, type StreamGrammar } from './protocols/shared/stream-grammar.ts';
 export * from './sse/index.ts';
 export { pipe, type Stage } from './stage.ts';

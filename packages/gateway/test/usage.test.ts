@@ -95,6 +95,25 @@ describe('suggestions', () => {
     ['ab', 'ba', 1],
   ])('%j to %j takes %i edits', (a, b, distance) => expect(editDistance(a, b)).toBe(distance));
 
+  test('a limit changes no distance below it', () => {
+    const words = ['', 'a', 'ab', 'ba', 'abc', 'acb', 'kitten', 'sitting', 'gpt-4o-mini', 'gpt-4o', 'claude-sonnet'];
+    for (const a of words)
+      for (const b of words)
+        for (let limit = 0; limit < 14; limit++) {
+          const distance = editDistance(a, b);
+          expect(editDistance(a, b, limit)).toBe(distance < limit ? distance : Number.POSITIVE_INFINITY);
+        }
+  });
+
+  test('no more than 1,000 words are compared', () => {
+    let taken = 0;
+    function* names(): Iterable<string> {
+      for (;;) yield `model-${taken++}`;
+    }
+    expect(suggest('model-x', names())).toBe('model-0');
+    expect(taken).toBe(1000);
+  });
+
   test.each([
     ['gemni', 'gemini'],
     ['GEMINI', 'gemini'],

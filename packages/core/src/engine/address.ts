@@ -1,9 +1,9 @@
 import type { InterfaceType } from '../canonical/interfaces.ts';
 import type { ProtocolCodec, Target } from '../protocols/shared/codec.ts';
+import { BoundedCache } from '../protocols/shared/remember.ts';
 
-/** URLs that were built before. Names of models are the client's, and it may make up any number of them. */
-const built = new Map<string, string>();
-const MOST_KEPT = 1000;
+/** URLs that were built before. They contain model names, of which clients can invent any number. */
+const built = new BoundedCache<string>({ entries: 1000, bytes: 512 * 1024 });
 
 /** What `buildUrl` says. To parse and to write a URL takes as long as most of the rest of a small request: each is built once. */
 export function urlOf(codec: ProtocolCodec, type: InterfaceType, target: Target): string {
@@ -14,7 +14,6 @@ export function urlOf(codec: ProtocolCodec, type: InterfaceType, target: Target)
   const known = built.get(key);
   if (known !== undefined) return known;
   const url = codec.buildUrl(type, target);
-  if (built.size >= MOST_KEPT) built.clear();
   built.set(key, url);
   return url;
 }

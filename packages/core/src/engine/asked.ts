@@ -18,8 +18,23 @@ const READERS = {
 
 export function readAsked(protocol: ProtocolId, wire: WireRequest): Asked {
   const { model, isStream = false } = READERS[protocol](wire);
-  if (model) return { model, isStream };
-  throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });
+  if (!model)
+    throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });
+  checkModelName(model);
+  return { model, isStream };
+}
+
+/** The longest names in use have about 100 bytes. */
+const MAX_MODEL_BYTES = 512;
+const encoder = new TextEncoder();
+
+/** Throws if a model name is too long: names become keys of caches, metric labels and log fields. */
+export function checkModelName(model: string): void {
+  const isTooLong =
+    model.length > MAX_MODEL_BYTES || (model.length > MAX_MODEL_BYTES / 3 && encoder.encode(model).length > MAX_MODEL_BYTES);
+  if (!isTooLong) return;
+  const message = `model: must be at most ${MAX_MODEL_BYTES} bytes`;
+  throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: 'model' });
 }
 
 function askedInBody({ body, path }: WireRequest): Partial<Asked> {

@@ -83,9 +83,25 @@ export interface ConvertedError extends WireReply {
  */
 export function convertError({ status = 0, headers = {}, body }: ErrorReply, options: ConvertOptions): ConvertedError {
   const notes = new NoteList();
-  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options) });
+  const target = targetOf(options.from, options.provider, { model: '', stream: false });
+  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options), target });
   const error = options.from.error.decode({ status, headers, body }, decoding);
   return { ...encodeError(error, options), error };
+}
+
+/**
+ * Names the provider in errors that a client would take for its own: the key and the permissions in question are those that the provider was
+ * called with. Other errors come back as they are.
+ */
+export function nameProvider(error: CanonicalError, provider: string): CanonicalError {
+  const { code, message, upstream, http_status: http } = error;
+  if (!upstream || provider === '') return error;
+  const status = upstream.status ?? http;
+  const suffix = status === undefined ? '' : ` (${status})`;
+  const details = { ...error.details, upstream_message: message };
+  if (code === 'AUTHENTICATION') return { ...error, details, message: `provider "${provider}" rejected its API key${suffix}` };
+  if (code !== 'PERMISSION' || message.startsWith(`provider "${provider}"`)) return error;
+  return { ...error, message: `provider "${provider}" denied access${suffix}: ${message}` };
 }
 
 /** A failure in the client's own words: what a codec threw, too (`CodecError.error`). */

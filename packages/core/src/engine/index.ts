@@ -28,6 +28,7 @@ export {
   convertResponse,
   type ErrorReply,
   encodeError,
+  nameProvider,
 } from './convert-response.ts';
 export { collectStream, type ReplayedStream, replayResponse } from './convert-whole.ts';
 export { estimateTokens } from './estimate-tokens.ts';

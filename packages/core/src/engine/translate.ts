@@ -9,7 +9,7 @@ import { urlOf } from './address.ts';
 import { ChosenStream } from './chosen-stream.ts';
 import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
 import { convertRequest, type RequestOptions } from './convert-request.ts';
-import { convertError, convertResponse, encodeError } from './convert-response.ts';
+import { convertError, convertResponse, encodeError, nameProvider } from './convert-response.ts';
 import { collectStream } from './convert-whole.ts';
 import { type Lane, laneOf } from './lanes.ts';
 import { askedOf, passedBody, passedHeaders, readAnswer, readQuestion } from './pass.ts';
@@ -142,15 +142,17 @@ export class Exchange {
     return this.#reply(reply, converted);
   }
 
+  /** The upstream's own body where it passes through, unless the body is no JSON, or its words would mislead the client. */
   error(reply: WireReply): WireReply {
-    if (this.#isPassing) return reply;
-    const { status, headers, body } = convertError(reply, this.#backward());
-    return { status, headers, body };
+    const { error } = convertError(reply, this.#backward());
+    const named = nameProvider(error, this.#options.provider.id);
+    const isPassed = this.#isPassing && named === error && typeof reply.body === 'object' && reply.body !== null;
+    return isPassed ? reply : this.failure(named);
   }
 
   /** What an error of the upstream means: whether to ask again, or another. */
   readError(reply: WireReply): CanonicalError {
-    return convertError(reply, this.#backward()).error;
+    return nameProvider(convertError(reply, this.#backward()).error, this.#options.provider.id);
   }
 
   /** A stream that came in the place of a whole answer. */

@@ -155,4 +155,4 @@ const failure = (code: CanonicalError['code'], http_status: number, message: str
 const unreachable = (message: string): CodecError => failure('UPSTREAM_ERROR', 502, message);
 const notAnswered = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not answered here`);
 const unknownModel = (model: string): CodecError =>
-  failure('NOT_FOUND', 404, `the model ${JSON.stringify(model.slice(0, 200))} is not known here`);
+  failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);

@@ -32,9 +32,9 @@ describe('reading', () => {
       503,
       '<html><head><title>x</title></head><body><h1>Service Unavailable</h1></body></html>',
       'OVERLOADED',
-      'Service Unavailable',
+      'the server returned 503 with an HTML page',
     ],
-    [502, '', 'UPSTREAM_ERROR', 'the server answered 502 without saying what went wrong'],
+    [502, '', 'UPSTREAM_ERROR', 'the server returned 502 without an error message'],
     [403, '{"error":{"type":"permission_error","message":"no"}}', 'PERMISSION', 'no'],
     [400, { message: 'bare' }, 'INVALID_INPUT', 'bare'],
   ];

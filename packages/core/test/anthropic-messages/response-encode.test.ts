@@ -202,7 +202,7 @@ describe('reading', () => {
     ['an error with status 200', { type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, 'OVERLOADED', 'busy'],
     ['a text', 'no', 'UPSTREAM_ERROR', 'no'],
     ['anything else', { object: 'list' }, 'UPSTREAM_ERROR', 'the answer is no message'],
-    ['nothing', undefined, 'UPSTREAM_ERROR', 'without saying what went wrong'],
+    ['nothing', undefined, 'UPSTREAM_ERROR', 'without an error message'],
   ])('%s is an error', (_name, body, code, message) => {
     const run = () => decodeResponse(body, messagesContext());
     expect(run).toThrow(message);

@@ -227,11 +227,11 @@ describe('errors', () => {
     ],
     ['P127: overloaded, to an Anthropic client', 'openai-chat', 'anthropic', 503, { error: { message: 'x' } }, 529],
     ['rate limit', 'gemini', 'responses', 429, { error: { code: 429, message: 'x', status: 'RESOURCE_EXHAUSTED' } }, 429],
-    ['a page', 'openai-chat', 'gemini', 502, '<html><body>x</body></html>', 502],
-  ] as const)('%s', (_, from, to, status, body, expected) => {
+    ['a page', 'openai-chat', 'gemini', 502, '<html><body>x</body></html>', 502, 'HTML page'],
+  ] as const)('%s', (_, from, to, status, body, expected, message: string = '"x"') => {
     const reply = convertError({ status, headers: { 'retry-after': '2' }, body }, { from, to });
     expect(reply.status).toBe(expected);
-    expect(JSON.stringify(reply.body)).toContain('"x"');
+    expect(JSON.stringify(reply.body)).toContain(message);
     expect(reply.error.retry_after_ms).toBe(2000);
   });
 });

@@ -124,7 +124,7 @@ describe('passing through', () => {
     const reply = { status: 200, headers: { 'x-a': 'b' }, body: COMPLETION };
     expect(exchange.response(reply)).toBe(reply);
     expect(exchange.answer).toMatchObject({ content: [{ text: 'hello' }] });
-    const error = { status: 400, headers: {}, body: 'odd' };
+    const error = { status: 400, headers: {}, body: { odd: 1 } };
     expect(exchange.error(error)).toBe(error);
   });
 

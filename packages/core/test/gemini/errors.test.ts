@@ -54,10 +54,10 @@ test.each<[name: string, status: number, body: unknown, expected: Partial<Canoni
     'a page',
     502,
     '<html><head><title>x</title></head><body>502\nBad Gateway</body>',
-    { code: 'UPSTREAM_ERROR', message: '502 Bad Gateway' },
+    { code: 'UPSTREAM_ERROR', message: 'the server returned 502 with an HTML page' },
   ],
   ['a text', 413, 'too big', { code: 'PAYLOAD_TOO_LARGE', message: 'too big' }],
-  ['nothing', 500, undefined, { code: 'UPSTREAM_ERROR', message: 'the server answered 500 without saying what went wrong' }],
+  ['nothing', 500, undefined, { code: 'UPSTREAM_ERROR', message: 'the server returned 500 without an error message' }],
 ])('decode: %s', (_, status, body, expected, headers) => {
   expect(decode(status, body, headers)).toMatchObject(expected);
 });

@@ -90,6 +90,28 @@ describe.each(PAIRS)('%s client, %s upstream', (client, upstream) => {
   });
 });
 
+describe.each(PAIRS.flatMap(([client, upstream]) => [true, false].map((passthrough) => ({ client, upstream, passthrough }))))(
+  '$client client, $upstream upstream, passthrough $passthrough',
+  ({ client, upstream, passthrough }) => {
+    const messageOf = async (reply: Response): Promise<string> => {
+      const resolve = () => ({ ...answererOf(upstream), passthrough });
+      const response = await createFetchHandler({ resolve, fetch: async () => reply })(questionOf(client, false));
+      expect(response.status).toBe(reply.status);
+      return JSON.parse(await response.text()).error.message;
+    };
+
+    test('a rejected provider key is reported as that of the provider', async () => {
+      const body = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
+      expect(await messageOf(Response.json(body, { status: 401 }))).toBe('provider "p" rejected its API key (401)');
+    });
+
+    test('an HTML page is not shown', async () => {
+      const page = new Response('<html><body>http://10.0.3.7:8000</body></html>', { status: 502 });
+      expect(await messageOf(page)).toBe('provider "p" returned 502 with an HTML page');
+    });
+  },
+);
+
 describe.each(PROTOCOLS)('%s', (client) => {
   const errorOf = async (request: Request, fetch = upstreamOf('openai-chat'), more: Partial<FetchHandlerOptions> = {}) => {
     const response = await handlerOf('openai-chat', fetch, more)(request);
@@ -118,6 +140,20 @@ describe.each(PROTOCOLS)('%s', (client) => {
   test('a model that nobody knows', async () => {
     const request = client === 'gemini' ? post('/v1beta/models/other:generateContent', '{}') : post(path, '{"model":"other"}');
     expect(await errorOf(request)).toMatchObject({ status: 404, message: expect.stringContaining('"other"') });
+  });
+
+  test.each([
+    ['512 bytes of ASCII', 'x'.repeat(512), 404],
+    ['513 bytes of ASCII', 'x'.repeat(513), 400],
+    ['513 bytes in 171 characters', '語'.repeat(171), 400],
+    ['510 bytes in 170 characters', '語'.repeat(170), 404],
+    ['4 MB', 'x'.repeat(4_000_000), 400],
+  ])('a model name of %s', async (_, model, status) => {
+    const request =
+      client === 'gemini' ? post(`/v1beta/models/${model}:generateContent`, '{}') : post(path, JSON.stringify({ model }));
+    const error = await errorOf(request);
+    expect(error).toMatchObject({ status, message: expect.stringContaining(status === 400 ? '512 bytes' : model.slice(0, 9)) });
+    expect(error.message.length).toBeLessThan(300);
   });
 
   test.each([

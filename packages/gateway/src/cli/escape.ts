@@ -1,12 +1,12 @@
 /**
- * What can take over a terminal or deceive its reader: C0 (but not tab and line feed), DEL, C1, and the marks that reorder text, with which
- * a command can be made to look like another one.
+ * What can control a terminal or deceive its reader: C0 (except tab and line feed), DEL, C1, the separators U+2028 and U+2029, which end a line
+ * for some readers, and Unicode's Bidi_Control, which can make a command look like another one.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-const LINE_MARKS = /[\t\n\u2028\u2029]/g;
-// JSON.stringify has dealt with C0. The separators of lines and paragraphs end a line for some readers, and a value has to stay on one.
-const UNSAFE_IN_JSON = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const LINE_MARKS = /[\t\n]/g;
+// JSON.stringify has escaped C0 already.
+const UNSAFE_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const SHORT: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 

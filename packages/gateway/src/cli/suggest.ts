@@ -1,14 +1,22 @@
+// Words come from clients, and known words may be thousands: all three bound the work.
+const MAX_LENGTH = 64;
+const MAX_DISTANCE = 8;
+const MAX_COMPARED = 1000;
+
 /** The known word nearest to a mistyped one, if it is near enough to be what was meant. */
 export function suggest(word: string, known: Iterable<string>): string | undefined {
-  const typed = word.toLowerCase().slice(0, 64); // the cost is quadratic, and no known word is longer
+  const typed = word.slice(0, MAX_LENGTH).toLowerCase();
   let nearest: string | undefined;
-  let least = Math.max(1, Math.floor(typed.length / 3)) + 1;
+  let least = Math.min(MAX_DISTANCE, Math.max(1, Math.floor(typed.length / 3))) + 1;
+  let compared = 0;
   for (const candidate of known) {
-    const distance = candidate.startsWith(typed) && typed.length > 2 ? 1 : editDistance(typed, candidate.toLowerCase());
+    const isBegun = candidate.startsWith(typed) && typed.length > 2;
+    const distance = isBegun ? 1 : editDistance(typed, candidate.slice(0, 2 * MAX_LENGTH).toLowerCase(), least);
     if (distance < least) {
       least = distance;
       nearest = candidate;
     }
+    if (++compared === MAX_COMPARED) break;
   }
   return nearest;
 }
@@ -19,20 +27,29 @@ export function didYouMean(word: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
-export function editDistance(a: string, b: string): number {
+/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other; infinite if it takes `limit` or more. */
+export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
+  if (Math.abs(a.length - b.length) >= limit) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  let leastOfLast = 0;
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
+    let least = i;
     for (let j = 1; j <= b.length; j++) {
       const replaced = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
       const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const swapped = isSwap ? (beforeLast[j - 2] ?? 0) + 1 : replaced;
-      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped));
+      const distance = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped);
+      row.push(distance);
+      least = Math.min(least, distance);
     }
+    // A swap builds on the row before the last: both must be beyond the limit.
+    if (least >= limit && leastOfLast >= limit) return Number.POSITIVE_INFINITY;
     beforeLast = last;
     last = row;
+    leastOfLast = least;
   }
-  return last[b.length] ?? 0;
+  const distance = last[b.length] ?? 0;
+  return distance < limit ? distance : Number.POSITIVE_INFINITY;
 }

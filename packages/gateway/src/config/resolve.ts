@@ -1,5 +1,5 @@
 import type { ProtocolId } from '@sluice/core';
-import { didYouMean } from '../cli/suggest.ts';
+import { suggest } from '../cli/suggest.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { familyOf } from '../providers/families.ts';
 import { rowOf, rowsOf } from '../providers/lookup.ts';
@@ -16,9 +16,11 @@ import { Secret, type SecretRegistry } from './secret.ts';
 import type { World } from './world.ts';
 
 /** Who answers, and under which name the model is known there. */
-interface ModelTarget {
+export interface ModelTarget {
   readonly provider: ConfiguredProvider;
   readonly model: string;
+  /** The configuration names this model of this provider. */
+  readonly isConfigured: boolean;
 }
 
 /** Everything the gateway knows by configuration, at one moment. It never changes: a reload makes another. */
@@ -41,15 +43,26 @@ export interface GatewayState {
   resolveModel(name: string, client?: ProtocolId): readonly ModelTarget[] | undefined;
 }
 
-/** Why nobody answers for a name, for who asked. */
+/** Why no provider answers for a model name, as the client is told. */
 export function whyUnknown(name: string, { models, providers }: GatewayState): string {
-  const shown = JSON.stringify(name.slice(0, 200));
   const provider = name.slice(0, Math.max(0, name.indexOf('/')));
+  const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
   const row = rowOf(provider || (familyOf(name) ?? ''));
-  const hint = row
-    ? `; ${row.title} is not configured`
-    : didYouMean(name, [...models, ...[...providers.keys()].map((id) => (provider === '' ? id : name.replace(provider, id)))]);
-  return `the model ${shown} is not known here${hint}`;
+  const missing = row ? `: ${row.title} is not configured` : '';
+  const nearest = row
+    ? undefined
+    : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  const known = listed(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
+  const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
+  return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;
+}
+
+const MAX_LISTED = 10;
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  return `; known: ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
 }
 
 export interface ResolveOptions {
@@ -134,12 +147,16 @@ function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, Conf
 class Directory {
   readonly #providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly #table: ModelTable;
+  /** `provider/model` of every target without a `*`. */
+  readonly #configured: ReadonlySet<string>;
   /** Nothing is configured: the demo answers for every name, so that any client can be tried out. */
   readonly #isDemo: boolean;
 
   constructor(providers: ReadonlyMap<string, ConfiguredProvider>, table: ModelTable) {
     this.#providers = providers;
     this.#table = table;
+    const goals = [...table.names.values(), ...table.patterns.map((pattern) => pattern.goals)].flat();
+    this.#configured = new Set(goals.map(({ provider, model }) => `${provider}/${model}`));
     this.#isDemo = providers.size === 1 && table.names.size === 0 && table.patterns.length === 0;
   }
 
@@ -147,7 +164,8 @@ class Directory {
     const goals = this.#goals(name);
     return goals?.flatMap(({ provider, model }) => {
       const found = this.#providers.get(provider);
-      return found ? [{ provider: this.#inLanguage(found, client), model }] : [];
+      const isConfigured = this.#configured.has(`${provider}/${model}`);
+      return found ? [{ provider: this.#inLanguage(found, client), model, isConfigured }] : [];
     });
   }
 

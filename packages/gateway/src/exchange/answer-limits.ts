@@ -16,10 +16,13 @@ interface Tally {
 /** Counts what an upstream puts into a stream: an index may be any number, but there may not be any number of them. */
 export class AnswerMeter {
   readonly #limits: AnswerLimits;
+  /** Of the upstream, for messages. */
+  readonly #name: string;
   readonly #tallies = new Map<number, Tally>();
 
-  constructor(limits: AnswerLimits) {
+  constructor(limits: AnswerLimits, name: string) {
     this.#limits = limits;
+    this.#name = name;
   }
 
   /** What is too much, after this event; undefined as long as nothing is. */
@@ -46,39 +49,50 @@ export class AnswerMeter {
       tally.calls++;
       tally.open.set(index, new ArgumentMeter());
     }
-    return excessOf({ choices: this.#tallies.size, ...tally }, this.#limits);
+    return excessOf({ choices: this.#tallies.size, ...tally }, this.#limits, this.#name);
   }
 
   #grow({ choice = 0, index }: { choice?: number; index: number }, text: string): CanonicalError | undefined {
     const meter = this.#tallies.get(choice)?.open.get(index);
     if (!meter) return undefined;
     meter.push(text);
-    return excessOf(meter, this.#limits);
+    return excessOf(meter, this.#limits, this.#name);
   }
 }
 
 /** The same for a whole answer of this many bytes. */
-export function excessIn(answer: CanonicalResponse, bytes: number, limits: AnswerLimits): CanonicalError | undefined {
+export function excessIn(
+  answer: CanonicalResponse,
+  bytes: number,
+  limits: AnswerLimits,
+  name: string,
+): CanonicalError | undefined {
   const choices = answer.choices ?? [answer];
   for (const { content } of choices) {
     const calls = content.filter(({ type }) => type === 'tool_use').length;
     const excess =
-      excessOf({ choices: choices.length, blocks: content.length, calls }, limits) ?? largestCall(content, bytes, limits);
+      excessOf({ choices: choices.length, blocks: content.length, calls }, limits, name) ??
+      largestCall(content, bytes, limits, name);
     if (excess) return excess;
   }
   return undefined;
 }
 
 /** Arguments are no larger than the answer that they stand in: most answers need not be measured. */
-function largestCall(content: readonly ContentBlock[], bytes: number, limits: AnswerLimits): CanonicalError | undefined {
+function largestCall(
+  content: readonly ContentBlock[],
+  bytes: number,
+  limits: AnswerLimits,
+  name: string,
+): CanonicalError | undefined {
   for (const block of content) {
     if (block.type !== 'tool_use') continue;
     const deepest = isDeeperThan(block.input, limits.argumentDepth) ? limits.argumentDepth + 1 : 0;
-    const excess = excessOf({ deepest }, limits);
+    const excess = excessOf({ deepest }, limits, name);
     if (excess) return excess;
     if (bytes <= limits.argumentBytes) continue;
     const length = Buffer.byteLength(block.input_raw ?? JSON.stringify(block.input));
-    if (length > limits.argumentBytes) return excessOf({ bytes: length }, limits);
+    if (length > limits.argumentBytes) return excessOf({ bytes: length }, limits, name);
   }
   return undefined;
 }
@@ -94,13 +108,14 @@ interface Measured {
 function excessOf(
   { choices = 0, blocks = 0, calls = 0, bytes = 0, deepest = 0 }: Measured,
   limits: AnswerLimits,
+  name: string,
 ): CanonicalError | undefined {
-  if (choices > limits.choices) return tooMuch(`more than ${limits.choices} choices`);
-  if (calls > limits.toolCalls) return tooMuch(`more than ${limits.toolCalls} tool calls`);
-  if (blocks > limits.contentBlocks) return tooMuch(`more than ${limits.contentBlocks} content blocks`);
-  if (bytes > limits.argumentBytes) return tooMuch(`a tool call with more than ${limits.argumentBytes} bytes of arguments`);
+  if (choices > limits.choices) return tooMuch(name, `more than ${limits.choices} choices`);
+  if (calls > limits.toolCalls) return tooMuch(name, `more than ${limits.toolCalls} tool calls`);
+  if (blocks > limits.contentBlocks) return tooMuch(name, `more than ${limits.contentBlocks} content blocks`);
+  if (bytes > limits.argumentBytes) return tooMuch(name, `a tool call with more than ${limits.argumentBytes} bytes of arguments`);
   if (deepest > limits.argumentDepth)
-    return tooMuch(`a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
+    return tooMuch(name, `a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
   return undefined;
 }
 

@@ -1,5 +1,6 @@
-import type { Exchange } from '@sluice/core';
+import type { Exchange, ProtocolId } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
+import type { ExchangeLabels } from '../observe/metrics.ts';
 import type { Call, Transport } from '../upstream/dialer.ts';
 import type { Presence } from './presence.ts';
 import type { Candidate } from './services.ts';
@@ -15,7 +16,7 @@ export interface Attempt {
   onAgain: () => void;
   /** The upstream answered with something that is neither an answer nor an error: what, for the log. */
   onStrange: (head: string) => void;
-  /** Takes secrets out of what an upstream said. */
+  /** Takes secrets and private addresses out of what an upstream wrote, for the client. The log redacts by itself. */
   redact: (text: string) => string;
 }
 
@@ -30,3 +31,12 @@ export function callOf(
   headers['accept-encoding'] = 'identity';
   return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs, repeat };
 }
+
+/** Metric labels of an exchange with this candidate. */
+export const labelsOf = ({ provider, model, isConfigured }: Candidate, client: ProtocolId): ExchangeLabels => ({
+  provider: provider.id,
+  model,
+  client_protocol: client,
+  upstream_protocol: provider.protocol,
+  isConfigured,
+});

@@ -11,14 +11,14 @@ import {
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { type Attempt, callOf } from './attempt.ts';
-import { INTERNAL } from './failures.ts';
+import { type Attempt, callOf, labelsOf } from './attempt.ts';
+import { INTERNAL, unanswerable } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
 import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
-import { exchangeHeaders, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
+import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptStream } from './stream-attempt.ts';
@@ -51,8 +51,10 @@ export class Conversation {
   readonly #rounds: Rounds;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
-  /** Those of the candidate. */
-  #series: LabelledSeries | undefined;
+  /** Seconds until the first candidate was called. */
+  #overhead: { candidate: Candidate; seconds: number } | undefined;
+  /** Headers of the upstream whose stream the client gets. */
+  #upstreamHeaders: Record<string, string> = {};
   /** When the first of the answer came. */
   #firstAt: number | undefined;
 
@@ -90,21 +92,22 @@ export class Conversation {
     const { directory, client } = this.#question;
     const { model } = this.#asked;
     const candidates = directory.resolve(model, client.id);
-    const message = candidates.length > 0 ? 'nobody could be asked' : directory.whyUnknown(model);
-    return this.#rounds.ask(candidates, { code: 'NOT_FOUND', message, http_status: 404, param: 'model' });
+    return this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
   }
 
   #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
     this.#candidate = candidate;
-    this.#series = this.#seriesOf(candidate);
     const exchange = this.#translate(candidate);
     this.#exchange = exchange;
     const call = callOrRefusal(exchange, this.#question.wire, candidate, repeat);
     if ('is' in call) return Promise.resolve(call);
-    this.#countOverhead();
+    this.#measureOverhead(candidate);
     const attempt = this.#attempt(exchange, candidate);
     if (!this.#outlet) return attemptWhole(call, attempt);
-    return attemptStream(call, attempt, { outlet: this.#outlet, onFirstContent: () => this.#begun(candidate) });
+    return attemptStream(call, attempt, {
+      outlet: this.#outlet,
+      onFirstContent: (headers) => this.#begun(candidate, headers),
+    });
   }
 
   #translate({ provider, model, profile, repair }: Candidate): Exchange {
@@ -124,29 +127,32 @@ export class Conversation {
 
   #attempt(exchange: Exchange, candidate: Candidate): Attempt {
     const { id, presence } = this.#question;
-    const { dialer, limits, log, redact } = this.#services;
+    const { dialer, limits, log, redactUpstream } = this.#services;
     return {
       exchange,
       candidate,
       transport: candidate.transport ?? dialer,
       limits,
       presence,
-      redact,
+      redact: redactUpstream,
       onAgain: () => this.#rounds.repeated(candidate),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
     };
   }
 
-  #countOverhead(): void {
+  /** Recorded at the end: whether a model gets a label of its own depends on what its provider answers. */
+  #measureOverhead(candidate: Candidate): void {
     const { now } = this.#services;
-    if (this.#rounds.attempts === 1) this.#series?.overhead((now() - this.#question.askedAt) / 1000);
+    if (this.#rounds.attempts === 1) this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
   }
 
-  #begun(candidate: Candidate): void {
-    const { breakers, now } = this.#services;
+  #begun(candidate: Candidate, headers: Record<string, string>): void {
+    const { breakers, metrics, now } = this.#services;
+    this.#upstreamHeaders = headers;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
-    this.#series?.firstToken((this.#firstAt - this.#question.askedAt) / 1000);
+    metrics.answeredFor(candidate.provider.id, candidate.model);
+    this.#seriesOf(candidate).firstToken((this.#firstAt - this.#question.askedAt) / 1000);
   }
 
   #result(outcome: Outcome): Result {
@@ -156,16 +162,25 @@ export class Conversation {
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
-        return outcome.reply ? this.#send(outcome.reply) : this.#streamed(outcome.error);
+        return outcome.reply ? this.#sendAnswer(outcome.reply) : this.#streamed(outcome.error);
       default:
         return outcome satisfies never;
     }
   }
 
+  #sendAnswer(reply: Reply): Result {
+    const { provider, model } = this.#candidate ?? {};
+    if (provider && model !== undefined) this.#services.metrics.answeredFor(provider.id, model);
+    return this.#send(reply);
+  }
+
   #send(reply: Reply, error?: CanonicalError): Result {
-    const { limits, redact } = this.#services;
+    const { limits } = this.#services;
     const result = this.#ended(reply.status, error);
-    sendReply(this.#question.presence.response, reply, result, { stallMs: limits.stallMs, redact });
+    sendReply(this.#question.presence.response, reply, result, {
+      stallMs: limits.stallMs,
+      redact: redactFor(error, this.#services),
+    });
     return result;
   }
 
@@ -173,7 +188,7 @@ export class Conversation {
     const { now } = this.#services;
     const result = this.#ended(200, error);
     const { output_tokens: tokens = 0 } = result.usage ?? {};
-    if (this.#firstAt !== undefined && tokens > 1) this.#series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
+    if (this.#firstAt !== undefined && tokens > 1) result.series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
     return result;
   }
 
@@ -182,17 +197,21 @@ export class Conversation {
     const { client } = this.#question;
     const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
     if (!this.#outlet?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
-    this.#outlet.write(redactBytes(exchange.inBand(error), this.#services.redact));
+    this.#outlet.write(redactBytes(exchange.inBand(error), redactFor(error, this.#services)));
     this.#outlet.end();
     return this.#ended(200, error);
   }
 
   #createOutlet(): Outlet {
     const { client, wire, presence } = this.#question;
-    const { limits, streams } = this.#services;
+    const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
     return new Outlet(presence, {
-      headers: () => exchangeHeaders(this.#progress(), STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse']),
+      // A stream that opens early, for heartbeats, has no headers of the upstream: there are none yet.
+      headers: () => {
+        const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
+        return exchangeHeaders(this.#progress(), addPassed(own, this.#upstreamHeaders, redact));
+      },
       heartbeat: HEARTBEATS[client.id],
       heartbeatMs,
       stallMs,
@@ -200,17 +219,22 @@ export class Conversation {
     });
   }
 
-  #seriesOf({ provider, model }: Candidate): LabelledSeries {
-    const { client } = this.#question;
-    const { id, protocol } = provider;
-    return this.#services.metrics.of({ provider: id, model, client_protocol: client.id, upstream_protocol: protocol });
+  #seriesOf(candidate: Candidate): LabelledSeries {
+    return this.#services.metrics.of(labelsOf(candidate, this.#question.client.id));
+  }
+
+  /** Metric series of the last candidate. */
+  #series(): LabelledSeries | undefined {
+    if (this.#overhead) this.#seriesOf(this.#overhead.candidate).overhead(this.#overhead.seconds);
+    this.#overhead = undefined;
+    return this.#candidate && this.#seriesOf(this.#candidate);
   }
 
   #ended(status: number, error?: CanonicalError): Result {
     const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
     const ending = endingOf(error);
-    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series };
+    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series() };
   }
 
   #progress(): Progress {

@@ -1,3 +1,6 @@
+/** Levels of JSON in the body of an error, as in any other response. */
+export const MAX_ERROR_DEPTH = 256;
+
 /** Whether parsed JSON is nested deeper than this. */
 // `for in` makes no list of what is in there: requests are large. JSON has nothing but own fields.
 export function isDeeperThan(value: unknown, limit: number): boolean {

@@ -1,6 +1,9 @@
-import type { CanonicalError, ErrorCode } from '@sluice/core';
+import type { CanonicalError } from '@sluice/core';
 import type { Pause } from '../upstream/breaker.ts';
-import { MalformedResponse, NotUnpacked, TooLarge, TooLate, WrongAddress } from '../upstream/failures.ts';
+import { MalformedResponse, NotUnpacked, TooLarge, TooLate, type Wait, WrongAddress } from '../upstream/failures.ts';
+import type { Candidate, Directory, Speaker } from './services.ts';
+
+// Failures that the gateway finds itself. Messages name the provider, and neither its host nor its key: these are the operator's.
 
 /** Retrying cannot help: SDKs that would do it by themselves are told so. */
 const HOPELESS = { should_retry: 'false' } as const;
@@ -10,87 +13,117 @@ const PROCESSED = { may_be_billed: true } as const;
 
 export const STOPPED: CanonicalError = {
   code: 'OVERLOADED',
-  message: 'the gateway stops; ask again',
+  message: 'the gateway is shutting down; retry the request',
   http_status: 503,
   retry_after_ms: 1000,
   details: { ending: 'stopped' },
 };
 
-export const INTERNAL: CanonicalError = { code: 'INTERNAL', message: 'the gateway failed; its log says how', http_status: 500 };
+export const INTERNAL: CanonicalError = {
+  code: 'INTERNAL',
+  message: 'internal error of the gateway; see its log',
+  http_status: 500,
+};
 
-export const EMPTY: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
+/** How messages name an upstream. */
+export const nameOf = ({ provider }: Pick<Speaker, 'provider'>): string => `provider "${provider.id}"`;
 
-export const tooLate = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
+export const emptyResponse = (name: string): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message: `${name} sent an empty response`,
+  http_status: 502,
+});
 
-/** Every target of the request rests. */
+/** Every target of the request is paused. */
 export function paused({ ms, reason }: Pause): CanonicalError {
   const wait = Math.max(1000, ms);
-  const message = `the upstream is paused for ${Math.ceil(wait / 1000)} s after failures; last error: ${reason}`;
+  const message = `every upstream for this model is paused after failures; retry in ${Math.ceil(wait / 1000)} s; last error: ${reason}`;
   return { code: 'OVERLOADED', message, http_status: 503, retry_after_ms: wait };
 }
 
-/** By the class of the error where it is ours, by its code where it is undici's. */
-const CODES: readonly (readonly [is: (error: unknown) => boolean, code: ErrorCode, message: string])[] = [
-  [(error) => error instanceof TooLate, 'TIMEOUT', 'the upstream did not answer in time'],
-  [(error) => error instanceof TooLarge, 'UPSTREAM_ERROR', 'the answer of the upstream is too large'],
-  [(error) => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT', 'TIMEOUT', 'the upstream could not be reached in time'],
-];
+const WAITS = {
+  response: 'did not respond within',
+  event: 'sent no event within',
+  more: 'sent nothing for',
+  end: 'did not finish its response within',
+} as const satisfies Record<Wait, string>;
 
-/** A failed connection in the canonical form: without host, address or key, which are the operator's business. */
-export function connectionError(error: unknown): CanonicalError {
-  if (error instanceof WrongAddress) return wrongAnswer(error.message);
-  if (error instanceof NotUnpacked || error instanceof MalformedResponse) return wrongAnswer(error.message, PROCESSED);
-  const [, code = 'UPSTREAM_ERROR', message = `the connection to the upstream failed${reasonOf(error)}`] =
-    CODES.find(([is]) => is(error)) ?? [];
-  return {
-    code,
-    message,
-    http_status: code === 'TIMEOUT' ? 504 : 502,
-    details: error instanceof TooLarge ? { ...HOPELESS, ...PROCESSED } : { may_be_billed: !isUnsent(error) },
-  };
+export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
+  timeout(`${name} ${WAITS[wait]} ${duration(ms)}`);
+
+const timeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
+
+const duration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
+
+/** More bytes than the operator allows. */
+export const tooLarge = (name: string, bytes: number): CanonicalError =>
+  invalidResponse(`${name} sent a response of more than ${bytes} bytes`, PROCESSED);
+
+/** A failed connection in the canonical form. */
+export function connectionError(error: unknown, name: string, connectMs?: number): CanonicalError {
+  if (error instanceof TooLate) return tooLate(name, error.wait, error.ms);
+  if (error instanceof NotUnpacked || error instanceof TooLarge || error instanceof MalformedResponse)
+    return invalidResponse(`${name} ${error.message}`, PROCESSED);
+  if (error instanceof WrongAddress) return invalidResponse(`the request would leave the base URL of ${name}; not sent`);
+  const code = codeOf(error);
+  const details = { may_be_billed: !UNSENT.test(code ?? '') };
+  if (code !== 'UND_ERR_CONNECT_TIMEOUT')
+    return { code: 'UPSTREAM_ERROR', message: `the connection to ${name} failed${reasonOf(code)}`, http_status: 502, details };
+  const within = connectMs === undefined ? ' in time' : ` within ${duration(connectMs)}`;
+  return { ...timeout(`could not connect to ${name}${within}`), details };
 }
 
 /** Failures to connect: nothing of the request was sent. All others come when it was, or may have been. */
 const UNSENT =
   /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|EMFILE|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
-const isUnsent = (error: unknown): boolean => UNSENT.test(codeOf(error) ?? '');
-
 /** Names of the system's errors say no secret. */
-function reasonOf(error: unknown): string {
-  const code = codeOf(error);
-  return code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
+const reasonOf = (code: string | undefined): string =>
+  code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
     ? ` (${code})`
     : '';
-}
 
 function codeOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
 
-const wrongAnswer = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
+/** The upstream responded, and would do so again. */
+const invalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message,
   http_status: 502,
   details: { ...HOPELESS, ...details },
 });
 
-/** More than the operator lets an answer have. */
-export const tooMuch = (what: string): CanonicalError => wrongAnswer(`the answer of the upstream has ${what}`, PROCESSED);
+/** More than the operator lets a response have. */
+export const tooMuch = (name: string, what: string): CanonicalError =>
+  invalidResponse(`${name} sent a response with ${what}`, PROCESSED);
 
 /** A redirect would take the key elsewhere. */
-export const redirected = (status: number): CanonicalError | undefined =>
-  status >= 300 && status < 400 ? wrongAnswer('the upstream answered with a redirect, which is not followed') : undefined;
+export const redirected = (name: string, status: number): CanonicalError | undefined =>
+  status >= 300 && status < 400
+    ? invalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
+    : undefined;
 
-/** Neither an answer nor an error of the protocol: its type is named, its body is not shown. */
-export function notAnAnswer(headers: Record<string, string>): CanonicalError {
-  const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'something without a type';
-  return wrongAnswer(`the upstream answered with ${type} that is no answer of its protocol`);
+/** Neither a response nor an error of the protocol: its type is named, its body is not shown. */
+export function notAnAnswer(name: string, headers: Record<string, string>): CanonicalError {
+  const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
+  return invalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
 }
 
-/** What we ourselves find wrong about an answer is the upstream's fault, whatever a codec calls it. */
-export function upstreamsFault(error: CanonicalError): CanonicalError {
+/** What we ourselves find wrong about a response is the upstream's fault, whatever a codec calls it. */
+export function upstreamsFault(error: CanonicalError, name: string): CanonicalError {
   if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
-  return { ...error, code: 'UPSTREAM_ERROR', http_status: 502 };
+  return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
 }
+
+/** Why a request could not be sent to anybody. */
+export const unanswerable = (model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError =>
+  candidates.length === 0
+    ? { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' }
+    : { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
+
+/** For the log: what the upstream wrote, where the client is told something else. */
+export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>
+  details?.['upstream_message'] === undefined ? {} : { upstream_message: details['upstream_message'] };

@@ -10,11 +10,12 @@ import {
   translate,
 } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
-import { type Attempt, callOf } from './attempt.ts';
+import { type Attempt, callOf, labelsOf } from './attempt.ts';
 import type { Result } from './conversation.ts';
+import { INTERNAL, unanswerable } from './failures.ts';
 import { endingOf, type Outcome, type Reply } from './outcome.ts';
 import type { Presence } from './presence.ts';
-import { type Progress, sendReply } from './reply.ts';
+import { type Progress, redactFor, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { attemptWhole } from './whole-attempt.ts';
@@ -30,6 +31,7 @@ export interface LaneQuestion {
 /** Questions beside the conversation: counts, embeddings, rankings. One whole answer, by the first candidate that has one. */
 export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
   const { client, wire, directory, presence, id } = question;
+  const { metrics } = services;
   const { model } = readAsked(client.id, wire);
   const candidates = directory.resolve(model, client.id);
   let [last] = candidates;
@@ -38,9 +40,9 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
     return askLane({ candidate, repeat, onAgain: () => rounds.repeated(candidate) }, question, services);
   };
   const rounds = new Rounds({ id, presence, ask }, services);
-  const unknown: CanonicalError = { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' };
   // An estimate needs no upstream, and says nothing about whether one is well.
-  const outcome = (last && estimated(last, question)) ?? (await rounds.ask(candidates, unknown));
+  const outcome =
+    (last && estimated(last, question)) ?? (await rounds.ask(candidates, unanswerable(model, candidates, directory)));
   const progress: Progress = {
     id,
     attempts: rounds.attempts,
@@ -48,14 +50,13 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
     tried: rounds.tried,
     ...(last && { provider: last.provider.id, model: last.model, upstream: last.provider.protocol }),
   };
-  if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted' };
+  const series = last && metrics.of(labelsOf(last, client.id));
+  if (outcome.is === 'gone') return { ...progress, status: 499, ending: 'client_aborted', series };
   const error: CanonicalError | undefined = outcome.error;
-  const reply: Reply = outcome.reply ?? encodeError(error ?? NOTHING_SAID, { to: client });
-  sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: services.redact });
-  return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }) };
+  const reply: Reply = outcome.reply ?? encodeError(error ?? INTERNAL, { to: client });
+  sendReply(presence.response, reply, progress, { stallMs: services.limits.stallMs, redact: redactFor(error, services) });
+  return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }), series };
 }
-
-const NOTHING_SAID: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the upstream sent no answer', http_status: 502 };
 
 /** Claude Code asks for counts all the time, and gives up on a server that has none (P129). */
 function estimated({ provider }: Candidate, { client, wire }: LaneQuestion): Outcome | undefined {
@@ -70,21 +71,23 @@ async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: S
   const { candidate, repeat, onAgain } = attempt;
   const { id, client, wire, presence } = question;
   const { provider, model, profile, repair } = candidate;
-  const { dialer, limits, log, redact } = services;
+  const { dialer, limits, log, metrics, redactUpstream } = services;
   try {
     const estimate = estimated(candidate, question);
     if (estimate) return estimate;
     const exchange = translate(client, CODECS[provider.protocol], { provider, model, profile, passthrough: !repair });
-    return await attemptWhole(callOf(exchange, wire, candidate, repeat), {
+    const outcome = await attemptWhole(callOf(exchange, wire, candidate, repeat), {
       exchange,
       candidate,
       transport: candidate.transport ?? dialer,
       limits,
       presence,
-      redact,
+      redact: redactUpstream,
       onAgain,
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
     });
+    if (outcome.is === 'answered') metrics.answeredFor(provider.id, model);
+    return outcome;
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: error.error };
     throw error;

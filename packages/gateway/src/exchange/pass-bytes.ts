@@ -1,25 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type CanonicalError, CODECS, convertError, encodeError, type Route, type WireReply } from '@sluice/core';
+import { type CanonicalError, CODECS, encodeError, type Route, translate, type WireReply } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { Collector, withoutBom } from '../upstream/collect.ts';
 import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
 import { dispositionFirst } from '../upstream/headers.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
-import { connectionError, redirected, STOPPED, tooLate } from './failures.ts';
+import { isDeeperThan, MAX_ERROR_DEPTH } from './depth.ts';
+import { connectionError, nameOf, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
 import type { Destination } from './passthrough.ts';
 import type { Presence } from './presence.ts';
-import { exchangeHeaders, type Progress, sendReply } from './reply.ts';
+import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
 import type { Services, Speaker } from './services.ts';
 
 /** What a client may say to an upstream beside its body. Everything else, its key above all, stays here. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
-/** And what an upstream may say to a client. */
-const TO_CLIENT = ['content-type', 'content-length', 'content-disposition', 'retry-after', 'request-id', 'x-request-id'];
+/** Headers of the body that an upstream may send to a client, beside those of every response. */
+const OF_BODY = ['content-type', 'content-length', 'content-disposition'];
 
 const pick = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+
+/** Bytes above ASCII stay as they came: file names in `content-disposition` have them. */
+const bodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
+  Object.fromEntries(Object.entries(dispositionFirst(pick(headers, OF_BODY))).map(([name, value]) => [name, redact(value)]));
 
 export interface PassedQuestion {
   id: string;
@@ -57,36 +62,49 @@ function callFor({ request, headers }: PassedQuestion, { url, speaker }: Destina
 class Passage implements Receiver {
   readonly #question: PassedQuestion;
   readonly #services: Services;
-  readonly #times: Speaker['times'];
+  readonly #speaker: Speaker;
   readonly #progress: Progress;
   readonly #resolve: (result: Result) => void;
   readonly #patience: Patience;
   #line: Line | undefined;
   #status = 0;
+  #headers: Record<string, string> = {};
   /** An answer that is an error: collected, because its words are looked through. */
   #refusal: Collector | undefined;
   #isSettled = false;
 
-  constructor(question: PassedQuestion, { provider, times }: Speaker, services: Services, resolve: (result: Result) => void) {
+  constructor(question: PassedQuestion, speaker: Speaker, services: Services, resolve: (result: Result) => void) {
+    const { provider, times } = speaker;
     this.#question = question;
     this.#services = services;
-    this.#times = times;
+    this.#speaker = speaker;
     this.#resolve = resolve;
     this.#patience = new Patience({
       totalMs: times.totalMs,
-      onSilence: () => this.#breakOff(tooLate('the upstream fell silent')),
-      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+      onSilence: () => this.#breakOff(this.#silence()),
+      onTotal: () => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs)),
     });
     this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
   }
 
   begin(call: Call): void {
     const { presence } = this.#question;
-    const { headersMs, firstEventMs, betweenEventsMs } = this.#times;
     presence.listen(this.#onInterruption);
-    this.#patience.expect(headersMs + firstEventMs + betweenEventsMs);
+    this.#patience.expect(this.#headMs);
     this.#line = this.#services.dialer.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
+  }
+
+  /** A response is written whole before its headers are sent: it gets the time that a stream would have. */
+  get #headMs(): number {
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#speaker.times;
+    return headersMs + firstEventMs + betweenEventsMs;
+  }
+
+  #silence(): CanonicalError {
+    const name = nameOf(this.#speaker);
+    const { betweenEventsMs } = this.#speaker.times;
+    return this.#status === 0 ? tooLate(name, 'response', this.#headMs) : tooLate(name, 'more', betweenEventsMs);
   }
 
   again(): void {
@@ -94,16 +112,18 @@ class Passage implements Receiver {
   }
 
   start(status: number, headers: Record<string, string>): void {
+    const { redact, limits } = this.#services;
     const { response } = this.#question;
-    const wrong = redirected(status);
+    const wrong = redirected(nameOf(this.#speaker), status);
     if (wrong) {
       this.#breakOff(wrong);
       return;
     }
     this.#status = status;
-    this.#patience.expect(this.#times.betweenEventsMs);
-    if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
-    else response.writeHead(status, exchangeHeaders(this.#progress, dispositionFirst(pick(headers, TO_CLIENT))));
+    this.#headers = headers;
+    this.#patience.expect(this.#speaker.times.betweenEventsMs);
+    if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
+    else response.writeHead(status, exchangeHeaders(this.#progress, addPassed(bodyHeaders(headers, redact), headers, redact)));
   }
 
   data(chunk: Uint8Array): void {
@@ -115,22 +135,25 @@ class Passage implements Receiver {
 
   end(): void {
     this.#line?.hangUp();
-    const { response } = this.#question;
-    if (this.#refusal) sendReply(response, this.#reply(this.#refusal), this.#progress, sendOptions(this.#services));
-    else response.end();
-    this.#settle({ status: this.#status, ending: this.#refusal ? 'upstream_error' : 'answered' });
+    if (this.#refusal) this.#refuse(withoutBom(this.#refusal.take()).toString('utf8'));
+    else this.#question.response.end();
+    this.#settle({ status: this.#status, ending: 'answered' });
   }
 
   fail(error: Error): void {
-    this.#breakOff(connectionError(error));
+    this.#breakOff(connectionError(error, nameOf(this.#speaker), this.#speaker.times.connectMs));
   }
 
-  /** An error of the protocol as it is; pages of proxies as one. */
-  #reply(refusal: Collector): WireReply {
-    const { client } = this.#question.route;
-    const body = withoutBom(refusal.take()).toString('utf8');
-    const said = { status: this.#status, headers: {}, body };
-    return isJson(body) ? said : convertError(said, { from: client, to: client });
+  /** An error of the protocol is passed on, unless its words would mislead the client. Written again, so that escapes in it hide no secret. */
+  #refuse(text: string): void {
+    const { route, response } = this.#question;
+    const { limits, redactUpstream } = this.#services;
+    const said: WireReply = { status: this.#status, headers: this.#headers, body: parsed(text) ?? text };
+    const exchange = translate(route.client, route.client, { provider: this.#speaker.provider, passthrough: true });
+    const told = exchange.error(said);
+    const reply = { ...told, headers: { ...said.headers, ...told.headers } };
+    sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
+    this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(said) });
   }
 
   #wait(): void {
@@ -140,7 +163,7 @@ class Passage implements Receiver {
     response.setTimeout(this.#services.limits.stallMs);
     response.once('drain', () => {
       response.setTimeout(0);
-      this.#patience.expect(this.#times.betweenEventsMs);
+      this.#patience.expect(this.#speaker.times.betweenEventsMs);
       this.#line?.resume();
     });
   }
@@ -175,11 +198,13 @@ class Passage implements Receiver {
   }
 }
 
-function isJson(text: string): boolean {
+/** Undefined for what is not JSON, or is nested too deeply to be written again. */
+function parsed(text: string): unknown {
   try {
-    return typeof JSON.parse(text) === 'object';
+    const value: unknown = JSON.parse(text);
+    return isDeeperThan(value, MAX_ERROR_DEPTH) ? undefined : value;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -1,35 +1,33 @@
-import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
+import { type CanonicalError, CodecError, nameProvider, type WireReply } from '@sluice/core';
 import { type WholeReply, withoutBom } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
 import { excessIn } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { isDeeperThan } from './depth.ts';
-import { notAnAnswer, redirected, upstreamsFault } from './failures.ts';
+import { isDeeperThan, MAX_ERROR_DEPTH } from './depth.ts';
+import { nameOf, notAnAnswer, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
 
 /** How much of a strange answer is logged. */
 const SHOWN_BYTES = 4096;
-/** Levels of JSON in an error body, as in any other response. */
-const MAX_DEPTH = 256;
 
-/** An answer with an error status. The same words go to a client that speaks the upstream's language; pages of proxies do not. */
-export function readRefusal(reply: WholeReply, { exchange, redact, onStrange }: Attempt): Outcome {
+/** An answer with an error status, and what of its headers and its body the client gets. */
+export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
   const read = parse(body);
   // What is nested too deeply cannot be written again.
-  const parsed = isDeeperThan(read, MAX_DEPTH) ? undefined : read;
-  if (parsed === undefined) onStrange(shown(body, redact));
+  const parsed = isDeeperThan(read, MAX_ERROR_DEPTH) ? undefined : read;
+  if (parsed === undefined) onStrange(shown(body));
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
-  const error = exchange.readError(said);
-  const isOwnWords = exchange.isPassing && typeof parsed === 'object' && parsed !== null;
-  return { is: 'failed', error, ...(isOwnWords && { reply: said }) };
+  const told = exchange.error(said);
+  return { is: 'failed', error: exchange.readError(said), reply: { ...told, headers: { ...headers, ...told.headers } } };
 }
 
 /** A whole answer, or a stream that came in its place. */
 export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
-  const wrong = redirected(reply.status);
+  const name = nameOf(attempt.candidate);
+  const wrong = redirected(name, reply.status);
   if (wrong) return { is: 'failed', error: wrong };
   if (reply.status >= 400) return readRefusal(reply, attempt);
   try {
@@ -37,10 +35,10 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
     const { exchange, limits } = attempt;
     // What a glance was enough for has nothing that could be too much.
     const answer = exchange.isGlanced ? undefined : exchange.answer;
-    const excess = answer && excessIn(answer, reply.body.length, limits);
+    const excess = answer && excessIn(answer, reply.body.length, limits, name);
     return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: answered };
   } catch (error) {
-    if (error instanceof CodecError) return { is: 'failed', error: upstreamsFault(error.error) };
+    if (error instanceof CodecError) return { is: 'failed', error: blamed(error.error, attempt) };
     throw error;
   }
 }
@@ -48,13 +46,13 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
 const collected = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
   exchange.collected(status, headers, body);
 
-function converted(answer: WholeReply, { exchange, redact, onStrange }: Attempt): Reply {
+function converted(answer: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
   const { status, headers } = answer;
   const body = withoutBom(answer.body);
   const parsed = parse(body);
   if (parsed === undefined) {
-    onStrange(shown(body, redact));
-    throw new CodecError(notAnAnswer(headers));
+    onStrange(shown(body));
+    throw new CodecError(notAnAnswer(nameOf(candidate), headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
   return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
@@ -81,8 +79,12 @@ function parse(body: Buffer): unknown {
   }
 }
 
-const shown = (body: Buffer, redact: (text: string) => string): string => redact(body.toString('utf8', 0, SHOWN_BYTES));
+const shown = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
 
 /** What we found in a stream ourselves, as the client is told. */
-export const strangeStream = (error: CanonicalError, headers: Record<string, string>): CanonicalError =>
-  error.details?.['code'] === 'not_a_stream' ? notAnAnswer(headers) : upstreamsFault(error);
+export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
+  error.details?.['code'] === 'not_a_stream' ? notAnAnswer(nameOf(attempt.candidate), headers) : blamed(error, attempt);
+
+/** An error in the place of an answer: as the upstream's, under the name of its provider. */
+const blamed = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
+  nameProvider(upstreamsFault(error, nameOf(candidate)), candidate.provider.id);

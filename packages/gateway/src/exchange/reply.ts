@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
+import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
 import type { Reply } from './outcome.ts';
+import type { Services } from './services.ts';
 
 /** How far an exchange has come. */
 export interface Progress {
@@ -54,8 +55,27 @@ const PASSED: ReadonlySet<string> = new Set([
   'openai-processing-ms',
 ]);
 
-const isPassed = (name: string): boolean =>
-  PASSED.has(name) || name.startsWith('x-ratelimit-') || name.startsWith('anthropic-ratelimit-');
+/** Only words and short durations (`5h`) after the prefix: the name itself must not carry a key. */
+const RATE_LIMIT = /^(?:x|anthropic)-ratelimit(?:-(?:[a-z_]{1,20}|\d{1,3}[a-z])){1,6}$/;
+
+const isPassed = (name: string): boolean => PASSED.has(name) || RATE_LIMIT.test(name);
+
+/** Adds the allow-listed headers of an upstream, without secrets. */
+export function addPassed(
+  own: Record<string, string>,
+  headers: Readonly<Record<string, string>>,
+  redact: (text: string) => string,
+): Record<string, string> {
+  for (const name of Object.keys(headers)) if (isPassed(name)) own[name] = cleanHeader(headers[name] ?? '', redact);
+  return own;
+}
+
+/** No secret is shorter, and most rate limits are: those cost nothing. */
+const SHORTEST_SECRET = 8;
+
+/** The value of an upstream's header, or a field of its body that becomes one. */
+export const cleanHeader = (value: string, redact: (text: string) => string): string =>
+  visible(value.length < SHORTEST_SECRET ? value : redact(value));
 
 export interface SendOptions {
   /** How long the client may read nothing of it. */
@@ -63,6 +83,10 @@ export interface SendOptions {
   /** Takes secrets out of what an upstream said. */
   redact: (text: string) => string;
 }
+
+/** An upstream's error may name its machines; the gateway's own messages repeat only what the client sent. */
+export const redactFor = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
+  error?.upstream ? redactUpstream : redact;
 
 /** Sends a whole answer. */
 export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
@@ -84,8 +108,7 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
   const text = isError ? redact(textOf(reply.body)) : bytes ? undefined : textOf(reply.body);
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
-  for (const name of Object.keys(headers)) if (isPassed(name)) own[name] = headers[name] ?? '';
-  response.writeHead(status, exchangeHeaders(progress, own));
+  response.writeHead(status, exchangeHeaders(progress, addPassed(own, headers, redact)));
   return text === undefined ? asWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
 }
 
@@ -98,5 +121,8 @@ const asWritten = (bytes: Buffer): Written =>
 
 const textOf = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 
-/** Names come from configurations and clients; a header holds visible ASCII. */
-const headerText = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256);
+/** A header holds visible ASCII; Node throws on anything else. */
+const visible = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?');
+
+/** Names come from configurations and clients. */
+const headerText = (text: string): string => visible(text).slice(0, 256);

@@ -1,7 +1,7 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
 import { isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
-import { paused, STOPPED } from './failures.ts';
+import { nameOf, paused, STOPPED, upstreamWords } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
 import type { Presence } from './presence.ts';
@@ -154,7 +154,7 @@ export class Rounds {
   #recordFailure(candidate: Candidate, error: CanonicalError): void {
     const { log, metrics } = this.#services;
     const { provider, model, key } = candidate;
-    this.#judge(key, error);
+    this.#judge(candidate, error);
     metrics.upstreamFailed(provider.id, error.code);
     this.tried.push(`${key} ${error.code}`);
     log.warn(
@@ -166,6 +166,7 @@ export class Rounds {
         error: error.code,
         status: error.http_status,
         reason: error.message,
+        ...upstreamWords(error),
         ...(mayBeBilled(error) && { may_be_billed: true }),
       },
       'attempt failed',
@@ -173,13 +174,19 @@ export class Rounds {
   }
 
   /** What a failure says about its target. */
-  #judge(key: string, error: CanonicalError): void {
+  #judge(candidate: Candidate, error: CanonicalError): void {
     const { breakers, limits } = this.#services;
+    const { key } = candidate;
+    const reason = reasonFor(candidate, error);
     const asked = error.retry_after_ms ?? 0;
     if (this.#options.presence.isStopped) return;
     if (!isTargetsFault(error)) breakers.succeeded(key);
-    else if (asked > limits.retryAfterMs) breakers.rest(key, error.message, asked);
-    else if (error.code === 'AUTHENTICATION') breakers.rest(key, error.message);
-    else breakers.failed(key, error.message);
+    else if (asked > limits.retryAfterMs) breakers.rest(key, reason, asked);
+    else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);
+    else breakers.failed(key, reason);
   }
 }
+
+/** Other clients read it during a pause, so the upstream's own words stay out: they may quote a request. */
+const reasonFor = (candidate: Candidate, { upstream, http_status: status = 0, message }: CanonicalError): string =>
+  upstream ? `${nameOf(candidate)} responded with ${upstream.status ?? status}` : message;

@@ -31,6 +31,8 @@ export interface Candidate extends Speaker {
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
   repair: boolean;
+  /** The configuration names this model; otherwise it is the client's text. */
+  isConfigured: boolean;
   /** An answer whose client has left is read to its end, so that what it used is known. */
   drains: boolean;
   /** Answers in this process; absent for providers that are called over the network. */
@@ -71,4 +73,6 @@ export interface Services {
   readonly modelLists: ModelLists;
   /** Takes secrets, and where upstreams stand, out of what clients are about to read. */
   readonly redact: (text: string) => string;
+  /** The same for text that an upstream wrote: private addresses and internal host names are redacted, too. */
+  readonly redactUpstream: (text: string) => string;
 }

@@ -1,11 +1,10 @@
 import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
-import { TooLarge } from '../upstream/failures.ts';
 import { Patience } from '../upstream/patience.ts';
 import { AnswerMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { connectionError, EMPTY, redirected, STOPPED, tooLate } from './failures.ts';
+import { connectionError, emptyResponse, nameOf, redirected, STOPPED, tooLarge, tooLate } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { readRefusal, strangeStream } from './read-reply.ts';
@@ -14,8 +13,8 @@ import { redactBytes } from './redact-bytes.ts';
 /** Where the stream goes. */
 export interface StreamEnd {
   outlet: Outlet;
-  /** There is an answer. */
-  onFirstContent: () => void;
+  /** There is an answer, with these headers. */
+  onFirstContent: (headers: Record<string, string>) => void;
 }
 
 /** Asks one upstream for a stream. Resolves when the client has its answer, or when it is certain that this upstream has none. */
@@ -58,10 +57,14 @@ class StreamAttempt implements Receiver {
     this.#patience = new Patience({
       totalMs: attempt.candidate.times.totalMs,
       onSilence: () => this.#onSilence(),
-      onTotal: () => this.#breakOff(tooLate('the answer takes too long')),
+      onTotal: () => this.#breakOff(tooLate(this.#name, 'end', attempt.candidate.times.totalMs)),
     });
-    const meter = new AnswerMeter(attempt.limits);
+    const meter = new AnswerMeter(attempt.limits, this.#name);
     this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });
+  }
+
+  get #name(): string {
+    return nameOf(this.#attempt.candidate);
   }
 
   begin(call: Call): void {
@@ -80,7 +83,7 @@ class StreamAttempt implements Receiver {
     if (this.#isSettled) return;
     this.#head = { status, headers };
     this.#patience.expect(this.#attempt.candidate.times.firstEventMs);
-    const wrong = redirected(status);
+    const wrong = redirected(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else if (status >= 400) this.#refusal = new Collector(this.#attempt.limits.errorBytes);
   }
@@ -109,13 +112,14 @@ class StreamAttempt implements Receiver {
   fail(error: Error): void {
     // An error that was only half told is still the upstream's own word.
     if (this.#refusal) this.end();
-    else this.#breakOff(connectionError(error));
+    else this.#breakOff(connectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
   }
 
   #convert(chunk: Uint8Array): void {
+    const { streamBytes } = this.#attempt.limits;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#attempt.limits.streamBytes) {
-      this.#breakOff(connectionError(new TooLarge('the stream is too large')));
+    if (this.#bytes > streamBytes) {
+      this.#breakOff(tooLarge(this.#name, streamBytes));
       return;
     }
     this.#pass(this.#stream.push(chunk));
@@ -156,7 +160,7 @@ class StreamAttempt implements Receiver {
   #begun(): void {
     if (this.#hasContent || this.#error) return;
     this.#hasContent = true;
-    this.#end.onFirstContent();
+    this.#end.onFirstContent(this.#head.headers);
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
@@ -196,7 +200,7 @@ class StreamAttempt implements Receiver {
     this.#pass(pieces);
     if (this.#isSettled) return;
     if (!this.#hasContent) {
-      this.#giveUp(this.#error ?? EMPTY);
+      this.#giveUp(this.#error ?? emptyResponse(this.#name));
       return;
     }
     const { error } = this.#stream;
@@ -207,9 +211,9 @@ class StreamAttempt implements Receiver {
 
   /** What came is no answer. */
   #disown(error: CanonicalError): void {
-    const { redact, onStrange } = this.#attempt;
-    const shown = strangeStream(error, this.#head.headers);
-    if (shown !== error) onStrange(redact(error.message));
+    const { onStrange } = this.#attempt;
+    const shown = strangeStream(error, this.#head.headers, this.#attempt);
+    if (shown !== error) onStrange(error.message);
     this.#giveUp(shown);
   }
 
@@ -224,7 +228,13 @@ class StreamAttempt implements Receiver {
 
   #onSilence(): void {
     if (this.#hasStopped || this.#refusal) this.end();
-    else this.#breakOff(tooLate(this.#head.status === 0 ? 'the upstream did not answer in time' : 'the upstream fell silent'));
+    else this.#breakOff(this.#silence());
+  }
+
+  #silence(): CanonicalError {
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#attempt.candidate.times;
+    if (this.#head.status === 0) return tooLate(this.#name, 'response', headersMs);
+    return this.#hasEvents ? tooLate(this.#name, 'more', betweenEventsMs) : tooLate(this.#name, 'event', firstEventMs);
   }
 
   readonly #onInterruption = (): void => {

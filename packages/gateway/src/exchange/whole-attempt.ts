@@ -1,7 +1,7 @@
 import { collect, type Interruptible } from '../upstream/collect.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { Attempt } from './attempt.ts';
-import { connectionError, STOPPED } from './failures.ts';
+import { connectionError, nameOf, STOPPED } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import type { Presence } from './presence.ts';
 import { readAnswer } from './read-reply.ts';
@@ -25,7 +25,8 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
     return presence.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
     if (presence.isGone) return { is: 'gone' };
-    return { is: 'failed', error: presence.isStopped ? STOPPED : connectionError(error) };
+    const failure = presence.isStopped ? STOPPED : connectionError(error, nameOf(candidate), candidate.times.connectMs);
+    return { is: 'failed', error: failure };
   }
 }
 

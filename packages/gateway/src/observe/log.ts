@@ -1,18 +1,24 @@
 import { type Logger, pino } from 'pino';
+import { safeJson } from '../cli/escape.ts';
 
 export type { Logger };
 
-/** One JSON line a record on standard error; `redact` is told every text before it leaves. */
-export function createLog(level: string, redact: (text: string) => string): Logger {
+/**
+ * One JSON line a record, on standard error unless `write` says otherwise; `redact` sees every line first. Characters that end a line, reorder
+ * text or control a terminal are escaped: logs hold the words of clients and upstreams.
+ */
+export function createLog(level: string, redact: (text: string) => string, write: (line: string) => void = toStderr): Logger {
   return pino(
     {
       level,
       base: null,
       formatters: { level: (label) => ({ level: label }), log: shortened },
     },
-    { write: (line: string) => void process.stderr.write(redact(line)) },
+    { write: (line: string) => write(safeJson(redact(line))) },
   );
 }
+
+const toStderr = (line: string): void => void process.stderr.write(line);
 
 /** What strangers said may be of any length. */
 const LONGEST = 4096;

@@ -7,8 +7,15 @@ const DURATIONS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 const OVERHEADS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const TOKEN_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** Series are bounded: a client can make up model names, and each would be one. */
-const MAX_MODELS = 200;
+/** Labels of one provider for models that the configuration does not name: some servers answer for any name. */
+const MAX_ANSWERED_MODELS = 200;
+/** The label that all other models share. */
+const OTHER = 'other';
+
+/** Labels as an exchange knows them. `isConfigured`: the configuration file names the model. */
+export interface ExchangeLabels extends Labels {
+  isConfigured?: boolean;
+}
 
 /** What `/metrics` shows. */
 export class Metrics {
@@ -18,7 +25,8 @@ export class Metrics {
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
   readonly #series = new Map<string, LabelledSeries>();
-  readonly #models = new Set<string>();
+  /** Models that a provider answered for, by provider. */
+  readonly #answered = new Map<string, Set<string>>();
   /** What was told of each upstream last. */
   readonly #up = new Map<string, boolean>();
 
@@ -79,10 +87,17 @@ export class Metrics {
     return `${families.join('\n')}\n${await this.#registry.metrics()}`;
   }
 
-  /** The series of these labels: an exchange looks for them once. */
-  of({ provider, model: asked, client_protocol, upstream_protocol }: Labels): LabelledSeries {
-    if (this.#models.size < MAX_MODELS) this.#models.add(asked);
-    const model = this.#models.has(asked) ? asked : 'other';
+  /** A provider answered for a model: from now on the model has its own label, up to the maximum. */
+  answeredFor(provider: string, model: string): void {
+    const models = this.#answered.get(provider) ?? new Set();
+    this.#answered.set(provider, models);
+    if (models.size < MAX_ANSWERED_MODELS) models.add(model);
+  }
+
+  /** The series of these labels. A client can invent model names, so only models that exist get a label of their own. */
+  of({ provider, model: name, client_protocol, upstream_protocol, isConfigured = false }: ExchangeLabels): LabelledSeries {
+    const isNamed = isConfigured || name === '' || this.#answered.get(provider)?.has(name);
+    const model = isNamed ? name : OTHER;
     const key = `${provider}\n${model}\n${client_protocol}\n${upstream_protocol}`;
     const known = this.#series.get(key);
     if (known) return known;

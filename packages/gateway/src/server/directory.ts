@@ -1,6 +1,6 @@
-import { CODECS, type ProtocolId } from '@sluice/core';
+import { BoundedCache, CODECS, type ProtocolId } from '@sluice/core';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
-import { type GatewayState, whyUnknown } from '../config/resolve.ts';
+import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
 import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
@@ -14,18 +14,16 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     const { origin, times, passthrough } = configured;
     return { provider: unlock(configured), origin, times, passthrough };
   };
-  const candidate = (configured: ConfiguredProvider, model: string, client: ProtocolId): Candidate => {
+  const candidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
     const speaking = configured.isDemo ? demoSpeaker(configured, languageOf(model, client), demo) : speaker(configured);
     const { protocol, profile } = speaking.provider;
     const known = CODECS[protocol].profileFor(configured.profileId, model);
     const { repair, drains } = configured;
     const key = `${speaking.provider.id}/${model}`;
-    return { ...speaking, model, key, profile: Object.freeze({ ...known, ...profile }), repair, drains };
+    return { ...speaking, model, key, profile: Object.freeze({ ...known, ...profile }), repair, drains, isConfigured };
   };
   return {
-    resolve: remembered((model, client) =>
-      (state.resolveModel(model, client) ?? []).map((target) => candidate(target.provider, target.model, client)),
-    ),
+    resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),
     speaker: (protocol) => {
       const speaking = [...state.providers.values()].filter(({ provider, isDemo }) => provider.protocol === protocol && !isDemo);
       const found = speaking.find(({ passthrough }) => passthrough !== 'off') ?? speaking[0];
@@ -38,19 +36,19 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   };
 }
 
-/** Names of models are the client's, and it may make up any number of them. */
-const MOST_NAMES = 1000;
+/** Names resolved for one client protocol. Clients can invent any number of names. */
+const NAMES = { entries: 1000, bytes: 256 * 1024 };
 
 /** A state does not change: who answers for a name is found out once. */
 function remembered(resolve: Directory['resolve']): Directory['resolve'] {
-  const known = new Map<ProtocolId, Map<string, readonly Candidate[]>>();
+  const known = new Map<ProtocolId, BoundedCache<readonly Candidate[]>>();
   return (model, client) => {
-    const names = known.get(client) ?? new Map<string, readonly Candidate[]>();
+    const names = known.get(client) ?? new BoundedCache<readonly Candidate[]>(NAMES);
+    known.set(client, names);
     const found = names.get(model);
     if (found) return found;
-    if (names.size >= MOST_NAMES) names.clear();
     const candidates = resolve(model, client);
-    known.set(client, names.set(model, candidates));
+    names.set(model, candidates);
     return candidates;
   };
 }

@@ -1,4 +1,4 @@
-import { CodecError, encodeModelInfo, encodeModels, type ProtocolCodec, type Route } from '@sluice/core';
+import { CodecError, checkModelName, encodeModelInfo, encodeModels, type ProtocolCodec, type Route } from '@sluice/core';
 import type { Directory, Services } from '../exchange/services.ts';
 
 const modelOf = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
@@ -12,11 +12,13 @@ export async function answerModels(client: ProtocolCodec, directory: Directory, 
 
 export function answerModelInfo({ client, path }: Route, directory: Directory): unknown {
   const id = idOf(path);
+  checkModelName(id);
   if (directory.resolve(id, client.id).length > 0) return encodeModelInfo(modelOf(id), { to: client });
   throw new CodecError({
     code: 'NOT_FOUND',
-    message: `the model ${JSON.stringify(id.slice(0, 200))} is not known here`,
+    message: directory.whyUnknown(id),
     http_status: 404,
+    param: 'model',
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Limits } from '../config/limits.ts';
 import type { Services } from '../exchange/services.ts';
 import { Metrics } from '../observe/metrics.ts';
-import { hidingHosts } from '../observe/redact.ts';
+import { hidingAddresses, hidingHosts } from '../observe/redact.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { RetryBudget } from '../upstream/retry-budget.ts';
@@ -17,9 +17,11 @@ export function createServices(given: Given): Services {
   const now = (): number => performance.now();
   const dialer = new Dialer(limits);
   const streams = new Streams(limits.streams);
+  const redactHosts = hidingHosts(redact, () => directory().privateHosts);
   return {
     ...given,
-    redact: hidingHosts(redact, () => directory().privateHosts),
+    redact: redactHosts,
+    redactUpstream: hidingAddresses(redactHosts),
     now,
     random: Math.random,
     streams,

@@ -104,7 +104,7 @@ class Passage implements Receiver {
       this.#settle('upstream_cut');
       return;
     }
-    const { status, body } = encodeError(connectionError(error), { to: client });
+    const { status, body } = encodeError(connectionError(error, 'the upstream'), { to: client });
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     this.#settle('unreachable');
   }

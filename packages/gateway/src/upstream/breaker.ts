@@ -1,3 +1,5 @@
+import { BoundedCache } from '@sluice/core';
+
 interface State {
   /** In a row. */
   failures: number;
@@ -23,8 +25,8 @@ const MOST_FAILURES = 5;
 const PAUSE_MS = 30_000;
 /** Whatever it asks for: nobody should have to restart a gateway because of one wrong header. */
 const LONGEST_PAUSE_MS = 3_600_000;
-/** Names of models are the client's, and it may make up any number of them. */
-const MOST_TARGETS = 1000;
+/** Targets contain model names, of which clients can invent any number. */
+const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 
 /** What is kept of an error message. */
 const REASON_LENGTH = 300;
@@ -36,7 +38,7 @@ const REASON_LENGTH = 300;
  */
 export class Breakers {
   readonly #now: () => number;
-  readonly #states = new Map<string, State>();
+  readonly #states = new BoundedCache<State>(TARGETS);
 
   /** `now` in milliseconds of a clock that never jumps. */
   constructor(now: () => number) {
@@ -109,9 +111,6 @@ export class Breakers {
   }
 
   #set(target: string, state: State): void {
-    this.#states.delete(target);
     this.#states.set(target, { ...state, reason: state.reason.slice(0, REASON_LENGTH) });
-    const [oldest] = this.#states.keys();
-    if (this.#states.size > MOST_TARGETS && oldest !== undefined) this.#states.delete(oldest);
   }
 }

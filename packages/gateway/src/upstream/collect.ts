@@ -79,8 +79,8 @@ class Collection implements Receiver {
     this.#body = new Collector(waiting.maxBytes);
     this.#patience = new Patience({
       totalMs: waiting.totalMs,
-      onSilence: () => this.#giveUp(new TooLate('the upstream is silent')),
-      onTotal: () => this.#giveUp(new TooLate('the answer takes too long')),
+      onSilence: () => this.#onSilence(),
+      onTotal: () => this.#giveUp(new TooLate('end', waiting.totalMs)),
     });
   }
 
@@ -103,7 +103,7 @@ class Collection implements Receiver {
 
   data(chunk: Uint8Array): void {
     this.#patience.heard();
-    if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`the answer has more than ${this.#waiting.maxBytes} bytes`));
+    if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`sent a response of more than ${this.#waiting.maxBytes} bytes`));
   }
 
   end(): void {
@@ -115,6 +115,11 @@ class Collection implements Receiver {
   fail(error: Error): void {
     this.#settle();
     this.#reject(error);
+  }
+
+  #onSilence(): void {
+    const { headMs, pieceMs } = this.#waiting;
+    this.#giveUp(this.#head.status === 0 ? new TooLate('response', headMs) : new TooLate('more', pieceMs));
   }
 
   readonly #leave = (): void => this.#giveUp(INTERRUPTED);

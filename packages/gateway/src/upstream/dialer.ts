@@ -1,3 +1,4 @@
+import { BoundedCache } from '@sluice/core';
 import { type Dispatcher, Pool } from 'undici';
 import { createConnector, isStaleConnection } from './connector.ts';
 import { malformedResponse, WrongAddress } from './failures.ts';
@@ -115,16 +116,14 @@ interface Address {
   path: string;
 }
 
-/** Addresses that were called before. Some have the name of a model in them, and clients may make up any number of those. */
-const addresses = new Map<string, Address>();
-const MOST_KEPT = 1000;
+/** Parsed URLs. Some contain a model name, of which clients can invent any number. */
+const addresses = new BoundedCache<Address>({ entries: 1000, bytes: 512 * 1024 });
 
 function addressOf(url: string): Address {
   const known = addresses.get(url);
   if (known) return known;
   const { origin, pathname, search } = new URL(url);
   const address = { origin, path: pathname + search };
-  if (addresses.size >= MOST_KEPT) addresses.clear();
   addresses.set(url, address);
   return address;
 }

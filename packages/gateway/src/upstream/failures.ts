@@ -1,14 +1,35 @@
+// Why a call failed. Messages of `TooLarge`, `NotUnpacked` and `MalformedResponse` are for the client: what follows the name of the provider in a sentence.
+
 /** The body passed its limit. */
 export class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
 
-/** The answer is late. */
+/** What a call waited for when its time was up. */
+export type Wait =
+  /** The headers of the response. */
+  | 'response'
+  /** The first event of a stream. */
+  | 'event'
+  /** More of a body. */
+  | 'more'
+  /** The end of the response. */
+  | 'end';
+
+/** The upstream took too long. */
 export class TooLate extends Error {
   override readonly name = 'TooLate';
+  readonly wait: Wait;
+  readonly ms: number;
+
+  constructor(wait: Wait, ms: number) {
+    super(`no ${wait} within ${ms} ms`);
+    this.wait = wait;
+    this.ms = ms;
+  }
 }
 
-/** The answer is packed in a way that was not asked for and is not read, or its packing is broken. `message` is for the client. */
+/** The body has an encoding that was not requested and is not supported, or its encoding is broken. */
 export class NotUnpacked extends Error {
   override readonly name = 'NotUnpacked';
 }
@@ -18,7 +39,7 @@ export class WrongAddress extends Error {
   override readonly name = 'WrongAddress';
 }
 
-/** The upstream sent bytes that are not HTTP/1.1. It had the request, and may have processed it. `message` is for the client. */
+/** The upstream sent bytes that are not HTTP/1.1. It had the request, and may have processed it. */
 export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse';
 }
@@ -26,9 +47,7 @@ export class MalformedResponse extends Error {
 /** An error of undici that says that a response breaks the rules of HTTP; undefined for all others. `hasHead`: its headers were read. */
 export function malformedResponse(error: Error, hasHead: boolean): MalformedResponse | undefined {
   const reason = malformation(error, hasHead);
-  return reason === undefined
-    ? undefined
-    : new MalformedResponse(`the upstream sent an invalid HTTP response: ${reason}`, { cause: error });
+  return reason === undefined ? undefined : new MalformedResponse(`sent an invalid HTTP response: ${reason}`, { cause: error });
 }
 
 /** What the parser says in its own words: `Response does not match the HTTP/1.1 protocol (Invalid character in chunk size)`. */

@@ -39,7 +39,7 @@ export function codingOf(header: string | undefined): string | undefined {
   if (coding === undefined) return undefined;
   if (others.length === 0 && INFLATERS.has(coding)) return coding;
   const shown = header.replace(/[^\w, -]/g, '').slice(0, 40);
-  throw new NotUnpacked(`the upstream packed its answer (${shown}) although plain was asked for`);
+  throw new NotUnpacked(`used content-encoding "${shown}", which is not supported`);
 }
 
 /** Small bodies may be repetitive, and can do no harm. */
@@ -114,14 +114,15 @@ export class Unpacker implements Receiver {
     inflater.on('data', (piece: Buffer) => this.#take(piece));
     inflater.on('drain', () => this.#isPaused || source.resume());
     inflater.on('end', () => this.#finish());
-    inflater.on('error', () => this.#break(new NotUnpacked('the packed answer of the upstream cannot be read')));
+    inflater.on('error', () => this.#break(new NotUnpacked('sent a compressed response that cannot be decompressed')));
     return inflater;
   }
 
   #take(piece: Buffer): void {
     this.#bytesOut += piece.length;
     const most = Math.max(HARMLESS_BYTES, this.#bytesIn * this.#options.maxRatio);
-    if (this.#bytesOut > most) this.#break(new TooLarge('the packed answer of the upstream is too large when unpacked'));
+    if (this.#bytesOut > most)
+      this.#break(new TooLarge(`sent a compressed response that grows more than ${this.#options.maxRatio} times`));
     else this.#receiver.data(piece);
   }
 

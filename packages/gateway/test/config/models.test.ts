@@ -83,13 +83,28 @@ describe('names of the file', () => {
     ]);
   });
 
+  const KNOWN = '; known: claude-haiku-4-5, fast, nested, deep, missing, groq/renamed';
+
   test.each([
-    ['mistral/x', 'the model "mistral/x" is not known here; Mistral is not configured'],
-    ['gemini-2.5-pro', 'the model "gemini-2.5-pro" is not known here; Google Gemini is not configured'],
-    ['fasst', 'the model "fasst" is not known here; did you mean "fast"?'],
-    ['groqq/llama', 'the model "groqq/llama" is not known here; did you mean "groq/llama"?'],
-    ['x'.repeat(1000), `the model "${'x'.repeat(200)}" is not known here`],
+    ['mistral/x', `no provider is configured for model "mistral/x": Mistral is not configured${KNOWN}`],
+    ['gemini-2.5-pro', `no provider is configured for model "gemini-2.5-pro": Google Gemini is not configured${KNOWN}`],
+    ['fasst', `no provider is configured for model "fasst"${KNOWN} (did you mean "fast"?)`],
+    ['groqq/llama', `no provider is configured for model "groqq/llama"${KNOWN} (did you mean "groq/llama"?)`],
+    ['x'.repeat(1000), `no provider is configured for model "${'x'.repeat(200)}"${KNOWN}`],
   ])('why %.20s is not known', (name, why) => expect(whyUnknown(name, state)).toBe(why));
+});
+
+test('an unknown model is reported with at most ten known ones', () => {
+  const names = Array.from({ length: 12 }, (_, i) => `model-${i}`);
+  const state = stateOf({ yaml: `models: { ${names.map((name) => `${name}: groq/x`).join(', ')} }`, env: ENV });
+  expect(whyUnknown('other', state)).toBe(
+    `no provider is configured for model "other"; known: ${names.slice(0, 10).join(', ')} and 2 more`,
+  );
+});
+
+test('without models of the file, the providers are listed', () => {
+  const state = stateOf({ env: { GROQ_API_KEY: 'k' } });
+  expect(whyUnknown('other', state)).toBe('no provider is configured for model "other"; known: groq/MODEL');
 });
 
 test('what is switched off is left out', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cutAfter, errorFrames, errorOf } from './dialects.ts';
+import { cutAfter, errorFrames, errorOf, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, head, LAST_CHUNK, streamHead, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
@@ -59,23 +59,36 @@ const echo = `${SECRETS.flatMap((secret) => [
   Buffer.from(secret).toString('hex'),
 ]).join(' ')} sk-proj-********fXYZ http://user:${PROVIDER_KEY}@canary-host.invalid/?key=${PROVIDER_KEY}`;
 
+/** The same in every header that reaches clients. */
+const echoHeaders = Object.fromEntries(
+  ['x-request-id', 'request-id', 'openai-processing-ms', 'x-ratelimit-limit-requests', 'anthropic-ratelimit-tokens-reset'].map(
+    (name) => [name, echo],
+  ),
+);
+
 const said = { code: 'UPSTREAM_ERROR', message: echo, http_status: 500 } as const;
 const status =
   (code: number) =>
   ({ upstream }: Pair): Script => [
     {
       send: whole(code, errorOf(upstream, { ...said, http_status: code }).body, {
-        'x-request-id': 'r',
+        ...echoHeaders,
         'set-cookie': PROVIDER_KEY,
       }),
     },
   ];
 const begun = ({ upstream }: Pair): Script => [
-  { send: streamHead() },
+  { send: streamHead(echoHeaders) },
   { send: chunk(cutAfter(upstream, 'two').before.join('')) },
 ];
 
 const FAILURES: Readonly<Record<string, (pair: Pair) => Script>> = {
+  'a good answer': (pair) => [
+    ...begun(pair),
+    { send: chunk(cutAfter(pair.upstream, 'two').after.join('')) },
+    { send: LAST_CHUNK },
+  ],
+  'a good whole answer': ({ upstream }) => [{ send: whole(200, wholeOf(upstream), echoHeaders) }],
   '400': status(400),
   '401': status(401),
   '403': status(403),
@@ -139,7 +152,9 @@ test('failures of our own', async () => {
   await drive(requestText('POST', `/v1beta/models/m:generateContent?key=${CLIENT_KEY}`, {}, '{'));
   await drive(requestText('GET', `/v1/files/${PROVIDER_KEY}?key=${CLIENT_KEY}`, key));
   await drive(requestText('POST', '/v1/messages', key, '{"model": 1}'));
-  faultd.play([{ send: whole(404, JSON.stringify({ error: { message: echo } })) }]);
+  faultd.play([{ send: whole(200, 'x', { ...echoHeaders, 'content-disposition': echo, 'content-type': echo }) }]);
+  await drive(requestText('GET', '/v1/files/f/content', key));
+  faultd.play([{ send: whole(404, JSON.stringify({ error: { message: echo } }), echoHeaders) }]);
   await drive(requestText('GET', '/v1/files', key));
   faultd.play([{ send: whole(500, `<html>${echo}</html>`) }]);
   await drive(requestText('GET', '/v1/files', key));

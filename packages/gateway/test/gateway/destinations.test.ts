@@ -184,10 +184,10 @@ describe('a call that would leave the address of its provider', () => {
     });
     for (const { pair, stream } of waysOf(PAIRS)) {
       const reply = await ask(wrong.url, { client: pair.client, model: modelOf(pair), stream });
-      expectRefused(pair.client, reply, 502, 'would have left the address');
+      expectRefused(pair.client, reply, 502, 'would leave the base URL');
     }
     const client = await RawClient.open(wrong.url);
-    expectRefused('openai-chat', await client.send(requestText('GET', '/v1/files')).reply(), 502, 'would have left the address');
+    expectRefused('openai-chat', await client.send(requestText('GET', '/v1/files')).reply(), 502, 'would leave the base URL');
     client.leave();
     await wrong.close();
     expect(wrong.services.streams.count).toBe(0);

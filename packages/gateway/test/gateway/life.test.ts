@@ -59,7 +59,7 @@ describe('a gateway that stops', () => {
     await client.sees('two');
     const stopped = gateway.close(100);
     const reply = await client.reply();
-    expectBrokenOff(pair.client, reply, 'One two', 'the gateway stops');
+    expectBrokenOff(pair.client, reply, 'One two', 'the gateway is shutting down');
     await stopped;
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'stopped' });
   });
@@ -72,7 +72,7 @@ describe('a gateway that stops', () => {
     await eventually(() => faultd.served[0]);
     const stopped = gateway.close(50);
     const reply = await client.reply();
-    expectRefused(pair.client, reply, reply.status, 'the gateway stops');
+    expectRefused(pair.client, reply, reply.status, 'the gateway is shutting down');
     expect([503, 529]).toContain(reply.status);
     await stopped;
   });
@@ -153,9 +153,9 @@ describe('a process', () => {
     const exit = once(child, 'exit');
     child.kill('SIGTERM');
     for (const [i, { client }] of ways.entries()) {
-      expectBrokenOff(client, await (reading[i] as RawClient).reply(), 'One two', 'the gateway stops');
+      expectBrokenOff(client, await (reading[i] as RawClient).reply(), 'One two', 'the gateway is shutting down');
       const reply = await (waiting[i] as RawClient).reply();
-      expectRefused(client, reply, client === 'anthropic-messages' ? 529 : 503, 'the gateway stops');
+      expectRefused(client, reply, client === 'anthropic-messages' ? 529 : 503, 'the gateway is shutting down');
       expect(reply.headers['connection']).toBe('close');
     }
     expect(await exit).toEqual([0, null]);
@@ -254,7 +254,7 @@ describe('a fault of ours', () => {
   test.each(waysOf(PAIRS.slice(3, 6)))('ends one exchange and no other: $name', async ({ pair, stream }) => {
     const gateway = await start({}, (made) => ({ ...made, directory: () => ({ ...made.directory(), resolve: fault }) }));
     const reply = await ask(gateway.url, asking(pair, stream));
-    expectRefused(pair.client, reply, 500, 'the gateway failed');
+    expectRefused(pair.client, reply, 500, 'internal error of the gateway');
     expect(reply.body.toString()).not.toContain('secret');
     expect(gateway.log().find(({ msg }) => msg === 'failed')).toMatchObject({ error: expect.stringContaining('TypeError') });
     expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
@@ -271,8 +271,8 @@ describe('a fault of ours', () => {
     });
     faultd.play([{ send: streamHead() }, { wait: 100 }, { send: chunk(framesOf(pair.upstream).join('')) }, { send: LAST_CHUNK }]);
     const reply = await ask(gateway.url, asking(pair, true));
-    if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'the gateway failed');
-    else expectBrokenOff(pair.client, reply, '', 'the gateway failed');
+    if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'internal error of the gateway');
+    else expectBrokenOff(pair.client, reply, '', 'internal error of the gateway');
     await eventually(() => gateway.services.streams.count === 0);
     await gateway.close();
   });

@@ -1,10 +1,10 @@
 import type { ProtocolId } from '@sluice/core';
-import { pino } from 'pino';
 import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secret.ts';
 import { DemoTransport } from '../../src/demo/transport.ts';
 import type { Services } from '../../src/exchange/services.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { createRedact } from '../../src/observe/redact.ts';
 import { createDirectory } from '../../src/server/directory.ts';
 import { Gateway } from '../../src/server/server.ts';
@@ -46,7 +46,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const directory = createDirectory(state, new DemoTransport(0));
   const lines: string[] = [];
   const redact = createRedact(secrets);
-  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void lines.push(redact(line)) });
+  const log = createLog('debug', redact, (line) => void lines.push(line));
   const made = createServices({ limits: state.limits, log, redact, directory: () => directory });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const gateway = new Gateway(services);

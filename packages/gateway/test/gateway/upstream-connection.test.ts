@@ -78,8 +78,8 @@ const asking = (pair: Pair, stream: boolean, model = modelOf(pair)) => ({ client
 describe.each([
   ['refuses', 'refusing', 502, /\(ECONNREFUSED\)$/],
   ['has a name that nobody knows', 'nameless', 502, /\((ENOTFOUND|EAI_AGAIN)\)$/],
-  ['does not speak TLS', 'plain', 502, /the connection to the upstream failed/],
-  ['takes the connection and no more', 'deaf', 504, /could not be reached in time/],
+  ['does not speak TLS', 'plain', 502, /^the connection to provider "plain" failed/],
+  ['takes the connection and no more', 'deaf', 504, /^could not connect to provider "deaf" within 300 ms$/],
 ])('an upstream that %s', (_, id, status, message) => {
   const clients = PAIRS.filter(({ isPassing, upstream }) => isPassing || upstream === 'openai-chat');
 
@@ -123,7 +123,7 @@ describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
   test.each(PAIRS.slice(0, 6))('stream, $name: 504, and the call is given up', async (pair) => {
     first.play(script(pair));
     const reply = await ask(impatient.url, asking(pair, true));
-    expectRefused(pair.client, reply, 504, /did not answer in time|fell silent/);
+    expectRefused(pair.client, reply, 504, /did not respond within 150 ms|sent no event within 150 ms/);
     await eventually(() => first.served[0]?.isClosed);
     expect(impatient.log().find((line) => line['request_id'] === reply.headers['x-sluice-request-id'])).toMatchObject({
       msg: 'attempt failed',
@@ -170,13 +170,13 @@ describe('an answer that takes too long', () => {
   test.each(PAIRS)('is ended in the stream: $name', async (pair) => {
     first.play([{ send: streamHead() }, ...babbling(pair.upstream)]);
     const reply = await ask(strict.url, asking(pair, true, sparedModelOf(pair)));
-    expectBrokenOff(pair.client, reply, 'One two', 'takes too long');
+    expectBrokenOff(pair.client, reply, 'One two', 'did not finish its response within');
     await first.served[0]?.closed;
   });
 
   test.each(PAIRS)('is 504 as long as nothing was said: $name', async (pair) => {
     first.play([{ send: streamHead() }, { forever: chunk(': not yet\n\n') }]);
-    expectRefused(pair.client, await ask(strict.url, asking(pair, true)), 504, 'takes too long');
+    expectRefused(pair.client, await ask(strict.url, asking(pair, true)), 504, 'did not finish its response within');
     first.play([{ send: head(200, { 'content-type': 'application/json' }) }, { forever: ' ' }]);
     expectRefused(pair.client, await ask(strict.url, asking(pair, false)), 504);
     await first.served[0]?.closed;
@@ -187,7 +187,7 @@ test.each(PAIRS)('an upstream that hangs in the middle: $name', async (pair) => 
   const said = cutAfter(pair.upstream, 'two').before.join('').replace('"input_tokens":0', '"input_tokens":11');
   first.play([{ send: streamHead() }, { send: chunk(said) }, { hang: true }]);
   const reply = await ask(impatient.url, asking(pair, true, sparedModelOf(pair)));
-  expectBrokenOff(pair.client, reply, 'One two', /fell silent/);
+  expectBrokenOff(pair.client, reply, 'One two', /sent nothing for/);
   expect(first.served).toHaveLength(1);
   expect(await impatient.ended(reply.headers['x-sluice-request-id'])).toMatchObject({
     ending: 'timeout',
@@ -218,7 +218,7 @@ describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
       { reset: true },
     ]);
     const reply = await ask(gateway.url, asking(pair, true, sparedModelOf(pair)));
-    expectBrokenOff(pair.client, reply, 'One two', /connection to the upstream failed/);
+    expectBrokenOff(pair.client, reply, 'One two', /connection to provider "[\w-]+" failed/);
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_error', attempts: 1 });
   });
 
@@ -261,7 +261,7 @@ describe.each([
     async ({ way, ...pair }) => {
       first.play([...script(pair), { wait: 10 }, way === 'reset' ? { reset: true } : { fin: true }]);
       second.play(good(pair, false));
-      expectRefused(pair.client, await ask(gateway.url, asking(pair, false)), 502, /connection to the upstream failed/);
+      expectRefused(pair.client, await ask(gateway.url, asking(pair, false)), 502, /connection to provider "[\w-]+" failed/);
       expectAnswered(pair, false, await ask(gateway.url, asking(pair, false, sparedModelOf(pair))));
     },
   );

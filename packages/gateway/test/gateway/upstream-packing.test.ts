@@ -59,7 +59,7 @@ describe('packed although plain was asked for', () => {
   test.each(['zstd', 'gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
     for (const pair of PAIRS) {
       faultd.play([{ send: whole(200, gzipSync(gzipSync(wholeOf(pair.upstream))), { 'content-encoding': coding }) }]);
-      for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'packed its answer');
+      for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'used content-encoding');
     }
   });
 
@@ -93,18 +93,18 @@ describe('packed although plain was asked for', () => {
     // 64 MiB of spaces in 64 KiB: a thousand to one.
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '), { level: 9 });
     faultd.play([{ send: whole(200, bomb, { 'content-encoding': 'gzip' }) }]);
-    expectRefused(pair.client, await askPair(pair, false), 502, 'too large');
-    expectRefused(pair.client, await askPair(pair, true), 502, 'too large');
+    expectRefused(pair.client, await askPair(pair, false), 502, 'grows more than');
+    expectRefused(pair.client, await askPair(pair, true), 502, 'grows more than');
   });
 
   test.each(PAIRS)('what cannot be unpacked is no answer: $name', async (pair) => {
     faultd.play([{ send: whole(200, 'not packed at all', { 'content-encoding': 'gzip' }) }]);
-    for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'cannot be read');
+    for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'cannot be decompressed');
   });
 
   test.each(PAIRS)('a packed stream that breaks off is seen to break off: $name', async (pair) => {
     const packed = gzipSync(cutAfter(pair.upstream, 'two').before.join(''));
     faultd.play([{ send: streamHead({ 'content-encoding': 'gzip' }) }, { send: chunk(packed) }, { wait: 20 }, { reset: true }]);
-    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'connection to the upstream failed');
+    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', /connection to provider "[\w-]+" failed/);
   });
 });

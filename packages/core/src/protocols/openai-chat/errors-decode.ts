@@ -6,18 +6,18 @@ import { decodeWireError, errorBody } from '../shared/wire-error.ts';
 import { findError } from './errors.ts';
 
 /** An error answer of a compatible server, whatever shape it has. */
-export function decodeErrorReply(reply: WireReply, _context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status), reply, 'openai-chat');
+export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
+  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'openai-chat');
 }
 
 /** The error of a body that was to be a completion and is none. */
-export const decodeErrorBody = (body: unknown, status?: number): CanonicalError =>
-  decodeWireError('openai-chat', errorObject(body, status));
+export const decodeErrorBody = (body: unknown, status?: number, context?: CodecContext): CanonicalError =>
+  decodeWireError('openai-chat', errorObject(body, status, context));
 
 /** One object with a message, out of `{error}`, `{error:"text"}`, `{message}`, `{detail}`, `[{error}]`, JSON in a string, HTML, nothing. */
-function errorObject(body: unknown, status: number | undefined): JsonObject {
+function errorObject(body: unknown, status: number | undefined, context: CodecContext | undefined): JsonObject {
   const value = errorValue(body);
-  if (!isObject(value)) return { message: messageOfText(value, status) };
+  if (!isObject(value)) return { message: messageOfText(value, status, context) };
   const error = findError(value, 'error');
   // xAI and Hugging Face write the text into `error` and what kind it is beside it.
   return typeof error === 'string' ? { ...value, message: error } : errorBody(error);

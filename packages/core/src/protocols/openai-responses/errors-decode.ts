@@ -6,12 +6,12 @@ import { decodeError, findError } from './errors.ts';
 import { PROTOCOL } from './kept.ts';
 
 /** An error answer, whatever shape it has. */
-export function decodeErrorReply(reply: WireReply, _context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status), reply, PROTOCOL);
+export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
+  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, PROTOCOL);
 }
 
 /** The error of a body that was to be a response and is none: `{error}`, `{detail}`, `[{error}]`, JSON in a string, HTML, nothing. */
-export function decodeErrorBody(body: unknown, status?: number): CanonicalError {
+export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
-  return decodeError(isObject(value) ? findError(value) : { message: messageOfText(value, status) });
+  return decodeError(isObject(value) ? findError(value) : { message: messageOfText(value, status, context) });
 }

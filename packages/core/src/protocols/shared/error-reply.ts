@@ -1,7 +1,7 @@
 import { parseJson } from '../../accumulate/overlay.ts';
 import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
-import type { HeaderBag, WireReply } from './codec.ts';
+import type { CodecContext, HeaderBag, WireReply } from './codec.ts';
 import { codeOfStatus } from './wire-error.ts';
 
 // Error answers, as the decoders of all protocols read them.
@@ -44,31 +44,26 @@ export function errorValue(body: unknown): unknown {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** How much of a page or a text is shown as the message of an error. */
+/** The longest text that is shown as the message of an error. */
 const MAX_TEXT = 500;
 
-/** What a text, a page of a proxy or nothing at all says as the message of an error. */
-export function messageOfText(value: unknown, status: number | undefined): string {
-  const text = typeof value === 'string' ? (isMarkup(value) ? textOfMarkup(value) : value.trim()) : '';
-  if (text !== '') return text.slice(0, MAX_TEXT);
-  return `the server answered${status === undefined ? '' : ` ${status}`} without saying what went wrong`;
+/**
+ * The message of an error whose body is no JSON. One line of text is shown; pages and longer texts are not: they come from proxies, and name
+ * hosts, addresses and versions.
+ */
+export function messageOfText(value: unknown, status: number | undefined, context?: CodecContext): string {
+  const text = typeof value === 'string' ? value.trim() : '';
+  const kind = kindOfText(text);
+  if (kind === undefined) return text.slice(0, MAX_TEXT);
+  const id = context?.target?.provider.id;
+  const what = kind === '' ? `${status ?? 'an error'} without an error message` : [status, kind].filter(Boolean).join(' with ');
+  return `${id ? `provider "${id}"` : 'the server'} returned ${what}`;
 }
 
-const isMarkup = (text: string): boolean => /^\s*<[!?a-z]/i.test(text);
-
-const HIDDEN: ReadonlySet<string> = new Set(['script', 'style', 'head']);
-
-/** The text of an HTML page, without its head. One pass: the page comes from strangers. */
-function textOfMarkup(page: string): string {
-  let text = '';
-  let hiddenBy = '';
-  for (const piece of page.split('<')) {
-    const end = piece.indexOf('>');
-    const tag = /^\/?[a-z0-9]+/i.exec(piece)?.[0].toLowerCase() ?? '';
-    if (hiddenBy !== '' && tag !== `/${hiddenBy}`) continue;
-    hiddenBy = hiddenBy === '' && HIDDEN.has(tag) ? tag : '';
-    if (hiddenBy === '') text += ` ${piece.slice(end + 1)}`;
-    if (text.length > 4 * MAX_TEXT) break;
-  }
-  return text.replace(/\s+/g, ' ').trim();
+/** What a text is, if it is not shown; empty if there is none. */
+function kindOfText(text: string): string | undefined {
+  if (text === '') return '';
+  if (/^<\?xml/i.test(text)) return 'an XML document';
+  if (/^<[!?a-z]/i.test(text)) return 'an HTML page';
+  return /[\n\r]/.test(text) ? 'several lines of text' : undefined;
 }

@@ -3,10 +3,10 @@ import { remember } from './remember.ts';
 
 // Paths and URLs: what clients call, and what providers are called with.
 
-const MOST_PATHS = 200;
+const PATHS = { entries: 200, bytes: 256 * 1024 };
 
 /** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
-export const segmentsOf: (path: string) => readonly string[] = remember(MOST_PATHS, (path) => {
+export const segmentsOf: (path: string) => readonly string[] = remember(PATHS, (path) => {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 });

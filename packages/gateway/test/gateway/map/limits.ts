@@ -113,5 +113,26 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'life › ends one exchange and no other: $name',
     'life › in a stream that has begun ends it with an error: $name',
   ],
-  'No secret leaves in an answer, an error or the log, whatever upstreams repeat.': ['canary › nothing of them left'],
+  'No secret leaves in a header, an answer, an error or the log, whatever upstreams repeat.': [
+    'canary › nothing of them left',
+    'upstream-headers › is redacted in %s',
+    'upstream-headers › is redacted in the answer of a passed-on endpoint with status %i',
+    'upstream-headers › does not reach the client as the name of a header',
+  ],
+  'Error pages and private addresses of upstreams do not reach clients; errors name the provider whose key was rejected.': [
+    'provider-errors › %s is redacted',
+    'provider-errors › is reported as that of the provider: $name',
+    'provider-errors › names the provider on passed-on endpoints',
+  ],
+  'Streams carry the same upstream headers as whole responses: request ids, rate limits, retry hints.': [
+    'upstream-headers › reach the client, and no others: $name',
+    'upstream-headers › are missing in a stream that had to open before the upstream answered: $name',
+  ],
+  'Model names have at most 512 bytes. Invented names fill neither caches nor metric labels.': [
+    'model-names › a name of 513 bytes is rejected with 400: $name',
+    'model-names › a name of 512 bytes is passed to the upstream: $name',
+    'model-names › a name in use stays in the name cache',
+    'model-names › real models keep their labels after 200 rejected names: $name',
+    'model-names › leave a gateway with a small heap answering',
+  ],
 };

@@ -175,14 +175,15 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   },
   {
     fault: '400, 401, 403, 404, 422',
-    right: 'never again at the same upstream, its status and words; a key that is not known rests, and nobody learns which',
+    right:
+      'not retried at the same upstream; its status and words, but a rejected provider key is reported as that of the provider, which then rests',
     stream: [
-      'upstream-answers › %i is never tried again at the same upstream, and keeps its words',
+      'upstream-answers › %i is not retried at the same upstream, and keeps its status',
       'upstream-answers › a wrong request is nobody else’s business',
       'upstream-retry › rests at once when it does not know our key, and nobody learns which',
     ],
     whole: [
-      'upstream-answers › %i is never tried again at the same upstream, and keeps its words',
+      'upstream-answers › %i is not retried at the same upstream, and keeps its status',
       'upstream-retry › rests at once when it does not know our key, and nobody learns which',
     ],
   },
