@@ -166,7 +166,7 @@ const FAILURES: { name: string; wire: unknown; want: object }[] = [
   {
     name: 'a page',
     wire: '<html><head><title>x</title></head><body><h1>502</h1> Bad</body></html>',
-    want: { message: '502 Bad' },
+    want: { message: 'the server returned an HTML page' },
   },
   { name: 'FastAPI', wire: { detail: 'no' }, want: { message: 'no' } },
 ];
