@@ -92,7 +92,7 @@ export class Rounds {
       const outcome = await this.#attempt(candidate, 'never');
       const left = breakers.pause([key]);
       return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.presence.isStopped
-        ? { is: 'failed', error: paused(left) }
+        ? { is: 'failed', error: paused({ ...left, reason: outcome.error.message }) }
         : outcome;
     } finally {
       breakers.endProbe(key);

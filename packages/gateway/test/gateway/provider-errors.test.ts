@@ -134,7 +134,7 @@ describe('failures that the gateway finds', () => {
       502,
       /^provider "[\w-]+" .*redirect \(302\)/,
     ],
-    ['no HTTP', () => [{ send: 'hello\r\n\r\n' }, { fin: true }], 502, /^the connection to provider "[\w-]+" failed/],
+    ['no HTTP', () => [{ send: 'hello\r\n\r\n' }, { fin: true }], 502, /^provider "[\w-]+" sent an invalid HTTP response/],
     ['an empty body', () => [{ send: whole(200, '') }], 502, /^provider "[\w-]+" sent /],
     [
       'a page',
