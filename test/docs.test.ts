@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   'bench/README.md',
   ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
 ].filter((name) => name.endsWith('.md'));
@@ -40,4 +41,22 @@ test('nothing names a machine or a registry', () => {
   const files = [...pages, 'package.json', 'package-lock.json', 'knip.json', 'biome.json'];
   for (const name of files)
     expect(readFileSync(join(root, name), 'utf8'), relative(root, name)).not.toMatch(/\/work\/|\/root\/|registry\.npmjs/);
+});
+
+/** `folder/file › title`, as docs/security.md cites tests. A title stands in its file as a whole text. */
+const citedTests = [...readFileSync(join(root, 'docs/security.md'), 'utf8').matchAll(/`([\w/-]+) › ([^`]+)`/g)].map(
+  ([, file = '', title = '']) => ({ file, title }),
+);
+
+test.each(citedTests)('docs/security.md cites an existing test: $file › $title', ({ file, title }) => {
+  const source = readFileSync(join(root, `packages/gateway/test/${file}.test.ts`), 'utf8');
+  expect(source.includes(`'${title}'`)).toBe(true);
+});
+
+test('docs/security.md cites a test or a command for every defence', () => {
+  const rows = readFileSync(join(root, 'docs/security.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| threat'));
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter((row) => !/ › |`npm run /.test(row))).toEqual([]);
 });
