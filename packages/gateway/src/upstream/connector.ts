@@ -10,13 +10,49 @@ const ofStaleConnections = new WeakSet<Error>();
  */
 export const isStaleConnection = (error: Error): boolean => ofStaleConnections.has(error);
 
-/** Connects as undici does, and watches what goes over each connection. */
+/** What undici gets of a socket at a time, and what a socket reads ahead. */
+const READ_BYTES = 16 * 1024;
+
+/**
+ * Makes undici read in pieces. It takes all that a socket has buffered, and puts back what it cannot parse because it was paused. Taking all
+ * makes the socket read on, so that its buffer would grow by up to 64 KiB with every pause. A paused socket now holds one read of 64 KiB and
+ * a small rest. The rest is taken with the last piece, and copied when it is put back: as a view it would keep the read before alive.
+ *
+ * The end of the connection is held back until undici reads again: in a pause it would meet an assertion that ends the process (7.30.2,
+ * `Parser.finish`, for a body without a length).
+ */
+function readInPieces(socket: Socket): void {
+  const read = socket.read.bind(socket);
+  const push = socket.push.bind(socket);
+  const unshift = socket.unshift.bind(socket);
+  let hasEnded = false;
+  socket.read = (size) => {
+    const piece: unknown = read(size ?? (socket.readableLength > 2 * READ_BYTES ? READ_BYTES : undefined));
+    if (piece !== null || size !== undefined || !hasEnded) return piece;
+    push(null);
+    return read();
+  };
+  socket.push = (piece, encoding) => {
+    if (piece !== null) return push(piece, encoding);
+    hasEnded = true;
+    socket.emit('readable');
+    return false;
+  };
+  socket.unshift = (piece: Uint8Array) => unshift(Buffer.from(piece));
+}
+
+/** Connects as undici does, reads in pieces, and watches what goes over each connection. */
 export function createConnector(timeout: number): buildConnector.connector {
-  const connect = buildConnector({ timeout });
+  // Options of sockets that undici's type leaves out are passed on all the same.
+  const options: buildConnector.BuildOptions & { highWaterMark: number } = { timeout, highWaterMark: READ_BYTES };
+  const connect = buildConnector(options);
   return (options, callback) =>
     connect(options, (...result) => {
       const [, socket] = result;
-      if (socket) watch(socket);
+      if (socket) {
+        readInPieces(socket);
+        watch(socket);
+      }
       callback(...result);
     });
 }

@@ -2,6 +2,7 @@ import { BoundedCache } from '@sluice/core';
 import { type Dispatcher, Pool } from 'undici';
 import { createConnector, isStaleConnection } from './connector.ts';
 import { malformedResponse, WrongAddress } from './failures.ts';
+import { FairReader, ReadQueue } from './fair-reader.ts';
 import { joined } from './headers.ts';
 import { codingOf, Unpacker } from './unpack.ts';
 
@@ -64,6 +65,7 @@ export class Dialer implements Transport {
   readonly #options: DialerOptions;
   /** One for each address and connect timeout: providers may have their own. */
   readonly #pools = new Map<string, Pool>();
+  readonly #queue = new ReadQueue();
 
   constructor(options: DialerOptions) {
     this.#options = options;
@@ -83,10 +85,12 @@ export class Dialer implements Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
     };
+    const reader = new FairReader(receiver, this.#queue);
     const redial = (): void => void this.#pool(call, 'new').dispatch(request, handler);
-    const handler = new Handler(receiver, this.#options.compressionRatio, call.repeat === 'once' ? redial : undefined);
+    const handler = new Handler(reader, this.#options.compressionRatio, call.repeat === 'once' ? redial : undefined);
+    reader.attach(handler);
     this.#pool(call, 'kept').dispatch(request, handler);
-    return handler;
+    return reader;
   }
 
   async close(): Promise<void> {
@@ -174,6 +178,8 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     if (this.#isOver || status < 200) return;
     this.#redial = undefined;
     this.#hasHead = true;
+    // Views of the first bytes that came, which keep all of them, up to 64 KiB, until the end of the answer.
+    controller.rawHeaders = null;
     const headers = joined(fields);
     try {
       const coding = codingOf(headers['content-encoding']);
@@ -187,12 +193,15 @@ class Handler implements Dispatcher.DispatchHandler, Line {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#isOver) (this.#unpacker ?? this.#receiver).data(chunk);
+    // After a pause undici flushes its parser with an empty chunk; pausing at that would be too late for the end of a connection.
+    if (!this.#isOver && chunk.length > 0) (this.#unpacker ?? this.#receiver).data(chunk);
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    // Its connection may serve another call by now.
+    this.#controller = undefined;
     (this.#unpacker ?? this.#receiver).end();
   }
 

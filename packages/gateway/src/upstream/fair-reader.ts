@@ -1,0 +1,125 @@
+import type { Line, Receiver } from './dialer.ts';
+
+/**
+ * Bytes that one upstream may deliver before the others get their turn: converting them takes about a millisecond. Without turns, libuv reads
+ * up to 32 buffers of 64 KiB from one socket before it looks at the next.
+ */
+export const TURN_BYTES = 16 * 1024;
+/** What a chunk costs beside its bytes, in bytes: an upstream may send every byte in a chunk of its own. */
+const CHUNK_COST = 128;
+/** How long queued readers are served in one iteration of the event loop. */
+const SLICE_MS = 4;
+
+export interface ReadQueueOptions {
+  now?: () => number;
+  /** Runs a callback in the next iteration of the event loop, after new input was looked for. */
+  defer?: (run: () => void) => void;
+}
+
+/** Readers that have used up their turn. They are served in order, for a few milliseconds per iteration of the event loop. */
+export class ReadQueue {
+  readonly #now: () => number;
+  readonly #defer: (run: () => void) => void;
+  readonly #waiting: FairReader[] = [];
+  /** Grows with every iteration that serves readers: what was used before it no longer counts. */
+  turn = 0;
+
+  constructor({ now = () => performance.now(), defer = setImmediate }: ReadQueueOptions = {}) {
+    this.#now = now;
+    this.#defer = defer;
+  }
+
+  add(reader: FairReader): void {
+    this.#waiting.push(reader);
+    if (this.#waiting.length === 1) this.#defer(this.#serve);
+  }
+
+  readonly #serve = (): void => {
+    this.turn++;
+    const until = this.#now() + SLICE_MS;
+    // The reader stays in the queue until its turn is over, so that nothing is scheduled twice.
+    do {
+      this.#waiting[0]?.takeTurn();
+      this.#waiting.shift();
+    } while (this.#waiting.length > 0 && this.#now() < until);
+    if (this.#waiting.length > 0) this.#defer(this.#serve);
+  };
+}
+
+/** Stands between an upstream and its consumer, and pauses the upstream when it has used up its turn. */
+export class FairReader implements Receiver, Line {
+  readonly #receiver: Receiver;
+  readonly #queue: ReadQueue;
+  #source: Line | undefined;
+  #used = 0;
+  #turn = 0;
+  #isQueued = false;
+  /** By the consumer. */
+  #isPaused = false;
+  #isOver = false;
+
+  constructor(receiver: Receiver, queue: ReadQueue) {
+    this.#receiver = receiver;
+    this.#queue = queue;
+  }
+
+  attach(source: Line): void {
+    this.#source = source;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#source?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (!this.#isQueued) this.#source?.resume();
+  }
+
+  hangUp(): void {
+    this.#isOver = true;
+    this.#source?.hangUp();
+  }
+
+  again(): void {
+    this.#receiver.again?.();
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    this.#receiver.start(status, headers);
+  }
+
+  data(chunk: Uint8Array): void {
+    this.#receiver.data(chunk);
+    if (this.#turn !== this.#queue.turn) {
+      this.#turn = this.#queue.turn;
+      this.#used = 0;
+    }
+    this.#used += chunk.length + CHUNK_COST;
+    if (this.#used >= TURN_BYTES && !this.#isOver && !this.#isQueued) this.#wait();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#receiver.end();
+  }
+
+  fail(error: Error): void {
+    this.#isOver = true;
+    this.#receiver.fail(error);
+  }
+
+  /** Called by the queue. */
+  takeTurn(): void {
+    this.#isQueued = false;
+    this.#used = 0;
+    if (!this.#isOver && !this.#isPaused) this.#source?.resume();
+  }
+
+  #wait(): void {
+    this.#isQueued = true;
+    this.#source?.pause();
+    this.#queue.add(this);
+  }
+}
