@@ -101,6 +101,14 @@ export const LIMITS = {
     preset: '60s',
     about: 'How long a client may read nothing before its stream is cancelled.',
   },
+  connections: {
+    name: 'connections',
+    kind: 'count',
+    preset: 0,
+    least: 0,
+    about:
+      'Connections of clients at a time; further ones are closed at once. 0: half of the file descriptors that the process may open, less 64.',
+  },
   streams: { name: 'streams', kind: 'count', preset: 2000, about: 'Exchanges at a time; 503 above it.' },
   heapShed: { name: 'heap_shed', kind: 'share', preset: 0.85, about: 'Share of the memory above which new requests get 503.' },
   heapCancel: {

@@ -71,7 +71,13 @@ export class Conversation {
 
   async run(): Promise<Result> {
     const { holdMs } = this.#services.limits;
-    const gate = this.#outlet && setTimeout(() => this.#outlet?.openSilently(), holdMs);
+    const { presence } = this.#question;
+    const gate =
+      this.#outlet &&
+      setTimeout(
+        presence.guard(() => this.#outlet?.openSilently()),
+        holdMs,
+      );
     try {
       return this.#result(await this.#askAll());
     } catch (cause) {

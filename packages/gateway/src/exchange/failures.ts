@@ -28,6 +28,15 @@ export const INTERNAL: CanonicalError = {
 /** How messages name an upstream. */
 export const nameOf = ({ provider }: Pick<Speaker, 'provider'>): string => `provider "${provider.id}"`;
 
+/** The gateway, not the upstream, has too many connections. */
+const NO_DESCRIPTORS: CanonicalError = {
+  code: 'OVERLOADED',
+  message: 'the gateway has no free file descriptors; retry later',
+  http_status: 503,
+  retry_after_ms: 1000,
+  details: { overloaded: 'gateway' },
+};
+
 export const emptyResponse = (name: string): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `${name} sent an empty response`,
@@ -66,6 +75,7 @@ export function connectionError(error: unknown, name: string, connectMs?: number
     return invalidResponse(`${name} ${error.message}`, PROCESSED);
   if (error instanceof WrongAddress) return invalidResponse(`the request would leave the base URL of ${name}; not sent`);
   const code = codeOf(error);
+  if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
   const details = { may_be_billed: !UNSENT.test(code ?? '') };
   if (code !== 'UND_ERR_CONNECT_TIMEOUT')
     return { code: 'UPSTREAM_ERROR', message: `the connection to ${name} failed${reasonOf(code)}`, http_status: 502, details };
@@ -75,7 +85,7 @@ export function connectionError(error: unknown, name: string, connectMs?: number
 
 /** Failures to connect: nothing of the request was sent. All others come when it was, or may have been. */
 const UNSENT =
-  /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|EMFILE|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
+  /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
 /** Names of the system's errors say no secret. */
 const reasonOf = (code: string | undefined): string =>

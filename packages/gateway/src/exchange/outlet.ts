@@ -82,7 +82,7 @@ export class Outlet {
 
   /** Calls back once, when the client has read what was written. */
   onDrain(resume: () => void): void {
-    this.#response.once('drain', resume);
+    this.#response.once('drain', this.#presence.guard(resume));
   }
 
   end(): void {
@@ -100,9 +100,10 @@ export class Outlet {
   #beat(): void {
     const { heartbeat, heartbeatMs } = this.#options;
     if (heartbeat === undefined) return;
-    this.#heart = setInterval(() => {
+    const beat = this.#presence.guard(() => {
       if (!this.isFull) this.#put(heartbeat);
-    }, heartbeatMs);
+    });
+    this.#heart = setInterval(beat, heartbeatMs);
   }
 
   #put(bytes: Uint8Array): void {

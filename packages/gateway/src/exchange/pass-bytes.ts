@@ -79,10 +79,11 @@ class Passage implements Receiver {
     this.#services = services;
     this.#speaker = speaker;
     this.#resolve = resolve;
+    const { presence } = question;
     this.#patience = new Patience({
       totalMs: times.totalMs,
-      onSilence: () => this.#breakOff(this.#silence()),
-      onTotal: () => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs)),
+      onSilence: presence.guard(() => this.#breakOff(this.#silence())),
+      onTotal: presence.guard(() => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs))),
     });
     this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
   }
@@ -161,11 +162,12 @@ class Passage implements Receiver {
     this.#line?.pause();
     this.#patience.rest();
     response.setTimeout(this.#services.limits.stallMs);
-    response.once('drain', () => {
+    const goOn = (): void => {
       response.setTimeout(0);
       this.#patience.expect(this.#speaker.times.betweenEventsMs);
       this.#line?.resume();
-    });
+    };
+    response.once('drain', this.#question.presence.guard(goOn));
   }
 
   readonly #onInterruption = (): void => {

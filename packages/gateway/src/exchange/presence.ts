@@ -20,10 +20,15 @@ export class Presence {
   #listeners: Listener[] = [];
   #probes: NodeJS.Timeout[] = [];
   #onClosed: Listener | undefined;
+  readonly #onFault: (cause: unknown) => void;
 
-  constructor(response: ServerResponse) {
+  /** `onFault`: a callback of this exchange threw. */
+  constructor(response: ServerResponse, onFault: (cause: unknown) => void = () => response.destroy()) {
     this.response = response;
+    this.#onFault = onFault;
     response.on('close', this.#close);
+    // Without a listener, a write after the end would be an uncaught exception.
+    response.on('error', onFault);
   }
 
   /** The client turned away before it had its answer. */
@@ -83,18 +88,42 @@ export class Presence {
   };
 
   /**
-   * The client has nothing more to send. One that only says so (half-close) is still there and reads over what it is sent now; one that has
-   * closed looks the same until something is sent to it.
+   * The client has closed its sending side. One that still reads (half-close) ignores what it is sent now; one that has closed the whole
+   * connection looks the same until something is sent to it. HTTP/1.0 has nothing to send before the response: there it counts as gone, as
+   * nginx closes its connections to upstreams this way.
    */
   halfClose(): void {
-    if (!this.#isClosed) this.#probes = PROBES_MS.map((ms) => setTimeout(() => this.#probe(), ms));
+    if (this.#isClosed) return;
+    if (this.#canBeProbed)
+      this.#probes = PROBES_MS.map((ms) =>
+        setTimeout(
+          this.guard(() => this.#probe()),
+          ms,
+        ),
+      );
+    else this.response.destroy();
+  }
+
+  get #canBeProbed(): boolean {
+    const { headersSent, req } = this.response;
+    return headersSent || req.httpVersionMinor > 0;
+  }
+
+  /** A callback for a timer or an event: an exception there would end the process, and here it ends this exchange. */
+  guard(run: () => void): () => void {
+    return () => {
+      try {
+        run();
+      } catch (cause) {
+        this.#onFault(cause);
+      }
+    };
   }
 
   #probe(): void {
     const { response } = this;
     if (response.writableEnded || response.destroyed) return;
     if (response.headersSent) this.fill?.();
-    // An interim answer, which HTTP/1.0 does not know.
-    else if (response.req.httpVersionMinor > 0) response.writeProcessing();
+    else response.writeProcessing();
   }
 }

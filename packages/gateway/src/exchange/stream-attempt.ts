@@ -54,10 +54,11 @@ class StreamAttempt implements Receiver {
     this.#end = end;
     this.#resolve = resolve;
     this.#reject = reject;
+    const { presence, candidate } = attempt;
     this.#patience = new Patience({
-      totalMs: attempt.candidate.times.totalMs,
-      onSilence: () => this.#onSilence(),
-      onTotal: () => this.#breakOff(tooLate(this.#name, 'end', attempt.candidate.times.totalMs)),
+      totalMs: candidate.times.totalMs,
+      onSilence: presence.guard(() => this.#onSilence()),
+      onTotal: presence.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
     });
     const meter = new AnswerMeter(attempt.limits, this.#name);
     this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });

@@ -21,6 +21,7 @@ export interface ExchangeLabels extends Labels {
 export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly shed: Counter;
+  readonly droppedConnections: Counter;
   readonly #families: Families;
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
@@ -48,6 +49,11 @@ export class Metrics {
     this.shed = new Counter({
       name: 'sluice_shed_requests_total',
       help: 'Requests refused because too much is under way.',
+      registers,
+    });
+    this.droppedConnections = new Counter({
+      name: 'sluice_dropped_connections_total',
+      help: 'Connections of clients closed at once because there are too many, or no file descriptors are left.',
       registers,
     });
     this.#families = {

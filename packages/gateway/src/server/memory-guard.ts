@@ -10,7 +10,16 @@ export function memoryShare(): number {
   const machine = totalmem();
   const most = constrained > 0 && constrained < machine ? constrained : machine;
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return Math.max(process.memoryUsage.rss() / most, used / limit);
+  return Math.max(residentBytes() / most, used / limit);
+}
+
+/** 0 when it is not known: Node reads it from a file, which fails when no file descriptor is left. */
+function residentBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
 }
 
 export interface MemoryGuardOptions {

@@ -7,6 +7,7 @@ import type { Services } from '../exchange/services.ts';
 import { joined } from '../upstream/headers.ts';
 import { checkCaller } from './admit.ts';
 import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
+import { ownConnectionShare } from './descriptors.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
 
@@ -22,11 +23,15 @@ const SWEEP_MS = 100;
 /** How long clients have for the last words after the deadline. */
 const LAST_WORDS_MS = 2000;
 
+/** Failures to accept come in floods: one line of the log stands for all of a second. */
+const ACCEPT_LOG_MS = 1000;
+
 /** The gateway's ear. */
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server;
   #isDraining = false;
+  #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
   constructor(services: Services) {
     const { limits } = services;
@@ -52,6 +57,8 @@ export class Gateway {
     this.#server.on('checkContinue', this.#answer);
     this.#server.on('clientError', this.#onUnread);
     this.#server.on('connection', (socket) => socket.on('end', () => this.#halfClose(socket)));
+    this.#server.maxConnections = limits.connections > 0 ? limits.connections : ownConnectionShare();
+    this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
 
   async listen({ host, port }: ListenOptions): Promise<string> {
@@ -59,6 +66,7 @@ export class Gateway {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
+        this.#server.on('error', this.#onAcceptFailed);
         resolve();
       });
     });
@@ -85,31 +93,62 @@ export class Gateway {
     await dialer.close();
   }
 
+  /**
+   * A connection could not be accepted: no file descriptor is left. As long as that lasts, every iteration of the event loop tries again and
+   * fails. Idle connections are closed, so that it does not last.
+   */
+  readonly #onAcceptFailed = (error: Error): void => {
+    const { metrics, log, now } = this.#services;
+    metrics.droppedConnections.inc();
+    if (now() < this.#acceptFailedAt + ACCEPT_LOG_MS) return;
+    this.#acceptFailedAt = now();
+    log.error({ error: error.message }, 'a connection could not be accepted');
+    this.#server.closeIdleConnections();
+  };
+
   readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const id = randomUUID();
+    try {
+      this.#route(id, request, response);
+    } catch (cause) {
+      this.#fail(cause, id, response);
+    }
+  };
+
+  #route(id: string, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joined(request.headers);
     const route = routeOf(request.url ?? '/', headers);
-    const presence = new Presence(response);
-    const incoming = { id: randomUUID(), request, response, presence, headers, route, directory: this.#services.directory() };
+    const presence = new Presence(response, (cause) => this.#fail(cause, id, response));
+    const incoming = { id, request, response, presence, headers, route, directory: this.#services.directory() };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
-      this.#fail(cause, incoming),
+      this.#fail(cause, id, response),
     );
-  };
+  }
 
   /** Pipelined requests share a socket. */
   #halfClose(socket: Socket): void {
     for (const presence of this.#services.streams.underWay) if (presence.response.req.socket === socket) presence.halfClose();
   }
 
-  /** Who waits for the rest of a request tells the client; else nobody has heard of it yet. */
   readonly #onUnread = (error: Error, socket: Socket): void => {
+    try {
+      this.#refuseUnread(error, socket);
+    } catch (cause) {
+      this.#services.log.error({ error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
+      socket.destroy();
+    }
+  };
+
+  /** If a handler is still reading the body, it responds; otherwise the response is written to the socket. */
+  #refuseUnread(error: Error, socket: Socket): void {
     const requests = this.#services.streams.underWay.map(({ response }) => response.req);
     const waiting = requests.find((request) => request.socket === socket && !request.complete);
     if (waiting && hasLeft(error)) socket.destroy();
     else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', whyUnread(error));
     else answerUnread(error, socket, this.#services.log);
-  };
+  }
 
   async #show(page: OwnPage, incoming: Incoming): Promise<void> {
     const { id, response, route } = incoming;
@@ -124,7 +163,7 @@ export class Gateway {
   }
 
   /** A fault of ours. It ends this request, and no other. */
-  #fail(cause: unknown, { id, response }: Incoming): void {
+  #fail(cause: unknown, id: string, response: ServerResponse): void {
     this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
     response.destroy();
   }

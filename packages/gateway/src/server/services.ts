@@ -5,6 +5,7 @@ import { hidingAddresses, hidingHosts } from '../observe/redact.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { RetryBudget } from '../upstream/retry-budget.ts';
+import { ownConnectionShare } from './descriptors.ts';
 import { MemoryGuard } from './memory-guard.ts';
 import { ModelLists } from './model-lists.ts';
 import { Streams } from './streams.ts';
@@ -16,7 +17,7 @@ export function createServices(given: Given): Services {
   const { limits, redact, directory, log } = given;
   const now = (): number => performance.now();
   const dialer = new Dialer(limits);
-  const streams = new Streams(limits.streams);
+  const streams = new Streams(Math.min(limits.streams, ownConnectionShare()));
   const redactHosts = hidingHosts(redact, () => directory().privateHosts);
   return {
     ...given,

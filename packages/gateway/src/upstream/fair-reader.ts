@@ -91,7 +91,11 @@ export class FairReader implements Receiver, Line {
   }
 
   data(chunk: Uint8Array): void {
-    this.#receiver.data(chunk);
+    try {
+      this.#receiver.data(chunk);
+    } catch (cause) {
+      this.#crash(cause);
+    }
     if (this.#turn !== this.#queue.turn) {
       this.#turn = this.#queue.turn;
       this.#used = 0;
@@ -102,7 +106,11 @@ export class FairReader implements Receiver, Line {
 
   end(): void {
     this.#isOver = true;
-    this.#receiver.end();
+    try {
+      this.#receiver.end();
+    } catch (cause) {
+      this.#crash(cause);
+    }
   }
 
   fail(error: Error): void {
@@ -115,6 +123,12 @@ export class FairReader implements Receiver, Line {
     this.#isQueued = false;
     this.#used = 0;
     if (!this.#isOver && !this.#isPaused) this.#source?.resume();
+  }
+
+  /** A fault of the consumer ends this call. The events of a decompressor have nobody else to catch it. */
+  #crash(cause: unknown): void {
+    this.hangUp();
+    this.#receiver.fail(cause instanceof Error ? cause : new Error(String(cause)));
   }
 
   #wait(): void {

@@ -49,7 +49,8 @@ export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boo
   code === 'AUTHENTICATION' || code === 'PERMISSION' || code === 'BILLING' || (code === 'RATE_LIMIT' && wait !== undefined);
 
 /** Whether a failure says something about the target, and not about the request. */
-export const isTargetsFault = (error: CanonicalError): boolean => verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code);
+export const isTargetsFault = (error: CanonicalError): boolean =>
+  verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && error.details?.['overloaded'] !== 'gateway';
 
 const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'INCOMPATIBLE_FEATURE',

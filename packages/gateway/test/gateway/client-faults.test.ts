@@ -158,6 +158,50 @@ test.each(waysOf(PAIRS))('a client that has nothing more to send is still answer
   await client.closed();
 });
 
+// HTTP/1.0 has no interim response to send, so a client that has closed cannot be told from one that still reads.
+describe('a client of HTTP/1.0', () => {
+  const request = (pair: Pair, stream: boolean): string =>
+    askText({ client: pair.client, model: modelOf(pair), stream }).replace(' HTTP/1.1\r\n', ' HTTP/1.0\r\n');
+
+  const ENDS = [...LEAVES, ['closes its sending side', (client: RawClient) => client.halfClose()]] as const;
+
+  describe.each(ENDS)('that %s before the response begins is gone', (_, leave) => {
+    test.each(waysOf(PAIRS))('$name', async ({ pair, stream }) => {
+      for (const script of stream ? [[], [{ send: streamHead() }]] : [[]]) {
+        faultd.play([...script, { hang: true }]);
+        const client = await RawClient.open(gateway.url);
+        client.send(request(pair, stream));
+        await eventually(() => faultd.served[0]);
+        // Where the protocol has heartbeats, the response would begin after `hold`.
+        const began = performance.now();
+        leave(client);
+        await expectCalledOff(began);
+        client.leave();
+      }
+    });
+  });
+
+  test.each(PAIRS)('that closes in a stream is noticed: $name', async (pair) => {
+    faultd.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(request(pair, true));
+    await client.sees('two');
+    const began = performance.now();
+    client.leave();
+    await expectCalledOff(began);
+  });
+
+  test.each(waysOf(PAIRS))('that waits is answered: $name', async ({ pair, stream }) => {
+    faultd.play(good(pair, stream));
+    const client = await RawClient.open(gateway.url);
+    client.send(request(pair, stream));
+    await client.closed();
+    const reply = await client.reply();
+    expect(reply.status).toBe(200);
+    expect(stream ? readStream(pair.client, reply.body).text : reply.body.toString()).toContain(TEXT);
+  });
+});
+
 describe('a client that reads nothing', () => {
   const flood = ({ upstream }: Pair): Script => {
     const { before } = cutAfter(upstream, 'two');

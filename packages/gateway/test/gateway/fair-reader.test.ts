@@ -33,15 +33,19 @@ function connect({ queue, spend }: ReturnType<typeof createLoop>, onData: (reade
     again: () => void seen.push('again'),
   };
   const deliver = (): void => {
-    for (let chunk = unread.shift(); chunk; chunk = isPaused ? undefined : unread.shift()) reader.data(chunk);
+    for (let chunk = unread.shift(); chunk; chunk = isPaused || isHungUp ? undefined : unread.shift()) reader.data(chunk);
   };
   const source: Line = {
-    pause: () => void (isPaused = true),
+    pause: () => {
+      isPaused = true;
+    },
     resume: () => {
       isPaused = false;
       deliver();
     },
-    hangUp: () => void (isHungUp = true),
+    hangUp: () => {
+      isHungUp = true;
+    },
   };
   const reader = new FairReader(receiver, queue);
   reader.attach(source);
@@ -140,6 +144,21 @@ describe('a reader of an upstream', () => {
     expect(seen).toHaveLength(2);
     expect(isHungUp()).toBe(true);
   });
+});
+
+test('an exception of the consumer ends its call, and no other', () => {
+  const loop = createLoop();
+  let calls = 0;
+  const failing = connect(loop, () => {
+    if (++calls === 3) throw new Error('a bug');
+  });
+  const other = connect(loop);
+  failing.send(...chunks(6));
+  other.send(...chunks(6));
+  while (loop.iterate());
+  expect(failing.seen.slice(2)).toEqual([`data ${TURN_BYTES / 2}`, 'fail a bug']);
+  expect(failing.isHungUp()).toBe(true);
+  expect(other.seen).toHaveLength(6);
 });
 
 describe('readers of several upstreams', () => {

@@ -261,6 +261,24 @@ describe('a fault of ours', () => {
     await gateway.close();
   });
 
+  test.each(PAIRS.slice(0, 3))('in a timer ends one exchange and no other: $name', async (pair) => {
+    const gateway = await start({ hold: '30ms' }, (made) => {
+      const enter = made.streams.enter.bind(made.streams);
+      made.streams.enter = (presence) => {
+        presence.response.writeHead = fault;
+        enter(presence);
+      };
+      return made;
+    });
+    faultd.play([{ hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking(pair, true)));
+    await client.closed();
+    expect(gateway.log().find(({ msg }) => msg === 'failed')).toMatchObject({ error: expect.stringContaining('TypeError') });
+    expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+    await gateway.close();
+  });
+
   test.each(PAIRS)('in a stream that has begun ends it with an error: $name', async (pair) => {
     let calls = 0;
     const gateway = await start({ hold: '30ms' }, (made) => {

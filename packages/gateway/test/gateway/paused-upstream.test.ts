@@ -88,7 +88,9 @@ test('an answer without a length may end in a pause', async () => {
         dialled.pause();
         resolve(dialled);
       },
-      end: () => void (hasEnded = true),
+      end: () => {
+        hasEnded = true;
+      },
       fail: reject,
     });
   });

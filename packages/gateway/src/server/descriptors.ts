@@ -1,0 +1,31 @@
+/** File descriptors for everything but connections: listeners, files, logs, name lookups. */
+const RESERVE = 64;
+/** Even where the limit is very low, a few connections have to be possible. */
+const FEWEST = 8;
+
+/** How many files the process may open, by the limits of the system; undefined where there is no limit. */
+function openFileLimit(): number | undefined {
+  const { report } = process;
+  // Otherwise the report has the addresses of all peers, and looks up their names.
+  Object.assign(report, { excludeNetwork: true });
+  const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = report.getReport();
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : undefined;
+}
+
+/**
+ * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so each side gets half of
+ * what is left after the reserve.
+ */
+export function connectionShare(openFiles: number | undefined): number {
+  if (openFiles === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(FEWEST, Math.floor((openFiles - RESERVE) / 2));
+}
+
+let share: number | undefined;
+
+/** The same for this process. Node raises its limit once, at the start; the report takes milliseconds. */
+export function ownConnectionShare(): number {
+  share ??= connectionShare(openFileLimit());
+  return share;
+}
