@@ -107,9 +107,14 @@ export const LIMITS = {
     preset: 0,
     least: 0,
     about:
-      'Connections of clients at a time; further ones are closed at once. 0: half of the file descriptors that the process may open, less 64.',
+      'Connections of clients at a time; further ones are closed at once. 0: half of the open file limit (ulimit -n) after a reserve of 64.',
   },
-  streams: { name: 'streams', kind: 'count', preset: 2000, about: 'Exchanges at a time; 503 above it.' },
+  streams: {
+    name: 'streams',
+    kind: 'count',
+    preset: 2000,
+    about: 'Exchanges at a time, at most as many as there are file descriptors for; 503 above it.',
+  },
   heapShed: { name: 'heap_shed', kind: 'share', preset: 0.85, about: 'Share of the memory above which new requests get 503.' },
   heapCancel: {
     name: 'heap_cancel',

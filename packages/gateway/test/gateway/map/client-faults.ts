@@ -24,6 +24,15 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    fault: 'HTTP/1.0 (the default of nginx towards upstreams): leaves before the response begins',
+    right: 'the upstream is called off at once; HTTP/1.0 has no interim response that would tell a half-close from a close',
+    stream: [
+      'client-faults › that %s before the response begins is gone',
+      'client-faults › that closes in a stream is noticed: $name',
+    ],
+    whole: ['client-faults › that %s before the response begins is gone'],
+  },
+  {
     fault: 'leaves, and the provider says `on_disconnect: drain`',
     right: 'the answer is read to its end and counted; nobody else is asked',
     stream: ['drain › in the middle of a stream', 'drain › before the first of it', 'drain › and had not read for a while'],
@@ -52,7 +61,7 @@ export const CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'has nothing more to send (half-close)',
-    right: 'is served',
+    right: 'is served; with HTTP/1.0 and before the response begins it counts as gone',
     stream: ['client-faults › a client that has nothing more to send is still answered: $name'],
     whole: ['client-faults › a client that has nothing more to send is still answered: $name'],
   },

@@ -40,6 +40,7 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
     'client-faults › holds its upstream, and is left after a while: $name',
     'client-faults › is left with a whole answer, too: $name',
   ],
+  connections: ['descriptors › limits.connections is how many connections of clients are accepted'],
   streams: ['life › more exchanges than there are places are refused, and told when to come back'],
   heapShed: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
   heapCancel: ['life › when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes'],
@@ -66,6 +67,19 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
 
 /** What else is held. */
 export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
+  'More connections than file descriptors do not end the process: further ones are closed, requests that need one get 503, and the gateway serves again when some are closed.':
+    [
+      'descriptors › leave descriptors for upstreams, and the gateway serves when some of them close',
+      'descriptors › do not end the process when they may use up all descriptors, and requests get 503',
+      'descriptors › running out of file descriptors is not the fault of the upstream',
+    ],
+  'Upstreams take turns of 16 KiB: one that sends without end, for a client that reads or does not, does not hold up the others.':
+    ['fair-reader › take turns, in the order in which they came', 'fair-reader › do not hold back one that sends little'],
+  'A client that reads nothing holds at most 96 KiB of what its upstream sent, beside its write buffer and the buffers of the system.':
+    [
+      'paused-upstream › is whole, and little of it is buffered: %s',
+      'paused-upstream › does not make the gateway hold more and more of its upstream: $name',
+    ],
   'Upstreams, clients and gateways are killed at random points, 200 times and more: no crash, no hang, no socket and no timer is left.':
     ['chaos › seed %i', 'chaos › leaves no client and no upstream waiting, and another takes its place'],
   'A gateway that stops lets streams come to their end; at the deadline, every client is told in its own words.': [

@@ -343,6 +343,15 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     ],
   },
   {
+    fault: 'an answer without a length that ends while the client does not read',
+    right: 'the client gets all of it when it reads again',
+    stream: [
+      'paused-upstream › an answer without a length may end in a pause',
+      'paused-upstream › gets all of an answer that ends with its connection: $name',
+    ],
+    whole: 'a whole answer is read without pauses',
+  },
+  {
     fault: 'redirects',
     right: 'not followed: 502, and no retry',
     stream: ['upstream-answers › %i is not followed'],
