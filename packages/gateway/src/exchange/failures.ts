@@ -84,8 +84,7 @@ export function connectionError(error: unknown, name: string, connectMs?: number
 }
 
 /** Failures to connect: nothing of the request was sent. All others come when it was, or may have been. */
-const UNSENT =
-  /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
+const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
 /** Names of the system's errors say no secret. */
 const reasonOf = (code: string | undefined): string =>

@@ -1,6 +1,6 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
-import { isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
+import { isGatewaysFault, isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
 import { nameOf, paused, STOPPED, upstreamWords } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
@@ -179,7 +179,7 @@ export class Rounds {
     const { key } = candidate;
     const reason = reasonFor(candidate, error);
     const asked = error.retry_after_ms ?? 0;
-    if (this.#options.presence.isStopped) return;
+    if (this.#options.presence.isStopped || isGatewaysFault(error)) return;
     if (!isTargetsFault(error)) breakers.succeeded(key);
     else if (asked > limits.retryAfterMs) breakers.rest(key, reason, asked);
     else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);

@@ -50,7 +50,10 @@ export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boo
 
 /** Whether a failure says something about the target, and not about the request. */
 export const isTargetsFault = (error: CanonicalError): boolean =>
-  verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && error.details?.['overloaded'] !== 'gateway';
+  verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && !isGatewaysFault(error);
+
+/** The gateway itself ran out of something: nothing is known about the target. */
+export const isGatewaysFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
 
 const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'INCOMPATIBLE_FEATURE',

@@ -163,7 +163,7 @@ test.each([
 });
 
 test('running out of file descriptors is not the fault of the upstream', () => {
-  const error = connectionError(Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }));
+  const error = connectionError(Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }), 'provider "p"');
   expect(error).toMatchObject({ code: 'OVERLOADED', http_status: 503 });
   expect(isTargetsFault(error)).toBe(false);
 });

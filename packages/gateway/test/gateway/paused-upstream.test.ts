@@ -68,7 +68,14 @@ describe('an answer that is read with many pauses', () => {
   ])('is whole, and little of it is buffered: %s', async (_, bytes) => {
     faultd.play(bytes.includes('connection: close') ? [{ send: bytes }, { fin: true }] : [{ send: bytes }]);
     const dialer = new Dialer({ upstreamKeepAliveMs: 1000, compressionRatio: 100 });
-    const call = { url: `${faultd.url}/`, origin: faultd.url, method: 'GET', headers: {}, connectMs: 1000 };
+    const call = {
+      url: `${faultd.url}/`,
+      origin: faultd.url,
+      method: 'GET',
+      headers: {},
+      connectMs: 1000,
+      repeat: 'never',
+    } as const;
     const { body, most } = await readWithPauses(dialer, call);
     expect(body.toString('latin1')).toBe(text);
     expect(most).toBeLessThanOrEqual(MOST_BUFFERED);
@@ -79,7 +86,14 @@ describe('an answer that is read with many pauses', () => {
 test('an answer without a length may end in a pause', async () => {
   faultd.play([{ send: `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(100)}` }, { fin: true }]);
   const dialer = new Dialer({ upstreamKeepAliveMs: 1000, compressionRatio: 100 });
-  const call = { url: `${faultd.url}/`, origin: faultd.url, method: 'GET', headers: {}, connectMs: 1000 };
+  const call = {
+    url: `${faultd.url}/`,
+    origin: faultd.url,
+    method: 'GET',
+    headers: {},
+    connectMs: 1000,
+    repeat: 'never',
+  } as const;
   let hasEnded = false;
   const line = await new Promise<Line>((resolve, reject) => {
     const dialled: Line = dialer.dial(call, {
