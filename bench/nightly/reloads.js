@@ -13,11 +13,14 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { writeFigures } from './figures.js';
+
+const FULL_RUN = { requests: 10_000, reloads: 1000 };
 
 const { values: options } = parseArgs({
   options: {
-    requests: { type: 'string', default: '10000' },
-    reloads: { type: 'string', default: '1000' },
+    requests: { type: 'string', default: String(FULL_RUN.requests) },
+    reloads: { type: 'string', default: String(FULL_RUN.reloads) },
     gateway: { type: 'string', default: fileURLToPath(new URL('../../packages/gateway', import.meta.url)) },
   },
 });
@@ -217,7 +220,16 @@ function readText(body, stream) {
 
 function report() {
   const seconds = Math.round((performance.now() - begun) / 1000);
-  console.log(JSON.stringify({ ...counts, versions: written, failures: failures.length, seconds }));
   for (const failure of failures.slice(0, 20)) console.log(JSON.stringify(failure));
+  const [requests, streams, reloads, rejected] = [counts.requests, counts.streams, counts.reloads, counts.rejected].map((count) =>
+    count.toLocaleString('en'),
+  );
+  const summary =
+    `${requests} requests with a key (${streams} of them streams) and ${counts.withoutKey.toLocaleString('en')} without one, ` +
+    `${reloads} reloads, ${rejected} files rejected, ${failures.length} wrong; ${seconds} s`;
+  const isFullRun = wanted.requests >= FULL_RUN.requests && wanted.reloads >= FULL_RUN.reloads;
+  const date = new Date().toISOString().slice(0, 10);
+  if (isFullRun && failures.length === 0) writeFigures('reloads', `${summary}; Node ${process.versions.node}, ${date}.`);
+  console.log(summary);
   process.exitCode = failures.length > 0 ? 1 : 0;
 }

@@ -8,7 +8,11 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const PROOFS = [{ name: 'soak', script: './soak.js' }];
+const PROOFS = [
+  { name: 'linear', script: '../linear.js', flags: ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-size=256'] },
+  { name: 'reloads', script: './reloads.js' },
+  { name: 'soak', script: './soak.js' },
+];
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' } } });
 const chosen = PROOFS.filter(({ name }) => !options.only || name.includes(options.only));
@@ -26,9 +30,9 @@ for (const { name, code, seconds, figures } of results)
   console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name}, ${seconds.toFixed(1)} s: ${figures}`);
 process.exitCode = results.every(({ code }) => code === 0) ? 0 : 1;
 
-async function prove({ name, script }) {
+async function prove({ name, script, flags = [] }) {
   const begun = performance.now();
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
+  const child = spawn(process.execPath, [...flags, fileURLToPath(new URL(script, import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let figures = '';

@@ -74,7 +74,7 @@ export function addPassed(
 const SHORTEST_SECRET = 8;
 
 /** The value of an upstream's header, or a field of its body that becomes one. */
-export const cleanHeader = (value: string, redact: (text: string) => string): string =>
+const cleanHeader = (value: string, redact: (text: string) => string): string =>
   visible(value.length < SHORTEST_SECRET ? value : redact(value));
 
 export interface SendOptions {

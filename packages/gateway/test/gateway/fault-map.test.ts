@@ -109,6 +109,12 @@ their request, before the response, in the middle of it. Every other response is
 garbage collection. The run fails when a response differs, when the heap at the end is more than 5 MB above that at 20 %, or when there are more than 8 more file descriptors, sockets, or timers that keep the process alive.
 
 ${nightlyFigures('soak')}
+
+### Reloads
+10,000 requests and more run while the configuration file is replaced 1,000 times. Every good version sends the same model name to another upstream and model; between them the file is empty, cut, or has only comments.
+A response is right if it comes from a version that was in force while the request ran. A request without a client key must get 401.
+
+${nightlyFigures('reloads')}
 `;
 
 test('docs/reliability.md is what the map says', () => expect(page()).toMatchFileSnapshot(PAGE));
