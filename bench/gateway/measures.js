@@ -1,5 +1,5 @@
 /** What is measured, each for one subject. `process` is that of the gateway; whoever is asked directly has none. */
-import { answering, CORES, cpuOf, here, load, memoryOf, sleep, start, stop } from './processes.js';
+import { answering, CORES, cpuOf, load, memoryOf, sleep, start, stop } from './processes.js';
 
 /** The sizes of a run. */
 export const SIZES = {
@@ -92,27 +92,24 @@ export async function held(subject, size) {
   return { bytes: process && (peak - before) / HELD, missing, errors, wrong, delay99 };
 }
 
-/** Clients that read nothing while the upstream has any amount to say: the memory of the gateway, second by second. */
+/**
+ * Clients that read nothing while the upstream sends without end: the memory of the gateway, second by second, and how long a small request
+ * beside them takes.
+ */
 export async function stalled(subject, size) {
   const process = await begin(subject);
-  const body = JSON.stringify(subject.client.body(subject.model('mock-d0-n100000000'), true));
-  const clients = start(
-    [here('./stalled-load.js')],
-    {
-      PORT: String(subject.port),
-      PATH_: subject.client.path,
-      BODY: body,
-      HEADERS: subject.headers ?? '',
-      STREAMS: String(STALLED),
-    },
-    CORES.others,
-  );
+  const small = JSON.stringify(subject.client.body(subject.model('mock-d0-n0'), false));
+  const clients = ask('./stalled-load.js', subject, 'mock-endless', true, {
+    STREAMS: String(STALLED),
+    SECONDS: String(size.stalledSeconds),
+    SMALL_BODY: small,
+  });
   const series = [];
   for (let second = 0; second < size.stalledSeconds; second++) {
     await sleep(1000);
     series.push(memoryOf(process));
   }
-  await stop(clients);
+  const waits = await clients;
   await stop(process);
-  return series;
+  return { series, waits };
 }

@@ -121,11 +121,17 @@ function goals(rows) {
 
 /** Every third second is enough to see whether it grows. */
 function stalledTable(rows) {
-  const series = rows.filter(({ stalled }) => stalled);
-  const seconds = (series[0]?.stalled ?? []).map((_, i) => i).filter((i) => i % 3 === 0);
+  const measured = rows.filter(({ stalled }) => stalled);
+  const seconds = (measured[0]?.stalled.series ?? []).map((_, i) => i).filter((i) => i % 3 === 0);
+  const waits = ['first request beside them, ms', 'median of later ones', 'slowest', 'failed'];
   return table(
-    [`memory with ${STALLED} readers that do not read, MB`, ...seconds.map((i) => `${i + 1} s`)],
-    series.map(({ name, stalled }) => [name, ...seconds.map((i) => String(Math.round(stalled[i] / 1024 / 1024)))]),
+    [`memory with ${STALLED} readers that do not read, MB`, ...seconds.map((i) => `${i + 1} s`), ...waits],
+    measured.map(({ name, stalled: { series, waits } }) => [
+      name,
+      ...seconds.map((i) => String(Math.round(series[i] / 1024 / 1024))),
+      ...[waits.first, waits.median, waits.slowest].map(shown),
+      String(waits.failures),
+    ]),
   );
 }
 
