@@ -11,6 +11,8 @@ import { cpuTime } from './measure.js';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, worst: { type: 'string', default: '25' } } });
 
+if (!globalThis.gc) throw new Error('run it as `npm run bench:linear`, with the flags of V8 that it needs');
+
 const FACTOR = 8;
 const BOUND = 12;
 const RUNS = 5;
@@ -29,6 +31,15 @@ function costOf(run, input) {
 
 const costs = (run, input) => Array.from({ length: RUNS }, () => costOf(run, input));
 
+/** Each run begins with an empty young generation that is large enough for it: what is promoted to the old one costs several times as much. */
+const calmCost = (run, input) =>
+  median(
+    Array.from({ length: RUNS }, () => {
+      globalThis.gc();
+      return costOf(run, input);
+    }),
+  );
+
 /** The ratio of two sizes; undefined where nothing can be measured. */
 function ratioAt(n, grown, run) {
   const large = grown(n * FACTOR);
@@ -38,8 +49,8 @@ function ratioAt(n, grown, run) {
   // Most places show at once that they are linear; the others are measured with care.
   const first = Math.min(...costs(run, small));
   if (once <= FACTOR * first || once > HOPELESS_NS) return { n, ratio: once / first, ns: once };
-  const high = median(costs(run, large));
-  return { n, ratio: high / median(costs(run, small)), ns: high };
+  const high = calmCost(run, large);
+  return { n, ratio: high / calmCost(run, small), ns: high };
 }
 
 /**
@@ -75,6 +86,7 @@ for (const place of placesOf(library)) {
   const name = `${place.protocol} ${place.name}`;
   if (options.only !== undefined && !name.includes(options.only)) continue;
   places++;
+  if (places % 500 === 0) console.error(`${places} places, ${name}`);
   const grown = grower(place);
   for (const job of jobsOf(place, library)) {
     runs++;

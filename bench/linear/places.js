@@ -82,8 +82,8 @@ function* growthsOf(field, route, kind) {
       };
   if (kinds.has('object') || kinds.has('any')) {
     const object = kinds.has('object') ? sampleOf({ ...field, shapes: only(shapes, 'object') }, 0, samples) : {};
-    yield { how: 'keys', ...ENTRIES, grow: (n) => body({ ...object, ...keys(n) }) };
-    yield { how: 'nested keys', ...ENTRIES, grow: (n) => body({ ...object, alpha: keys(n) }) };
+    yield { how: 'keys', ...ENTRIES, target: 1, grow: (n) => body({ ...object, ...keys(n) }) };
+    yield { how: 'nested keys', ...ENTRIES, target: 3, grow: (n) => body({ ...object, alpha: keys(n) }) };
   }
   const isTelling = kinds.has('array') || kinds.has('object') || kinds.has('any') || NAMED.test(field.path);
   for (const [mode, vary] of Object.entries(MODES)) {
@@ -91,7 +91,7 @@ function* growthsOf(field, route, kind) {
       const [item] = sampleOf({ ...field, shapes: only(shapes, 'array') }, 0, samples);
       yield { how: `${mode} entries`, ...ENTRIES, grow: (n) => body(Array.from({ length: n }, (_, i) => vary(item, i))) };
     }
-    if (isTelling && field.steps.at(-2)?.list)
+    if (mode !== 'equal' && isTelling && field.steps.at(-2)?.list)
       yield { how: `${mode} entries around it`, ...ENTRIES, grow: (n) => route.complete(repeated(field, route, n, vary)) };
     if (isTelling && kind === 'stream') yield { how: `${mode} events`, ...ENTRIES, grow: (n) => events(field, route, n, vary) };
   }

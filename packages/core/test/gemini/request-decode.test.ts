@@ -378,7 +378,7 @@ test.each<[unknown, string]>([
   [{}, 'contents'],
   [{ contents: [] }, 'contents'],
   [{ contents: 5 }, 'contents[0]'],
-  [{ contents: Array(10_001).fill('x') }, 'contents'],
+  [{ contents: Array(100_001).fill('x') }, 'contents'],
   [{ contents: [{ role: 'x', parts: [] }] }, 'contents[0].role'],
   [{ contents: [{ role: 5, parts: [] }] }, 'contents[0].role'],
   [{ contents: [{ parts: 5 }] }, 'contents[0].parts'],

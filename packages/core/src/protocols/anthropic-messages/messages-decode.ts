@@ -1,13 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
-import { expectList, expectObject, expectText } from '../shared/expect.ts';
+import { expectConversation, expectList, expectObject, expectText } from '../shared/expect.ts';
 import { unknownFields } from '../shared/read.ts';
 import { keep, placed } from './fields.ts';
 import { decodeContent, decodeText, type Scope } from './parts-decode.ts';
-
-/** More than any conversation has; a list that long is a mistake or an attack. */
-const MAX_MESSAGES = 100_000;
 
 const ROLES: Readonly<Record<string, (message: JsonObject, at: string, scope: Scope) => CanonicalMessage[]>> = {
   user: decodeUser,
@@ -24,7 +21,7 @@ interface Conversation {
 export function decodeConversation(body: JsonObject, context: CodecContext): Conversation {
   const list = expectList(body['messages'], 'messages');
   if (list.length === 0) throw invalid('messages', 'must not be empty');
-  if (list.length > MAX_MESSAGES) throw invalid('messages', `has ${list.length} entries; ${MAX_MESSAGES} are allowed`);
+  expectConversation(list, 'messages');
   const scope: Scope = { context, names: new Map(), next: undefined };
   const messages = list.flatMap((item, i) => {
     const at = `messages[${i}]`;

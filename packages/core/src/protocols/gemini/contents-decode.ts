@@ -3,15 +3,12 @@ import type { ContentBlock, ThinkingBlock, ToolResultBlock } from '../../canonic
 import type { CanonicalMessage } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
-import { expectObject, expectText, optional } from '../shared/expect.ts';
+import { expectConversation, expectObject, expectText, optional } from '../shared/expect.ts';
 import { unknownFields } from '../shared/read.ts';
 import { CallBook } from './call-book.ts';
 import { keep } from './kept.ts';
 import { decodePart, type PartSite } from './parts-decode.ts';
 import { CONTENT_FIELDS, camelKeys } from './wire.ts';
-
-/** More than any conversation has; a list that long is a mistake or an attack. */
-const MAX_CONTENTS = 10_000;
 
 type Speaker = 'user' | 'model' | 'system';
 
@@ -30,7 +27,7 @@ const ROLES: Readonly<Record<string, Speaker>> = {
 export function expectContents(value: unknown): readonly unknown[] {
   const list = Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];
   if (list.length === 0) throw invalid('contents', 'must not be empty');
-  if (list.length > MAX_CONTENTS) throw invalid('contents', `has ${list.length} entries; ${MAX_CONTENTS} are allowed`);
+  expectConversation(list, 'contents');
   return list;
 }
 

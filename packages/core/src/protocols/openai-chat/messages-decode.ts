@@ -4,7 +4,7 @@ import type { AudioBlock, ContentBlock, TextBlock, ToolResultBlock } from '../..
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
 import { type CodecContext, invalid, repair } from '../shared/codec.ts';
-import { expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { expectConversation, expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { CallBook } from './call-book.ts';
 import { decodeCalls, decodeLegacyCall } from './calls.ts';
@@ -18,9 +18,6 @@ import {
 } from './content-decode.ts';
 import { decodeCacheControl, keep } from './fields.ts';
 import { decodeReasoning, REASONING_FIELDS, signNext } from './reasoning.ts';
-
-/** More than any conversation has; a list that long is a mistake or an attack. */
-const MAX_MESSAGES = 10_000;
 
 /** What all messages of one request share. */
 interface Scope {
@@ -47,7 +44,7 @@ interface Conversation {
 export function expectMessages(value: unknown): readonly unknown[] {
   const list = expectList(value, 'messages');
   if (list.length === 0) throw invalid('messages', 'must not be empty');
-  if (list.length > MAX_MESSAGES) throw invalid('messages', `has ${list.length} entries; ${MAX_MESSAGES} are allowed`);
+  expectConversation(list, 'messages');
   return list;
 }
 

@@ -5,7 +5,7 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, SystemBlock } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { invalid, repair } from '../shared/codec.ts';
-import { expectList, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { expectConversation, expectList, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeBuiltInCall, decodeBuiltInOutput } from './built-in-calls.ts';
 import { decodeContent, type Part, placesOf, type Scope } from './content-decode.ts';
@@ -13,9 +13,6 @@ import { decodeAssistantItem } from './input-assistant.ts';
 import { decodeCall, decodeOutput } from './input-calls.ts';
 import { fieldsOf, keep, PROTOCOL } from './kept.ts';
 import { decodeReasoning } from './reasoning.ts';
-
-/** More than any conversation has; a list that long is a mistake or an attack. */
-const MAX_ITEMS = 20_000;
 
 export interface Conversation {
   system: SystemBlock[];
@@ -25,7 +22,7 @@ export interface Conversation {
 export function expectInput(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return [{ role: 'user', content: value }];
   const list = expectList(value, 'input');
-  if (list.length > MAX_ITEMS) throw invalid('input', `has ${list.length} items; ${MAX_ITEMS} are allowed`);
+  expectConversation(list, 'input');
   return list;
 }
 

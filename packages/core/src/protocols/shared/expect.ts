@@ -16,6 +16,13 @@ export function expectList(value: unknown, param: string): readonly unknown[] {
   throw wrong(value, param, 'a list');
 }
 
+const MAX_MESSAGES = 100_000;
+
+/** More than any conversation has. Whoever takes requests from strangers has a smaller limit: `checkRequestLimits`. */
+export function expectConversation(list: readonly unknown[], param: string): void {
+  if (list.length > MAX_MESSAGES) throw invalid(param, `${list.length} entries; the limit is ${MAX_MESSAGES}`);
+}
+
 export function expectText(value: unknown, param: string): string {
   if (typeof value === 'string') return value;
   throw wrong(value, param, 'a string');
