@@ -46,9 +46,9 @@ function ratioAt(n, grown, run) {
   const once = costOf(run, large);
   if (once < MEASURABLE_NS) return undefined;
   const small = grown(n);
-  // Most places show at once that they are linear; the others are measured with care.
-  const first = Math.min(...costs(run, small));
-  if (once <= FACTOR * first || once > HOPELESS_NS) return { n, ratio: once / first, ns: once };
+  // Most places show at once that they are linear, for noise only adds; the others are measured with care.
+  const first = median(costs(run, small));
+  if (once <= BOUND * first || once > HOPELESS_NS) return { n, ratio: once / first, ns: once };
   const high = calmCost(run, large);
   return { n, ratio: high / calmCost(run, small), ns: high };
 }

@@ -110,6 +110,24 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     whole: ['client-requests › a body that does not come'],
   },
   {
+    fault: 'more tools, messages, content parts, calls or keys than allowed',
+    right: '400, which names the field and the limit, before anything is converted or sent',
+    stream: [
+      'client-requests › more messages than allowed',
+      'client-requests › one more than limits.$limit is refused before anything is sent',
+    ],
+    whole: BEFORE_ANSWER,
+  },
+  {
+    fault: 'tool arguments nested 200,000 levels deep',
+    right: '400; passed on untouched, they are for the upstream to judge',
+    stream: [
+      'deep-arguments › in a request are refused with 400: $name',
+      'deep-arguments › in a request that is passed on stay as they are: $name',
+    ],
+    whole: BEFORE_ANSWER,
+  },
+  {
     fault: 'a packed body',
     right: '415',
     stream: ['client-requests › a packed body'],

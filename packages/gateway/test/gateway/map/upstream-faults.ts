@@ -352,6 +352,15 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     whole: 'a whole answer is read without pauses',
   },
   {
+    fault: 'tool arguments, or an error body, nested 200,000 levels deep',
+    right: '502, or an error in the stream; an error keeps its status',
+    stream: [
+      'deep-arguments › in a stream end it in an error: $name',
+      'deep-arguments › in the body of an error leave its status: $name',
+    ],
+    whole: ['deep-arguments › in a response are 502: $name', 'deep-arguments › in the body of an error leave its status: $name'],
+  },
+  {
     fault: 'redirects',
     right: 'not followed: 502, and no retry',
     stream: ['upstream-answers › %i is not followed'],
