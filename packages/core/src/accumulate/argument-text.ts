@@ -42,13 +42,22 @@ export class ArgumentText {
 
   /** The last document is closed: an object or array, with nothing but white space behind it. */
   get isComplete(): boolean {
-    return this.#nested().complete;
+    return this.#isCumulative && this.#last !== null ? isClosed(this.#last) : this.#nested().complete;
+  }
+
+  /** Nothing but `{}`: some servers send it before the real arguments. */
+  get isEmptyObject(): boolean {
+    return this.#nested().head === Head.emptyObject;
+  }
+
+  /** The arguments came as an object: another one replaces it. */
+  get isSnapshot(): boolean {
+    return this.#snapshot;
   }
 
   /** Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be replaced by the next. */
   get isSettled(): boolean {
-    const { complete, head } = this.#nested();
-    return complete && head !== Head.emptyObject && !this.#snapshot;
+    return this.#nested().complete && this.isComplete && !this.isEmptyObject && !this.#snapshot;
   }
 
   /** Takes a fragment and returns the text that can go out now. */
@@ -56,6 +65,11 @@ export class ArgumentText {
     if (fragment === '') return '';
     const nesting = this.#nested();
     const before = this.#text.length;
+    if (nesting.head === Head.emptyObject) {
+      // The real arguments begin after an empty object, and may be cumulative as well.
+      this.#last = '';
+      this.#fragments = 0;
+    }
     this.#text += fragment;
     this.#fragments++;
     nesting.push(fragment);
@@ -131,7 +145,12 @@ export class ArgumentText {
   }
 
   #isAmbiguous(): boolean {
-    return this.#nesting.head !== Head.other || (this.#fragments > 1 && this.#last !== null);
+    return this.#nesting.head !== Head.other || this.#isCumulative;
+  }
+
+  /** So far every fragment begins with the one before. */
+  get #isCumulative(): boolean {
+    return this.#fragments > 1 && this.#last !== null;
   }
 
   toJSON(): ArgumentTextState {
@@ -153,4 +172,10 @@ export class ArgumentText {
     argument.#snapshot = state.snapshot;
     return argument;
   }
+}
+
+function isClosed(text: string): boolean {
+  const nesting = new JsonNesting();
+  nesting.push(text);
+  return nesting.complete;
 }

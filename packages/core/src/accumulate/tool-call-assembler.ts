@@ -1,6 +1,13 @@
 import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
 import { isObject, type JsonObject, parseJson } from './overlay.ts';
-import { CallTracker, isProviderExecuted, type PendingCall, type ToolCallLimits, type ToolCallType } from './tool-calls.ts';
+import {
+  CallTracker,
+  isProviderExecuted,
+  type PendingCall,
+  type PendingHeader,
+  type ToolCallLimits,
+  type ToolCallType,
+} from './tool-calls.ts';
 
 /** A whole call. `arguments` is text: verbatim when it is JSON, verbatim and `invalid` when it is not. */
 export interface ToolCall {
@@ -30,11 +37,16 @@ export interface ToolCallAssemblerState {
     derivedId: string | null;
     extra: JsonObject | null;
     arguments: ArgumentTextState;
+    opensWithId: boolean;
+    isNamedLate: boolean;
+    header: PendingHeader | null;
+    pieceOf: number | null;
   }[];
   byIndex: [number, number][];
   byId: [string, number][];
   latest: number | null;
   batch: number[];
+  idsChange: boolean | null;
   characters: number;
 }
 
@@ -99,13 +111,14 @@ export class ToolCallAssembler {
   }
 
   toJSON(): ToolCallAssemblerState {
-    const { calls, byIndex, byId, latest, batch, characters } = this.#tracker;
+    const { calls, byIndex, byId, latest, batch, idsChange, characters } = this.#tracker;
     return {
       calls: calls.map(saveCall),
       byIndex: [...byIndex].map(([index, call]) => [index, call.position]),
       byId: [...byId].map(([id, call]) => [id, call.position]),
       latest: latest?.position ?? null,
       batch: batch.map((call) => call.position),
+      idsChange: idsChange ?? null,
       characters,
     };
   }
@@ -122,7 +135,9 @@ export class ToolCallAssembler {
     for (const [index, position] of state.byIndex) tracker.byIndex.set(index, at(position));
     for (const [id, position] of state.byId) tracker.byId.set(id, at(position));
     if (state.latest !== null) tracker.latest = at(state.latest);
+    for (const [position, { pieceOf }] of state.calls.entries()) if (pieceOf !== null) at(position).pieceOf = at(pieceOf);
     tracker.batch = state.batch.map(at);
+    tracker.idsChange = state.idsChange ?? undefined;
     tracker.characters = state.characters;
     return assembler;
   }
@@ -151,6 +166,10 @@ function saveCall(call: PendingCall): SavedCall {
     derivedId: call.derivedId ?? null,
     extra: call.extra ?? null,
     arguments: call.arguments.toJSON(),
+    opensWithId: call.opensWithId,
+    isNamedLate: call.isNamedLate,
+    header: call.header ? { ...call.header } : null,
+    pieceOf: call.pieceOf?.position ?? null,
   };
 }
 
@@ -165,4 +184,7 @@ function restoreCall(call: PendingCall, saved: SavedCall): void {
   call.derivedId = saved.derivedId ?? undefined;
   call.extra = saved.extra ?? undefined;
   call.arguments = ArgumentText.fromJSON(saved.arguments);
+  call.opensWithId = saved.opensWithId;
+  call.isNamedLate = saved.isNamedLate;
+  call.header = saved.header ? { ...saved.header } : undefined;
 }

@@ -93,12 +93,12 @@ function keep(reading: ToolCallReading, key: string, value: unknown): void {
   reading.extra[key] = value;
 }
 
-/** What servers write where they have no id. */
+/** What servers write where they have no id. Blanks are none either. */
 export const ABSENT_IDS: ReadonlySet<unknown> = new Set([null, '', 'null', 'None', 'undefined']);
 
 function readId(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
-  return typeof value === 'string' && !ABSENT_IDS.has(value) ? value : undefined;
+  return typeof value === 'string' && !ABSENT_IDS.has(value.trim()) ? value : undefined;
 }
 
 /** An integer, negative ones too (an opaque key), or text that looks like one. Anything else is no index. */

@@ -5,13 +5,28 @@ import { readToolCall, type ToolCallReading, type WireFunction, type WireToolCal
 
 export type ToolCallType = 'function' | 'custom';
 
+/** A header (name, id) that came when the arguments were whole: it repeats the call, unless other arguments follow. */
+export interface PendingHeader {
+  id?: string | undefined;
+  name?: string | undefined;
+  /** The name that the call had before. */
+  nameBefore: string;
+  /** How many characters of the call's own arguments have been repeated since. */
+  repeated: number;
+}
+
 /** A call in the making. */
 export class PendingCall {
-  readonly position: number;
+  /** The place among the calls; -1 once the call turned out to be a piece of the one before. */
+  position: number;
   /** The first id the wire gave. */
   wireId: string | undefined;
   /** The same, unless another call had it first. */
   id: string | undefined;
+  /** The first delta had an id. Then every call of the server begins with one, and a delta without an id continues a call. */
+  opensWithId = false;
+  /** The name came when the arguments were whole: more of it may follow. */
+  isNamedLate = false;
   /** The first index the wire gave: it orders the calls when every call has its own. */
   index: number | undefined;
   name = '';
@@ -23,7 +38,10 @@ export class PendingCall {
   extra: JsonObject | undefined;
   /** Stands in for an id that the wire never gave; fixed once it was told to anyone. */
   derivedId: string | undefined;
-  #firstValue: unknown;
+  header: PendingHeader | undefined;
+  /** The open call before it on the same index: this one is a piece of its name if the id changes again. */
+  pieceOf: PendingCall | undefined;
+  #whole: { length: number; text: string; value: unknown } | undefined;
 
   constructor(position: number) {
     this.position = position;
@@ -33,11 +51,14 @@ export class PendingCall {
     return !this.arguments.isComplete;
   }
 
-  /** Whether these arguments say again what this call's say. The call's own text is parsed at most once. */
-  isRestatedBy(delta: ToolCallReading): boolean {
-    this.#firstValue ??= parseJson(this.arguments.decide().text);
-    const value = delta.snapshot ?? parseJson(delta.fragment);
-    return value !== undefined && sameJson(this.#firstValue, value);
+  /** The whole arguments, decided and parsed once for as long as nothing is added. */
+  get whole(): { text: string; value: unknown } {
+    const { length } = this.arguments.text;
+    if (this.#whole?.length !== length) {
+      const text = this.arguments.decide().text.trim();
+      this.#whole = { length, text, value: parseJson(text) };
+    }
+    return this.#whole;
   }
 }
 
@@ -55,10 +76,30 @@ export class LimitError extends Error {
 /** Told about every delta: the call it went to, and the argument text that is certain now. */
 export type ToolCallSink = (call: PendingCall, text: string, name?: string) => void;
 
+/** What the id of a delta says about a call. */
+const Says = {
+  /** The id is the call's. */
+  same: 0,
+  /** No id, from a server that begins calls with one; or the first id of a call that has none. */
+  continues: 1,
+  /** No id, from a server that gives none; or an id that means nothing, because ids change within calls. */
+  nothing: 2,
+  /** An id that no call has. */
+  other: 3,
+} as const;
+type Says = (typeof Says)[keyof typeof Says];
+
+/** The call that a delta speaks to. `isBound`: its id or index names the call; otherwise it is only the latest one. */
+interface Candidate {
+  call: PendingCall;
+  says: Says;
+  isBound: boolean;
+}
+
 /**
  * Decides which call a tool-call delta belongs to: the one place where this is known. Servers leave out the id, the index or both, send
- * index 0 for everything, change the id within a call, repeat the name or cut it in pieces. Two facts settle all of them: an opener carries
- * a name, and the JSON document before it is either open or closed.
+ * index 0 for everything, change the id within a call, repeat the name or cut it in pieces. Three facts settle them: the first delta of a
+ * call carries a name, a server that gives one call an id gives all of them one, and the JSON document before is either open or closed.
  */
 export class CallTracker {
   readonly calls: PendingCall[] = [];
@@ -67,6 +108,8 @@ export class CallTracker {
   latest: PendingCall | undefined;
   /** Calls touched by the last chunk that had more than one entry. */
   batch: PendingCall[] = [];
+  /** Whether ids change within calls: then a new id says nothing. Known as soon as a call has a second id, or its id again. */
+  idsChange: boolean | undefined;
   /** Of all arguments so far. */
   characters = 0;
   readonly #maxCalls: number;
@@ -96,12 +139,14 @@ export class CallTracker {
     if (!Array.isArray(entries) || entries.length === 0) return;
     if (entries.length === 1) {
       const entry = entries[0];
-      if (isObject(entry) && !this.continue(entry)) this.#accept(readToolCall(entry), undefined);
+      if (isObject(entry) && !this.continue(entry)) this.#accept(readToolCall(entry), undefined, []);
       return;
     }
     const readings = entries.filter(isObject).map((entry) => readToolCall(entry));
-    const batch = this.#isContinuedBatch(readings) ? this.batch : undefined;
-    this.batch = readings.map((reading, i) => this.#accept(reading, batch?.[i]));
+    const before = this.#isContinuedBatch(readings) ? this.batch : undefined;
+    const batch: PendingCall[] = [];
+    for (const [i, reading] of readings.entries()) batch.push(this.#accept(reading, before?.[i], batch));
+    this.batch = batch;
   }
 
   /**
@@ -113,16 +158,24 @@ export class CallTracker {
     const call = typeof index === 'number' ? this.byIndex.get(index) : undefined;
     if (call === undefined || typeof body !== 'object' || body === null || countKeys(entry) !== 2) return false;
     const { arguments: fragment }: WireFunction = body;
-    if (typeof fragment !== 'string' || countKeys(body) !== 1) return false;
+    if (typeof fragment !== 'string' || countKeys(body) !== 1 || call.header !== undefined) return false;
+    if (call !== this.latest && this.latest?.index === undefined) return false;
     const text = this.#append(call, fragment);
     this.latest = call;
+    call.pieceOf = undefined;
     this.#sink?.(call, text);
     return true;
   }
 
-  #accept(delta: ToolCallReading, batched: PendingCall | undefined): PendingCall {
-    const found = batched ?? this.#resolve(delta);
-    const call = found ?? this.open();
+  /** `siblings`: the calls that earlier entries of the same chunk went to. */
+  #accept(delta: ToolCallReading, batched: PendingCall | undefined, siblings: readonly PendingCall[]): PendingCall {
+    const candidate = batched ? asSibling(batched) : this.#findCandidate(delta);
+    let call = candidate && this.#continued(candidate, delta, siblings);
+    if (!call) {
+      call = this.open();
+      call.opensWithId = delta.id !== undefined;
+      if (candidate) this.#inherit(call, candidate, delta, siblings);
+    } else call.pieceOf = undefined;
     this.#bind(call, delta);
     const text = this.#feed(call, delta);
     this.latest = call;
@@ -130,32 +183,119 @@ export class CallTracker {
     return call;
   }
 
-  /** The call that a delta continues; undefined means a new one. The numbers are those of the rule list in docs/tool-call-identity.md. */
-  #resolve(delta: ToolCallReading): PendingCall | undefined {
-    const bound = delta.index === undefined ? undefined : this.byIndex.get(delta.index);
-    if (delta.id !== undefined) return this.#resolveById(delta.id, bound, delta);
-    if (bound) return opensAnother(bound, delta) ? undefined : bound; // 4
+  /** The call that a delta may continue. The numbers are those of the rules in docs/tool-call-identity.md. */
+  #findCandidate(delta: ToolCallReading): Candidate | undefined {
+    const { id, index } = delta;
+    const bound = index === undefined ? undefined : this.byIndex.get(index);
+    const call = bound ?? (index === undefined ? this.latest : undefined);
+    if (id !== undefined) {
+      const known = bound?.wireId === id ? bound : this.byId.get(id);
+      if (known) return { call: known, says: Says.same, isBound: true }; // 1
+      return call && { call, says: this.#readNewId(call, bound !== undefined), isBound: bound !== undefined }; // 2, 3
+    }
     const { latest } = this;
-    if (delta.index !== undefined) return delta.name === undefined && latest?.isOpen ? latest : undefined; // 5
-    if (delta.name === undefined || latest === undefined) return latest; // 8
-    return latest.name === '' || (latest.name === delta.name && latest.isOpen) ? latest : undefined; // 7
+    if (index !== undefined && delta.name === undefined && latest && takesIndex(latest, call, delta))
+      return { call: latest, says: Says.nothing, isBound: true }; // 5
+    return call && { call, says: call.opensWithId ? Says.continues : Says.nothing, isBound: bound !== undefined }; // 4, 7, 8
   }
 
-  #resolveById(id: string, bound: PendingCall | undefined, delta: ToolCallReading): PendingCall | undefined {
-    const known = bound?.wireId === id ? bound : this.byId.get(id);
-    if (known) return continuesKnownId(known, delta) ? known : undefined; // 1
-    if (bound) return continuesWithNewId(bound, delta) ? bound : undefined; // 2
-    const isAnonymous = delta.index === undefined && delta.name === undefined;
-    return isAnonymous && this.latest?.isOpen && this.latest.name !== '' ? this.latest : undefined; // 3
+  #readNewId(call: PendingCall, isBound: boolean): Says {
+    if (call.wireId === undefined) return Says.continues;
+    return this.idsChange && isBound ? Says.nothing : Says.other;
   }
 
-  /** 6: as many anonymous entries as the last batch had calls: position tells them apart. */
+  /** The call that takes the delta; undefined when a new one has to. */
+  #continued(candidate: Candidate, delta: ToolCallReading, siblings: readonly PendingCall[]): PendingCall | undefined {
+    const { call, says } = candidate;
+    const isAnonymous = delta.id === undefined && delta.index === undefined;
+    if (isAnonymous && delta.name !== undefined && siblings.includes(call)) return undefined; // 6
+    const { isOpen } = call;
+    if (!(isOpen ? continuesOpen(candidate, delta, this.idsChange) : continuesWhole(candidate, delta))) return undefined;
+    if (!isOpen) return this.#repeats(call, says, delta) ? call : undefined;
+    if (says === Says.same) this.idsChange ??= false;
+    if (says !== Says.other) return call;
+    this.idsChange = true;
+    return this.#joinPieces(call);
+  }
+
+  /**
+   * 9: what follows whole arguments. A header waits, and so do arguments that begin like the call's own; false as soon as they differ: then
+   * they are those of a new call, which the header opened.
+   */
+  #repeats(call: PendingCall, says: Says, delta: ToolCallReading): boolean {
+    const { fragment, snapshot, name } = delta;
+    if (call.name === '') {
+      call.isNamedLate = name !== undefined;
+      return true;
+    }
+    if (!call.header) {
+      const isHeader = name !== undefined || (delta.id !== undefined && says >= Says.nothing);
+      const compared = compareArguments(call, delta);
+      if (!isHeader || compared === Compared.same || snapshot !== undefined) return true;
+      if (call.arguments.isEmptyObject && (says <= Says.continues || compared !== Compared.blank)) return true;
+      call.header = { nameBefore: call.name, repeated: 0 };
+    }
+    const { header } = call;
+    // While ids change, the first one is the id of the call.
+    if (name !== undefined || header.name === undefined) header.id = delta.id ?? header.id;
+    if (name !== undefined) header.name = name;
+    if (snapshot !== undefined)
+      return compareArguments(call, delta) === Compared.same || (call.arguments.isSnapshot && call.opensWithId && header.id === undefined);
+    const piece = header.repeated === 0 ? fragment.trimStart() : fragment;
+    if (piece === '') return true;
+    const { text } = call.whole;
+    if (!text.startsWith(piece, header.repeated)) return false;
+    header.repeated += piece.length;
+    delta.fragment = '';
+    if (header.repeated < text.length) return true;
+    delta.fragment = text;
+    call.header = undefined;
+    return true;
+  }
+
+  /** What a new call takes over from the one before it: a header that waited there, or the chance of being a piece of its name. */
+  #inherit(call: PendingCall, { call: before, says, isBound }: Candidate, delta: ToolCallReading, siblings: readonly PendingCall[]): void {
+    const { header } = before;
+    before.header = undefined;
+    if (header) {
+      const isNamer = delta.name === undefined && header.name !== undefined;
+      const isIdentifier = header.id !== undefined && (delta.id ?? header.id) === header.id;
+      if (!isNamer && !isIdentifier) return; // it only repeated the call
+      before.name = header.nameBefore;
+      if (header.id !== undefined && header.id !== before.wireId) this.byId.delete(header.id);
+      delta.id = header.id ?? delta.id;
+      delta.name ??= header.name;
+      delta.fragment = before.whole.text.slice(0, header.repeated) + delta.fragment;
+      call.opensWithId = before.opensWithId;
+    } else if (says === Says.other && isBound && before.isOpen && before.name !== '' && !siblings.includes(before)) call.pieceOf = before;
+  }
+
+  /** 10: ids change within calls, so a call that only brought another id and name was a piece of the one before. */
+  #joinPieces(last: PendingCall): PendingCall {
+    let call = last;
+    while (call.pieceOf) {
+      const { pieceOf: first, position, name, arguments: own, index } = call;
+      this.calls.splice(position, 1);
+      call.position = -1;
+      for (const [at, later] of this.calls.entries()) later.position = at;
+      first.name = joinName(first.name, name);
+      const text = this.#append(first, own.text);
+      if (index !== undefined) this.byIndex.set(index, first);
+      if (call.wireId !== undefined) this.byId.set(call.wireId, first);
+      this.#sink?.(first, text, name);
+      call = first;
+    }
+    return call;
+  }
+
+  /** 6: as many entries as the last batch had calls, and nothing but their position tells them apart. */
   #isContinuedBatch(readings: ToolCallReading[]): boolean {
-    if (readings.length !== this.batch.length) return false;
+    if (readings.length !== this.batch.length || new Set(this.batch).size !== this.batch.length) return false;
     return readings.every((delta, i) => {
       const call = this.batch[i];
-      const sameName = delta.name === undefined || (delta.name === call?.name && call.isOpen);
-      return delta.id === undefined && delta.index === undefined && sameName;
+      if (!call || delta.id !== undefined || !(call.isOpen || call.arguments.isEmptyObject || hasNoArguments(delta))) return false;
+      if (delta.index !== readings[0]?.index || (delta.index !== undefined && delta.index !== call.index)) return false;
+      return call.isOpen ? continuesOpen(asSibling(call), delta) : continuesWhole(asSibling(call), delta);
     });
   }
 
@@ -232,26 +372,90 @@ function toText(value: unknown): string {
   return text;
 }
 
-/** 1: the id is known. Servers that reuse an id for another call give it another index, or another name after a closed document. */
-function continuesKnownId(call: PendingCall, delta: ToolCallReading): boolean {
-  if (delta.name === undefined) return true;
-  if (delta.index !== undefined && call.index !== undefined && call.index !== delta.index) return false;
-  return delta.name === call.name || call.name === '' || call.isOpen;
+/** 5: whether the latest call goes on under an index that is not its own: one that drifts, or that it never had before. */
+function takesIndex(latest: PendingCall, bound: PendingCall | undefined, delta: ToolCallReading): boolean {
+  if (bound?.isOpen) return false;
+  const isUnbound = latest.index === undefined;
+  return latest.isOpen ? !bound || isUnbound : !bound && isUnbound && hasNoArguments(delta);
 }
 
-/** 2: the index is known, the id is not: an id that changes within a call, or an index that is reused. An opener carries a name. */
-function continuesWithNewId(call: PendingCall, delta: ToolCallReading): boolean {
-  if (delta.name === undefined || call.name === '') return true;
-  if (!call.isOpen || delta.name !== call.name) return false;
-  // A late id belongs to the call; a second id on a call that has nothing to say opens another call without arguments.
-  return call.id === undefined || !call.arguments.isEmpty || delta.fragment !== '' || delta.snapshot !== undefined;
+/** 6: a call that is known by its position in the chunk alone. */
+const asSibling = (call: PendingCall): Candidate => ({
+  call,
+  says: call.opensWithId ? Says.continues : Says.nothing,
+  isBound: false,
+});
+
+/** Whether a delta goes on with a call whose arguments are not whole yet. */
+function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
+  const { name, id } = delta;
+  if (name === undefined || call.name === '') return says !== Says.other || isBound || call.name !== ''; // 3
+  const isSameName = name === call.name;
+  switch (says) {
+    case Says.same:
+      return !isElsewhere(call, delta); // 1
+    case Says.continues:
+      return isBound || id === undefined || isSameName || call.arguments.isEmpty; // 2, 3, 7
+    case Says.nothing:
+      return isBound || isSameName; // 4, 7
+    case Says.other:
+      if (!isBound) return false; // 3
+      if (idsChange === false) return false; // 2
+      // The arguments of a new call begin with a brace: anything else goes on with an open document, and so does a brace where a value is due.
+      if (!call.arguments.isEmpty)
+        return /^\s*[^\s{]/.test(delta.fragment) || (isSameName && !hasNoArguments(delta) && /[:,[]\s*$/.test(call.arguments.text.slice(-16))); // 2
+      // A second id on a call without arguments opens another call without arguments.
+      return isSameName && !hasNoArguments(delta); // 2
+    default:
+      return says satisfies never;
+  }
 }
 
-/** 4: only the index is known. A name after a closed document opens another call, unless the call is merely said again. */
-function opensAnother(call: PendingCall, delta: ToolCallReading): boolean {
-  if (delta.name === undefined || call.isOpen) return false;
-  if (delta.name !== call.name && call.name !== '') return true;
-  return (delta.snapshot !== undefined || delta.fragment.trim() !== '') && !call.isRestatedBy(delta);
+/** Whether a delta goes on with a call whose arguments are whole: it says the same again, or they were not the real ones. */
+function continuesWhole({ call, says, isBound }: Candidate, delta: ToolCallReading): boolean {
+  const { name, id } = delta;
+  const { isEmptyObject, isSnapshot } = call.arguments;
+  if (name === undefined) {
+    if (id === undefined || says === Says.same) return true; // 1, 4, 8
+    if (says === Says.other && call.header?.name !== undefined) return false; // 9
+    const isBlank = hasNoArguments(delta);
+    return isBound || says !== Says.other ? isBlank || isEmptyObject || compareArguments(call, delta) !== Compared.other : isBlank; // 2, 3
+  }
+  if (isElsewhere(call, delta) && says === Says.same) return false; // 1
+  if (id === undefined && call.header?.id !== undefined) return false; // 9
+  const compared = compareArguments(call, delta);
+  if (call.name === '') return compared !== Compared.other || isEmptyObject; // 2, 4, 7
+  const isTold = says <= Says.continues;
+  if (name === call.name) {
+    if (compared !== Compared.other) return isTold || (says === Says.nothing && isBound); // 1, 4, 7
+    return isTold && (isEmptyObject || (isSnapshot && delta.snapshot !== undefined)); // 4
+  }
+  const grows = name.startsWith(call.name);
+  if (says === Says.other) return false; // 2
+  if (grows && compared === Compared.blank && isBound) return true; // 1, 2, 4
+  if (says === Says.same) return compared === Compared.same; // 1
+  if (says === Says.nothing) return grows && compared === Compared.same; // 4
+  if (id !== undefined) return isBound && compared === Compared.blank; // 2
+  return compared === Compared.same || isEmptyObject || (compared === Compared.blank && (isSnapshot || call.isNamedLate)); // 4, 7
+}
+
+/** 1: servers that give one id to several calls give each its own index. */
+const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
+  delta.index !== undefined && index !== undefined && index !== delta.index;
+
+const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean => snapshot === undefined && fragment.trim() === '';
+
+/** The arguments of a delta beside the whole ones of a call. `begun`: so far they are the beginning of the same text. */
+const Compared = { blank: 0, same: 1, begun: 2, other: 3 } as const;
+type Compared = (typeof Compared)[keyof typeof Compared];
+
+function compareArguments(call: PendingCall, delta: ToolCallReading): Compared {
+  if (hasNoArguments(delta)) return Compared.blank;
+  const { text, value } = call.whole;
+  const fragment = delta.fragment.trim();
+  if (delta.snapshot === undefined && text !== fragment && text.startsWith(fragment)) return Compared.begun;
+  const said = delta.snapshot ?? (text === fragment ? value : parseJson(fragment));
+  return said !== undefined && sameJson(value, said) ? Compared.same : Compared.other;
 }
 
 /** Empty: set. Equal or longer, with the same beginning: a snapshot. Anything else: the next piece. */

@@ -43,7 +43,7 @@ const ROWS: Row[] = [
   { name: 'an empty object with space in it', steps: push('{ }'), text: '{ }', reading: 'plain', complete: true },
   { name: 'an empty list', steps: push('[]'), text: '[]', reading: 'plain', complete: true, settled: true },
   { name: 'fragments that are JSON together', steps: push('1', '12'), text: '112', reading: 'plain' },
-  { name: 'two snapshots', steps: push('{"a":1', '{"a":1}'), text: '{"a":1}', reading: 'cumulative' },
+  { name: 'two snapshots', steps: push('{"a":1', '{"a":1}'), text: '{"a":1}', reading: 'cumulative', complete: true },
   { name: 'snapshots that never close', steps: push('{"a', '{"a":'), text: '{"a{"a":', reading: 'plain' },
   { name: 'a snapshot that goes wrong', steps: push('{"a":1}', '{"a":1}{'), text: '{"a":1}{"a":1}{', reading: 'unreadable' },
   {
@@ -97,12 +97,14 @@ const ROWS: Row[] = [
     steps: [...push('{"x":'), ...replace('{"x":1}')],
     text: '{"x":1}',
     reading: 'cumulative',
+    complete: true,
   },
   {
     name: 'a snapshot after a single bracket that went out',
     steps: [...push('['), ...replace('[1]')],
     text: '[1]',
     reading: 'cumulative',
+    complete: true,
   },
   {
     name: 'a cut snapshot after an empty object',
