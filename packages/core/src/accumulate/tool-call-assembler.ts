@@ -2,6 +2,7 @@ import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
 import { isObject, type JsonObject, parseJson } from './overlay.ts';
 import {
   CallTracker,
+  isNameless,
   isProviderExecuted,
   type PendingCall,
   type PendingHeader,
@@ -17,7 +18,7 @@ export interface ToolCall {
   arguments: string;
   /** The wire's own index, when it had one. */
   index?: number;
-  /** The arguments of a function call are not JSON: cut, or garbled. Do not run it. */
+  /** The arguments of a function call are not JSON (cut, or garbled), or the call has no name. Do not run it. */
   invalid?: true;
   /** The provider ran the call itself. */
   providerExecuted?: true;
@@ -105,6 +106,7 @@ export class ToolCallAssembler {
       name: this.#tracker.nameOf(call),
       arguments: text,
       ...(call.index !== undefined && { index: call.index }),
+      ...(isNameless(call) && { invalid: true as const }),
       ...(isProviderExecuted(call) && { providerExecuted: true as const }),
       ...(call.extra && { extra: call.extra }),
     };

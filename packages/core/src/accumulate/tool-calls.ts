@@ -463,6 +463,9 @@ function joinName(current: string, name: string): string {
   return name.startsWith(current) ? name : current + name;
 }
 
+/** No name ever came: the call stands under a made-up one, and must not be run. */
+export const isNameless = ({ name, literalName }: PendingCall): boolean => name === '' && literalName === undefined;
+
 /** xAI and others list calls they ran themselves among the client's (`web_search_call` …); some set a flag. */
 export function isProviderExecuted(call: PendingCall): boolean {
   if (call.extra?.['builtin'] === true || call.extra?.['provider_executed'] === true) return true;

@@ -28,7 +28,7 @@ export interface Assembled {
   wire_usage: JsonObject | null;
   /** A finish reason or a terminal marker was read. */
   complete: boolean;
-  /** Positions in `tool_calls` whose arguments are not JSON: do not run these. */
+  /** Positions in `tool_calls` whose arguments are not JSON, or that have no name: do not run these. */
   invalid_arguments: number[];
   error: AssembledError | null;
   extras: JsonObject;
@@ -104,9 +104,7 @@ export function describeMessage(protocol: Protocol | null, result: StreamResult,
     usage: message.usage ? (usage as CanonicalUsage) : null, // without the raw object, which stands beside it
     wire_usage: (protocol && usageExtensions?.[protocol.id]) ?? null,
     complete,
-    invalid_arguments: calls.flatMap((call, i) =>
-      call.type === 'function' && parseJson(call.arguments) === undefined ? [i] : [],
-    ),
+    invalid_arguments: invalidOf(calls, message.content),
     error: error && describeError(error),
     extras: extrasOf(protocol, message, facts),
     diagnostics: facts.diagnostics,
@@ -161,6 +159,14 @@ function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: 
   };
   // Twice: unknown fields stand behind the known ones and never replace them.
   return { ...call, ...protocol?.callFields(block), ...call };
+}
+
+/** A call whose arguments are no JSON, or that has no name. */
+function invalidOf(calls: readonly AssembledCall[], content: readonly ContentBlock[]): number[] {
+  const broken = new Set(content.flatMap((block) => (block.type === 'tool_use' && block.status === 'incomplete' ? [block.id] : [])));
+  const isInvalid = ({ id, type, arguments: text }: AssembledCall): boolean =>
+    broken.has(id) || (type === 'function' && parseJson(text) === undefined);
+  return calls.flatMap((call, i) => (isInvalid(call) ? [i] : []));
 }
 
 function finishWord(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {

@@ -112,7 +112,7 @@ const ROWS: Row[] = [
   {
     name: 'no name at all',
     chunks: [[{ index: 0, id: 'a', function: args('{}') }], [{ index: 1, id: 'b', function: args('{}') }]],
-    calls: [call('tool_0', '{}', { id: 'a', index: 0 }), call('tool_1', '{}', { id: 'b', index: 1 })],
+    calls: [call('tool_0', '{}', { id: 'a', index: 0, invalid: true }), call('tool_1', '{}', { id: 'b', index: 1, invalid: true })],
   },
   {
     name: 'a type of the provider',
@@ -241,7 +241,7 @@ const ROWS: Row[] = [
   {
     name: '3 a new id on a new index is another call, name or not',
     chunks: [[{ index: 0, id: 'a', function: f('f', '{"x"') }], [{ index: 1, id: 'b', function: args('{}') }]],
-    calls: [call('f', '{"x"', { id: 'a', index: 0, invalid: true }), call('tool_1', '{}', { id: 'b', index: 1 })],
+    calls: [call('f', '{"x"', { id: 'a', index: 0, invalid: true }), call('tool_1', '{}', { id: 'b', index: 1, invalid: true })],
   },
   {
     name: '3 a new id with a name is another call',

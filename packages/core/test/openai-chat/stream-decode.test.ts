@@ -321,9 +321,9 @@ const ROWS: [name: string, body: string, events: string[]][] = [
     [
       'start r m',
       'open 0 tool_use c f',
+      '0 {"a"',
       'open 1 tool_use d g',
       '1 {"b"',
-      '0 {"a"',
       '1 :2}',
       '0 :1}',
       'close 0',
@@ -388,7 +388,8 @@ test.each([
 ] as const)('a call that stopped and is then %s', (_, more, late) => {
   const call = (index: number, id: string, text: string): string =>
     chunk({ tool_calls: [{ index, id, type: 'function', function: { name: 'f', arguments: text } }] });
-  const body = call(0, 'a', '{"x":1}') + call(1, 'b', '{"x":2}') + call(0, 'a', more) + finish('tool_calls') + DONE;
+  const rest = chunk({ tool_calls: [{ index: 0, id: 'a', function: { arguments: more } }] });
+  const body = call(0, 'a', '{"x":1}') + call(1, 'b', '{"x":2}') + rest + finish('tool_calls') + DONE;
   const reader = new EventReader({ protocol: openaiChat });
   const found = [...reader.push(bytesOf(body)), ...reader.end()].find(({ type }) => type === 'message_delta');
   if (late) expect(found).toMatchObject({ late_blocks: late });

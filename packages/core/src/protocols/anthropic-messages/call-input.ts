@@ -10,8 +10,9 @@ export const INVALID = 'INVALID_JSON';
 export function encodeInput(block: ToolUseBlock, path: string, context: CodecContext, broken = 'input'): JsonObject {
   const { kind, status, input, input_raw: raw = '' } = block;
   if (kind === 'custom' && (status !== 'incomplete' || broken === 'input')) return { input: argumentsOf(block, true) };
-  if (kind !== 'custom' && raw.trim() === '') return isObject(input) ? input : { input };
-  const value = kind === 'custom' ? undefined : parseJson(raw);
+  const isBroken = status === 'incomplete' && broken !== 'input';
+  if (kind !== 'custom' && raw.trim() === '' && !isBroken) return isObject(input) ? input : { input };
+  const value = kind === 'custom' || isBroken ? undefined : parseJson(raw);
   if (isObject(value)) return value;
   if (value === null) return {}; // none, as Groq says it
   const key = value === undefined ? broken : 'input';

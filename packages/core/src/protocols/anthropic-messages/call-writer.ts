@@ -23,9 +23,15 @@ export class CallWriter implements BlockWriter {
     this.#scope = scope;
     this.#block = block;
     this.#signature = block.signature;
+    if (this.#isBroken) this.#form = 'other';
     if (!isHeld) this.#begin();
     const text = argumentsOf(block, true);
     if (text !== '') this.#write(text);
+  }
+
+  /** Known from the start to be no call that may be run. */
+  get #isBroken(): boolean {
+    return this.#block.status === 'incomplete' && this.#block.kind !== 'custom';
   }
 
   delta(delta: BlockDelta): void {
@@ -89,7 +95,7 @@ export class CallWriter implements BlockWriter {
 
   /** Arguments that are no object are put into one (P44), and the last brace of those that are no JSON is left out: nobody may run them. */
   #wrap(): void {
-    const value = parseJson(this.#held);
+    const value = this.#isBroken ? undefined : parseJson(this.#held);
     if (value === null) return; // none, as Groq says it
     tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.answer.context);
     this.#send(value === undefined ? `{"${INVALID}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);

@@ -32,14 +32,14 @@ export class Calls {
   }
 
   /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
-  identify(wireId: unknown, wireName: unknown): { id: string; name: string } {
+  identify(wireId: unknown, wireName: unknown): Pick<ToolUseBlock, 'id' | 'name' | 'status'> {
     const position = this.#names.size;
     this.limits.open();
     const name = typeof wireName === 'string' && wireName.trim() !== '' ? wireName : `tool_${position}`;
     if (name !== wireName) this.#report('anthropic/tool-name-missing');
     const id = this.#uniqueId(wireId, position, name);
     this.#names.set(id, name);
-    return { id, name };
+    return { id, name, ...(name !== wireName && { status: 'incomplete' }) };
   }
 
   #uniqueId(wireId: unknown, position: number, name: string): string {

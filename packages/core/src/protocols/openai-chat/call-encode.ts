@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { argumentsOf } from '../shared/answer.ts';
-import type { CodecContext } from '../shared/codec.ts';
+import { approximate, type CodecContext } from '../shared/codec.ts';
 import { callFields } from './parts-encode.ts';
 
 interface OpenCall {
@@ -43,6 +43,10 @@ export class CallEncoder {
   start(at: number, block: ToolUseBlock): void {
     const index = this.#calls.size;
     this.#calls.set(at, { index, block, hasArguments: false });
+    if (block.status === 'incomplete') {
+      const message = `the call of ${block.name} is not whole, which OpenAI Chat cannot express; do not run it`;
+      approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
+    }
     const { outer, inner } = callFields(block);
     const { id, name } = block;
     const type = bodyKey(block);

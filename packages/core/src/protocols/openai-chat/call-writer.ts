@@ -1,5 +1,5 @@
 import { parseJson, sameJson } from '../../accumulate/overlay.ts';
-import { type CallTracker, isProviderExecuted, type PendingCall } from '../../accumulate/tool-calls.ts';
+import { type CallTracker, isNameless, isProviderExecuted, type PendingCall } from '../../accumulate/tool-calls.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { Report, RuleId } from '../../doctor/rules.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
@@ -12,6 +12,8 @@ interface LiveCall {
   stopped: ToolUseBlock | undefined;
   /** Argument text that is certain but came before the call could open. */
   waiting: string;
+  /** The call could open, but for those that come before it. */
+  isReady: boolean;
   /** The name as it was after the delta before. */
   name: string;
 }
@@ -46,7 +48,7 @@ export class CallWriter {
   accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
     let live = this.#live.get(call);
     if (!live) {
-      live = { call, started: undefined, stopped: undefined, waiting: '', name: '' };
+      live = { call, started: undefined, stopped: undefined, waiting: '', isReady: false, name: '' };
       this.#live.set(call, live);
       this.#waiting.add(live);
     }
@@ -57,11 +59,25 @@ export class CallWriter {
       return;
     }
     live.waiting += text;
-    if (!live.started && isSettled(live)) this.#startInOrder(live);
+    if (!live.isReady && isSettled(live)) {
+      live.isReady = true;
+      this.#startReady();
+    }
     if (live.name !== '' && call.name !== live.name) this.#report('chat/tool-name-fragmented', offset);
     live.name = call.name;
     this.#flush(live);
     if (live.started && call.name !== live.started.block.name) this.#report('chat/tool-name-late', offset);
+  }
+
+  /** Other content comes: the calls before it open, and those that nothing can change any more stop. */
+  giveWay(): void {
+    // A call in the middle of its arguments goes on after it.
+    if (this.#waiting.size > 0)
+      for (const live of this.#inOrder()) {
+        if (live.call.name === '' || !live.call.arguments.isEmpty) break;
+        this.#start(live);
+      }
+    this.closeSettled();
   }
 
   /** Stops the calls that nothing can change any more. Their successors need not wait for the end of the message. */
@@ -73,10 +89,9 @@ export class CallWriter {
   /** Opens what could not open before, and stops everything. */
   end(offset: number): void {
     const indexes = new Set<number>();
-    for (const live of this.#live.values()) {
-      if (!live.started) this.#start(live);
-      this.#inspect(live.call, indexes, offset);
-    }
+    if (this.#blocks.isHolding) for (const live of this.#open) this.#stop(live);
+    for (const live of this.#inOrder()) this.#start(live);
+    for (const { call, started } of this.#live.values()) if (started) this.#inspect(call, indexes, offset);
     for (const live of this.#open) this.#stop(live);
   }
 
@@ -98,17 +113,39 @@ export class CallWriter {
     this.#inspectArguments(call, offset);
   }
 
-  /** Without an index the order of the blocks is that of the calls: those that were seen before this one start before it. */
-  #startInOrder(live: LiveCall): void {
-    for (const earlier of live.call.index === undefined ? this.#waiting : []) {
-      if (earlier === live) break;
-      if (earlier.call.name !== '') this.#start(earlier);
+  /** Lets go what other content waits for, and then the calls that came after this content. */
+  resume(): void {
+    this.closeSettled();
+    this.#startReady();
+  }
+
+  /** Starts the calls that are ready, in the order of the calls: one that is not holds back those behind it. */
+  #startReady(): void {
+    if (this.#waiting.size === 0 || !this.#letContentOut()) return;
+    for (const live of this.#inOrder()) {
+      if (!live.isReady) return;
+      this.#start(live);
+      this.#flush(live);
     }
-    this.#start(live);
+  }
+
+  /** Content that waits came before every call that has not started: the calls it waits for stop, unless they are in the middle of their arguments. */
+  #letContentOut(): boolean {
+    if (!this.#blocks.isHolding) return true;
+    for (const live of this.#open) if (live.call.arguments.isEmpty || live.call.arguments.isComplete) this.#stop(live);
+    return !this.#blocks.isHolding;
+  }
+
+  /** The calls that have not started: by index when each has one, otherwise as they were first seen. */
+  #inOrder(): LiveCall[] {
+    const waiting = [...this.#waiting].filter(({ call }) => call.position >= 0);
+    if (waiting.some(({ call }) => call.index === undefined)) return waiting;
+    return waiting.toSorted((a, b) => (a.call.index ?? 0) - (b.call.index ?? 0));
   }
 
   #start(live: LiveCall): void {
     this.#waiting.delete(live);
+    live.isReady = true;
     this.closeSettled();
     const block = this.#block(live.call);
     live.started = { index: this.#blocks.openTool(block), block };
@@ -142,6 +179,7 @@ export class CallWriter {
       input: call.type === 'custom' ? '' : {},
       ...(call.type === 'custom' && { kind: 'custom' as const }),
       ...(isServer && { kind: 'server' as const }),
+      ...(isNameless(call) && { status: 'incomplete' as const }),
       ...(Object.keys(fields).length > 0 && { extensions: { 'openai-chat': fields } }),
     };
   }

@@ -77,7 +77,7 @@ export class ChoiceDecoder {
     if (isSet(finish)) this.#pushFinish(finish);
     if (message !== undefined || this.#finish !== null) this.saidText = false;
     this.#lookAround(choice);
-    if (this.#blocks.isHolding) this.#live?.closeSettled();
+    if (this.#blocks.isHolding) this.#live?.resume();
   }
 
   #pushWhole(message: JsonObject, logprobs: unknown): void {
@@ -133,7 +133,7 @@ export class ChoiceDecoder {
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
     if (!this.#details) this.#reasoned += thinking;
-    this.#live?.closeSettled();
+    this.#live?.giveWay();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
 
@@ -151,7 +151,7 @@ export class ChoiceDecoder {
     }
     if (text === '' && !logprobs) return;
     this.#seen.text = true;
-    this.#live?.closeSettled();
+    this.#live?.giveWay();
     const all = this.#late.logprobs.length > 0 ? [...this.#late.logprobs.splice(0), ...(logprobs ?? [])] : logprobs;
     this.#blocks.write(TEXT, all ? { type: 'text_delta', text, logprobs: all } : { type: 'text_delta', text });
     if (this.#late.annotations.length > 0)
@@ -163,6 +163,7 @@ export class ChoiceDecoder {
     const { text, thinking, images, other } = readContentParts(parts);
     if (thinking !== '') this.#pushReasoning(thinking);
     this.#pushText(text, logprobs);
+    if (images.length > 0 || other.length > 0) this.#live?.giveWay();
     for (const image of images) this.#blocks.whole(decodeImage(image));
     for (const raw of other) this.#blocks.whole({ type: 'opaque', origin: 'openai-chat', raw });
   }
@@ -170,7 +171,7 @@ export class ChoiceDecoder {
   #pushRefusal(text: string, wireLogprobs: unknown): void {
     this.#seen.refusal = true;
     const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['refusal']) : undefined;
-    this.#live?.closeSettled();
+    this.#live?.giveWay();
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }
 
@@ -203,7 +204,10 @@ export class ChoiceDecoder {
 
   #pushMedia({ annotations, images, audio }: WireDelta): void {
     if (Array.isArray(annotations)) for (const annotation of annotations) this.#pushAnnotation(annotation);
-    if (Array.isArray(images)) for (const image of images) if (isObject(image)) this.#blocks.whole(decodeImage(image));
+    if (Array.isArray(images)) {
+      this.#live?.giveWay();
+      for (const image of images) if (isObject(image)) this.#blocks.whole(decodeImage(image));
+    }
     if (isObject(audio)) this.#pushAudio(audio);
   }
 

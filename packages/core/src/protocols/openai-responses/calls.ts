@@ -210,8 +210,8 @@ function toBlock(item: Item, id: string, name: string): ToolUseBlock {
     ...(item.kind === 'custom' && { kind: 'custom' }),
     ...(namespace !== undefined && { namespace }),
     ...(item.id !== undefined && { item_id: item.id }),
-    // Said only of a call that was cut: `completed` is the rule, `in_progress` is over when the block is.
-    ...(item.wire.status === 'incomplete' && { status: 'incomplete' }),
+    // Said only of a call that was cut or has no name: `completed` is the rule, `in_progress` is over when the block is.
+    ...((item.wire.status === 'incomplete' || filled(item.wire.name) === undefined) && { status: 'incomplete' }),
     ...(others && { extensions: { 'openai-responses': others } }),
   };
 }
