@@ -27,19 +27,31 @@ const textsOf = (items: Payload[], field: string, type: string, separator: strin
     )
     .join('');
 
+/** The arguments of an item that the client runs under a type of its own. */
+function builtInText({ type, action, operation, arguments: args, execution, environment }: Payload): string | undefined {
+  if (type === 'local_shell_call') return JSON.stringify(action);
+  if (type === 'apply_patch_call') return JSON.stringify(operation);
+  if (type === 'shell_call' && !(isObject(environment) && environment['type'] !== 'local')) return JSON.stringify(action);
+  return type === 'tool_search_call' && execution === 'client' ? JSON.stringify(args) : undefined;
+}
+
 /** Where the deltas are not the whole text, the done items are. */
 function expectedOf(recording: Recording, body: string): { text: string; thinking: string; calls: unknown[]; raws: unknown[] } {
   const payloads = isStream(recording) ? payloadsOf(body) : [];
   const whole = parseJson(body);
   const streamed = payloads.flatMap(({ type, item }) => (type === 'response.output_item.done' && isObject(item) ? [item] : []));
   const items = isStream(recording) ? streamed : list(isObject(whole) ? whole['output'] : undefined);
-  const isCall = ({ type }: Payload): boolean => type === 'function_call' || type === 'custom_tool_call';
+  const isCall = (item: Payload): boolean =>
+    item['type'] === 'function_call' || item['type'] === 'custom_tool_call' || builtInText(item) !== undefined;
   const deltas = joined(payloads, 'response.output_text.delta');
   const text = textsOf(items, 'content', 'output_text', '');
   return {
     text: deltas.length < text.length ? text : deltas,
     thinking: textsOf(items, 'summary', 'summary_text', '\n\n') + textsOf(items, 'content', 'reasoning_text', ''),
-    calls: items.filter(isCall).map((item) => [item['call_id'], item['name'], item['arguments'] ?? item['input']]),
+    calls: items.filter(isCall).map((item) => {
+      const builtIn = String(item['type']).replace(/_call$/, '');
+      return [item['call_id'], item['name'] ?? builtIn, builtInText(item) ?? item['arguments'] ?? item['input']];
+    }),
     raws: items.filter((item) => !isCall(item) && item['type'] !== 'message' && item['type'] !== 'reasoning'),
   };
 }

@@ -14,6 +14,7 @@ import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { CanonicalResponse } from '../../src/canonical/response.ts';
+import { decodeBuiltInCall, isClientItem } from '../../src/protocols/openai-responses/built-in-calls.ts';
 import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 import { encodeUsage } from '../../src/protocols/openai-responses/usage.ts';
 
@@ -72,7 +73,6 @@ const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[
 
 function summary({ output, output_text: text, usage }: Response7): Summary {
   const reasoning = output.filter(({ type }) => type === 'reasoning');
-  const isCall = ({ type }: Json): boolean => type === 'function_call' || type === 'custom_tool_call';
   return {
     text,
     refusal: output.flatMap(({ content }) => list(content).map(({ refusal }) => refusal ?? '')).join(''),
@@ -86,7 +86,12 @@ function summary({ output, output_text: text, usage }: Response7): Summary {
           .join(''),
       ])
       .join(''),
-    calls: output.filter(isCall).map(({ call_id: id, name, arguments: args, input }) => ({ id, name, input: args ?? input })),
+    calls: output.flatMap((item) => {
+      const builtIn = decodeBuiltInCall(item);
+      const { type, call_id: id, name, arguments: args, input } = item;
+      if (builtIn && isClientItem(item)) return [{ id, name: builtIn.name, input: JSON.stringify(builtIn.input) }];
+      return type === 'function_call' || type === 'custom_tool_call' ? [{ id, name, input: args ?? input }] : [];
+    }),
     ...(usage && { usage }),
   };
 }

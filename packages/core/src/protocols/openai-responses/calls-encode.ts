@@ -3,7 +3,7 @@ import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
-import { builtInsOf, encodeBuiltInCall } from './built-in-calls.ts';
+import { builtInOf, builtInsOf, encodeBuiltIn, encodeBuiltInCall } from './built-in-calls.ts';
 import type { CallDraft } from './call-draft.ts';
 import type { ItemStatus } from './item-events.ts';
 import { callFields, type ItemList } from './item-list.ts';
@@ -35,7 +35,7 @@ export class CallsEncoder {
   }
 
   start(at: number, block: ToolUseBlock): void {
-    const isHeld = this.#builtIns.has(block.name);
+    const isHeld = this.#builtIns.has(block.name) || builtInOf(block) !== undefined;
     const call: WrittenCall = { block, draft: undefined, isSigned: false, held: isHeld ? '' : undefined };
     this.#calls.set(at, call);
     this.#waiting = call;
@@ -84,11 +84,13 @@ export class CallsEncoder {
 
   /** A tool that the client runs by its type. Arguments that are none are no item: then it is a call like any other, and says so. */
   #stopHeld(call: WrittenCall, held: string): void {
-    const tool = this.#builtIns.get(call.block.name);
+    const { block } = call;
+    const own = builtInOf(block);
+    const tool = own ?? this.#builtIns.get(block.name);
     call.held = undefined;
-    const item = tool && encodeBuiltInCall(tool, held);
+    const item = own ? encodeBuiltIn(block) : tool && encodeBuiltInCall(tool, held);
     if (tool && item)
-      this.#list.raw({ ...item, call_id: this.#list.callId(call.block, tool.call) }, undefined, tool.prefix).close();
+      this.#list.raw({ ...item, call_id: this.#list.callId(block, tool.call) }, item['id'], tool.prefix).close();
     else this.#open(call).write(held);
   }
 

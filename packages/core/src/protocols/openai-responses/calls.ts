@@ -1,3 +1,4 @@
+import { ArgumentText } from '../../accumulate/argument-text.ts';
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, parseJson, sameJson, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
@@ -91,6 +92,19 @@ export class CallWriter {
     this.late.set(block.index, { ...block.start, ...(kind === 'custom' && { input: whole }), input_raw: whole });
   }
 
+  /** A call in an item of its own type comes whole. */
+  builtIn(item: Item, { input, ...call }: ToolUseBlock): void {
+    this.limits.open();
+    this.#interrupt(item);
+    const start: ToolUseBlock = { ...call, id: this.#uniqueId(item, call.id), input: {} };
+    const text = argumentsOf(input);
+    this.limits.count(text.length);
+    const index = this.#writer.openTool(start);
+    this.blocks.push(start);
+    this.#writer.writeTool(index, text);
+    this.#writer.stopTool(index);
+  }
+
   #inputOf(item: Item, wire: WireItem): string {
     return this.#looseText(item.kind === 'custom' ? wire.input : wire.arguments);
   }
@@ -104,6 +118,10 @@ export class CallWriter {
    * Decides the arguments. What went out stands; beyond that the whole value wins where it is JSON or the deltas are none.
    */
   #settle(item: Item, call: CallInput, whole: string, isWhole = false): void {
+    if (call.isGuess && whole !== '') {
+      call.ready = '';
+      call.fragments = new ArgumentText();
+    }
     const sent = call.sent + call.ready;
     // Once settled, only more of the same is news; lengths are compared first, for whoever says it again and again.
     if (call.isSettled && whole.length <= sent.length) {
@@ -124,7 +142,7 @@ export class CallWriter {
   }
 
   #flush(item: Item, call: CallInput): void {
-    if (!call.block || call.ready === '') return;
+    if (!call.block || call.ready === '' || (call.isGuess && !item.isDone)) return;
     this.#writer.writeTool(call.block.index, call.ready, item.kind === 'custom');
     call.sent += call.ready;
     call.ready = '';

@@ -1,7 +1,7 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 
 /** What the ids of items begin with; the API refuses others in a history (P23). */
-export type ItemPrefix = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig' | 'apc' | 'sh' | 'lsh' | 'item';
+export type ItemPrefix = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig' | 'apc' | 'sh' | 'lsh' | 'tsc' | 'item';
 
 /** Ids that we made for items which came without one. No provider knows them. */
 const MARK = 'sl';

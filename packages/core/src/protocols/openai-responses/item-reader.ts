@@ -2,12 +2,13 @@ import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { BlockWriter } from '../shared/block-writer.ts';
 import { objectOf } from '../shared/read.ts';
 import { decodeLogprobs } from './blocks.ts';
+import { decodeBuiltInCall } from './built-in-calls.ts';
 import { CallWriter } from './calls.ts';
 import { ContentWriter } from './content.ts';
 import type { ItemAction } from './event-types.ts';
 import { type Item, type ItemKind, ItemStore, kindOf, type Part, type ReportHere } from './items.ts';
 import { pairItems } from './response-fields.ts';
-import { argumentsOf, type Channel, channelOf, indexOf, looseText, type WireEvent, type WireItem } from './wire.ts';
+import { argumentsOf, type Channel, channelOf, filled, indexOf, looseText, type WireEvent, type WireItem } from './wire.ts';
 
 const isReasoning = (channel: Channel): boolean => channel === 'summary' || channel === 'full';
 
@@ -72,7 +73,7 @@ export class ItemReader {
 
   #write(item: Item): void {
     if (item.call) this.calls.added(item);
-    else this.content.added(item);
+    else if (item.kind !== 'built-in') this.content.added(item); // read when it is done
   }
 
   #done(event: WireEvent): void {
@@ -92,8 +93,17 @@ export class ItemReader {
   /** `isWhole`: the item has no deltas that could be compared. */
   #finish(item: Item, wire: WireItem, isWhole: boolean): void {
     if (item.call) this.calls.done(item, wire, isWhole);
+    else if (item.kind === 'built-in') this.#finishBuiltIn(item, wire);
     else this.content.done(item, wire, isWhole);
     item.isDone = true;
+  }
+
+  /** A call that the client runs under a name of the protocol's own. Without arguments it is nothing that could be run. */
+  #finishBuiltIn(item: Item, wire: WireItem): void {
+    if (item.isDone) return;
+    const call = decodeBuiltInCall({ ...wire });
+    if (call) this.calls.builtIn(item, call);
+    else this.content.done(this.#store.add('opaque', undefined, wire), wire, true);
   }
 
   #part(event: WireEvent, named: Channel, isDone: boolean): void {
@@ -125,7 +135,7 @@ export class ItemReader {
   }
 
   #input(event: WireEvent, named: 'function' | 'custom', isDone: boolean): void {
-    const item = this.#callFor(named, event);
+    const item = this.#guessCall(event) ?? this.#callFor(named, event);
     if (!item) return;
     if (isDone) this.calls.whole(item, event.arguments ?? event.input, event.name);
     else this.calls.fragment(item, argumentsOf(event.delta));
@@ -142,11 +152,21 @@ export class ItemReader {
   #callFor(named: 'function' | 'custom', event: WireEvent): Item | undefined {
     const index = this.#indexOf(event);
     const other = named === 'custom' ? 'function' : 'custom';
-    const known = this.#store.find(named, index, event.item_id) ?? this.#store.find(other, index, event.item_id);
+    const id = filled(event.item_id) ?? event.call_id;
+    const known = this.#store.find(named, index, id) ?? this.#store.find(other, index, id);
     if (known) return this.#checkId(known, event.item_id);
     return this.#store.find('opaque', index, event.item_id) && index !== undefined
       ? undefined
       : this.#implied(named, index, event);
+  }
+
+  /** The call that an event without any identity is about, where it is not simply the latest one. */
+  #guessCall({ output_index, item_id, call_id }: WireEvent): Item | undefined {
+    if (indexOf(output_index) !== undefined || filled(item_id) !== undefined || filled(call_id) !== undefined) return undefined;
+    const guess = this.#store.guessCall();
+    if (guess?.item.call && guess.isGuess) guess.item.call.isGuess = true;
+    if (guess) this.#report('responses/output-index-missing');
+    return guess?.item;
   }
 
   #implied(kind: ItemKind, index: number | undefined, event: WireEvent): Item {
@@ -193,7 +213,11 @@ export class ItemReader {
 
   /** The stream is over: calls that were never done are closed as they are. */
   end(): void {
-    for (const item of this.#store.all) if (item.call && !item.isDone) this.calls.done(item, undefined, false);
+    for (const item of [...this.#store.all]) {
+      if (item.isDone) continue;
+      if (item.call) this.calls.done(item, undefined, false);
+      else if (item.kind === 'built-in') this.content.done(this.#store.add('opaque', undefined, item.wire), item.wire, true);
+    }
     this.content.end();
   }
 }

@@ -2,12 +2,14 @@ import { ArgumentText } from '../../accumulate/argument-text.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { RuleId } from '../../doctor/rules.ts';
 import type { Flow } from '../shared/block-writer.ts';
+import { isClientItem } from './built-in-calls.ts';
 import { type Channel, filled, type WireItem } from './wire.ts';
 
 /** Names a departure at the place in the stream that is being read. */
 export type ReportHere = (rule: RuleId, detail?: string) => void;
 
-export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'opaque';
+/** `built-in`: a call that the client runs, in an item of its own type. */
+export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
 
 const KINDS: Record<string, ItemKind> = {
   message: 'message',
@@ -17,8 +19,12 @@ const KINDS: Record<string, ItemKind> = {
 };
 
 /** Server tools, and whatever the future brings, are opaque. An item without a type is told by its fields. */
-export function kindOf({ type, arguments: args, call_id, content, summary }: WireItem): ItemKind {
-  if (typeof type === 'string' && type !== '') return Object.hasOwn(KINDS, type) ? (KINDS[type] ?? 'opaque') : 'opaque';
+export function kindOf(item: WireItem): ItemKind {
+  const { type, arguments: args, call_id, content, summary } = item;
+  if (typeof type === 'string' && type !== '') {
+    if (Object.hasOwn(KINDS, type)) return KINDS[type] ?? 'opaque';
+    return isClientItem({ ...item }) ? 'built-in' : 'opaque';
+  }
   if (args !== undefined && call_id !== undefined) return 'function';
   if (summary !== undefined) return 'reasoning';
   return content === undefined ? 'opaque' : 'message';
@@ -45,14 +51,25 @@ export interface Part {
 
 /** The argument or input text of a call on its way out. */
 export interface CallInput {
-  readonly fragments: ArgumentText;
+  fragments: ArgumentText;
   /** Certain, but the block has not opened yet. */
   ready: string;
   sent: string;
   /** The whole value was read. */
   isSettled: boolean;
+  /** Some of it may be another call's: nothing goes out before the item is done. */
+  isGuess: boolean;
   block: { index: number; start: ToolUseBlock } | undefined;
 }
+
+const startInput = (): CallInput => ({
+  fragments: new ArgumentText(),
+  ready: '',
+  sent: '',
+  isSettled: false,
+  isGuess: false,
+  block: undefined,
+});
 
 /** One output item: what the wire said of it, and what has been written. */
 export class Item {
@@ -84,7 +101,7 @@ export class Item {
     this.index = index;
     this.wire = wire;
     const isCall = kind === 'function' || kind === 'custom';
-    this.call = isCall ? { fragments: new ArgumentText(), ready: '', sent: '', isSettled: false, block: undefined } : undefined;
+    this.call = isCall ? startInput() : undefined;
   }
 
   /** As far as it is settled: an item that has just begun is in progress. */
@@ -127,7 +144,7 @@ export class Item {
   /** Whether `wire` is about this item: the same call, an item still open, or one that is merely said again. */
   isSame(wire: WireItem): boolean {
     if (this.id !== undefined && wire.id === this.id) return true;
-    if (this.kind === 'opaque' && wire.type !== this.wire.type) return false;
+    if ((this.kind === 'opaque' || this.kind === 'built-in') && wire.type !== this.wire.type) return false;
     const callId = filled(wire.call_id);
     return this.callId === undefined || callId === undefined ? !this.isDone : callId === this.callId;
   }
@@ -142,12 +159,16 @@ export class ItemStore {
   readonly #byIndex = new Map<number, Map<ItemKind, Item>>();
   readonly #byId = new Map<string, Item>();
   readonly #latest = new Map<ItemKind, Item>();
+  /** Calls that may still take arguments, in their order; those that are whole are removed when they are met. */
+  readonly #open = new Set<Item>();
 
   add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
     const item = new Item(kind, this.all.length, index, wire);
     this.all.push(item);
     this.#latest.set(kind, item);
     if (item.id !== undefined) this.#byId.set(item.id, item);
+    if (item.callId !== undefined) this.#byId.set(item.callId, item);
+    if (item.call) this.#open.add(item);
     if (index === undefined) return item;
     const ofIndex = this.#byIndex.get(index) ?? new Map<ItemKind, Item>();
     ofIndex.set(kind, item);
@@ -161,6 +182,20 @@ export class ItemStore {
     const named = typeof id === 'string' ? this.#byId.get(id) : undefined;
     if (named?.kind === kind && !named.isDone) return named;
     return index === undefined ? this.#latest.get(kind) : undefined;
+  }
+
+  /**
+   * The call that a delta without id and index is for: with several open, the first whose arguments are not whole. That is a guess as long
+   * as calls overlap, and what is guessed waits for the end of its item.
+   */
+  guessCall(): { item: Item; isGuess: boolean } | undefined {
+    let first: Item | undefined;
+    for (const item of this.#open) {
+      if (item.isDone || !item.call || item.call.isSettled || item.call.fragments.isComplete) this.#open.delete(item);
+      else if (first) return { item: first, isGuess: true };
+      else first = item;
+    }
+    return first && { item: first, isGuess: first.call?.isGuess === true };
   }
 
   has(index: number | undefined): boolean {

@@ -7,6 +7,8 @@ export interface WireEvent {
   sequence_number?: unknown;
   output_index?: unknown;
   item_id?: unknown;
+  /** Outside the standard. */
+  call_id?: unknown;
   content_index?: unknown;
   summary_index?: unknown;
   item?: unknown;
