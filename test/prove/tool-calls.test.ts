@@ -55,7 +55,6 @@ const streams = Array.from({ length: scale(1000, 10_000) }, (_, i) =>
   generateStream(SEED + i, QUIRK_SETS[i % QUIRK_SETS.length] ?? []),
 );
 
-
 const show = (stream: GeneratedStream, found: unknown): string =>
   [
     stream.quirks.join(' + '),
@@ -96,7 +95,10 @@ describe('tool calls with every pair of quirks', () => {
       const plain = (calls: readonly FoundCall[]): unknown => calls.map(({ name, arguments: text }) => [name, JSON.parse(text)]);
       const { tool_calls: before, invalid_arguments: invalid } = assemble('openai-chat', bytes);
       if (invalid.length > 0) continue; // an undecidable stream that was joined into one broken call
-      const after = assemble(to, convert('openai-chat', to, bytes, (note) => notes.push(note))).tool_calls;
+      const after = assemble(
+        to,
+        convert('openai-chat', to, bytes, (note) => notes.push(note)),
+      ).tool_calls;
       if (JSON.stringify(plain(before)) === JSON.stringify(plain(after))) continue;
       if (notes.some(({ feature }) => feature.startsWith('content.tool_use') || feature === 'content.order')) noted++;
       else wrong.push(show(stream, after));

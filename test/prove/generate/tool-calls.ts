@@ -97,7 +97,20 @@ class Dice {
 
 const NAMES = ['get_weather', 'get_time', 'search', 'read_file', 'get', 'f'] as const;
 const KEYS = ['q', 'path', 'x', 'y', 'location'] as const;
-const VALUES = [1, -2.5, true, null, 'Paris', 'a "quoted" {brace', '}{', '', [1, { a: '{}' }], { deep: { er: [] } }, '日本 😀', 'haha'] as const;
+const VALUES = [
+  1,
+  -2.5,
+  true,
+  null,
+  'Paris',
+  'a "quoted" {brace',
+  '}{',
+  '',
+  [1, { a: '{}' }],
+  { deep: { er: [] } },
+  '日本 😀',
+  'haha',
+] as const;
 
 function chooseArguments(dice: Dice): string {
   if (dice.chance(0.06)) return '';

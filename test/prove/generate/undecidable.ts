@@ -119,7 +119,11 @@ export const UNDECIDABLE: readonly Undecidable[] = [
     applies: some((moment) => {
       const { chunk, batch } = moment;
       if (chunk.length < 2 || batch?.length !== chunk.length || isAligned(moment)) return false;
-      return sharesPlace(moment) && chunk.every(({ id }) => isBlankId(id)) && new Set(batch.map(({ call }) => call)).size === batch.length;
+      return (
+        sharesPlace(moment) &&
+        chunk.every(({ id }) => isBlankId(id)) &&
+        new Set(batch.map(({ call }) => call)).size === batch.length
+      );
     }),
   },
   {
@@ -138,7 +142,11 @@ export const UNDECIDABLE: readonly Undecidable[] = [
     applies: some((moment) => {
       if (!isOpener(moment) || !hasNewId(moment) || !sharesPlace(moment) || indexOf(moment.step) === undefined) return false;
       const before = callBefore(moment);
-      return nameOf(before) === moment.step.name && /[:,[]\s*$/.test(before.map(argumentsOf).join('')) && argumentsOf(moment.step) !== '';
+      return (
+        nameOf(before) === moment.step.name &&
+        /[:,[]\s*$/.test(before.map(argumentsOf).join('')) &&
+        argumentsOf(moment.step) !== ''
+      );
     }),
   },
   {
@@ -154,8 +162,14 @@ export const UNDECIDABLE: readonly Undecidable[] = [
     name: 'a call whose name comes late after a call without arguments',
     reason:
       'A delta without a name follows a call that has no arguments yet: fragments of that call with a changing id or a drifting index, or a call whose name comes late. It is the same call.',
-    applies: some((moment) => isOpener(moment) && !hasName(moment) && isBare(callBefore(moment)) && nameOf(callBefore(moment)) !== '' &&
-      (sharesPlace(moment) || isBlankId(moment.step.id))),
+    applies: some(
+      (moment) =>
+        isOpener(moment) &&
+        !hasName(moment) &&
+        isBare(callBefore(moment)) &&
+        nameOf(callBefore(moment)) !== '' &&
+        (sharesPlace(moment) || isBlankId(moment.step.id)),
+    ),
   },
   {
     name: 'an index that other calls had, after a call without arguments',
@@ -163,7 +177,14 @@ export const UNDECIDABLE: readonly Undecidable[] = [
       'A call began without an index and has no arguments; the index on what follows belongs to the call before. It goes to the call that the index is bound to.',
     applies: some((moment) => {
       const bound = callBefore(moment);
-      return !isOpener(moment) && indexOf(moment.step) !== undefined && sharesPlace(moment) && !hasKnownId(moment) && bound[0]?.call !== moment.step.call && isBare(bound);
+      return (
+        !isOpener(moment) &&
+        indexOf(moment.step) !== undefined &&
+        sharesPlace(moment) &&
+        !hasKnownId(moment) &&
+        bound[0]?.call !== moment.step.call &&
+        isBare(bound)
+      );
     }),
   },
   {
@@ -171,12 +192,18 @@ export const UNDECIDABLE: readonly Undecidable[] = [
     reason:
       'A call without arguments is followed on the same index by another id and another name: a changing id and a piece of the name, or a second call. They are two calls, unless the next delta has yet another id and no name.',
     applies: some(({ step, own, stream }) => {
-      if (own.length === 0 || typeof step.name !== 'string' || isBlankId(step.id) || own.some(({ id }) => id === step.id)) return false;
+      if (own.length === 0 || typeof step.name !== 'string' || isBlankId(step.id) || own.some(({ id }) => id === step.id))
+        return false;
       if (own.some(({ id }, i) => i > 0 && typeof own[i]?.name !== 'string' && !isBlankId(id))) return false;
       const steps = stream.chunks.flat().filter(({ call }) => call === step.call);
       const rest = steps.slice(own.length + 1);
       const next = rest.find(({ name }) => typeof name !== 'string');
-      return nameOf(own) !== step.name && nameOf(own) !== '' && !isBlankId(own[0]?.id) && (next === undefined || isWhole([...own, step], stream));
+      return (
+        nameOf(own) !== step.name &&
+        nameOf(own) !== '' &&
+        !isBlankId(own[0]?.id) &&
+        (next === undefined || isWhole([...own, step], stream))
+      );
     }),
   },
   {

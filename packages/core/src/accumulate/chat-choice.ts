@@ -48,6 +48,8 @@ export class ChatChoice {
   #parts: unknown[] = [];
   #audio: JsonObject | undefined;
   #whole: JsonObject | undefined;
+  /** This choice together with `#whole`, until the next chunk. */
+  #view: ChatChoice | undefined;
   /** `message` was read, and was all there was. */
   #isBody = false;
   #choiceFields = new UnknownFields(CHOICE_FIELDS);
@@ -58,7 +60,7 @@ export class ChatChoice {
   /** `idSeed`: what derived call ids are made from, the id of the response. */
   constructor(index: number, idSeed: string, limits: ToolCallLimits) {
     this.index = index;
-    this.#idSeed = callIdSeed(idSeed, index);
+    this.#idSeed = idSeed;
     this.#limits = limits;
   }
 
@@ -67,7 +69,7 @@ export class ChatChoice {
    * its keys are counted. The keys of the choice are left to `look`.
    */
   continue({ delta, finish_reason, logprobs, message, content_filter_results: filter, usage }: WireChoice): boolean {
-    if (typeof delta !== 'object' || delta === null) return false;
+    if (typeof delta !== 'object' || delta === null || this.#whole !== undefined) return false;
     // Azure's filter says something else with every chunk, and so does usage where it stands in the choice.
     if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage)) return false;
     return this.#continueWith(delta);
@@ -86,11 +88,12 @@ export class ChatChoice {
   /** Takes any choice. */
   push(choice: WireChoice): void {
     const { delta, finish_reason: finish, logprobs, message } = choice;
+    this.#view = undefined;
     if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta);
     else if (typeof choice.text === 'string') this.text += choice.text;
     if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
     if (isSet(logprobs)) this.#pushLogprobs(logprobs);
-    // Sent instead of a delta, or once more after the deltas: read at the end, for what no delta carried.
+    // Sent instead of a delta, or once more after the deltas: it counts for what no delta carries.
     if (isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
     this.look(choice);
   }
@@ -123,7 +126,7 @@ export class ChatChoice {
   }
 
   #pushCalls(entries: unknown): void {
-    this.#calls ??= new ToolCallAssembler(this.#limits, this.#idSeed);
+    this.#calls ??= new ToolCallAssembler(this.#limits, callIdSeed(this.#idSeed, this.index));
     this.#calls.push(entries);
   }
 
@@ -181,7 +184,9 @@ export class ChatChoice {
   }
 
   get logprobs(): JsonObject | null {
-    return this.#logprobs ? { content: null, refusal: null, ...this.#logprobs } : null;
+    if (!this.#logprobs) return null;
+    const { content, refusal } = this.#logprobs;
+    return { content: content ? [...content] : null, refusal: refusal ? [...refusal] : null };
   }
 
   get reasoningDetails(): JsonObject[] {
@@ -203,10 +208,18 @@ export class ChatChoice {
     return { message, finish_reason: this.finishReason };
   }
 
-  /** The choice in the shape of a whole completion. `isEnd`: no more deltas will come. */
-  finish(isEnd: boolean): JsonObject & { index: number; message: ChatMessage; finish_reason: string | null } {
-    // Before the deltas are over, a whole message beside them must not be read: they may still bring the same.
-    if (isEnd) this.#readWhole();
+  /** The choice as far as it is known. A whole message beside the deltas is laid under a copy: deltas may still bring the same. */
+  get current(): ChatChoice {
+    if (!this.#whole) return this;
+    if (!this.#view) {
+      this.#view = ChatChoice.fromJSON(structuredClone(this.toJSON()), this.#idSeed, this.#limits);
+      this.#view.#readWhole();
+    }
+    return this.#view;
+  }
+
+  /** The choice in the shape of a whole completion. Nothing of it changes later. */
+  finish(): JsonObject & { index: number; message: ChatMessage; finish_reason: string | null } {
     const calls = this.#calls?.unchecked(this.#isWhole) ?? [];
     return {
       index: this.index,
@@ -214,7 +227,7 @@ export class ChatChoice {
       logprobs: this.logprobs,
       // Servers that say "stop" although there are calls make agents stop.
       finish_reason: this.finishReason === 'stop' && calls.length > 0 ? 'tool_calls' : this.finishReason,
-      ...this.#choiceFields.kept,
+      ...overlay({}, this.#choiceFields.kept),
     };
   }
 
@@ -223,10 +236,10 @@ export class ChatChoice {
     const content = this.text === '' && hasOther ? null : wellFormed(this.text);
     const message: ChatMessage = { role: this.role, content, refusal: this.refusal };
     if (this.reasoning !== '') message['reasoning_content'] = wellFormed(this.reasoning);
-    if (this.#details) message['reasoning_details'] = this.#details.entries;
-    if (this.#annotations.items.length > 0) message['annotations'] = this.#annotations.items;
-    if (this.#images.length > 0) message['images'] = this.#images;
-    if (this.#audio) message['audio'] = this.#audio;
+    if (this.#details) message['reasoning_details'] = this.#details.entries.map((entry) => overlay({}, entry));
+    if (this.#annotations.items.length > 0) message['annotations'] = [...this.#annotations.items];
+    if (this.#images.length > 0) message['images'] = [...this.#images];
+    if (this.#audio) message['audio'] = { ...this.#audio };
     if (calls.length > 0) message['tool_calls'] = calls.map(encodeCall);
     return this.#deltaFields.addTo(message);
   }
@@ -282,7 +295,7 @@ export class ChatChoice {
     choice.reasoning = state.reasoning;
     choice.refusal = state.refusal;
     choice.finishReason = state.finishReason;
-    if (state.calls) choice.#calls = ToolCallAssembler.fromJSON(state.calls, limits, choice.#idSeed);
+    if (state.calls) choice.#calls = ToolCallAssembler.fromJSON(state.calls, limits, callIdSeed(idSeed, state.index));
     if (state.details.length > 0) choice.#details = ReasoningDetails.from(state.details);
     choice.#annotations.push(listOf(state.lists['annotations']));
     choice.#images = listOf(state.lists['images']);

@@ -3,7 +3,7 @@ import { mergeUsage } from './chat-delta.ts';
 import type { ChatMessage, ExecutableCall } from './chat-message.ts';
 import type { WireChoice, WireChunk } from './chat-wire.ts';
 import { ChunkFields } from './chunk-fields.ts';
-import { isObject, isSet, type JsonObject } from './overlay.ts';
+import { isObject, isSet, type JsonObject, overlay } from './overlay.ts';
 import type { ToolCall } from './tool-call-assembler.ts';
 import type { ToolCallLimits } from './tool-calls.ts';
 
@@ -146,7 +146,7 @@ export class ChatAccumulator {
 
   /** The accumulated choices, by index. */
   get choices(): ChatChoice[] {
-    return [...this.#choices.values()].toSorted((a, b) => a.index - b.index);
+    return [...this.#choices.values()].map(({ current }) => current).toSorted((a, b) => a.index - b.index);
   }
 
   get text(): string {
@@ -183,29 +183,29 @@ export class ChatAccumulator {
   }
 
   get #main(): ChatChoice | undefined {
-    return this.#choices.get(0) ?? this.#first;
+    return (this.#choices.get(0) ?? this.#first)?.current;
   }
 
-  /** The completion as far as it is known. */
+  /** The completion as far as it is known. Later chunks do not change it. */
   snapshot(): ChatCompletion {
-    return this.#completion(false);
+    return this.#completion();
   }
 
-  /** The whole completion: every choice, every field. */
+  /** The whole completion: every choice, every field. Later chunks do not change it. */
   finish(): ChatCompletion {
-    return this.#completion(true);
+    return this.#completion();
   }
 
-  #completion(isEnd: boolean): ChatCompletion {
+  #completion(): ChatCompletion {
     return {
       id: this.#id,
       object: 'chat.completion',
       created: this.#created,
       model: this.#model,
-      choices: this.choices.map((choice) => choice.finish(isEnd)),
-      ...(this.#usage && { usage: this.#usage }),
+      choices: this.choices.map((choice) => choice.finish()),
+      ...(this.#usage && { usage: overlay({}, this.#usage) }),
       // No known field is among these. Last, because V8 makes new maps for every object literal that goes on after a spread (6 µs).
-      ...this.#fields.kept,
+      ...overlay({}, this.#fields.kept),
     };
   }
 

@@ -1,5 +1,6 @@
 import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
-import { isObject, type JsonObject, parseJson } from './overlay.ts';
+import { isObject, type JsonObject, overlay, parseJson } from './overlay.ts';
+import type { WireToolCall } from './tool-call-delta.ts';
 import {
   CallTracker,
   isNameless,
@@ -56,7 +57,7 @@ export interface ToolCallAssemblerState {
  *
  * ```ts
  * const calls = new ToolCallAssembler();
- * for (const chunk of chunks) calls.push(chunk.choices[0].delta.tool_calls);
+ * for (const chunk of chunks) calls.push(chunk);
  * calls.finish(); // [{ id, type, name, arguments }, …]
  * ```
  */
@@ -79,9 +80,19 @@ export class ToolCallAssembler {
     return isObject(entry) && this.#tracker.continue(entry);
   }
 
-  /** Takes the `tool_calls` of one delta. Anything that is not a list of objects is ignored. */
-  push(entries: unknown): void {
-    this.#tracker.push(entries);
+  /** Takes one tool-call delta, the `tool_calls` list of a chunk, or the chunk (its first choice). Anything else is ignored. */
+  push(input: unknown): void {
+    if (Array.isArray(input)) this.#tracker.push(input);
+    else if (isObject(input)) this.#pushObject(input);
+  }
+
+  #pushObject(input: JsonObject): void {
+    const { choices, delta, message, tool_calls: calls } = input;
+    if (Array.isArray(choices)) this.push(choices[0]);
+    else if (calls !== undefined) this.push(calls);
+    else if (isObject(delta)) this.#pushObject(delta);
+    else if (isObject(message)) this.#pushObject(message);
+    else if (isDelta(input)) this.#tracker.push([input]);
   }
 
   /**
@@ -108,7 +119,7 @@ export class ToolCallAssembler {
       ...(call.index !== undefined && { index: call.index }),
       ...(isNameless(call) && { invalid: true as const }),
       ...(isProviderExecuted(call) && { providerExecuted: true as const }),
-      ...(call.extra && { extra: call.extra }),
+      ...(call.extra && { extra: overlay({}, call.extra) }),
     };
   }
 
@@ -144,6 +155,10 @@ export class ToolCallAssembler {
     return assembler;
   }
 }
+
+/** Choices have an index and chunks an id; only a tool-call delta has both, or a body. */
+const isDelta = ({ index, id, function: body, custom }: WireToolCall): boolean =>
+  isObject(body) || isObject(custom) || (index !== undefined && id !== undefined);
 
 const isInvalid = (call: ToolCall): boolean => call.type === 'function' && parseJson(call.arguments) === undefined;
 

@@ -240,7 +240,10 @@ export class CallTracker {
     if (name !== undefined || header.name === undefined) header.id = delta.id ?? header.id;
     if (name !== undefined) header.name = name;
     if (snapshot !== undefined)
-      return compareArguments(call, delta) === Compared.same || (call.arguments.isSnapshot && call.opensWithId && header.id === undefined);
+      return (
+        compareArguments(call, delta) === Compared.same ||
+        (call.arguments.isSnapshot && call.opensWithId && header.id === undefined)
+      );
     const piece = header.repeated === 0 ? fragment.trimStart() : fragment;
     if (piece === '') return true;
     const { text } = call.whole;
@@ -254,7 +257,12 @@ export class CallTracker {
   }
 
   /** What a new call takes over from the one before it: a header that waited there, or the chance of being a piece of its name. */
-  #inherit(call: PendingCall, { call: before, says, isBound }: Candidate, delta: ToolCallReading, siblings: readonly PendingCall[]): void {
+  #inherit(
+    call: PendingCall,
+    { call: before, says, isBound }: Candidate,
+    delta: ToolCallReading,
+    siblings: readonly PendingCall[],
+  ): void {
     const { header } = before;
     before.header = undefined;
     if (header) {
@@ -267,7 +275,8 @@ export class CallTracker {
       delta.name ??= header.name;
       delta.fragment = before.whole.text.slice(0, header.repeated) + delta.fragment;
       call.opensWithId = before.opensWithId;
-    } else if (says === Says.other && isBound && before.isOpen && before.name !== '' && !siblings.includes(before)) call.pieceOf = before;
+    } else if (says === Says.other && isBound && before.isOpen && before.name !== '' && !siblings.includes(before))
+      call.pieceOf = before;
   }
 
   /** 10: ids change within calls, so a call that only brought another id and name was a piece of the one before. */
@@ -293,7 +302,8 @@ export class CallTracker {
     if (readings.length !== this.batch.length || new Set(this.batch).size !== this.batch.length) return false;
     return readings.every((delta, i) => {
       const call = this.batch[i];
-      if (!call || delta.id !== undefined || !(call.isOpen || call.arguments.isEmptyObject || hasNoArguments(delta))) return false;
+      if (!call || delta.id !== undefined || !(call.isOpen || call.arguments.isEmptyObject || hasNoArguments(delta)))
+        return false;
       if (delta.index !== readings[0]?.index || (delta.index !== undefined && delta.index !== call.index)) return false;
       return call.isOpen ? continuesOpen(asSibling(call), delta) : continuesWhole(asSibling(call), delta);
     });
@@ -403,7 +413,10 @@ function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReadin
       if (idsChange === false) return false; // 2
       // The arguments of a new call begin with a brace: anything else goes on with an open document, and so does a brace where a value is due.
       if (!call.arguments.isEmpty)
-        return /^\s*[^\s{]/.test(delta.fragment) || (isSameName && !hasNoArguments(delta) && /[:,[]\s*$/.test(call.arguments.text.slice(-16))); // 2
+        return (
+          /^\s*[^\s{]/.test(delta.fragment) ||
+          (isSameName && !hasNoArguments(delta) && /[:,[]\s*$/.test(call.arguments.text.slice(-16)))
+        ); // 2
       // A second id on a call without arguments opens another call without arguments.
       return isSameName && !hasNoArguments(delta); // 2
     default:
@@ -419,7 +432,9 @@ function continuesWhole({ call, says, isBound }: Candidate, delta: ToolCallReadi
     if (id === undefined || says === Says.same) return true; // 1, 4, 8
     if (says === Says.other && call.header?.name !== undefined) return false; // 9
     const isBlank = hasNoArguments(delta);
-    return isBound || says !== Says.other ? isBlank || isEmptyObject || compareArguments(call, delta) !== Compared.other : isBlank; // 2, 3
+    return isBound || says !== Says.other
+      ? isBlank || isEmptyObject || compareArguments(call, delta) !== Compared.other
+      : isBlank; // 2, 3
   }
   if (isElsewhere(call, delta) && says === Says.same) return false; // 1
   if (id === undefined && call.header?.id !== undefined) return false; // 9

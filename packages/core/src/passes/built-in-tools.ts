@@ -12,7 +12,7 @@ const object = (properties: JsonSchema, ...required: string[]): JsonSchema => ({
   ...(required.length > 0 && { required }),
 });
 
-interface BuiltIn {
+export interface BuiltIn {
   description: string;
   schema: JsonSchema;
 }

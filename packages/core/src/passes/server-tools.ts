@@ -1,6 +1,7 @@
+import { isObject } from '../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
 import { changeAll } from './blocks.ts';
-import { BUILT_IN_TOOLS } from './built-in-tools.ts';
+import { BUILT_IN_TOOLS, type BuiltIn } from './built-in-tools.ts';
 import type { Rules } from './rules.ts';
 
 /** Tools that another protocol's servers know: the target's counterpart, a function where the client runs them, or nothing. */
@@ -29,13 +30,23 @@ function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
     rules.note({ code: 'APPROXIMATED', ...told, message: `${server.wire_type} is sent as ${own.wire_type}` });
     return { ...tool, server: { type: server.type, origin: rules.protocol, ...own } };
   }
-  const known = BUILT_IN_TOOLS.get(server.type);
+  const known = BUILT_IN_TOOLS.get(server.type) ?? clientSearch(server);
   if (known) {
     rules.note({ code: 'APPROXIMATED', ...told, message: `${server.wire_type} is a function there` });
     return { ...rest, description: tool.description ?? known.description, input_schema: known.schema };
   }
   rules.drop({ ...told, message: `${server.wire_type} is no tool of this provider` });
   return undefined;
+}
+
+/** A search for tools that the client runs brings its own description and schema. */
+function clientSearch({ type, config }: NonNullable<CanonicalTool['server']>): BuiltIn | undefined {
+  const { execution, description, parameters } = config;
+  if (type !== 'tool_search' || execution !== 'client') return undefined;
+  return {
+    description: typeof description === 'string' ? description : 'Find tools that fit a task.',
+    schema: isObject(parameters) ? parameters : { type: 'object', properties: { query: { type: 'string' } } },
+  };
 }
 
 /** A tool that must be called and is not there would be a different question. */

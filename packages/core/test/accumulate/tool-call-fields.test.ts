@@ -112,7 +112,10 @@ const ROWS: Row[] = [
   {
     name: 'no name at all',
     chunks: [[{ index: 0, id: 'a', function: args('{}') }], [{ index: 1, id: 'b', function: args('{}') }]],
-    calls: [call('tool_0', '{}', { id: 'a', index: 0, invalid: true }), call('tool_1', '{}', { id: 'b', index: 1, invalid: true })],
+    calls: [
+      call('tool_0', '{}', { id: 'a', index: 0, invalid: true }),
+      call('tool_1', '{}', { id: 'b', index: 1, invalid: true }),
+    ],
   },
   {
     name: 'a type of the provider',

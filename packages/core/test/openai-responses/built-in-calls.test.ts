@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import { convertResponse } from '../../src/engine/convert-response.ts';
+import { CODECS, convertRequest } from '../../src/index.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
 import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 
 /** Tools that the API knows by their type and the client runs. */
-const TOOLS: { name: string; input: Json; call: Json; output: Json; result: Json }[] = [
+const TOOLS: { name: string; tool?: Json; input: Json; call: Json; output: Json; result: Json }[] = [
   {
     name: 'apply_patch',
     input: { type: 'update_file', path: 'a', diff: '@@' },
@@ -43,6 +45,14 @@ const TOOLS: { name: string; input: Json; call: Json; output: Json; result: Json
     output: { type: 'local_shell_call_output', id: 'c1', output: 'a' },
     result: { content: 'a' },
   },
+  {
+    name: 'tool_search',
+    tool: { type: 'tool_search', execution: 'client', parameters: { type: 'object' } },
+    input: { query: 'weather' },
+    call: { type: 'tool_search_call', call_id: 'c1', status: 'completed', execution: 'client', arguments: { query: 'weather' } },
+    output: { type: 'tool_search_output', call_id: 'c1', execution: 'client', tools: [{ type: 'function', name: 'f' }] },
+    result: { content: '[{"type":"function","name":"f"}]' },
+  },
 ];
 
 const events = (name: string, text: string): CanonicalStreamEvent[] => [
@@ -54,8 +64,8 @@ const events = (name: string, text: string): CanonicalStreamEvent[] => [
   { type: 'message_stop' },
 ];
 
-describe.each(TOOLS)('$name', ({ name, input, call, output, result }) => {
-  const body = { model: 'm', tools: [{ type: name }], input: [{ role: 'user', content: 'hi' }, call, output] };
+describe.each(TOOLS)('$name', ({ name, tool = { type: name }, input, call, output, result }) => {
+  const body = { model: 'm', tools: [tool], input: [{ role: 'user', content: 'hi' }, call, output] };
   const request = decodeRequestBody(body, responsesContext());
 
   test('is the call of a function for other protocols', () => {
@@ -85,6 +95,55 @@ describe.each(TOOLS)('$name', ({ name, input, call, output, result }) => {
       { type: 'function_call', name, arguments: '{"a"', status: 'incomplete' },
     ]);
   });
+});
+
+describe.each(TOOLS)('an answer with $name', ({ name, input, call }) => {
+  const whole = {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [{ id: 'item_1', ...call }],
+  };
+  const options = { from: CODECS['openai-responses'], model: 'm' };
+
+  test('is a call that the client runs', () => {
+    const { response } = convertResponse(whole, { ...options, to: CODECS['openai-chat'] });
+    expect(response).toMatchObject({ stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'c1', name, input }] });
+  });
+
+  test.each([
+    ['openai-chat', { choices: [{ finish_reason: 'tool_calls', message: { tool_calls: [{ id: 'c1', function: { name } }] } }] }],
+    ['anthropic-messages', { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'c1', name, input }] }],
+    ['gemini', { candidates: [{ content: { parts: [{ functionCall: { name, args: input } }] } }] }],
+    ['openai-responses', { output: [call] }],
+  ] as const)('is written to %s', (to, expected) => {
+    expect(convertResponse(whole, { ...options, to: CODECS[to] }).body).toMatchObject(expected);
+  });
+});
+
+test.each([
+  {
+    type: 'shell_call',
+    id: 'sh_1',
+    call_id: 'c',
+    action: { commands: [] },
+    environment: { type: 'container_reference', container_id: 'x' },
+  },
+  { type: 'tool_search_call', id: 'tsc_1', call_id: null, execution: 'server', arguments: {} },
+])('$type is opaque in an answer when the provider runs it', (item) => {
+  const whole = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', output: [item] };
+  const { response } = convertResponse(whole, { from: CODECS['openai-responses'], to: CODECS['openai-responses'], model: 'm' });
+  expect(response).toMatchObject({ stop_reason: 'end_turn', content: [{ type: 'opaque', raw: item }] });
+});
+
+test('a search for tools that the client runs is a function elsewhere', () => {
+  const tools = [
+    { type: 'tool_search', execution: 'client', description: 'Find', parameters: { type: 'object', properties: {} } },
+  ];
+  const { body } = convertRequest({ model: 'm', input: 'hi', tools }, { from: 'openai-responses', to: 'openai-chat' });
+  expect(body).toMatchObject({ tools: [{ type: 'function', function: { name: 'tool_search', description: 'Find' } }] });
 });
 
 test('an item that names no call is kept as it is', () => {

@@ -1,3 +1,4 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, ImageBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
@@ -70,14 +71,29 @@ const TYPES = { function: 'tool_use', custom: 'tool_use', server: 'server_tool_u
 >;
 
 /** The head of a call; the official type asks who called. */
-export const encodeCall = (block: ToolUseBlock, input: unknown): JsonObject => ({
+export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, context: CodecContext): JsonObject => ({
   type: TYPES[block.kind ?? 'function'],
   ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
   ...fieldsOf(block),
-  id: block.id,
+  id: encodeCallId(block.id, path, context),
   name: block.name,
   input,
 });
+
+const MAX_CLEAN_ID = 40;
+
+/**
+ * Anthropic accepts only `^[a-zA-Z0-9_-]+$` when the client sends the call back (Kimi writes `functions.Bash:0`). The hash keeps ids apart
+ * that differ in other characters only; the same id gets the same name every time, so that prompt caches stay warm.
+ */
+function encodeCallId(id: string, path: string, context: CodecContext): string {
+  if (/^[a-zA-Z0-9_-]+$/.test(id)) return id;
+  const clean = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_CLEAN_ID);
+  const renamed = `${clean}_${deriveId('', id).slice(0, 8)}`;
+  const message = `the call id ${id} is not valid in Anthropic Messages; sent as ${renamed}`;
+  context.note({ code: 'RENAMED', path, feature: 'content.tool_use.id', message });
+  return renamed;
+}
 
 /** A call that another provider ran itself is nothing that this client could run, or understand. */
 export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: Answer): boolean {

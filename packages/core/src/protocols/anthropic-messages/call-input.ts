@@ -2,6 +2,7 @@ import { isObject, type JsonObject, parseJson } from '../../accumulate/overlay.t
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { type CodecContext, repair } from '../shared/codec.ts';
+import { tellInexactNumbers } from '../shared/exact-numbers.ts';
 
 /** Where the pages of Anthropic put input that is no JSON. No tool has such a field, so that none is run with half its arguments. */
 export const INVALID = 'INVALID_JSON';
@@ -13,7 +14,10 @@ export function encodeInput(block: ToolUseBlock, path: string, context: CodecCon
   const isBroken = status === 'incomplete' && broken !== 'input';
   if (kind !== 'custom' && raw.trim() === '' && !isBroken) return isObject(input) ? input : { input };
   const value = kind === 'custom' || isBroken ? undefined : parseJson(raw);
-  if (isObject(value)) return value;
+  if (isObject(value)) {
+    tellInexactNumbers(raw, path, context);
+    return value;
+  }
   if (value === null) return {}; // none, as Groq says it
   const key = value === undefined ? broken : 'input';
   tellWrapped(block, key, path, context);

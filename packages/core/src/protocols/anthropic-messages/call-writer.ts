@@ -45,7 +45,7 @@ export class CallWriter implements BlockWriter {
     const { port, answer } = this.#scope;
     if (this.#signature) port.whole(carrierBlock(this.#signature, 'next', answer.context));
     this.#signature = undefined;
-    this.index = port.start(encodeCall(this.#block, {}));
+    this.index = port.start(encodeCall(this.#block, {}, this.#scope.path, answer.context));
     return this.index;
   }
 

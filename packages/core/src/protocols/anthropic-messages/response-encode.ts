@@ -58,7 +58,7 @@ function encodeBlock(block: ContentBlock, path: string, answer: Answer): JsonObj
       return encodeThinking(block, answer);
     case 'tool_use':
       if (isLostCall(block, path, answer)) return [];
-      return signed(block, encodeCall(block, encodeInput(block, path, context, INVALID)), context);
+      return signed(block, encodeCall(block, encodeInput(block, path, context, INVALID), path, context), context);
     case 'image':
       return [plainText(imageText(block, path, context))];
     case 'audio':

@@ -12,6 +12,7 @@ import type { CanonicalMessage, CanonicalRequest } from '../../canonical/request
 import { isClientCall } from '../../canonical/response.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { approximate, type CodecContext, drop, repair } from '../shared/codec.ts';
+import { tellInexactNumbers } from '../shared/exact-numbers.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeServerResult } from './candidate-encode.ts';
 import { fieldsOf, innerFields, partFields } from './kept.ts';
@@ -99,8 +100,29 @@ function encodeMessage(
   const results = content.filter((block) => block.type === 'tool_result');
   const parts = results.map((block) => encodeToolResult(block, calls.get(block.tool_use_id), context));
   // Before Gemini 3 a result holds no media: they follow all results of the turn.
-  const media = context.profile.gemini3 ? [] : results.flatMap(({ content: inner }) => resultMedia(inner));
-  return [...parts, ...encodeAllMedia(media)];
+  const media = context.profile.gemini3
+    ? []
+    : results.flatMap((block) =>
+        encodeResultMedia(block, calls.get(block.tool_use_id), `${path}/${content.indexOf(block)}`, results.length > 1, context),
+      );
+  return [...parts, ...media];
+}
+
+/** The media of a result, outside of it. Beside other results (`isOneOfMany`), a text says which one they belong to. */
+function encodeResultMedia(
+  block: ToolResultBlock,
+  call: ToolUseBlock | undefined,
+  path: string,
+  isOneOfMany: boolean,
+  context: CodecContext,
+): JsonObject[] {
+  const media = encodeAllMedia(resultMedia(block.content));
+  if (media.length === 0 || !isOneOfMany) return media;
+  const label = `Media of the result of ${call?.name ?? block.name ?? 'a call'} (${block.tool_use_id}):`;
+  const message =
+    'results hold no media before Gemini 3; they follow all results of the turn, each behind a text that names its call';
+  approximate(context, { path, feature: 'tool_result.media', message });
+  return [{ text: label }, ...media];
 }
 
 function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined, context: CodecContext): JsonObject {
@@ -167,6 +189,7 @@ function encodeThought(block: ThinkingBlock, path: string, context: CodecContext
 function encodeToolUse(block: ToolUseBlock, path: string, context: CodecContext): JsonObject {
   const { json, isWrapped } = argsText(argumentsOf(block, false));
   if (isWrapped) tellWrapped(context, path);
+  else tellInexactNumbers(json, path, context);
   const { outer, inner } = callParts(block, context.profile.function_call_ids);
   return { ...outer, functionCall: { ...inner, args: parseJson(json) }, ...signatureField(block, context) };
 }

@@ -48,16 +48,17 @@ export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObj
   return { outer: partFields(block), inner: { ...inner, ...(hasId && kept !== null && { id: block.id }), name: block.name } };
 }
 
-const LINE_END = /[\r\n]/;
+const LINE_ENDS = /[\r\n]+/g;
 
 /**
- * Arguments are an object here: anything else stands under `input`, and so does the free text of a custom tool, whatever it looks like. The
- * text of the wire, while it is one line: big integers survive.
+ * Arguments are an object here: anything else stands under `input`, and so does the free text of a custom tool, whatever it looks like. It is
+ * the text of the wire on one line: numbers survive.
  */
 export function argsText(text: string, isCustom = false): { json: string; isWrapped: boolean } {
   const value = isCustom ? text : text.trim() === '' ? null : parseJson(text);
   if (value === null) return { json: '{}', isWrapped: false }; // none; Groq says it in this word
-  if (isObject(value)) return { json: LINE_END.test(text) ? (writeJson(value) ?? '{}') : text, isWrapped: false };
+  // In JSON a line end is white space: it never stands in a string.
+  if (isObject(value)) return { json: text.replace(LINE_ENDS, ' '), isWrapped: false };
   return { json: writeJson({ input: value ?? text }) ?? '{}', isWrapped: true };
 }
 

@@ -4,6 +4,7 @@ import type { AudioBlock, ContentBlock, OpaqueBlock, TextBlock, ThinkingBlock, T
 import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
 import { argumentsOf, failureOf, isForeign } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { tellInexactNumbers } from '../shared/exact-numbers.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeEnding, encodeEnvelope, showsThoughts } from './answer-encode.ts';
 import { encodeServerResult } from './candidate-encode.ts';
@@ -115,6 +116,7 @@ class CandidateDraft {
     if (isBroken(text, block)) return this.#leaveOut(block, path, 'has arguments that are no JSON');
     const { json, isWrapped } = argsText(text, block.kind === 'custom');
     if (isWrapped) tellWrapped(this.#context, path);
+    else tellInexactNumbers(json, path, this.#context);
     this.#sent++;
     const { outer, inner } = callParts(block, true);
     return [{ functionCall: { ...inner, args: parseJson(json) }, ...outer, ...signatureField(block, this.#context) }];

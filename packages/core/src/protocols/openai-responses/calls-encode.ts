@@ -89,8 +89,7 @@ export class CallsEncoder {
     const tool = own ?? this.#builtIns.get(block.name);
     call.held = undefined;
     const item = own ? encodeBuiltIn(block) : tool && encodeBuiltInCall(tool, held);
-    if (tool && item)
-      this.#list.raw({ ...item, call_id: this.#list.callId(block, tool.call) }, item['id'], tool.prefix).close();
+    if (tool && item) this.#list.raw({ ...item, call_id: this.#list.callId(block, tool.call) }, item['id'], tool.prefix).close();
     else this.#open(call).write(held);
   }
 

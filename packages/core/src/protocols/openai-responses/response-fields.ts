@@ -72,7 +72,8 @@ export function statusOf(response: WireResponse, named = 'completed'): string {
 export const reasonOf = (response: WireResponse): string | undefined => filled(objectOf(response.incomplete_details)['reason']);
 
 /** Items of one name can stand for each other. */
-const nameOf = (kind: ItemKind, { type }: WireItem): string => (kind === 'opaque' || kind === 'built-in' ? `${kind} ${filled(type)}` : kind);
+const nameOf = (kind: ItemKind, { type }: WireItem): string =>
+  kind === 'opaque' || kind === 'built-in' ? `${kind} ${filled(type)}` : kind;
 const listed = (wire: WireItem): string => nameOf(kindOf(wire), wire);
 const shown = ({ kind, wire }: Item): string => nameOf(kind, wire);
 

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import { assemble, convert } from '../../../gateway/src/prove/wire.ts';
+import { convertResponse } from '../../src/engine/convert-response.ts';
+import { CODECS, type CodecError, convertRequest, type ProtocolId } from '../../src/index.ts';
+import { findInexactNumber } from '../../src/protocols/shared/exact-numbers.ts';
+
+type Json = Record<string, unknown>;
+
+const call = (id: string, text: string, name = 'f'): Json => ({ id, type: 'function', function: { name, arguments: text } });
+
+const answer = (...calls: Json[]): Json => ({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }],
+});
+
+const stream = (...calls: Json[]): Uint8Array[] => {
+  const chunk = (delta: Json, finish: string | null): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const entries = calls.map((entry, index) => ({ index, ...entry }));
+  return [new TextEncoder().encode(`${chunk({ tool_calls: entries }, null)}${chunk({}, 'tool_calls')}data: [DONE]\n\n`)];
+};
+
+const toClient = (to: ProtocolId, body: Json, strict = false) =>
+  convertResponse(body, { from: CODECS['openai-chat'], to: CODECS[to], model: 'm', ...(strict && { policy: { strict: true } }) });
+
+describe('call ids towards clients of Anthropic', () => {
+  const ids = ['functions.Bash:0', 'functions:Bash.0', 'ok_id-1', 'ü'];
+  const calls = ids.map((id) => call(id, '{}'));
+  const idsIn = (content: unknown): string[] => (content as Json[]).map(({ id }) => String(id));
+  const { body, notes } = toClient('anthropic-messages', answer(...calls));
+  const whole = idsIn((body as Json)['content']);
+
+  test('match ^[a-zA-Z0-9_-]+$, stay apart, and legal ones stay as they are', () => {
+    for (const id of whole) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect(new Set(whole).size).toBe(ids.length);
+    expect(whole[2]).toBe('ok_id-1');
+    expect(whole[0]).toMatch(/^functions_Bash_0_/);
+  });
+
+  test('are the same in a stream, and each change is noted', () => {
+    const told: string[] = [];
+    const out = convert('openai-chat', 'anthropic-messages', stream(...calls), ({ code, feature }) =>
+      told.push(`${code} ${feature}`),
+    );
+    expect(assemble('anthropic-messages', out).tool_calls.map(({ id }) => id)).toEqual(whole);
+    const renamed = (list: readonly string[]): number => list.filter((one) => one === 'RENAMED content.tool_use.id').length;
+    expect([renamed(told), renamed(notes.map(({ code, feature }) => `${code} ${feature}`))]).toEqual([3, 3]);
+  });
+});
+
+describe('numbers in arguments', () => {
+  test.each<[string, string | undefined]>([
+    ['{"a":1234567890123456789}', '1234567890123456789'],
+    ['{"a":[-1234567890123456789]}', '-1234567890123456789'],
+    ['{"a":1e400}', '1e400'],
+    ['{"a":5e-400}', '5e-400'],
+    ['{"a":0.12345678901234567890}', '0.12345678901234567890'],
+    ['{"a":9007199254740993}', '9007199254740993'],
+    ['{"a":9007199254740992}', undefined],
+    ['{"a":1e3,"b":1E+2,"c":-0.0,"d":1.50,"e":100000000000000000000}', undefined],
+    ['{"a":0.1,"b":1.7976931348623157e308,"c":5e-324}', undefined],
+    ['{"a":"1234567890123456789 \\" 1e400"}', undefined],
+    ['{}', undefined],
+  ])('%s: %s is not exact', (text, expected) => {
+    expect(findInexactNumber(text)).toBe(expected);
+  });
+
+  const TEXT = '{"n":1234567890123456789,\n"m":1e400}';
+
+  test.each(['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const)(
+    'a stream to %s carries the digits',
+    (to) => {
+      const out = Buffer.concat(convert('openai-chat', to, stream(call('a', TEXT)))).toString();
+      expect(out).toContain('1234567890123456789');
+      expect(out).toContain('1e400');
+    },
+  );
+
+  test.each(['openai-chat', 'openai-responses'] as const)('a whole answer to %s carries the text', (to) => {
+    const { body, notes } = toClient(to, answer(call('a', TEXT)), true);
+    expect(JSON.stringify(body)).toContain('1234567890123456789');
+    expect(notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
+  });
+
+  const history = (text: string): Json => ({
+    model: 'm',
+    max_completion_tokens: 99,
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: null, tool_calls: [call('a', text)] },
+      { role: 'tool', tool_call_id: 'a', content: 'ok' },
+    ],
+  });
+  const MODELS = { 'anthropic-messages': 'claude-opus-5', gemini: 'gemini-3-pro' } as const;
+
+  describe.each(['anthropic-messages', 'gemini'] as const)('a body for %s', (to) => {
+    const ask = (text: string, strict: boolean) =>
+      convertRequest(history(text), {
+        from: 'openai-chat',
+        to,
+        model: MODELS[to],
+        ...(strict && { policy: { strict: ['tool_use.input.precision'] } }),
+      });
+
+    test.each<
+      [string, (text: string, strict: boolean) => { notes: readonly { code: string; feature: string; message: string }[] }]
+    >([
+      ['an answer', (text, strict) => toClient(to, answer(call('a', text)), strict)],
+      ['a history', ask],
+    ])('%s: the change is noted, and strict refuses it', (_, run) => {
+      const found = run(TEXT, false).notes.filter(({ feature }) => feature === 'tool_use.input.precision');
+      expect(found).toMatchObject([{ code: 'DROPPED', message: expect.stringContaining('1234567890123456789') }]);
+      expect(run('{"n":12}', true).notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
+      expect(() => run(TEXT, true)).toThrow(expect.objectContaining({ name: 'CodecError' }) as CodecError);
+    });
+  });
+});
+
+describe('media in the results of parallel calls', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } };
+  const result = (id: string): Json => ({ type: 'tool_result', tool_use_id: id, content: [image] });
+  const use = (id: string, name: string): Json => ({ type: 'tool_use', id, name, input: {} });
+  const body = (...pairs: [string, string][]): Json => ({
+    model: 'm',
+    max_tokens: 9000,
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: pairs.map(([id, name]) => use(id, name)) },
+      { role: 'user', content: pairs.map(([id]) => result(id)) },
+    ],
+  });
+  const send = (model: string, source: Json) => convertRequest(source, { from: 'anthropic-messages', to: 'gemini', model });
+  const partsOf = ({ body: sent }: { body: unknown }): Json[] =>
+    (sent as { contents: { parts: Json[] }[] }).contents.at(-1)?.parts ?? [];
+  const media = ({ notes }: { notes: readonly { feature: string }[] }): number =>
+    notes.filter(({ feature }) => feature === 'tool_result.media').length;
+
+  test('before Gemini 3 each stands behind a text that names its call, with a note', () => {
+    const sent = send('gemini-2.5-pro', body(['a', 'chart'], ['b', 'map']));
+    const [, , first, , second] = partsOf(sent);
+    expect([first, second]).toEqual([{ text: 'Media of the result of chart (a):' }, { text: 'Media of the result of map (b):' }]);
+    expect(media(sent)).toBe(2);
+  });
+
+  test.each([
+    ['of a single call need no label', 'gemini-2.5-pro', body(['a', 'chart']), 2],
+    ['stand in the results of Gemini 3', 'gemini-3-pro', body(['a', 'chart'], ['b', 'map']), 2],
+  ])('%s', (_, model, source, count) => {
+    const sent = send(model, source);
+    expect(partsOf(sent)).toHaveLength(count);
+    expect(media(sent)).toBe(0);
+  });
+});
+
+describe('a call without a name', () => {
+  const nameless = { id: 'a', type: 'function', function: { arguments: '{"x":1}' } };
+
+  test.each([
+    ['anthropic-messages', { tool_calls: [{ name: 'tool_0' }], invalid_arguments: [0] }],
+    ['openai-responses', { tool_calls: [{ name: 'tool_0' }], invalid_arguments: [0] }],
+    ['gemini', { tool_calls: [] }],
+  ] as const)('is nothing that a client of %s could run', (to, expected) => {
+    const told: string[] = [];
+    const out = convert('openai-chat', to, stream(nameless), ({ feature }) => told.push(feature));
+    expect(assemble(to, out)).toMatchObject(expected);
+    if (to !== 'openai-responses') expect(told.some((feature) => feature.includes('tool_use'))).toBe(true);
+  });
+
+  test('is noted towards chat, which cannot say so', () => {
+    const told: string[] = [];
+    convert('openai-chat', 'openai-chat', stream(nameless), ({ code, feature }) => told.push(`${code} ${feature}`));
+    expect(told).toContain('APPROXIMATED content.tool_use');
+  });
+});
