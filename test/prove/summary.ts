@@ -11,6 +11,7 @@ export const GROUPS = {
     'framing of recordings',
   ],
   'Dialects: read as the clean stream, or the loss is told': ['mutation of recordings', 'mutation of generated streams'],
+  'Tool calls with every pair of quirks: read as they were meant, unless two readings are possible': ['tool calls with quirks'],
   'Every stream that is written keeps the grammar of its protocol': ['grammar'],
   'Streamed or whole, and cut into any deltas: the same message': ['streamed or whole', 're-chunking'],
   'Answers through every pair of protocols, there and back': [

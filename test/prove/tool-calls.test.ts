@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createAccumulator, type Note, ToolCallAssembler } from '../../packages/core/src/index.ts';
 import { assemble, convert, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
@@ -111,5 +112,10 @@ describe('tool calls with every pair of quirks', () => {
     const names = new Set(streams.map((stream) => undecidable(stream)?.name));
     const needed = scale(0, 1) === 1 ? UNDECIDABLE.map(({ name }) => name) : [];
     expect(needed.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  test.each(UNDECIDABLE)('docs/tool-call-identity.md lists: $name', ({ name, reason }) => {
+    const page = readFileSync(new URL('../../docs/tool-call-identity.md', import.meta.url), 'utf8');
+    expect(page).toContain(`| ${name} | ${reason} |`);
   });
 });

@@ -1,6 +1,21 @@
 import { ArgumentText } from './argument-text.ts';
+import {
+  asSibling,
+  type Candidate,
+  compareArguments,
+  continuesCall,
+  hasNoArguments,
+  IS_BLANK,
+  IS_SAME,
+  SAYS_CONTINUES,
+  SAYS_NOTHING,
+  SAYS_OTHER,
+  SAYS_SAME,
+  type Says,
+  takesIndex,
+} from './call-identity.ts';
 import { deriveId } from './derive-id.ts';
-import { countKeys, isObject, type JsonObject, overlay, parseJson, sameJson, writeJson } from './overlay.ts';
+import { countKeys, isObject, type JsonObject, overlay, parseJson, writeJson } from './overlay.ts';
 import { readToolCall, type ToolCallReading, type WireFunction, type WireToolCall } from './tool-call-delta.ts';
 
 export type ToolCallType = 'function' | 'custom';
@@ -75,26 +90,6 @@ export class LimitError extends Error {
 
 /** Told about every delta: the call it went to, and the argument text that is certain now. */
 export type ToolCallSink = (call: PendingCall, text: string, name?: string) => void;
-
-/** What the id of a delta says about a call. */
-const Says = {
-  /** The id is the call's. */
-  same: 0,
-  /** No id, from a server that begins calls with one; or the first id of a call that has none. */
-  continues: 1,
-  /** No id, from a server that gives none; or an id that means nothing, because ids change within calls. */
-  nothing: 2,
-  /** An id that no call has. */
-  other: 3,
-} as const;
-type Says = (typeof Says)[keyof typeof Says];
-
-/** The call that a delta speaks to. `isBound`: its id or index names the call; otherwise it is only the latest one. */
-interface Candidate {
-  call: PendingCall;
-  says: Says;
-  isBound: boolean;
-}
 
 /**
  * Decides which call a tool-call delta belongs to: the one place where this is known. Servers leave out the id, the index or both, send
@@ -190,18 +185,18 @@ export class CallTracker {
     const call = bound ?? (index === undefined ? this.latest : undefined);
     if (id !== undefined) {
       const known = bound?.wireId === id ? bound : this.byId.get(id);
-      if (known) return { call: known, says: Says.same, isBound: true }; // 1
+      if (known) return { call: known, says: SAYS_SAME, isBound: true }; // 1
       return call && { call, says: this.#readNewId(call, bound !== undefined), isBound: bound !== undefined }; // 2, 3
     }
     const { latest } = this;
     if (index !== undefined && delta.name === undefined && latest && takesIndex(latest, call, delta))
-      return { call: latest, says: Says.nothing, isBound: true }; // 5
-    return call && { call, says: call.opensWithId ? Says.continues : Says.nothing, isBound: bound !== undefined }; // 4, 7, 8
+      return { call: latest, says: SAYS_NOTHING, isBound: true }; // 5
+    return call && { call, says: call.opensWithId ? SAYS_CONTINUES : SAYS_NOTHING, isBound: bound !== undefined }; // 4, 7, 8
   }
 
   #readNewId(call: PendingCall, isBound: boolean): Says {
-    if (call.wireId === undefined) return Says.continues;
-    return this.idsChange && isBound ? Says.nothing : Says.other;
+    if (call.wireId === undefined) return SAYS_CONTINUES;
+    return this.idsChange && isBound ? SAYS_NOTHING : SAYS_OTHER;
   }
 
   /** The call that takes the delta; undefined when a new one has to. */
@@ -210,10 +205,10 @@ export class CallTracker {
     const isAnonymous = delta.id === undefined && delta.index === undefined;
     if (isAnonymous && delta.name !== undefined && siblings.includes(call)) return undefined; // 6
     const { isOpen } = call;
-    if (!(isOpen ? continuesOpen(candidate, delta, this.idsChange) : continuesWhole(candidate, delta))) return undefined;
+    if (!continuesCall(candidate, delta, this.idsChange)) return undefined;
     if (!isOpen) return this.#repeats(call, says, delta) ? call : undefined;
-    if (says === Says.same) this.idsChange ??= false;
-    if (says !== Says.other) return call;
+    if (says === SAYS_SAME) this.idsChange ??= false;
+    if (says !== SAYS_OTHER) return call;
     this.idsChange = true;
     return this.#joinPieces(call);
   }
@@ -229,10 +224,10 @@ export class CallTracker {
       return true;
     }
     if (!call.header) {
-      const isHeader = name !== undefined || (delta.id !== undefined && says >= Says.nothing);
+      const isHeader = name !== undefined || (delta.id !== undefined && says >= SAYS_NOTHING);
       const compared = compareArguments(call, delta);
-      if (!isHeader || compared === Compared.same || snapshot !== undefined) return true;
-      if (call.arguments.isEmptyObject && (says <= Says.continues || compared !== Compared.blank)) return true;
+      if (!isHeader || compared === IS_SAME || snapshot !== undefined) return true;
+      if (call.arguments.isEmptyObject && (says <= SAYS_CONTINUES || compared !== IS_BLANK)) return true;
       call.header = { nameBefore: call.name, repeated: 0 };
     }
     const { header } = call;
@@ -241,8 +236,7 @@ export class CallTracker {
     if (name !== undefined) header.name = name;
     if (snapshot !== undefined)
       return (
-        compareArguments(call, delta) === Compared.same ||
-        (call.arguments.isSnapshot && call.opensWithId && header.id === undefined)
+        compareArguments(call, delta) === IS_SAME || (call.arguments.isSnapshot && call.opensWithId && header.id === undefined)
       );
     const piece = header.repeated === 0 ? fragment.trimStart() : fragment;
     if (piece === '') return true;
@@ -275,7 +269,7 @@ export class CallTracker {
       delta.name ??= header.name;
       delta.fragment = before.whole.text.slice(0, header.repeated) + delta.fragment;
       call.opensWithId = before.opensWithId;
-    } else if (says === Says.other && isBound && before.isOpen && before.name !== '' && !siblings.includes(before))
+    } else if (says === SAYS_OTHER && isBound && before.isOpen && before.name !== '' && !siblings.includes(before))
       call.pieceOf = before;
   }
 
@@ -305,7 +299,7 @@ export class CallTracker {
       if (!call || delta.id !== undefined || !(call.isOpen || call.arguments.isEmptyObject || hasNoArguments(delta)))
         return false;
       if (delta.index !== readings[0]?.index || (delta.index !== undefined && delta.index !== call.index)) return false;
-      return call.isOpen ? continuesOpen(asSibling(call), delta) : continuesWhole(asSibling(call), delta);
+      return continuesCall(asSibling(call), delta);
     });
   }
 
@@ -380,97 +374,6 @@ function toText(value: unknown): string {
   const text = writeJson(value);
   if (text === undefined) throw new LimitError('arguments nested too deeply to be written as text');
   return text;
-}
-
-/** 5: whether the latest call goes on under an index that is not its own: one that drifts, or that it never had before. */
-function takesIndex(latest: PendingCall, bound: PendingCall | undefined, delta: ToolCallReading): boolean {
-  if (bound?.isOpen) return false;
-  const isUnbound = latest.index === undefined;
-  return latest.isOpen ? !bound || isUnbound : !bound && isUnbound && hasNoArguments(delta);
-}
-
-/** 6: a call that is known by its position in the chunk alone. */
-const asSibling = (call: PendingCall): Candidate => ({
-  call,
-  says: call.opensWithId ? Says.continues : Says.nothing,
-  isBound: false,
-});
-
-/** Whether a delta goes on with a call whose arguments are not whole yet. */
-function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
-  const { name, id } = delta;
-  if (name === undefined || call.name === '') return says !== Says.other || isBound || call.name !== ''; // 3
-  const isSameName = name === call.name;
-  switch (says) {
-    case Says.same:
-      return !isElsewhere(call, delta); // 1
-    case Says.continues:
-      return isBound || id === undefined || isSameName || call.arguments.isEmpty; // 2, 3, 7
-    case Says.nothing:
-      return isBound || isSameName; // 4, 7
-    case Says.other:
-      if (!isBound) return false; // 3
-      if (idsChange === false) return false; // 2
-      // The arguments of a new call begin with a brace: anything else goes on with an open document, and so does a brace where a value is due.
-      if (!call.arguments.isEmpty)
-        return (
-          /^\s*[^\s{]/.test(delta.fragment) ||
-          (isSameName && !hasNoArguments(delta) && /[:,[]\s*$/.test(call.arguments.text.slice(-16)))
-        ); // 2
-      // A second id on a call without arguments opens another call without arguments.
-      return isSameName && !hasNoArguments(delta); // 2
-    default:
-      return says satisfies never;
-  }
-}
-
-/** Whether a delta goes on with a call whose arguments are whole: it says the same again, or they were not the real ones. */
-function continuesWhole({ call, says, isBound }: Candidate, delta: ToolCallReading): boolean {
-  const { name, id } = delta;
-  const { isEmptyObject, isSnapshot } = call.arguments;
-  if (name === undefined) {
-    if (id === undefined || says === Says.same) return true; // 1, 4, 8
-    if (says === Says.other && call.header?.name !== undefined) return false; // 9
-    const isBlank = hasNoArguments(delta);
-    return isBound || says !== Says.other
-      ? isBlank || isEmptyObject || compareArguments(call, delta) !== Compared.other
-      : isBlank; // 2, 3
-  }
-  if (isElsewhere(call, delta) && says === Says.same) return false; // 1
-  if (id === undefined && call.header?.id !== undefined) return false; // 9
-  const compared = compareArguments(call, delta);
-  if (call.name === '') return compared !== Compared.other || isEmptyObject; // 2, 4, 7
-  const isTold = says <= Says.continues;
-  if (name === call.name) {
-    if (compared !== Compared.other) return isTold || (says === Says.nothing && isBound); // 1, 4, 7
-    return isTold && (isEmptyObject || (isSnapshot && delta.snapshot !== undefined)); // 4
-  }
-  const grows = name.startsWith(call.name);
-  if (says === Says.other) return false; // 2
-  if (grows && compared === Compared.blank && isBound) return true; // 1, 2, 4
-  if (says === Says.same) return compared === Compared.same; // 1
-  if (says === Says.nothing) return grows && compared === Compared.same; // 4
-  if (id !== undefined) return isBound && compared === Compared.blank; // 2
-  return compared === Compared.same || isEmptyObject || (compared === Compared.blank && (isSnapshot || call.isNamedLate)); // 4, 7
-}
-
-/** 1: servers that give one id to several calls give each its own index. */
-const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
-  delta.index !== undefined && index !== undefined && index !== delta.index;
-
-const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean => snapshot === undefined && fragment.trim() === '';
-
-/** The arguments of a delta beside the whole ones of a call. `begun`: so far they are the beginning of the same text. */
-const Compared = { blank: 0, same: 1, begun: 2, other: 3 } as const;
-type Compared = (typeof Compared)[keyof typeof Compared];
-
-function compareArguments(call: PendingCall, delta: ToolCallReading): Compared {
-  if (hasNoArguments(delta)) return Compared.blank;
-  const { text, value } = call.whole;
-  const fragment = delta.fragment.trim();
-  if (delta.snapshot === undefined && text !== fragment && text.startsWith(fragment)) return Compared.begun;
-  const said = delta.snapshot ?? (text === fragment ? value : parseJson(fragment));
-  return said !== undefined && sameJson(value, said) ? Compared.same : Compared.other;
 }
 
 /** Empty: set. Equal or longer, with the same beginning: a snapshot. Anything else: the next piece. */

@@ -61,7 +61,8 @@ const isCorrectedLate = (events: readonly CanonicalStreamEvent[]): boolean =>
 const isClientBlock = (block: ContentBlock): boolean => block.type !== 'tool_use' || isClientCall(block.kind);
 
 /** The input as the client has to see it: an object, or what is none in one. */
-function inputOf({ input, input_raw: raw, kind }: ToolUseBlock): unknown {
+function inputOf({ input, input_raw: raw, kind, status }: ToolUseBlock): unknown {
+  if (status === 'incomplete' && kind !== 'custom') return { INVALID_JSON: raw };
   if (kind === 'custom') return { input };
   const value = raw === undefined ? input : parseJson(raw);
   if (value === null) return {};

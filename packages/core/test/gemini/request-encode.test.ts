@@ -168,7 +168,12 @@ const MESSAGES: Row[] = [
   [
     'P32 media in a result: before Gemini 3 behind all results',
     [USER, say(use('a'), use('b')), tool(result('a', [text('shot') as never, PNG as never]), result('b'))],
-    [HI, { role: 'model', parts: [call('a'), call('b')] }, { role: 'user', parts: [answer('a', 'shot'), answer('b'), PNG_PART] }],
+    [
+      HI,
+      { role: 'model', parts: [call('a'), call('b')] },
+      { role: 'user', parts: [answer('a', 'shot'), answer('b'), { text: 'Media of the result of f (a):' }, PNG_PART] },
+    ],
+    ['APPROXIMATED tool_result.media'],
   ],
   [
     'P32 media in a result: Gemini 3',
