@@ -136,17 +136,16 @@ export const UNDECIDABLE: readonly Undecidable[] = [
     }),
   },
   {
-    name: 'a new id with the name and a brace where a value is due',
+    name: 'a new id with the name and a brace in an open document',
     reason:
-      'The document of a call is open where a value is due, and a delta on its index has another id, the same name and arguments that begin with a brace: a changing id, or a second call. It is the same call.',
+      'The document of a call is open, and a delta on its index has another id, the same name and arguments that begin with a brace: a changing id, or a second call. It is the same call where a value is due, otherwise a second one.',
     applies: some((moment) => {
-      if (!isOpener(moment) || !hasNewId(moment) || !sharesPlace(moment) || indexOf(moment.step) === undefined) return false;
+      const { step, own } = moment;
+      if (!hasNewId(moment) || indexOf(step) === undefined || !argumentsOf(step).trimStart().startsWith('{')) return false;
       const before = callBefore(moment);
-      return (
-        nameOf(before) === moment.step.name &&
-        /[:,[]\s*$/.test(before.map(argumentsOf).join('')) &&
-        argumentsOf(moment.step) !== ''
-      );
+      if (nameOf(before) !== step.name || isBare(before)) return false;
+      const isDue = /[:,[]\s*$/.test(before.map(argumentsOf).join(''));
+      return isOpener(moment) ? isDue && sharesPlace(moment) : !isDue && own.length > 0;
     }),
   },
   {

@@ -89,7 +89,7 @@ function continuesNamed({ call, says, isBound }: Candidate, delta: ToolCallReadi
   if (name === call.name) return repeatsName(call, says, isBound, compared, delta); // 1, 2, 4, 7
   const grows = name.startsWith(call.name);
   if (says === SAYS_OTHER) return false; // 2
-  if (grows && compared === IS_BLANK && isBound) return true; // 1, 2, 4
+  if (grows && compared === IS_BLANK && (isBound || delta.id === undefined)) return isBound || says === SAYS_CONTINUES; // 1, 2, 4, 7
   if (says === SAYS_SAME) return compared === IS_SAME; // 1
   if (says === SAYS_NOTHING) return grows && compared === IS_SAME; // 4
   return delta.id === undefined ? continuesName(call, compared) : isBound && compared === IS_BLANK; // 2, 4, 7

@@ -227,7 +227,8 @@ export class CallTracker {
       const isHeader = name !== undefined || (delta.id !== undefined && says >= SAYS_NOTHING);
       const compared = compareArguments(call, delta);
       if (!isHeader || compared === IS_SAME || snapshot !== undefined) return true;
-      if (call.arguments.isEmptyObject && (says <= SAYS_CONTINUES || compared !== IS_BLANK)) return true;
+      const isReal = says <= SAYS_CONTINUES || (compared !== IS_BLANK && name === undefined);
+      if (call.arguments.isEmptyObject && isReal) return true; // the real arguments follow
       call.header = { nameBefore: call.name, repeated: 0 };
     }
     const { header } = call;
@@ -245,6 +246,8 @@ export class CallTracker {
     header.repeated += piece.length;
     delta.fragment = '';
     if (header.repeated < text.length) return true;
+    // The same arguments under another id are the same call made twice.
+    if (header.id !== undefined && header.id !== call.wireId && !this.idsChange) return false;
     delta.fragment = text;
     call.header = undefined;
     return true;
@@ -277,14 +280,15 @@ export class CallTracker {
   #joinPieces(last: PendingCall): PendingCall {
     let call = last;
     while (call.pieceOf) {
-      const { pieceOf: first, position, name, arguments: own, index } = call;
+      const { pieceOf: first, position, name, arguments: own } = call;
       this.calls.splice(position, 1);
       call.position = -1;
       for (const [at, later] of this.calls.entries()) later.position = at;
       first.name = joinName(first.name, name);
       const text = this.#append(first, own.text);
-      if (index !== undefined) this.byIndex.set(index, first);
-      if (call.wireId !== undefined) this.byId.set(call.wireId, first);
+      for (const [index, bound] of this.byIndex) if (bound === call) this.byIndex.set(index, first);
+      for (const [id, known] of this.byId) if (known === call) this.byId.set(id, first);
+      this.batch = this.batch.filter((one) => one !== call);
       this.#sink?.(first, text, name);
       call = first;
     }

@@ -379,7 +379,7 @@ test('big integers and the order of keys survive in arguments', () => {
   const [frame] = encodeGemini([...start, ...open(0, use('x')), ...args(0, text), ...close(0), ...finish('tool_use')]);
   expect(frame?.data).toContain(`"args":${text}`);
   const [lines] = encodeGemini([...start, ...open(0, use('x')), ...args(0, '{\n "a": 1 }'), ...close(0), ...finish('tool_use')]);
-  expect(lines?.data).toContain('"args":{"a":1}');
+  expect(lines?.data).toContain('"args":{  "a": 1 }');
 });
 
 test('P99 usage: the parts of the whole', () => {
