@@ -1,6 +1,6 @@
 /** Streams of tool-call deltas with a known truth: the calls are chosen first, then written with one or two quirks of real servers. */
 
-export const QUIRKS = [
+const QUIRKS = [
   'empty id',
   'missing id',
   'late id',
@@ -97,7 +97,7 @@ class Dice {
 
 const NAMES = ['get_weather', 'get_time', 'search', 'read_file', 'get', 'f'] as const;
 const KEYS = ['q', 'path', 'x', 'y', 'location'] as const;
-const VALUES = [
+const VALUES: readonly [unknown, ...unknown[]] = [
   1,
   -2.5,
   true,
@@ -110,7 +110,7 @@ const VALUES = [
   { deep: { er: [] } },
   '日本 😀',
   'haha',
-] as const;
+];
 
 function chooseArguments(dice: Dice): string {
   if (dice.chance(0.06)) return '';

@@ -119,8 +119,8 @@ export const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean
 /** The arguments of a delta beside the whole ones of a call. `IS_BEGUN`: so far they are the beginning of the same text. */
 export const IS_BLANK = 0;
 export const IS_SAME = 1;
-export const IS_BEGUN = 2;
-export const IS_OTHER = 3;
+const IS_BEGUN = 2;
+const IS_OTHER = 3;
 export type Compared = typeof IS_BLANK | typeof IS_SAME | typeof IS_BEGUN | typeof IS_OTHER;
 
 export function compareArguments(call: PendingCall, delta: ToolCallReading): Compared {
