@@ -93,11 +93,11 @@ export function responseText(protocol: ProtocolId, args: string): string {
 
 export const responseOf = (protocol: ProtocolId, args: string): unknown => JSON.parse(responseText(protocol, args));
 
-const sse = (payloads: readonly (string | { type?: string })[]): string =>
+const sse = (payloads: readonly (string | object)[]): string =>
   payloads
     .map((payload) => {
       const data = typeof payload === 'string' ? payload : JSON.stringify(payload);
-      const event = typeof payload === 'object' && payload.type ? `event: ${payload.type}\n` : '';
+      const event = typeof payload === 'object' && 'type' in payload ? `event: ${payload.type}\n` : '';
       return `${event}data: ${data}\n\n`;
     })
     .join('');
