@@ -30,7 +30,7 @@ export interface Running {
   state: GatewayState;
   file: string | undefined;
   log: Logger;
-  /** Reads the configuration again. */
+  /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
   /** Lets what is under way come to its end, at most for as long as the configuration says. */
   close(deadlineMs?: number): Promise<void>;
@@ -68,7 +68,9 @@ export async function run({ config, folder, env, listen, log: level, watch = {} 
     const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
     checkBound(address, live?.config.current ?? first);
     live?.config.setBoundAddress(address);
-    const reload = async (): Promise<void> => live?.config.reload();
+    const reload = async (): Promise<void> => {
+      await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
+    };
     return { url, state: first, file, log, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
   } catch (error) {
     // Nothing is left open that would keep the process alive.
