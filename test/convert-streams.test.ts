@@ -86,6 +86,7 @@ const namesOf = ({ tool_calls: calls }: Assembled): string[] => calls.map(({ nam
 /** Streams in which something is settled after it was passed on: a client that has read it cannot be told otherwise. */
 const SETTLED_LATE: Readonly<Record<string, string>> = {
   'own-name-grows-after-arguments': 'the name grows when the arguments have begun',
+  'own-growing-name-repeated-object': 'the name grows when the arguments are whole',
   'own-id-after-arguments': 'the id comes behind the arguments',
   'own-ids-after-all-calls': 'the ids come behind all calls',
   'own-second-document-after-another-call': 'a call goes on when another has begun',

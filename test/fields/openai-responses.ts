@@ -197,6 +197,17 @@ const response = {
   'usage.input_tokens_details.cache_write_tokens_details.**': extension,
   'usage.output_tokens_details.reasoning_tokens': mapped('usage.reasoning_tokens'),
   'output[*].**': carried('content[].raw'),
+  // Calls that the client runs under a type of their own. A search of the provider, and a shell in its container, stay opaque.
+  ...Object.fromEntries(
+    ['shell_call', 'local_shell_call', 'apply_patch_call'].flatMap((call) => [
+      [`output[${call}].**`, extension],
+      [`output[${call}].call_id`, mapped('content[].id')],
+    ]),
+  ),
+  'output[shell_call].action.*': mapped('content[].input'),
+  'output[shell_call].environment(container_reference).**': carried('content[].raw'),
+  'output[local_shell_call].action.*': mapped('content[].input'),
+  'output[apply_patch_call].operation(*).*': mapped('content[].input'),
   ...message('output[message]', 'content[]'),
   ...output('output', 'content[]'),
   'output[message].status': derived('incomplete where the answer was cut'),

@@ -4,6 +4,7 @@
  */
 export const SETTLED_LATE: Readonly<Record<string, string>> = {
   'own-name-grows-after-arguments': 'the name of a call grows when its arguments have begun',
+  'own-growing-name-repeated-object': 'the name of a call grows when its arguments are whole',
   'own-id-after-arguments': 'the id of a call comes behind its arguments',
   'own-ids-after-all-calls': 'the ids come behind all calls',
   'own-input-after-stop': 'the arguments of a call come when its block has stopped',

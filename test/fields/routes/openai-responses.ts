@@ -38,6 +38,7 @@ const samples = samplesOf({
   top_p: [0.5, 0.25],
   'tool_choice(allowed_tools).tools': [[{ type: 'function', name: 'alpha' }], [{ type: 'function', name: 'beta' }]],
   'input[local_shell_call].action.env': [{ alpha: 'a' }, { beta: 'b' }],
+  'output[local_shell_call].action.env': [{ alpha: 'a' }, { beta: 'b' }],
   '**.server_label': ['alpha_mcp', 'beta_mcp'],
   max_output_tokens: [64, 128],
   stream: [true, false],

@@ -93,7 +93,7 @@ export function isClientItem(item: JsonObject): boolean {
 export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefined {
   const tool = BUILT_INS.find(({ output }) => output === item['type']);
   const id = tool ? textOf(item[tool.answers]) : '';
-  if (!tool || id === '') return undefined;
+  if (!tool || id === '' || (tool.field === 'arguments' && tool.isOther(item))) return undefined;
   const { status } = item;
   const output = item[tool.result];
   const content = typeof output === 'string' ? output : (writeJson(output ?? status ?? '') ?? '');
