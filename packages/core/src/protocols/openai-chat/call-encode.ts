@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { argumentsOf } from '../shared/answer.ts';
-import { approximate, type CodecContext } from '../shared/codec.ts';
-import { callFields } from './parts-encode.ts';
+import type { CodecContext } from '../shared/codec.ts';
+import { callFields, wireName } from './parts-encode.ts';
 
 interface OpenCall {
   /** Chat numbers the calls of a choice by themselves. */
@@ -43,12 +43,9 @@ export class CallEncoder {
   start(at: number, block: ToolUseBlock): void {
     const index = this.#calls.size;
     this.#calls.set(at, { index, block, hasArguments: false });
-    if (block.status === 'incomplete') {
-      const message = `the call of ${block.name} is not whole, which OpenAI Chat cannot express; do not run it`;
-      approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
-    }
     const { outer, inner } = callFields(block);
-    const { id, name } = block;
+    const { id } = block;
+    const name = wireName(block);
     const type = bodyKey(block);
     this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } };
     if (!this.#awaitsSignature) this.#sendHead();

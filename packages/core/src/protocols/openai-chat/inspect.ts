@@ -27,7 +27,7 @@ function inspectDelta(delta: Record<string, unknown>, offset: number, report: Re
 export function inspectCall(entry: unknown, offset: number, report: Report): void {
   if (!isObject(entry)) return;
   const { id, index, type, function: body } = entry;
-  if (ABSENT_IDS.has(id)) report('chat/tool-id-empty', offset);
+  if (ABSENT_IDS.has(typeof id === 'string' ? id.trim() : id)) report('chat/tool-id-empty', offset);
   else if (typeof id === 'number') report('chat/tool-id-number', offset);
   if (index === undefined || index === null) report('chat/tool-index-missing', offset);
   else if (typeof index === 'string') report('chat/tool-index-string', offset);

@@ -132,3 +132,7 @@ export function approximateOrder(context: CodecContext, block: number): void {
   const message = 'text after a call stands before all calls: OpenAI Chat has no order between them';
   approximate(context, { path: `/content/${block}`, feature: 'content.order', message });
 }
+
+/** A call that came without a name goes without one: the name that stands for it could be run. */
+export const wireName = ({ name, status }: ToolUseBlock): string =>
+  status === 'incomplete' && /^tool_\d+$/.test(name) ? '' : name;

@@ -20,6 +20,7 @@ import {
   isGoogleSigned,
   lose,
   reasoningField,
+  wireName,
 } from './parts-encode.ts';
 import { encodeStop, isCutStop } from './stop.ts';
 import { encodeUsage } from './usage.ts';
@@ -228,7 +229,8 @@ function encodeCall(block: ToolUseBlock, isCut: boolean): JsonObject {
   const { outer, inner } = callFields(block);
   const index = block.extensions?.['openai-chat']?.['index'];
   const text = argumentsOf(block, isCut);
-  const { id, name } = block;
+  const { id } = block;
+  const name = wireName(block);
   return {
     ...outer,
     ...(isGoogleSigned(block.signature) && encodeCallSignature(block.signature)),
