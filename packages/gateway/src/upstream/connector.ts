@@ -18,28 +18,39 @@ const READ_BYTES = 16 * 1024;
  * makes the socket read on, so that its buffer would grow by up to 64 KiB with every pause. A paused socket now holds one read of 64 KiB and
  * a small rest. The rest is taken with the last piece, and copied when it is put back: as a view it would keep the read before alive.
  *
- * The end of the connection is held back until undici reads again: in a pause it would meet an assertion that ends the process (7.30.2,
- * `Parser.finish`, for a body without a length).
+ * The end of the connection, by a FIN or a reset, is held back until undici reads again: in a pause it would meet an assertion that ends the
+ * process (7.30.2, `Parser.finish`, for responses after which the connection is not kept).
  */
 function readInPieces(socket: Socket): void {
   const read = socket.read.bind(socket);
   const push = socket.push.bind(socket);
   const unshift = socket.unshift.bind(socket);
-  let hasEnded = false;
+  const destroy = socket.destroy.bind(socket);
+  let end: (() => void) | undefined;
   socket.read = (size) => {
     const piece: unknown = read(size ?? (socket.readableLength > 2 * READ_BYTES ? READ_BYTES : undefined));
-    if (piece !== null || size !== undefined || !hasEnded) return piece;
-    push(null);
+    if (piece !== null || size !== undefined || !end) return piece;
+    end();
     return read();
   };
+  const announce = (): void => void socket.emit('readable');
   socket.push = (piece, encoding) => {
     if (piece !== null) return push(piece, encoding);
-    hasEnded = true;
-    socket.emit('readable');
+    end ??= () => push(null);
+    announce();
     return false;
+  };
+  socket.destroy = (error) => {
+    if (!isReset(error)) return destroy(error);
+    end = () => destroy(error);
+    // Later: it may be undici's parser that writes to the socket now.
+    process.nextTick(announce);
+    return socket;
   };
   socket.unshift = (piece: Uint8Array) => unshift(Buffer.from(piece));
 }
+
+const isReset = (error: Error | undefined): boolean => error !== undefined && 'code' in error && error.code === 'ECONNRESET';
 
 /** Connects as undici does, reads in pieces, and watches what goes over each connection. */
 export function createConnector(timeout: number): buildConnector.connector {

@@ -83,8 +83,12 @@ describe('an answer that is read with many pauses', () => {
   });
 });
 
-test('an answer without a length may end in a pause', async () => {
-  faultd.play([{ send: `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(100)}` }, { fin: true }]);
+test.each([
+  ['be closed', 'connection: close\r\n', { fin: true }],
+  ['be reset', 'connection: close\r\n', { reset: true }],
+  ['be reset when it would have been kept', 'content-length: 200\r\n', { reset: true }],
+] as const)('the connection of a response may %s during a pause', async (_, header, last) => {
+  faultd.play([{ send: `HTTP/1.1 200 OK\r\n${header}\r\n${'x'.repeat(100)}` }, last]);
   const dialer = new Dialer({ upstreamKeepAliveMs: 1000, compressionRatio: 100 });
   const call = {
     url: `${faultd.url}/`,
@@ -94,26 +98,27 @@ test('an answer without a length may end in a pause', async () => {
     connectMs: 1000,
     repeat: 'never',
   } as const;
-  let hasEnded = false;
-  const line = await new Promise<Line>((resolve, reject) => {
+  let isOver = false;
+  const finish = (): void => {
+    isOver = true;
+  };
+  const line = await new Promise<Line>((resolve) => {
     const dialled: Line = dialer.dial(call, {
       start: () => undefined,
       data: () => {
         dialled.pause();
         resolve(dialled);
       },
-      end: () => {
-        hasEnded = true;
-      },
-      fail: reject,
+      end: finish,
+      fail: finish,
     });
   });
   await eventually(() => faultd.served[0]?.isDone);
   // Nothing tells that the end of the connection has arrived: in a pause it must have no effect.
   await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(hasEnded).toBe(false);
+  expect(isOver).toBe(false);
   line.resume();
-  await eventually(() => hasEnded);
+  await eventually(() => isOver);
   await dialer.close();
 });
 
