@@ -46,7 +46,9 @@ export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUES
 
 function checkMessages(name: string, body: JsonObject, limits: RequestLimits): void {
   const messages = listOf(body[name]);
-  if (messages.length > limits.messages) throw excess(name, messages.length, 'entries', limits, 'messages');
+  // Embeddings have an `input`, too: a list of texts or tokens, as long as their provider likes.
+  const count = messages.reduce<number>((sum, message) => sum + Number(isObject(message)), 0);
+  if (count > limits.messages) throw excess(name, count, 'entries', limits, 'messages');
   let parts = SYSTEM.reduce((sum, field) => sum + countParts(body[field]), 0);
   // OpenAI Responses has no messages around calls: those that follow each other are one turn.
   let run = 0;

@@ -224,6 +224,14 @@ describe.each(ROWS)('$protocol: $what', (row) => {
   });
 });
 
+test.each([
+  ['texts', list(4, 'hi')],
+  ['tokens', list(4, 5)],
+  ['lists of tokens', list(4, list(4, 5))],
+])('the input of an embedding is no list of messages: %s', (_, input) => {
+  expect(messageOf(() => checkRequestLimits({ model: 'm', input }, LIMITS))).toBeUndefined();
+});
+
 test('a body without lists, or no object at all, is within the limits', () => {
   for (const body of [{}, { messages: 'hi', tools: 5, metadata: null }, [1], 'text', null, undefined])
     expect(messageOf(() => checkRequestLimits(body, LIMITS))).toBeUndefined();

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactPatterns, Secret, SecretRegistry } from '../../src/config/secret.ts';
+import { createRedact, hidingAddresses } from '../../src/observe/redact.ts';
 
 const VALUE = 'c4nary+Se/cret "quoted"';
 const secret = new Secret(VALUE);
@@ -102,6 +103,26 @@ describe('what looks like a secret', () => {
       // In quadratic time, this would outlast the test's own limit.
       expect(redactPatterns(text)).toBeTypeOf('string');
       expect(redactPatterns(`${piece}${'a'.repeat(1e6)}`)).toBeTypeOf('string');
+    },
+  );
+});
+
+describe('what upstreams say', () => {
+  const redact = hidingAddresses(createRedact(new SecretRegistry()));
+
+  test.each([
+    ['key sk-proj-****wxyz is wrong', 'key *** is wrong'],
+    ['key ****wxyz is wrong', 'key *** is wrong'],
+    ['******wxyz', '***'],
+    ['a line: ***** and **bold**', 'a line: ***** and **bold**'],
+  ])('shows no half hidden key: %s', (text, clean) => expect(redact(text)).toBe(clean));
+
+  test.each(['*', '***', 'a', 'a***', '-*', '10.', '127.0.0.1 ', 'fd00:', '[::', 'a.', 'a.local.', 'ip-1', 'http://a'])(
+    'is redacted in linear time: a megabyte of %j',
+    (piece) => {
+      const text = piece.repeat(Math.ceil(1e6 / piece.length));
+      // In quadratic time, this would outlast the test's own limit.
+      expect(redact(`${text} ***`)).toBeTypeOf('string');
     },
   );
 });
