@@ -343,10 +343,10 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     ],
   },
   {
-    fault: 'an answer without a length that ends while the client does not read',
+    fault: 'closes or resets the connection of a response while the client does not read',
     right: 'the client gets all of it when it reads again',
     stream: [
-      'paused-upstream › an answer without a length may end in a pause',
+      'paused-upstream › the connection of a response may %s during a pause',
       'paused-upstream › gets all of an answer that ends with its connection: $name',
     ],
     whole: 'a whole answer is read without pauses',
