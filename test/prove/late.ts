@@ -4,6 +4,8 @@
  */
 export const SETTLED_LATE: Readonly<Record<string, string>> = {
   'own-name-grows-after-arguments': 'the name of a call grows when its arguments have begun',
+  'own-name-never-sent': 'a call without a name is flagged, which chat cannot express',
+  'own-name-never-sent-flagged': 'a call without a name is flagged, which chat cannot express',
   'own-growing-name-repeated-object': 'the name of a call grows when its arguments are whole',
   'own-id-after-arguments': 'the id of a call comes behind its arguments',
   'own-ids-after-all-calls': 'the ids come behind all calls',

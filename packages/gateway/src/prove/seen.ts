@@ -43,7 +43,7 @@ export function seenOf(result: Assembled): Seen {
     complete: result.complete,
     error: result.error,
     // A call without a name is invalid, too, but that is a part of its own.
-    invalid: result.invalid_arguments.filter((at) => !isStandIn(calls[at]?.name ?? '')),
+    invalid: result.invalid_arguments.filter((at) => !isNameless(calls[at])),
     choices: plain(result.extras['choices'] ?? null),
   };
 }
@@ -53,5 +53,13 @@ export function partsThatDiffer(a: Seen, b: Seen): (keyof Seen)[] {
   return (Object.keys(a) as (keyof Seen)[]).filter((part) => JSON.stringify(a[part]) !== JSON.stringify(b[part]));
 }
 
-/** The name that stands for one that never came. */
-const isStandIn = (name: string): boolean => /^tool_\d+$/.test(name);
+/** Invalid for want of a name alone: its arguments are JSON. */
+function isNameless(call: Assembled['tool_calls'][number] | undefined): boolean {
+  if (!call || !/^tool_\d+$/.test(call.name)) return false;
+  try {
+    JSON.parse(call.arguments);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import type { CodecContext } from '../shared/codec.ts';
-import { callFields, wireName } from './parts-encode.ts';
+import { callFields, tellIncomplete } from './parts-encode.ts';
 
 interface OpenCall {
   /** Chat numbers the calls of a choice by themselves. */
@@ -43,9 +43,9 @@ export class CallEncoder {
   start(at: number, block: ToolUseBlock): void {
     const index = this.#calls.size;
     this.#calls.set(at, { index, block, hasArguments: false });
+    tellIncomplete(block, `/content/${at}`, this.#context);
     const { outer, inner } = callFields(block);
-    const { id } = block;
-    const name = wireName(block);
+    const { id, name } = block;
     const type = bodyKey(block);
     this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } };
     if (!this.#awaitsSignature) this.#sendHead();

@@ -133,6 +133,9 @@ export function approximateOrder(context: CodecContext, block: number): void {
   approximate(context, { path: `/content/${block}`, feature: 'content.order', message });
 }
 
-/** A call that came without a name goes without one: the name that stands for it could be run. */
-export const wireName = ({ name, status }: ToolUseBlock): string =>
-  status === 'incomplete' && /^tool_\d+$/.test(name) ? '' : name;
+/** A call that is not whole, or has no name of its own. Chat clients need a name and know no status: only a note can tell. */
+export function tellIncomplete({ name, status }: ToolUseBlock, path: string, context: CodecContext): void {
+  if (status !== 'incomplete') return;
+  const message = `the call of ${name} is not whole, which OpenAI Chat cannot express; do not run it`;
+  approximate(context, { path, feature: 'content.tool_use', message });
+}

@@ -20,7 +20,6 @@ import {
   isGoogleSigned,
   lose,
   reasoningField,
-  wireName,
 } from './parts-encode.ts';
 import { encodeStop, isCutStop } from './stop.ts';
 import { encodeUsage } from './usage.ts';
@@ -229,8 +228,7 @@ function encodeCall(block: ToolUseBlock, isCut: boolean): JsonObject {
   const { outer, inner } = callFields(block);
   const index = block.extensions?.['openai-chat']?.['index'];
   const text = argumentsOf(block, isCut);
-  const { id } = block;
-  const name = wireName(block);
+  const { id, name } = block;
   return {
     ...outer,
     ...(isGoogleSigned(block.signature) && encodeCallSignature(block.signature)),
