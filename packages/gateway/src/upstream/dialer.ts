@@ -215,6 +215,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
       return;
     }
     this.#isOver = true;
+    this.#controller = undefined;
     (this.#unpacker ?? this.#receiver).fail(malformedResponse(error, this.#hasHead) ?? error);
   }
 }

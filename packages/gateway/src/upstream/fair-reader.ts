@@ -104,8 +104,9 @@ export class FairReader implements Receiver, Line {
     if (this.#used >= TURN_BYTES && !this.#isOver && !this.#isQueued) this.#wait();
   }
 
+  /** A decompressor may end, or fail, before its upstream does: nothing is left that reads the connection. */
   end(): void {
-    this.#isOver = true;
+    this.hangUp();
     try {
       this.#receiver.end();
     } catch (cause) {
@@ -114,7 +115,7 @@ export class FairReader implements Receiver, Line {
   }
 
   fail(error: Error): void {
-    this.#isOver = true;
+    this.hangUp();
     this.#receiver.fail(error);
   }
 

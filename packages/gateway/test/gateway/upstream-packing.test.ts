@@ -6,7 +6,7 @@ import { Faultd } from './faultd.ts';
 import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
-import { ask, askText, type Started, startGateway } from './start.ts';
+import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 
 // RELIABILITY 5.1: answers that come packed.
 
@@ -95,6 +95,22 @@ describe('packed although plain was asked for', () => {
     faultd.play([{ send: whole(200, bomb, { 'content-encoding': 'gzip' }) }]);
     expectRefused(pair.client, await askPair(pair, false), 502, 'grows more than');
     expectRefused(pair.client, await askPair(pair, true), 502, 'grows more than');
+  });
+
+  // All of them stop to be read in their middle, so that the connection cannot be used again.
+  test.each([
+    ['cannot be decompressed', Buffer.alloc(400_000, '*')],
+    ['grows more than the limit', gzipSync(Buffer.alloc(400 * 1024 * 1024, ' '))],
+    ['ends before its body', Buffer.concat([gzipSync(' '), Buffer.alloc(400_000, '*')])],
+  ])('the connection of a compressed response that %s is closed', async (_, body) => {
+    faultd.dropConnections();
+    await eventually(() => faultd.openSockets === 0);
+    for (const pair of PAIRS.slice(3, 6))
+      for (const stream of [true, false]) {
+        faultd.play([{ send: whole(200, body, { 'content-encoding': 'gzip' }) }]);
+        await askPair(pair, stream);
+        await eventually(() => faultd.openSockets === 0);
+      }
   });
 
   test.each(PAIRS)('what cannot be unpacked is no answer: $name', async (pair) => {
