@@ -35,7 +35,7 @@ const costs = (run, input) => Array.from({ length: RUNS }, () => costOf(run, inp
 const calmCost = (run, input) =>
   median(
     Array.from({ length: RUNS }, () => {
-      globalThis.gc();
+      globalThis.gc({ type: 'minor' });
       return costOf(run, input);
     }),
   );

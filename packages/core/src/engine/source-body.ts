@@ -10,6 +10,7 @@ export interface Found {
 export class SourceBody {
   readonly #body: unknown;
   readonly #nameOf: ProtocolCodec['nameOf'];
+  readonly #spellings = new Map<object, ReadonlyMap<string, string>>();
 
   constructor(body: unknown, { nameOf }: Pick<ProtocolCodec, 'nameOf'>) {
     this.#body = body;
@@ -44,8 +45,20 @@ export class SourceBody {
 
   #spelled(node: object, name: string): string | undefined {
     if (Object.hasOwn(node, name)) return name;
-    const nameOf = this.#nameOf;
-    return nameOf && Object.keys(node).find((key) => nameOf(key) === name);
+    return this.#nameOf && this.#spellingsOf(node, this.#nameOf).get(name);
+  }
+
+  /** The first key for each name. Kept for each node: looking through all keys for each unknown one is quadratic. */
+  #spellingsOf(node: object, nameOf: (field: string) => string): ReadonlyMap<string, string> {
+    const known = this.#spellings.get(node);
+    if (known) return known;
+    const spellings = new Map<string, string>();
+    for (const key of Object.keys(node)) {
+      const name = nameOf(key);
+      if (!spellings.has(name)) spellings.set(name, key);
+    }
+    this.#spellings.set(node, spellings);
+    return spellings;
   }
 }
 

@@ -37,6 +37,8 @@ export class CallWriter {
   readonly #resumed = new Set<LiveCall>();
   /** Calls that have started and not stopped, in order. */
   readonly #open = new Set<LiveCall>();
+  /** Those of them that nothing can change any more: with thousands of open calls, each new one would look through all. */
+  readonly #settled = new Set<LiveCall>();
 
   constructor(blocks: BlockWriter, calls: CallTracker, report: Report) {
     this.#blocks = blocks;
@@ -66,6 +68,7 @@ export class CallWriter {
     if (live.name !== '' && call.name !== live.name) this.#report('chat/tool-name-fragmented', offset);
     live.name = call.name;
     this.#flush(live);
+    this.#settle(live);
     if (live.started && call.name !== live.started.block.name) this.#report('chat/tool-name-late', offset);
   }
 
@@ -82,8 +85,14 @@ export class CallWriter {
 
   /** Stops the calls that nothing can change any more. Their successors need not wait for the end of the message. */
   closeSettled(): void {
-    if (this.#open.size === 0) return; // asked with every piece of text
-    for (const live of this.#open) if (live.call.arguments.isSettled && live.call.type === 'function') this.#stop(live);
+    if (this.#settled.size === 0) return; // asked with every piece of text
+    for (const live of [...this.#settled].toSorted(byIndex)) this.#stop(live);
+  }
+
+  /** Asked whenever a call has changed. */
+  #settle(live: LiveCall): void {
+    if (live.started && live.call.arguments.isSettled && live.call.type === 'function') this.#settled.add(live);
+    else if (this.#settled.size > 0) this.#settled.delete(live);
   }
 
   /** Opens what could not open before, and stops everything. */
@@ -150,6 +159,7 @@ export class CallWriter {
     const block = this.#block(live.call);
     live.started = { index: this.#blocks.openTool(block), block };
     this.#open.add(live);
+    this.#settle(live);
   }
 
   #flush(live: LiveCall): void {
@@ -164,6 +174,7 @@ export class CallWriter {
     live.waiting += rest;
     this.#flush(live);
     this.#open.delete(live);
+    this.#settled.delete(live);
     const final = this.#block(live.call);
     live.stopped = { ...final, input_raw: text };
     this.#blocks.stopTool(live.started.index, isSameBlock(live.started.block, final) ? undefined : final);
@@ -192,6 +203,8 @@ export class CallWriter {
       this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', offset);
   }
 }
+
+const byIndex = (a: LiveCall, b: LiveCall): number => (a.started?.index ?? 0) - (b.started?.index ?? 0);
 
 /**
  * A call can open when its name will not grow any more – the arguments are whole, or a delta came that added nothing to the name – and its

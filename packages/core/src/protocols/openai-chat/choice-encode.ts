@@ -27,6 +27,14 @@ const PARAGRAPH = '\n\n';
 /** A choice of a chunk goes out; `envelope`: fields that stand beside the choices. */
 export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
 
+/** A text block of the stream, and where it stands in the text of the message, in characters; counted for foreign citations. */
+interface OpenText {
+  refusal: boolean;
+  offset: number;
+  length: number;
+  isEmpty: boolean;
+}
+
 /** One choice of a stream, blocks to deltas. */
 export class ChoiceEncoder {
   readonly #index: number;
@@ -34,7 +42,7 @@ export class ChoiceEncoder {
   readonly #context: CodecContext;
   readonly #send: SendChoice;
   readonly #calls: CallEncoder;
-  readonly #texts = new Map<number, { refusal: boolean; offset: number; text: string }>();
+  readonly #texts = new Map<number, OpenText>();
   readonly #dropped = new Set<number>();
   #length = 0;
   #hasText = false;
@@ -179,7 +187,7 @@ export class ChoiceEncoder {
 
   #startText(at: number, block: TextBlock): void {
     this.#hasText = true;
-    this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length, text: '' });
+    this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length, length: 0, isEmpty: true });
     if (block.text !== '' || block.logprobs) this.#writeText(at, block.text, block.logprobs);
     for (const citation of block.citations ?? []) this.#cite(at, citation);
     if (block.signature) this.#sign(block.signature, 'next', at);
@@ -189,8 +197,9 @@ export class ChoiceEncoder {
     const block = this.#texts.get(at);
     if (!block) return;
     if (this.#isForeign) {
-      if (block.text === '' && text !== '' && this.#calls.size > 0) approximateOrder(this.#context, at);
-      block.text += text; // where it ends, for citations of the whole block
+      if (block.isEmpty && text !== '' && this.#calls.size > 0) approximateOrder(this.#context, at);
+      if (text !== '') block.isEmpty = false;
+      block.length += codePoints(text);
     }
     this.#write(text, block.refusal, logprobs);
   }
@@ -238,7 +247,7 @@ export class ChoiceEncoder {
 
   #cite(at: number, citation: Parameters<typeof encodeCitation>[0]): void {
     const block = this.#texts.get(at);
-    const annotation = encodeCitation(citation, block?.offset ?? 0, block?.text ?? '');
+    const annotation = encodeCitation(citation, block?.offset ?? 0, { value: block?.length ?? 0 });
     if (annotation !== undefined) this.#annotations.push(annotation);
     else
       lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);

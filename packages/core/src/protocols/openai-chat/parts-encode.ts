@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { Citation, ImageBlock, TokenLogprob, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
-import { codePoints } from '../shared/answer.ts';
+import type { Length } from '../shared/answer.ts';
 import { type Attach, encodeCarrier } from '../shared/carrier.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { listOf, objectOf } from '../shared/read.ts';
@@ -44,7 +44,7 @@ export function encodeTier(tier: string | undefined, foreign: boolean, context: 
 }
 
 /** A citation as an annotation; undefined for what only has a meaning in another protocol. `offset`: of its block in the whole text. */
-export function encodeCitation(citation: Citation, offset: number, text: string): unknown {
+export function encodeCitation(citation: Citation, offset: number, length: Length): unknown {
   const { kind, url, title, cited_text: content, start, end, origin, raw } = citation;
   if (origin === 'openai-chat') return raw;
   if (kind !== 'url' || url === undefined) return undefined;
@@ -52,7 +52,7 @@ export function encodeCitation(citation: Citation, offset: number, text: string)
     type: 'url_citation',
     url_citation: {
       start_index: offset + (start ?? 0),
-      end_index: offset + (end ?? codePoints(text)),
+      end_index: offset + (end ?? length.value),
       title: title ?? '',
       url,
       ...(content !== undefined && { content }),

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
-import { argumentsOf, codePoints, failureOf, isForeign } from '../shared/answer.ts';
+import { argumentsOf, CharacterCount, failureOf, isForeign } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type KeptChoice, readKept } from './kept.ts';
@@ -49,8 +49,11 @@ class ChoiceDraft {
   readonly #context: CodecContext;
   readonly #kept: KeptChoice;
   #text = '';
+  readonly #length = new CharacterCount();
   #refusal = '';
   readonly #thinking: string[] = [];
+  /** The length of all thinking with the paragraphs between, where the next begins. */
+  #thought = 0;
   readonly #reasoningDetails: unknown[];
   readonly #annotations: unknown[] = [];
   readonly #images: JsonObject[] = [];
@@ -110,7 +113,7 @@ class ChoiceDraft {
         return;
       case 'opaque':
         if (block.origin === 'openai-chat') this.#parts.push(block.raw);
-        else if (block.text !== undefined) this.#text += block.text;
+        else if (block.text !== undefined) this.#say(block.text);
         else lose(this.#context, path, 'content.opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
         return;
       case 'file':
@@ -122,23 +125,32 @@ class ChoiceDraft {
     }
   }
 
+  #say(text: string): void {
+    this.#text += text;
+    this.#length.add(text);
+  }
+
   #addText({ text, refusal, citations = [], logprobs, signature }: TextBlock, path: string): void {
     const side = refusal ? 'refusal' : 'content';
     for (const token of logprobs ? encodeTokens(logprobs, this.#kept.logprobsRest[side]) : []) this.#tokens[side].push(token);
+    const length = new CharacterCount();
+    length.add(text);
     for (const citation of citations) {
-      const annotation = encodeCitation(citation, codePoints(this.#text), text);
+      const annotation = encodeCitation(citation, this.#length.value, length);
       if (annotation !== undefined) this.#annotations.push(annotation);
       else lose(this.#context, `${path}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
     }
     if (refusal) this.#refusal += text;
-    else this.#text += text;
+    else this.#say(text);
     if (signature) this.#sign(signature, 'next');
   }
 
   #addThinking({ thinking, variant, signature }: ThinkingBlock): void {
-    const before = this.#reasoningText;
-    const start = before === '' ? 0 : before.length + this.#paragraph.length;
-    if (thinking !== '' && variant !== 'redacted') this.#thinking.push(thinking);
+    const start = this.#thinking.length === 0 ? 0 : this.#thought + this.#paragraph.length;
+    if (thinking !== '' && variant !== 'redacted') {
+      this.#thinking.push(thinking);
+      this.#thought = start + thinking.length;
+    }
     if (signature) this.#sign(signature, 'self', start);
   }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalMessage } from '../../canonical/request.ts';
-import { argumentsOf } from '../shared/answer.ts';
+import { argumentsOf, CharacterCount } from '../shared/answer.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { listOf, objectOf } from '../shared/read.ts';
 import { encodeBuiltIn } from './built-in-calls.ts';
@@ -185,7 +185,9 @@ function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage): Jso
 function encodeSaidPart(block: TextBlock): JsonObject {
   const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
   if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
-  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, block.text) ?? []);
+  const length = new CharacterCount();
+  length.add(block.text);
+  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, length) ?? []);
   return {
     ...fields,
     type: 'output_text',

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
+import { CharacterCount } from '../shared/answer.ts';
 import type { Draft, ItemEvents, ItemStatus } from './item-events.ts';
 import { encodeCitation, encodeLogprobs, isOpenEnded } from './parts-encode.ts';
 
@@ -8,6 +9,7 @@ interface OpenPart {
   /** Item, output and content index of its events. */
   place: string;
   text: string;
+  length: CharacterCount;
   logprobs: JsonObject[];
   annotations: JsonObject[];
   /** Citations that end where the text ends. */
@@ -43,7 +45,7 @@ export class MessageDraft implements Draft {
   openPart(isRefusal: boolean): void {
     this.closePart();
     const place = `${this.#events.place},"content_index":${this.#content.length}`;
-    this.#part = { isRefusal, place, text: '', logprobs: [], annotations: [], waiting: [] };
+    this.#part = { isRefusal, place, text: '', length: new CharacterCount(), logprobs: [], annotations: [], waiting: [] };
     this.#events.send?.('response.content_part.added', `${place},"part":${JSON.stringify(partOf(this.#part))}`);
   }
 
@@ -51,6 +53,7 @@ export class MessageDraft implements Draft {
     const part = this.#part;
     if (!part || (text === '' && !logprobs)) return;
     part.text += text;
+    part.length.add(text);
     if (part.isRefusal) {
       if (logprobs) this.#told.logprobs();
       this.#events.send?.('response.refusal.delta', `${part.place},"delta":${JSON.stringify(text)}`);
@@ -70,7 +73,7 @@ export class MessageDraft implements Draft {
   }
 
   #annotate(part: OpenPart, citation: Citation): void {
-    const annotation = encodeCitation(citation, part.text);
+    const annotation = encodeCitation(citation, part.length);
     if (!annotation) {
       this.#told.citation(citation);
       return;

@@ -47,3 +47,24 @@ export function codePoints(text: string): number {
   for (const _ of text) count++;
   return count;
 }
+
+/** A length that may have to be counted first. */
+export interface Length {
+  readonly value: number;
+}
+
+/** The length of a text that grows, in code points: counted when it is wanted, and each piece once. */
+export class CharacterCount implements Length {
+  #counted = 0;
+  #rest = '';
+
+  add(text: string): void {
+    this.#rest += text;
+  }
+
+  get value(): number {
+    this.#counted += codePoints(this.#rest);
+    this.#rest = '';
+    return this.#counted;
+  }
+}
