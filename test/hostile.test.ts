@@ -103,6 +103,7 @@ describe.each(INDEXES)('the index %s', (index) => {
 });
 
 describe('limits end in an error, never in silence', () => {
+  const TOO_DEEP = { code: 'too_large', message: 'an event is nested more than 256 levels deep' };
   const manyCalls = (count: number): unknown[] =>
     Array.from({ length: count }, (_, i) => ({ index: i, id: `c${i}`, function: { name: 'f', arguments: '{}' } }));
 
@@ -121,14 +122,13 @@ describe('limits end in an error, never in silence', () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const delta = `{"content":"x","${field}":[{"a":${deep}}]}`;
     const body = raw(`{"id":"a","choices":[{"index":0,"delta":${delta},"finish_reason":"stop"}]}`);
-    expect(assemble(chat, [body]).text).toBe('x');
-    expect(assemble(openaiChatWithCompletion, [body]).complete).toBe(true);
+    for (const protocol of [chat, openaiChatWithCompletion]) expect(assemble(protocol, [body]).error).toMatchObject(TOO_DEEP);
   });
 
   test.each(['content', 'reasoning_details'])('%s of thoughts nested 20,000 deep', (field) => {
     const deep = `${'{"type":"thinking","thinking":['.repeat(20_000)}${']}'.repeat(20_000)}`;
     const body = raw(`{"id":"a","choices":[{"index":0,"delta":{"${field}":[${deep}]},"finish_reason":"stop"}]}`);
-    expect(assemble(openaiChatWithCompletion, [body]).complete).toBe(true);
+    expect(assemble(openaiChatWithCompletion, [body]).error).toMatchObject(TOO_DEEP);
   });
 
   test.each(['annotations', 'images', 'tool_calls'])('300,000 %s in one delta', (field) => {

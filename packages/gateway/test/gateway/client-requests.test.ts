@@ -120,7 +120,7 @@ describe.each(FOUR)('$client', (pair) => {
     { limit: 'tools', most: 40, body: (n: number) => ({ tools: Array.from({ length: n }, () => ({ name: 'f' })) }) },
     {
       limit: 'content_parts',
-      most: 30,
+      most: 80,
       body: (n: number) =>
         messagesWith(
           question,
