@@ -1,5 +1,5 @@
 /**
- * Is every conversion linear in the size of each part of its input? `npm run bench:linear [-- --only TEXT] [-- --all]`
+ * Is every conversion linear in the size of each part of its input? `npm run bench:linear [-- --only TEXT] [-- --worst N]`
  *
  * Exit code 1 when 8 times the size costs more than 12 times as much, or when a conversion fails with anything but an error of its own.
  */

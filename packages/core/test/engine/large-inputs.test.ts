@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import {
+  accumulate,
   CODECS,
   convertRequest,
   convertResponse,
+  convertStream,
   createFetchHandler,
   type ProtocolId,
   readAsked,
@@ -15,6 +17,8 @@ import { splitDataUrl } from '../../src/protocols/shared/data-url.ts';
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 const others = (protocol: ProtocolId): ProtocolId[] => PROTOCOLS.filter((to) => to !== protocol);
 const list = <T>(n: number, item: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => item(i));
+
+const keysOf = (n: number): object => Object.fromEntries(list(n, (i) => [`key_${i}`, i]));
 
 test.each([
   ['data:image/png;base64,AAAA', { media_type: 'image/png', data: 'AAAA' }],
@@ -124,6 +128,83 @@ describe('20,000 annotations of one text', () => {
   });
 });
 
+describe('many blocks of one kind', () => {
+  const answer = (content: object[]): object => ({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 1 },
+    content,
+  });
+
+  interface Chat {
+    choices: {
+      message: {
+        content: string;
+        annotations: { url_citation: { start_index: number; end_index: number } }[];
+        reasoning_details: { start?: number }[];
+      };
+    }[];
+  }
+
+  const toChat = (content: object[]): Chat['choices'][number]['message'] | undefined =>
+    (convertResponse(answer(content), { from: 'anthropic-messages', to: 'openai-chat' }).body as Chat).choices[0]?.message; // checked by the caller
+
+  test('20,000 cited texts have their places in the whole', () => {
+    const cited = {
+      type: 'web_search_result_location',
+      url: 'https://example.com',
+      title: 't',
+      encrypted_index: 'e',
+      cited_text: 'c',
+    };
+    const message = toChat(list(20_000, () => ({ type: 'text', text: 'é😀', citations: [cited] })));
+    expect(message?.annotations).toHaveLength(20_000);
+    expect(message?.annotations.at(-1)?.url_citation).toMatchObject({ start_index: 39_998, end_index: 40_000 });
+  });
+
+  test('20,000 citations of one long text end where it ends', () => {
+    const cited = {
+      type: 'web_search_result_location',
+      url: 'https://example.com',
+      title: 't',
+      encrypted_index: 'e',
+      cited_text: 'c',
+    };
+    const message = toChat([{ type: 'text', text: '😀'.repeat(200_000), citations: list(20_000, () => cited) }]);
+    expect(message?.annotations.at(-1)?.url_citation).toMatchObject({ start_index: 0, end_index: 200_000 });
+  });
+
+  test('20,000 thoughts have their places in the whole', () => {
+    const message = toChat(list(20_000, () => ({ type: 'thinking', thinking: 'abc', signature: 's' })));
+    expect(message?.reasoning_details).toHaveLength(20_000);
+    expect(JSON.stringify(message?.reasoning_details.at(-1))).toContain(String(19_999 * 5));
+  });
+});
+
+test('10,000 unknown keys in a part of Gemini leave a note each', () => {
+  const part = { fileData: { fileUri: 'https://example.com/a.png', mimeType: 'image/png', ...keysOf(10_000) } };
+  const body = { contents: [{ role: 'user', parts: [part] }] };
+  const { notes } = convertRequest(body, { from: 'gemini', to: 'anthropic-messages', path: '/v1beta/models/m:generateContent' });
+  expect(notes.filter(({ path }) => path.includes('key_'))).toHaveLength(10_000);
+});
+
+test('4,000 calls that are all open at a time stop in their order', async () => {
+  const call = (i: number) => ({ index: i, id: `c${i}`, type: 'function', function: { name: 'f', arguments: '{}' } });
+  const chunk = {
+    id: 'a',
+    model: 'm',
+    choices: [{ index: 0, delta: { tool_calls: list(4_000, call) }, finish_reason: 'tool_calls' }],
+  };
+  const stream = new Response(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`).body;
+  const converted = stream?.pipeThrough(convertStream({ from: 'openai-chat', to: 'anthropic-messages' })) ?? '';
+  const { tool_calls: calls, error } = await accumulate(converted, { protocol: 'anthropic-messages' });
+  expect(error).toBeNull();
+  expect(calls.map(({ id }) => id)).toEqual(list(4_000, (i) => `c${i}`));
+});
+
 describe('paths', () => {
   const ask = (path: string) => readAsked('gemini', { method: 'POST', path, headers: {}, body: {} });
 
@@ -153,9 +234,8 @@ describe('paths', () => {
 });
 
 describe('130,000 top-level keys', () => {
-  const keys = Object.fromEntries(list(130_000, (i) => [`key_${i}`, i]));
   const provider = { id: 'p', protocol: 'anthropic-messages', base_url: 'https://upstream.example' } as const;
-  const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 9, ...keys };
+  const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 9, ...keysOf(130_000) };
 
   test('of a request leave a note each', () => {
     const exchange = translate(CODECS['openai-chat'], CODECS['anthropic-messages'], { provider });
