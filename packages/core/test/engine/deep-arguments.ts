@@ -132,25 +132,25 @@ export function streamOf(protocol: ProtocolId, args: string): string {
         delta: { type: 'input_json_delta', partial_json },
       });
       return sse([
-        { type: 'message_start', message } as object,
-        { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'c', name: 'f', input: {} } } as object,
+        { type: 'message_start', message },
+        { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'c', name: 'f', input: {} } },
         delta(args.slice(0, half)),
         delta(args.slice(half)),
-        { type: 'content_block_stop', index: 0 } as object,
-        { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } } as object,
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } },
         { type: 'message_stop' },
       ]);
     }
     case 'openai-responses': {
       const place = { item_id: 'fc_1', output_index: 0 };
       return sse([
-        { type: 'response.created', response: responsesBody([], 'in_progress') } as object,
-        { type: 'response.output_item.added', output_index: 0, item: responsesItem('', 'in_progress') } as object,
-        { type: 'response.function_call_arguments.delta', ...place, delta: args.slice(0, half) } as object,
-        { type: 'response.function_call_arguments.delta', ...place, delta: args.slice(half) } as object,
-        { type: 'response.function_call_arguments.done', ...place, arguments: args } as object,
-        { type: 'response.output_item.done', output_index: 0, item: responsesItem(args, 'completed') } as object,
-        { type: 'response.completed', response: responsesBody([responsesItem(args, 'completed')], 'completed') } as object,
+        { type: 'response.created', response: responsesBody([], 'in_progress') },
+        { type: 'response.output_item.added', output_index: 0, item: responsesItem('', 'in_progress') },
+        { type: 'response.function_call_arguments.delta', ...place, delta: args.slice(0, half) },
+        { type: 'response.function_call_arguments.delta', ...place, delta: args.slice(half) },
+        { type: 'response.function_call_arguments.done', ...place, arguments: args },
+        { type: 'response.output_item.done', output_index: 0, item: responsesItem(args, 'completed') },
+        { type: 'response.completed', response: responsesBody([responsesItem(args, 'completed')], 'completed') },
       ]);
     }
     case 'gemini':
