@@ -1,4 +1,4 @@
-import { Head, JsonNesting } from './json-nesting.ts';
+import { HEAD_AFTER_EMPTY_OBJECT, HEAD_EMPTY_OBJECT, HEAD_OTHER, JsonNesting } from './json-nesting.ts';
 import { parseJson, sameJson } from './overlay.ts';
 
 /** How the fragments of one call were read in the end. Only `plain` is what the standard says. */
@@ -42,12 +42,13 @@ export class ArgumentText {
 
   /** The last document is closed: an object or array, with nothing but white space behind it. */
   get isComplete(): boolean {
-    return this.#isCumulative && this.#last !== null ? isClosed(this.#last) : this.#nested().complete;
+    const snapshot = this.#latestSnapshot;
+    return snapshot === null ? this.#nested().complete : isClosed(snapshot);
   }
 
   /** Nothing but `{}`: some servers send it before the real arguments. */
   get isEmptyObject(): boolean {
-    return this.#nested().head === Head.emptyObject;
+    return this.#nested().head === HEAD_EMPTY_OBJECT;
   }
 
   /** The arguments came as an object: another one replaces it. */
@@ -65,7 +66,7 @@ export class ArgumentText {
     if (fragment === '') return '';
     const nesting = this.#nested();
     const before = this.#text.length;
-    if (nesting.head === Head.emptyObject) {
+    if (nesting.head === HEAD_EMPTY_OBJECT) {
       // The real arguments begin after an empty object, and may be cumulative as well.
       this.#last = '';
       this.#fragments = 0;
@@ -74,7 +75,7 @@ export class ArgumentText {
     this.#fragments++;
     nesting.push(fragment);
     if (this.#last !== null) this.#last = fragment.startsWith(this.#last) ? fragment : null;
-    if (this.#isAmbiguous()) return '';
+    if (nesting.head !== HEAD_OTHER || this.#latestSnapshot !== null) return '';
     const end = nesting.firstEnd < 0 ? this.#text.length : nesting.firstEnd;
     if (end <= this.#released) return '';
     const out = this.#released === before && end === this.#text.length ? fragment : this.#text.slice(this.#released, end);
@@ -92,7 +93,7 @@ export class ArgumentText {
       return;
     }
     this.push(fragment);
-    this.#isPlain = this.#last === null && this.#nesting.head === Head.other && !this.#isAsked;
+    this.#isPlain = this.#last === null && this.#nesting.head === HEAD_OTHER && !this.#isAsked;
   }
 
   /** The nesting of the whole text. Being asked once makes the text flat; asked with every fragment, that would be quadratic. */
@@ -122,14 +123,14 @@ export class ArgumentText {
   /** The text as finally read. */
   decide(): { text: string; reading: Reading } {
     const text = this.#text;
-    const last = this.#fragments > 1 ? this.#last : null;
+    const last = this.#latestSnapshot;
     const { firstEnd, head } = this.#nested();
     const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
     if ((last === null && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };
     if (last !== null && parseJson(last) !== undefined) return { text: last, reading: 'cumulative' };
     if (!overrun) return { text, reading: 'plain' };
     const rest = text.slice(firstEnd);
-    if (head === Head.afterEmptyObject && parseJson(rest) !== undefined) return { text: rest, reading: 'after-empty-object' };
+    if (head === HEAD_AFTER_EMPTY_OBJECT && parseJson(rest) !== undefined) return { text: rest, reading: 'after-empty-object' };
     const first = text.slice(0, firstEnd);
     const value = parseJson(first);
     if (value !== undefined && sameJson(value, parseJson(rest))) return { text: first, reading: 'sent-again' };
@@ -144,13 +145,9 @@ export class ArgumentText {
     return { rest, text, reading };
   }
 
-  #isAmbiguous(): boolean {
-    return this.#nesting.head !== Head.other || this.#isCumulative;
-  }
-
-  /** So far every fragment begins with the one before. */
-  get #isCumulative(): boolean {
-    return this.#fragments > 1 && this.#last !== null;
+  /** The last fragment, if there are several and each begins with the one before; otherwise null. */
+  get #latestSnapshot(): string | null {
+    return this.#fragments > 1 ? this.#last : null;
   }
 
   toJSON(): ArgumentTextState {

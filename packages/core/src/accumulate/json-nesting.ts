@@ -5,6 +5,20 @@ const CLOSE_BRACE = 125;
 /** `[` and `{`, `]` and `}` differ in this bit only. */
 const BRACE_BIT = 32;
 
+/** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
+export const HEAD_BLANK = 0;
+export const HEAD_BRACE = 1;
+export const HEAD_EMPTY_OBJECT = 2;
+export const HEAD_AFTER_EMPTY_OBJECT = 3;
+export const HEAD_OTHER = 4;
+/** Constants at the top of a file without imports: bundlers inline them. */
+type Head =
+  | typeof HEAD_BLANK
+  | typeof HEAD_BRACE
+  | typeof HEAD_EMPTY_OBJECT
+  | typeof HEAD_AFTER_EMPTY_OBJECT
+  | typeof HEAD_OTHER;
+
 /** After so many characters without a mark, the native search for the next one is cheaper than going on one by one. */
 const WORTH_A_SEARCH = 24;
 const STRING_MARK = /["\\]/g;
@@ -16,10 +30,6 @@ function find(mark: RegExp, text: string, from: number): number {
   return mark.test(text) ? mark.lastIndex - 1 : text.length;
 }
 
-/** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
-export const Head = { blank: 0, brace: 1, emptyObject: 2, afterEmptyObject: 3, other: 4 } as const;
-export type Head = (typeof Head)[keyof typeof Head];
-
 /**
  * Follows the nesting of a JSON text that arrives in fragments: each character is looked at once, nothing is parsed and nothing is kept.
  * It does not validate: whether a closed document is JSON is decided once, by JSON.parse, when it matters.
@@ -30,7 +40,7 @@ export class JsonNesting {
   #escaped = false;
   /** The text ends in a closed object or array, and nothing but white space follows. */
   complete = false;
-  head: Head = Head.blank;
+  head: Head = HEAD_BLANK;
   /** The most levels that were open at a time. */
   deepest = 0;
   /** Characters seen. */
@@ -74,7 +84,7 @@ export class JsonNesting {
     while (at < fragment.length && !this.#inString) {
       const c = fragment.charCodeAt(at++);
       if (c <= 32) continue;
-      if (head !== Head.other) head = nextHead(head, c);
+      if (head !== HEAD_OTHER) head = nextHead(head, c);
       if (depth === 0) this.complete = false;
       if (c === QUOTE) this.#inString = true;
       else if ((c | BRACE_BIT) === OPEN_BRACE) {
@@ -100,7 +110,7 @@ export class JsonNesting {
 
 /** The head after one more character that is no white space. */
 function nextHead(head: Head, c: number): Head {
-  if (head === Head.blank) return c === OPEN_BRACE ? Head.brace : Head.other;
-  if (head === Head.brace) return c === CLOSE_BRACE ? Head.emptyObject : Head.other;
-  return Head.afterEmptyObject;
+  if (head === HEAD_BLANK) return c === OPEN_BRACE ? HEAD_BRACE : HEAD_OTHER;
+  if (head === HEAD_BRACE) return c === CLOSE_BRACE ? HEAD_EMPTY_OBJECT : HEAD_OTHER;
+  return HEAD_AFTER_EMPTY_OBJECT;
 }
