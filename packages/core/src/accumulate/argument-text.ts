@@ -4,11 +4,15 @@ import { parseJson, sameJson } from './overlay.ts';
 /** How the fragments of one call were read in the end. Only `plain` is what the standard says. */
 export type Reading = 'plain' | 'cumulative' | 'after-empty-object' | 'sent-again' | 'unreadable';
 
+/** What is saved of an `ArgumentText`; the rest follows from it. */
 export interface ArgumentTextState {
+  /** Everything received, in order. */
   text: string;
+  /** The fragment before, as long as every fragment began with the one before it; null once one did not. */
   last: string | null;
   fragments: number;
   released: number;
+  /** The arguments came as an object: another one replaces it. */
   snapshot: boolean;
 }
 
@@ -18,26 +22,21 @@ export interface ArgumentTextState {
  * `decide()`; until then `push` releases only what is a prefix of every reading that is still possible. A conforming stream is never held
  * back by more than the fragment in hand.
  */
-export class ArgumentText {
-  #text = '';
-  /** The fragment before, as long as every fragment began with the one before it; null once one did not. */
-  #last: string | null = '';
-  #fragments = 0;
-  #released = 0;
-  #snapshot = false;
+export class ArgumentText implements ArgumentTextState {
+  // The public fields are the state: a copy of them is the saved one.
+  text = '';
+  last: string | null = '';
+  fragments = 0;
+  released = 0;
+  snapshot = false;
   #nesting = new JsonNesting();
   /** Somebody wanted to know how far the JSON is: from then on every fragment is looked at when it comes. */
   #isAsked = false;
   /** Nothing about the text is uncertain and nobody asked: fragments need not be looked at. */
   #isPlain = false;
 
-  /** Everything received, in order. */
-  get text(): string {
-    return this.#text;
-  }
-
   get isEmpty(): boolean {
-    return this.#fragments === 0;
+    return this.fragments === 0;
   }
 
   /** The last document is closed: an object or array, with nothing but white space behind it. */
@@ -51,35 +50,30 @@ export class ArgumentText {
     return this.#nested().head === HEAD_EMPTY_OBJECT;
   }
 
-  /** The arguments came as an object: another one replaces it. */
-  get isSnapshot(): boolean {
-    return this.#snapshot;
-  }
-
   /** Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be replaced by the next. */
   get isSettled(): boolean {
-    return this.#nested().complete && this.isComplete && !this.isEmptyObject && !this.#snapshot;
+    return this.#nested().complete && this.isComplete && !this.isEmptyObject && !this.snapshot;
   }
 
   /** Takes a fragment and returns the text that can go out now. */
   push(fragment: string): string {
     if (fragment === '') return '';
     const nesting = this.#nested();
-    const before = this.#text.length;
+    const before = this.text.length;
     if (nesting.head === HEAD_EMPTY_OBJECT) {
       // The real arguments begin after an empty object, and may be cumulative as well.
-      this.#last = '';
-      this.#fragments = 0;
+      this.last = '';
+      this.fragments = 0;
     }
-    this.#text += fragment;
-    this.#fragments++;
+    this.text += fragment;
+    this.fragments++;
     nesting.push(fragment);
-    if (this.#last !== null) this.#last = fragment.startsWith(this.#last) ? fragment : null;
+    if (this.last !== null) this.last = fragment.startsWith(this.last) ? fragment : null;
     if (nesting.head !== HEAD_OTHER || this.#latestSnapshot !== null) return '';
-    const end = nesting.firstEnd < 0 ? this.#text.length : nesting.firstEnd;
-    if (end <= this.#released) return '';
-    const out = this.#released === before && end === this.#text.length ? fragment : this.#text.slice(this.#released, end);
-    this.#released = end;
+    const end = nesting.firstEnd < 0 ? this.text.length : nesting.firstEnd;
+    if (end <= this.released) return '';
+    const out = this.released === before && end === this.text.length ? fragment : this.text.slice(this.released, end);
+    this.released = end;
     return out;
   }
 
@@ -89,40 +83,40 @@ export class ArgumentText {
    */
   append(fragment: string): void {
     if (this.#isPlain) {
-      this.#text += fragment;
+      this.text += fragment;
       return;
     }
     this.push(fragment);
-    this.#isPlain = this.#last === null && this.#nesting.head === HEAD_OTHER && !this.#isAsked;
+    this.#isPlain = this.last === null && this.#nesting.head === HEAD_OTHER && !this.#isAsked;
   }
 
   /** The nesting of the whole text. Being asked once makes the text flat; asked with every fragment, that would be quadratic. */
   #nested(): JsonNesting {
     const nesting = this.#nesting;
-    if (nesting.length < this.#text.length) {
+    if (nesting.length < this.text.length) {
       this.#isAsked = true;
       this.#isPlain = false;
-      nesting.push(this.#text.slice(nesting.length));
+      nesting.push(this.text.slice(nesting.length));
     }
     return nesting;
   }
 
   /** Takes arguments that arrived as an object instead of text: each snapshot replaces the one before. */
   replace(text: string): void {
-    if (this.#released > 0) {
+    if (this.released > 0) {
       this.push(text);
       return;
     }
-    this.#text = text;
-    this.#last = null;
-    this.#fragments++;
-    this.#snapshot = true;
+    this.text = text;
+    this.last = null;
+    this.fragments++;
+    this.snapshot = true;
     this.#nesting = new JsonNesting();
   }
 
   /** The text as finally read. */
   decide(): { text: string; reading: Reading } {
-    const text = this.#text;
+    const text = this.text;
     const last = this.#latestSnapshot;
     const { firstEnd, head } = this.#nested();
     const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
@@ -140,34 +134,14 @@ export class ArgumentText {
   /** Ends the call: what `push` has not released yet, and how the whole was read. */
   end(): { rest: string; text: string; reading: Reading } {
     const { text, reading } = this.decide();
-    const rest = text.slice(this.#released);
-    this.#released = text.length;
+    const rest = text.slice(this.released);
+    this.released = text.length;
     return { rest, text, reading };
   }
 
   /** The last fragment, if there are several and each begins with the one before; otherwise null. */
   get #latestSnapshot(): string | null {
-    return this.#fragments > 1 ? this.#last : null;
-  }
-
-  toJSON(): ArgumentTextState {
-    return {
-      text: this.#text,
-      last: this.#last,
-      fragments: this.#fragments,
-      released: this.#released,
-      snapshot: this.#snapshot,
-    };
-  }
-
-  static fromJSON(state: ArgumentTextState): ArgumentText {
-    const argument = new ArgumentText();
-    argument.#text = state.text;
-    argument.#last = state.last;
-    argument.#fragments = state.fragments;
-    argument.#released = state.released;
-    argument.#snapshot = state.snapshot;
-    return argument;
+    return this.fragments > 1 ? this.last : null;
   }
 }
 

@@ -99,14 +99,14 @@ function continuesNamed({ call, says, isBound }: Candidate, delta: ToolCallReadi
 function repeatsName(call: PendingCall, says: Says, isBound: boolean, compared: Compared, delta: ToolCallReading): boolean {
   const isTold = says <= SAYS_CONTINUES;
   if (compared !== IS_OTHER) return isTold || (says === SAYS_NOTHING && isBound);
-  const { isEmptyObject, isSnapshot } = call.arguments;
-  return isTold && (isEmptyObject || (isSnapshot && delta.snapshot !== undefined));
+  const { isEmptyObject, snapshot } = call.arguments;
+  return isTold && (isEmptyObject || (snapshot && delta.snapshot !== undefined));
 }
 
 /** Another name without an id, from a server that begins calls with one: a piece, if the arguments leave room for it. */
 function continuesName({ arguments: own, isNamedLate }: PendingCall, compared: Compared): boolean {
   if (compared === IS_SAME || own.isEmptyObject) return true;
-  return compared === IS_BLANK && (own.isSnapshot || isNamedLate);
+  return compared === IS_BLANK && (own.snapshot || isNamedLate);
 }
 
 /** 1: servers that give one id to several calls give each its own index. */

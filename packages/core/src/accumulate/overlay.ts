@@ -1,3 +1,7 @@
+/** No real message nests deeper; what does would end the stack of whoever walks or writes it. */
+export const MAX_DEPTH = 256;
+const MAX_OVERLAY_DEPTH = 64;
+
 export type JsonObject = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is JsonObject =>
@@ -27,9 +31,6 @@ export function countKeys(value: object): number {
   return count;
 }
 
-/** No real message nests deeper; what does would end the stack of whoever walks or writes it. */
-export const MAX_DEPTH = 256;
-
 export const TOO_DEEP: string = `nested more than ${MAX_DEPTH} levels deep`;
 
 export function isDeeperThan(value: unknown, limit: number): boolean {
@@ -40,8 +41,6 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   for (const name in value) if (isDeeperThan((value as JsonObject)[name], limit - 1)) return true; // any object that JSON.parse makes
   return false;
 }
-
-const MAX_OVERLAY_DEPTH = 64;
 
 /**
  * Lays `source` over `target`: the last non-null value of each field wins, objects field by field. This is the rule for usage and for fields
@@ -65,7 +64,7 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
 /** Equality of JSON values; key order does not matter. Beyond the depth that real arguments have, values count as different. */
 export function sameJson(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true;
-  if (depth > 256) return false;
+  if (depth > MAX_DEPTH) return false;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i], depth + 1));
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);

@@ -182,7 +182,7 @@ function saveCall(call: PendingCall): SavedCall {
     wireType: call.wireType ?? null,
     derivedId: call.derivedId ?? null,
     extra: call.extra ?? null,
-    arguments: call.arguments.toJSON(),
+    arguments: { ...call.arguments },
     opensWithId: call.opensWithId,
     isNamedLate: call.isNamedLate,
     header: call.header ? { ...call.header } : null,
@@ -200,7 +200,8 @@ function restoreCall(call: PendingCall, saved: SavedCall): void {
   call.wireType = saved.wireType ?? undefined;
   call.derivedId = saved.derivedId ?? undefined;
   call.extra = saved.extra ?? undefined;
-  call.arguments = ArgumentText.fromJSON(saved.arguments);
+  const { text, last, fragments, released, snapshot } = saved.arguments;
+  call.arguments = Object.assign(new ArgumentText(), { text, last, fragments, released, snapshot });
   call.opensWithId = saved.opensWithId;
   call.isNamedLate = saved.isNamedLate;
   call.header = saved.header ? { ...saved.header } : undefined;

@@ -237,7 +237,7 @@ export class CallTracker {
     if (name !== undefined) header.name = name;
     if (snapshot !== undefined)
       return (
-        compareArguments(call, delta) === IS_SAME || (call.arguments.isSnapshot && call.opensWithId && header.id === undefined)
+        compareArguments(call, delta) === IS_SAME || (call.arguments.snapshot && call.opensWithId && header.id === undefined)
       );
     const piece = header.repeated === 0 ? fragment.trimStart() : fragment;
     if (piece === '') return true;
