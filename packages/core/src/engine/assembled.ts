@@ -138,14 +138,10 @@ const isCut = (stop: StopReason | null): boolean =>
 
 function callsOf(protocol: Protocol | null, content: readonly ContentBlock[], isCutOff: boolean): AssembledCall[] {
   const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
-  const calls = blocks.map((block) => describeCall(protocol, block, isCutOff));
-  const order = blocks.map((block) => protocol?.callIndex?.(block));
-  const isOrdered = new Set(order).size === order.length && !order.includes(undefined);
-  if (!isOrdered) return calls;
-  return calls
-    .map((call, i) => ({ call, at: order[i] ?? 0 }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ call }) => call);
+  const indexOf = (block: ToolUseBlock): number | undefined => protocol?.callIndex?.(block);
+  const indexes = new Set(blocks.map(indexOf));
+  if (indexes.size === blocks.length && !indexes.has(undefined)) blocks.sort((a, b) => (indexOf(a) ?? 0) - (indexOf(b) ?? 0));
+  return blocks.map((block) => describeCall(protocol, block, isCutOff));
 }
 
 function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: boolean): AssembledCall {

@@ -1,10 +1,6 @@
 import type { BlockDeltaEvent } from '../canonical/events.ts';
-import { decodeUtf8 } from '../sse/bytes.ts';
+import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, QUOTE, SPACE } from '../sse/bytes.ts';
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const FIRST_PRINTABLE = 0x20;
-const FIRST_NOT_ASCII = 0x80;
 /** A longer text gains nothing: reading it is what costs. */
 const LONGEST_TEXT = 1024;
 /** What is kept of a chunk stays small. */
@@ -74,7 +70,7 @@ function plainText(chunk: Uint8Array, from: number, to: number): string | undefi
   let isAscii = true;
   for (let at = from; at < to; at++) {
     const byte = chunk[at] ?? 0;
-    if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return undefined;
+    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) return undefined;
     isAscii &&= byte < FIRST_NOT_ASCII;
     if (isAscii) ascii += String.fromCharCode(byte);
   }

@@ -1,5 +1,5 @@
 import type { Report } from '../doctor/rules.ts';
-import { ByteBuffer, COLON, decodeUtf8, isUtf8, SPACE } from './bytes.ts';
+import { ByteBuffer, COLON, decodeUtf8, isUtf8, OPEN_ARRAY, SPACE } from './bytes.ts';
 import type { ChunkReader } from './chunk.ts';
 import type { SseFrame } from './frame.ts';
 
@@ -14,7 +14,6 @@ const D = 0x64;
 const E = 0x65;
 const I = 0x69;
 const R = 0x72;
-const BRACKET = 0x5b;
 
 /** Where the value of the field begins; -1 when the line is another field. A line without a colon is a field with an empty value. */
 function valueStart(line: Uint8Array, from: number, to: number, name: Uint8Array): number {
@@ -115,7 +114,7 @@ export class EventBlock {
       case R:
         this.#retryField(line, valueStart(line, from, to, RETRY), to);
         break;
-      case BRACKET:
+      case OPEN_ARRAY:
         this.#bareDone(line, from, to, offset);
     }
   }

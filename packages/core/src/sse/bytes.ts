@@ -2,7 +2,15 @@ export const TAB = 0x09;
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const SPACE = 0x20;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
 export const COLON = 0x3a;
+export const OPEN_ARRAY = 0x5b;
+export const BACKSLASH = 0x5c;
+export const CLOSE_ARRAY = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+export const FIRST_NOT_ASCII = 0x80;
 
 // A BOM inside a value is text; the one before the first line is taken off by the decoder.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -22,14 +30,14 @@ export function isUtf8(bytes: Uint8Array, from: number, to: number): boolean {
 const SMALLEST = 256;
 /** A buffer that grew beyond this for one big line is given back after it. */
 const LARGEST_KEPT = 1 << 20;
-const EMPTY = new Uint8Array(0);
+export const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** Below this many bytes a loop is cheaper than `set` and `subarray`. */
 const SHORT = 24;
 
 /** Bytes kept from one chunk to the next, copied, because the caller may use its chunk again. */
 export class ByteBuffer {
-  bytes: Uint8Array = EMPTY;
+  bytes: Uint8Array = NO_BYTES;
   length = 0;
 
   append(source: Uint8Array, from: number, to: number): void {
@@ -47,7 +55,7 @@ export class ByteBuffer {
 
   free(): void {
     this.length = 0;
-    this.bytes = EMPTY;
+    this.bytes = NO_BYTES;
   }
 
   // Doubling keeps a stream that comes byte by byte linear.

@@ -1,6 +1,5 @@
-import { CR, decodeUtf8, LF } from './bytes.ts';
+import { CR, decodeUtf8, FIRST_NOT_ASCII, LF, NO_BYTES } from './bytes.ts';
 
-const NO_BYTES = new Uint8Array(0);
 const NO_WORDS = new Int32Array(0);
 /** Shorter chunks are read byte by byte: the view of words would cost more than it saves. */
 const WORTH_A_VIEW = 128;
@@ -115,6 +114,6 @@ function nextNotAscii(words: Int32Array, from: number, to: number): number {
 
 function firstNotAscii(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
-  while (at < to && (bytes[at] ?? 0) < 0x80) at++;
+  while (at < to && (bytes[at] ?? 0) < FIRST_NOT_ASCII) at++;
   return at;
 }

@@ -1,12 +1,17 @@
-import { ByteBuffer, CR, LF, SPACE, TAB } from './bytes.ts';
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+import {
+  BACKSLASH,
+  ByteBuffer,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  CR,
+  LF,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  TAB,
+} from './bytes.ts';
 
 const bytesOf = (text: string): ReadonlySet<number | undefined> => new Set(Array.from(text, (char) => char.charCodeAt(0)));
 /** What may follow the opener: `{oops` and `[info] …` are no documents. */

@@ -33,8 +33,6 @@ export class CallWriter {
   readonly #live = new Map<PendingCall, LiveCall>();
   /** Calls that have not started, as they were first seen. */
   readonly #waiting = new Set<LiveCall>();
-  /** Calls that were named again after they had stopped. */
-  readonly #resumed = new Set<LiveCall>();
   /** Calls that have started and not stopped, in order. */
   readonly #open = new Set<LiveCall>();
   /** Those of them that nothing can change any more: with thousands of open calls, each new one would look through all. */
@@ -56,7 +54,6 @@ export class CallWriter {
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
     if (live.stopped) {
-      this.#resumed.add(live);
       this.#report('chat/tool-call-resumed', offset);
       return;
     }
@@ -106,10 +103,11 @@ export class CallWriter {
 
   /** The calls that changed after their blocks had stopped. */
   get late(): { index: number; content_block: ToolUseBlock }[] {
-    return [...this.#resumed].flatMap(({ call, started, stopped }) => {
+    return [...this.#live.values()].flatMap(({ call, started, stopped }) => {
+      if (!started || !stopped) return [];
       const now = { ...this.#block(call), input_raw: call.arguments.decide().text };
-      const isSame = stopped !== undefined && isSameBlock(stopped, now) && stopped.input_raw === now.input_raw;
-      return started && !isSame ? [{ index: started.index, content_block: now }] : [];
+      const isSame = isSameBlock(stopped, now) && stopped.input_raw === now.input_raw;
+      return isSame ? [] : [{ index: started.index, content_block: now }];
     });
   }
 

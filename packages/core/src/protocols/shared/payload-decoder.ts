@@ -3,12 +3,11 @@ import { isObject, type JsonObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../..
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
+import { OPEN_OBJECT } from '../../sse/bytes.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
 import type { Emit } from './block-writer.ts';
 import type { Context } from './context.ts';
-
-const OPEN_BRACE = 123;
 
 /** What a protocol does with the payloads of a stream. It emits events; the last one is `message_stop` or `error`. */
 export interface PayloadMachine {
@@ -90,7 +89,7 @@ class PayloadDecoder implements FrameDecoder {
   #accept(frame: SseFrame): void {
     const { data, offset = 0 } = frame;
     // Nearly every frame: nothing has to be trimmed to see what it is.
-    if (data.charCodeAt(0) === OPEN_BRACE && !this.#ended && !frame.failure) {
+    if (data.charCodeAt(0) === OPEN_OBJECT && !this.#ended && !frame.failure) {
       this.#acceptJson(frame, offset);
       return;
     }
