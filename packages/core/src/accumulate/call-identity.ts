@@ -29,12 +29,15 @@ export function takesIndex(latest: PendingCall, bound: PendingCall | undefined, 
   return latest.isOpen ? !bound || isUnbound : !bound && isUnbound && hasNoArguments(delta);
 }
 
+/** What the id of a delta says about a call that does not have it. `idsChange`: as far as it is known. */
+export function readSays(call: PendingCall, id: string | undefined, isBound: boolean, idsChange?: boolean): Says {
+  if (id === undefined) return call.opensWithId ? SAYS_CONTINUES : SAYS_NOTHING;
+  if (call.wireId === undefined) return SAYS_CONTINUES;
+  return idsChange && isBound ? SAYS_NOTHING : SAYS_OTHER;
+}
+
 /** 6: a call that is known by its position in the chunk alone. */
-export const asSibling = (call: PendingCall): Candidate => ({
-  call,
-  says: call.opensWithId ? SAYS_CONTINUES : SAYS_NOTHING,
-  isBound: false,
-});
+export const asSibling = (call: PendingCall): Candidate => ({ call, says: readSays(call, undefined, false), isBound: false });
 
 /** Whether a delta goes on with the call that it speaks to. `idsChange`: as far as it is known. */
 export const continuesCall = (candidate: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean =>
@@ -53,16 +56,13 @@ function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReadin
     case SAYS_NOTHING:
       return isBound || isSameName; // 4, 7
     case SAYS_OTHER:
-      if (!isBound) return false; // 3
-      if (idsChange === false) return false; // 2
-      // The arguments of a new call begin with a brace: anything else goes on with an open document, and so does a brace where a value is due.
-      if (!call.arguments.isEmpty)
-        return (
-          /^\s*[^\s{]/.test(delta.fragment) ||
-          (isSameName && !hasNoArguments(delta) && /[:,[]\s*$/.test(call.arguments.text.slice(-16)))
-        ); // 2
+      if (!isBound || idsChange === false) return false; // 3, 2
+      // The arguments of a new call begin with a brace: anything else goes on with an open document.
+      if (!call.arguments.isEmpty && /^\s*[^\s{]/.test(delta.fragment)) return true; // 2
       // A second id on a call without arguments opens another call without arguments.
-      return isSameName && !hasNoArguments(delta); // 2
+      if (!isSameName || hasNoArguments(delta)) return false; // 2
+      // A brace goes on with an open document where a value is due.
+      return call.arguments.isEmpty || /[:,[]\s*$/.test(call.arguments.text.slice(-16)); // 2
     default:
       return says satisfies never;
   }

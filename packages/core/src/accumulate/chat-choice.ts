@@ -10,7 +10,7 @@ import {
 } from './chat-delta.ts';
 import { type ChatMessage, type ExecutableCall, encodeCall, toExecutable } from './chat-message.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
-import { countKeys, isObject, isSet, type JsonObject, overlay, present } from './overlay.ts';
+import { countKeys, isObject, isSet, type JsonObject, overlay, present, setOwn } from './overlay.ts';
 import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
 import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
 import { UnknownFields } from './unknown-fields.ts';
@@ -119,7 +119,7 @@ export class ChatChoice {
     if (countKeys(delta) === common) return;
     const legacyCall = readLegacyCall(legacy);
     if (legacyCall) this.#pushLegacyCall(legacyCall);
-    if (Array.isArray(annotations)) this.#annotations.push(annotations);
+    for (const annotation of listOf(annotations)) this.#annotations.add(annotation);
     if (Array.isArray(images)) for (const image of images) this.#images.push(image);
     if (isObject(audio) && (audio['data'] || audio['transcript'] || audio['id'])) this.#pushAudio(audio);
     this.#deltaFields.look(delta);
@@ -241,7 +241,10 @@ export class ChatChoice {
     if (this.#images.length > 0) message['images'] = [...this.#images];
     if (this.#audio) message['audio'] = { ...this.#audio };
     if (calls.length > 0) message['tool_calls'] = calls.map(encodeCall);
-    return this.#deltaFields.addTo(message);
+    // A spread behind the known fields creates a new hidden class per call: 6 µs.
+    const { kept } = this.#deltaFields;
+    for (const key in kept) setOwn(message, key, copyOf(kept[key]));
+    return message;
   }
 
   /** Whether a call without arguments has none: a body that came whole and gives no reason has an end, too. */
@@ -296,8 +299,11 @@ export class ChatChoice {
     choice.refusal = state.refusal;
     choice.finishReason = state.finishReason;
     if (state.calls) choice.#calls = ToolCallAssembler.fromJSON(state.calls, limits, callIdSeed(idSeed, state.index));
-    if (state.details.length > 0) choice.#details = ReasoningDetails.from(state.details);
-    choice.#annotations.push(listOf(state.lists['annotations']));
+    if (state.details.length > 0) {
+      choice.#details = new ReasoningDetails();
+      choice.#details.push(state.details);
+    }
+    for (const annotation of listOf(state.lists['annotations'])) choice.#annotations.add(annotation);
     choice.#images = listOf(state.lists['images']);
     choice.#pushLogprobs(state.lists['logprobs']);
     choice.#audio = state.audio ?? undefined;
@@ -308,5 +314,8 @@ export class ChatChoice {
     return choice;
   }
 }
+
+/** A value that later fields do not change. */
+const copyOf = (value: unknown): unknown => (Array.isArray(value) ? [...value] : isObject(value) ? overlay({}, value) : value);
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -87,12 +87,6 @@ export class ReasoningDetails {
     appendUnlessSame(known, 'data', data);
     appendUnlessSame(known, 'signature', signature);
   }
-
-  static from(entries: JsonObject[]): ReasoningDetails {
-    const details = new ReasoningDetails();
-    details.push(entries);
-    return details;
-  }
 }
 
 function append(target: JsonObject, key: string, value: unknown): void {
@@ -110,10 +104,6 @@ function appendUnlessSame(target: JsonObject, key: string, value: unknown): void
 export class DistinctList {
   readonly items: unknown[] = [];
   readonly #seen = new Set<string>();
-
-  push(values: readonly unknown[]): void {
-    for (const value of values) this.add(value);
-  }
 
   /** Whether the value was new. */
   add(value: unknown): boolean {

@@ -12,12 +12,7 @@ export const HEAD_EMPTY_OBJECT = 2;
 export const HEAD_AFTER_EMPTY_OBJECT = 3;
 export const HEAD_OTHER = 4;
 /** Constants at the top of a file without imports: bundlers inline them. */
-type Head =
-  | typeof HEAD_BLANK
-  | typeof HEAD_BRACE
-  | typeof HEAD_EMPTY_OBJECT
-  | typeof HEAD_AFTER_EMPTY_OBJECT
-  | typeof HEAD_OTHER;
+type Head = typeof HEAD_BLANK | typeof HEAD_BRACE | typeof HEAD_EMPTY_OBJECT | typeof HEAD_AFTER_EMPTY_OBJECT | typeof HEAD_OTHER;
 
 /** After so many characters without a mark, the native search for the next one is cheaper than going on one by one. */
 const WORTH_A_SEARCH = 24;

@@ -7,6 +7,7 @@ import {
   hasNoArguments,
   IS_BLANK,
   IS_SAME,
+  readSays,
   SAYS_CONTINUES,
   SAYS_NOTHING,
   SAYS_OTHER,
@@ -120,10 +121,6 @@ export class CallTracker {
     this.#sink = sink;
   }
 
-  get size(): number {
-    return this.calls.length;
-  }
-
   /** Whether there is a call for the client to run. */
   get hasClientCall(): boolean {
     return this.calls.some((call) => !isProviderExecuted(call));
@@ -181,22 +178,16 @@ export class CallTracker {
   /** The call that a delta may continue. The numbers are those of the rules in docs/tool-call-identity.md. */
   #findCandidate(delta: ToolCallReading): Candidate | undefined {
     const { id, index } = delta;
+    const { latest } = this;
     const bound = index === undefined ? undefined : this.byIndex.get(index);
-    const call = bound ?? (index === undefined ? this.latest : undefined);
     if (id !== undefined) {
       const known = bound?.wireId === id ? bound : this.byId.get(id);
       if (known) return { call: known, says: SAYS_SAME, isBound: true }; // 1
-      return call && { call, says: this.#readNewId(call, bound !== undefined), isBound: bound !== undefined }; // 2, 3
-    }
-    const { latest } = this;
-    if (index !== undefined && delta.name === undefined && latest && takesIndex(latest, call, delta))
+    } else if (index !== undefined && delta.name === undefined && latest && takesIndex(latest, bound, delta))
       return { call: latest, says: SAYS_NOTHING, isBound: true }; // 5
-    return call && { call, says: call.opensWithId ? SAYS_CONTINUES : SAYS_NOTHING, isBound: bound !== undefined }; // 4, 7, 8
-  }
-
-  #readNewId(call: PendingCall, isBound: boolean): Says {
-    if (call.wireId === undefined) return SAYS_CONTINUES;
-    return this.idsChange && isBound ? SAYS_NOTHING : SAYS_OTHER;
+    const call = index === undefined ? latest : bound;
+    const isBound = bound !== undefined;
+    return call && { call, says: readSays(call, id, isBound, this.idsChange), isBound }; // 2, 3, 4, 7, 8
   }
 
   /** The call that takes the delta; undefined when a new one has to. */

@@ -1,7 +1,4 @@
-import { isObject, type JsonObject, overlay, setOwn } from './overlay.ts';
-
-/** A value that later fields do not change. */
-const copyOf = (value: unknown): unknown => (Array.isArray(value) ? [...value] : isObject(value) ? overlay({}, value) : value);
+import { type JsonObject, overlay } from './overlay.ts';
 
 /**
  * Keeps the fields of a repeated object that nobody knows; the last non-null value wins. A stream repeats one layout of keys, so the keys
@@ -17,11 +14,6 @@ export class UnknownFields {
   constructor(known: ReadonlySet<string>, kept: JsonObject = {}) {
     this.#known = known;
     this.kept = kept;
-  }
-
-  get isEmpty(): boolean {
-    for (const _ in this.kept) return false;
-    return true;
   }
 
   look(source: object): void {
@@ -44,12 +36,6 @@ export class UnknownFields {
     this.#layout = Object.keys(source);
     this.#unknown = this.#layout.map((key) => !this.#known.has(key));
     for (const [key, value] of Object.entries(source)) if (!this.#known.has(key)) this.#keep(key, value);
-  }
-
-  /** Adds what was kept to an object of known fields. A spread would do; behind or before other fields it costs V8 a new map each time (6 µs). */
-  addTo<T extends JsonObject>(target: T): T {
-    for (const key in this.kept) setOwn(target, key, copyOf(this.kept[key]));
-    return target;
   }
 
   #keep(key: string, value: unknown): void {

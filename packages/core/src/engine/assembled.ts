@@ -10,6 +10,7 @@ import { type CanonicalChoice, type CanonicalResponse, isClientCall, type StopRe
 import type { CanonicalUsage } from '../canonical/usage.ts';
 import type { Diagnostic } from '../doctor/rules.ts';
 import type { Protocol } from '../protocols/shared/protocol.ts';
+import { isScalar } from '../protocols/shared/wire-error.ts';
 
 /** A whole message in plain words: the same for every protocol, with what the wire said beside it. */
 export interface Assembled {
@@ -89,7 +90,7 @@ export function describeMessage(protocol: Protocol | null, result: StreamResult,
   const { message, complete, error } = result;
   const fields = protocol ? (message.extensions?.[protocol.id] ?? {}) : {};
   const { extensions: usageExtensions, ...usage } = message.usage ?? {};
-  const calls = callsOf(protocol, message.content, isCut(message.stop_reason));
+  const calls = callsOf(protocol, message.content, CUT.has(message.stop_reason));
   const wireFinish = fields['finish_reason'];
   return {
     protocol: protocol?.id ?? null,
@@ -100,7 +101,7 @@ export function describeMessage(protocol: Protocol | null, result: StreamResult,
     tool_calls: calls,
     finish_reason: finishWord(message, error),
     // Gemini's proto enums may come as numbers.
-    wire_finish_reason: typeof wireFinish === 'string' || typeof wireFinish === 'number' ? String(wireFinish) : null,
+    wire_finish_reason: isScalar(wireFinish) ? String(wireFinish) : null,
     usage: message.usage ? (usage as CanonicalUsage) : null, // without the raw object, which stands beside it
     wire_usage: (protocol && usageExtensions?.[protocol.id]) ?? null,
     complete,
@@ -133,8 +134,7 @@ function textsOf(content: readonly ContentBlock[]): { text: string; reasoning: s
 }
 
 /** A message that did not come to its own end: a call without arguments may have lost them. */
-const isCut = (stop: StopReason | null): boolean =>
-  stop === null || stop === 'max_tokens' || stop === 'content_filter' || stop === 'context_window' || stop === 'error';
+const CUT: ReadonlySet<StopReason | null> = new Set([null, 'max_tokens', 'content_filter', 'context_window', 'error'] as const);
 
 function callsOf(protocol: Protocol | null, content: readonly ContentBlock[], isCutOff: boolean): AssembledCall[] {
   const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
@@ -169,12 +169,12 @@ function invalidOf(calls: readonly AssembledCall[], content: readonly ContentBlo
 
 function finishWord(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
   if (error) return isNothingRead(error) ? null : 'error';
-  if (message.stop_reason === null) return null;
   return stopWord(message.stop_reason, message.content);
 }
 
 /** An OpenAI refusal ends with "stop"; the refusal of another protocol has no text of its own and is a filter. */
-function stopWord(stop: StopReason, content: readonly ContentBlock[]): FinishWord {
+function stopWord(stop: StopReason | null, content: readonly ContentBlock[]): FinishWord | null {
+  if (stop === null) return null;
   const hasRefusalText = stop === 'refusal' && content.some((block) => block.type === 'text' && block.refusal);
   return hasRefusalText ? 'stop' : WORDS[stop];
 }
@@ -186,7 +186,7 @@ const isNothingRead = ({ details }: CanonicalError): boolean =>
 function describeError(error: CanonicalError): AssembledError {
   const body = isObject(error.upstream?.body) ? error.upstream.body : {};
   const own = error.details?.['code'];
-  const code = [error.upstream?.code, body['code'], own].find((value) => typeof value === 'string' || typeof value === 'number');
+  const code = [error.upstream?.code, body['code'], own].find(isScalar);
   return { ...body, code: code ?? 'stream_error', message: error.message, canonical: error.code };
 }
 
@@ -207,7 +207,7 @@ function describeChoice(protocol: Protocol | null, { index, content, stop_reason
   return {
     index,
     ...textsOf(content),
-    tool_calls: callsOf(protocol, content, isCut(stop_reason)),
-    finish_reason: stop_reason === null ? null : stopWord(stop_reason, content),
+    tool_calls: callsOf(protocol, content, CUT.has(stop_reason)),
+    finish_reason: stopWord(stop_reason, content),
   };
 }

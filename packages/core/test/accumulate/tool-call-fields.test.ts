@@ -422,7 +422,7 @@ describe.each(ROWS)('$name', ({ chunks, calls }) => {
       const { rest, text } = pending.arguments.end();
       expect((live.get(pending) ?? '') + rest).toBe(text);
     }
-    expect(tracker.size).toBe(calls.length);
+    expect(tracker.calls.length).toBe(calls.length);
     expect(tracker.calls.map((pending) => tracker.nameOf(pending)).sort()).toEqual(calls.map((one) => Object(one).name).sort());
     expect(tracker.hasClientCall).toBe(calls.some((one) => !('providerExecuted' in one)));
   });
@@ -470,7 +470,7 @@ describe('limits', () => {
     const tracker = new CallTracker({}, '');
     for (let count = 0; count < 4096; count++) tracker.open();
     expect(() => tracker.open()).toThrow(new LimitError('more than 4096 tool calls in one message'));
-    expect(tracker.size).toBe(4096);
+    expect(tracker.calls.length).toBe(4096);
   });
 
   test.each([

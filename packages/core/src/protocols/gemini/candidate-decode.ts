@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { countKeys, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { TokenLogprob } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
@@ -268,7 +268,7 @@ export class CandidateDecoder {
   get extensions(): JsonObject {
     return {
       ...knownFirst(this.#fields.kept),
-      ...(!this.#contentFields.isEmpty && { content: this.#contentFields.kept }),
+      ...(countKeys(this.#contentFields.kept) > 0 && { content: this.#contentFields.kept }),
       ...(this.#logprobs && { logprobsResult: this.#logprobs }),
       ...(this.#finish !== undefined && { finish_reason: this.#finish }),
     };

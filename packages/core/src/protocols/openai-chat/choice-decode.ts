@@ -199,7 +199,7 @@ export class ChoiceDecoder {
   }
 
   get #hasCalls(): boolean {
-    return this.#calls !== undefined && this.#calls.size > 0;
+    return this.#calls !== undefined && this.#calls.calls.length > 0;
   }
 
   #pushMedia({ annotations, images, audio }: WireDelta): void {
@@ -286,8 +286,8 @@ export class ChoiceDecoder {
     if (this.#legacy) message['function_call'] = true;
     return {
       finish_reason: this.#finish,
-      ...(!this.#choiceFields.isEmpty && { choice: this.#choiceFields.kept }),
-      ...(Object.keys(message).length > 0 && { message }),
+      ...(countKeys(this.#choiceFields.kept) > 0 && { choice: this.#choiceFields.kept }),
+      ...(countKeys(message) > 0 && { message }),
     };
   }
 }

@@ -141,13 +141,11 @@ class ChatMachine implements PayloadMachine {
   }
 
   get #isFinished(): boolean {
-    for (const choice of this.#choices.values()) if (choice.finishReason !== null) return true;
-    return false;
+    return [...this.#choices.values()].some((choice) => choice.finishReason !== null);
   }
 
   get #hasAnything(): boolean {
-    for (const choice of this.#choices.values()) if (choice.finishReason !== null || choice.hasContent) return true;
-    return false;
+    return this.#isFinished || [...this.#choices.values()].some((choice) => choice.hasContent);
   }
 
   /** Some servers (Snowflake) never send a finish reason; `[DONE]`, or the end of a whole body, shows at least that nothing was cut. */

@@ -100,7 +100,7 @@ const httpStatusOf = (...values: readonly unknown[]): number | undefined =>
     .find((value) => value >= 400 && value < 600);
 
 /** Number() calls methods of objects, and these come from strangers. */
-const isScalar = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number';
+export const isScalar = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number';
 
 function describeValue(value: unknown): string {
   return typeof value === 'string' ? value : (writeJson(value) ?? 'the message of the error is nested too deeply to be shown');
