@@ -1,8 +1,8 @@
-import { parseJson, sameJson } from './overlay.ts';
 import type { ToolCallReading } from './tool-call-delta.ts';
 import type { PendingCall } from './tool-calls.ts';
 
 // Whether a delta continues a call: the rules of docs/tool-call-identity.md, by their numbers. The tracker only applies them.
+// This file imports types only and begins with its constants: bundlers inline them then.
 
 /** The id is the call's. */
 export const SAYS_SAME = 0;
@@ -12,8 +12,15 @@ export const SAYS_CONTINUES = 1;
 export const SAYS_NOTHING = 2;
 /** An id that no call has. */
 export const SAYS_OTHER = 3;
-/** What the id of a delta says about a call. Constants in place of an object: bundlers inline them. */
+/** What the id of a delta says about a call. */
 export type Says = typeof SAYS_SAME | typeof SAYS_CONTINUES | typeof SAYS_NOTHING | typeof SAYS_OTHER;
+
+/** The arguments of a delta beside the whole ones of a call. `IS_BEGUN`: so far they are the beginning of the same text. */
+export const IS_BLANK = 0;
+export const IS_SAME = 1;
+export const IS_BEGUN = 2;
+export const IS_OTHER = 3;
+export type Compared = typeof IS_BLANK | typeof IS_SAME | typeof IS_BEGUN | typeof IS_OTHER;
 
 /** The call that a delta speaks to. `isBound`: its id or index names the call; otherwise it is only the latest one. */
 export interface Candidate {
@@ -78,13 +85,13 @@ function continuesUnnamed({ call, says, isBound }: Candidate, delta: ToolCallRea
   if (says === SAYS_OTHER && call.header?.name !== undefined) return false; // 9
   if (hasNoArguments(delta)) return true; // 2, 3
   const isAddressed = isBound || says !== SAYS_OTHER;
-  return isAddressed && (call.arguments.isEmptyObject || compareArguments(call, delta) !== IS_OTHER); // 2, 3
+  return isAddressed && (call.arguments.isEmptyObject || call.compare(delta) !== IS_OTHER); // 2, 3
 }
 
 function continuesNamed({ call, says, isBound }: Candidate, delta: ToolCallReading, name: string): boolean {
   if (says === SAYS_SAME && isElsewhere(call, delta)) return false; // 1
   if (delta.id === undefined && call.header?.id !== undefined) return false; // 9
-  const compared = compareArguments(call, delta);
+  const compared = call.compare(delta);
   if (call.name === '') return compared !== IS_OTHER || call.arguments.isEmptyObject; // 2, 4, 7
   if (name === call.name) return repeatsName(call, says, isBound, compared, delta); // 1, 2, 4, 7
   const grows = name.startsWith(call.name);
@@ -115,19 +122,3 @@ const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
 
 export const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean =>
   snapshot === undefined && fragment.trim() === '';
-
-/** The arguments of a delta beside the whole ones of a call. `IS_BEGUN`: so far they are the beginning of the same text. */
-export const IS_BLANK = 0;
-export const IS_SAME = 1;
-const IS_BEGUN = 2;
-const IS_OTHER = 3;
-export type Compared = typeof IS_BLANK | typeof IS_SAME | typeof IS_BEGUN | typeof IS_OTHER;
-
-export function compareArguments(call: PendingCall, delta: ToolCallReading): Compared {
-  if (hasNoArguments(delta)) return IS_BLANK;
-  const { text, value } = call.whole;
-  const fragment = delta.fragment.trim();
-  if (delta.snapshot === undefined && text !== fragment && text.startsWith(fragment)) return IS_BEGUN;
-  const said = delta.snapshot ?? (text === fragment ? value : parseJson(fragment));
-  return said !== undefined && sameJson(value, said) ? IS_SAME : IS_OTHER;
-}

@@ -48,7 +48,7 @@ class ChoiceBuilder {
 export class MessageAccumulator {
   #start: MessageStart['message'] | undefined;
   readonly #choices = new Map<number, ChoiceBuilder>();
-  #error: CanonicalError | undefined;
+  #error: CanonicalError | null = null;
   #stopped = false;
 
   push(event: CanonicalStreamEvent): void {
@@ -72,7 +72,8 @@ export class MessageAccumulator {
         this.#stopped = true;
         return;
       case 'error':
-        this.#error = event.error;
+        // A cut is no error of its own: the message is just not complete.
+        this.#error = event.error.code === 'STREAM_TRUNCATED' ? null : event.error;
         return;
       case 'ping':
         return;
@@ -167,17 +168,15 @@ export class MessageAccumulator {
     else if (usage) message.usage = { input_tokens: 0, output_tokens: 0, ...usage };
     if (delta?.extensions) message.extensions = { ...message.extensions, ...delta.extensions };
     if (this.#choices.size > 1) message.choices = [...this.#choices.values()].toSorted((a, b) => a.index - b.index).map(toChoice);
-    if (this.#error && !isTruncation(this.#error)) message.error = this.#error;
+    if (this.#error) message.error = this.#error;
     return message;
   }
 
   finish(): StreamResult {
-    const error = this.#error && !isTruncation(this.#error) ? this.#error : null;
+    const error = this.#error;
     return { message: this.message, complete: this.#stopped || error?.details?.['terminal'] === true, error };
   }
 }
-
-const isTruncation = (error: CanonicalError): boolean => error.code === 'STREAM_TRUNCATED';
 
 function cleaned(choice: ChoiceBuilder | undefined): ContentBlock[] {
   return (choice?.content ?? []).map((block) => {

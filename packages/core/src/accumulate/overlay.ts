@@ -54,9 +54,8 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
       continue;
     }
     const current = Object.hasOwn(target, key) ? target[key] : undefined;
-    if (isObject(value) && depth < MAX_OVERLAY_DEPTH)
-      setOwn(target, key, overlay(isObject(current) ? current : {}, value, depth + 1));
-    else setOwn(target, key, value);
+    const isLaidOver = isObject(value) && depth < MAX_OVERLAY_DEPTH;
+    setOwn(target, key, isLaidOver ? overlay(isObject(current) ? current : {}, value, depth + 1) : value);
   }
   return target;
 }

@@ -2,10 +2,12 @@ import { ArgumentText } from './argument-text.ts';
 import {
   asSibling,
   type Candidate,
-  compareArguments,
+  type Compared,
   continuesCall,
   hasNoArguments,
+  IS_BEGUN,
   IS_BLANK,
+  IS_OTHER,
   IS_SAME,
   readSays,
   SAYS_CONTINUES,
@@ -16,7 +18,7 @@ import {
   takesIndex,
 } from './call-identity.ts';
 import { deriveId } from './derive-id.ts';
-import { countKeys, isObject, type JsonObject, overlay, parseJson, writeJson } from './overlay.ts';
+import { countKeys, isObject, type JsonObject, overlay, parseJson, sameJson, writeJson } from './overlay.ts';
 import { readToolCall, type ToolCallReading, type WireFunction, type WireToolCall } from './tool-call-delta.ts';
 
 export type ToolCallType = 'function' | 'custom';
@@ -75,6 +77,16 @@ export class PendingCall {
       this.#whole = { length, text, value: parseJson(text) };
     }
     return this.#whole;
+  }
+
+  /** The arguments of a delta beside the whole ones. */
+  compare(delta: ToolCallReading): Compared {
+    if (hasNoArguments(delta)) return IS_BLANK;
+    const { text, value } = this.whole;
+    const fragment = delta.fragment.trim();
+    if (delta.snapshot === undefined && text !== fragment && text.startsWith(fragment)) return IS_BEGUN;
+    const other = delta.snapshot ?? (text === fragment ? value : parseJson(fragment));
+    return other !== undefined && sameJson(value, other) ? IS_SAME : IS_OTHER;
   }
 }
 
@@ -216,7 +228,7 @@ export class CallTracker {
     }
     if (!call.header) {
       const isHeader = name !== undefined || (delta.id !== undefined && says >= SAYS_NOTHING);
-      const compared = compareArguments(call, delta);
+      const compared = call.compare(delta);
       if (!isHeader || compared === IS_SAME || snapshot !== undefined) return true;
       const isReal = says <= SAYS_CONTINUES || (compared !== IS_BLANK && name === undefined);
       if (call.arguments.isEmptyObject && isReal) return true; // the real arguments follow
@@ -227,9 +239,7 @@ export class CallTracker {
     if (name !== undefined || header.name === undefined) header.id = delta.id ?? header.id;
     if (name !== undefined) header.name = name;
     if (snapshot !== undefined)
-      return (
-        compareArguments(call, delta) === IS_SAME || (call.arguments.snapshot && call.opensWithId && header.id === undefined)
-      );
+      return call.compare(delta) === IS_SAME || (call.arguments.snapshot && call.opensWithId && header.id === undefined);
     const piece = header.repeated === 0 ? fragment.trimStart() : fragment;
     if (piece === '') return true;
     const { text } = call.whole;
@@ -277,8 +287,8 @@ export class CallTracker {
       for (const [at, later] of this.calls.entries()) later.position = at;
       first.name = joinName(first.name, name);
       const text = this.#append(first, own.text);
-      for (const [index, bound] of this.byIndex) if (bound === call) this.byIndex.set(index, first);
-      for (const [id, known] of this.byId) if (known === call) this.byId.set(id, first);
+      rebind(this.byIndex, call, first);
+      rebind(this.byId, call, first);
       this.batch = this.batch.filter((one) => one !== call);
       this.#sink?.(first, text, name);
       call = first;
@@ -369,6 +379,10 @@ function toText(value: unknown): string {
   const text = writeJson(value);
   if (text === undefined) throw new LimitError('arguments nested too deeply to be written as text');
   return text;
+}
+
+function rebind<K>(calls: Map<K, PendingCall>, from: PendingCall, to: PendingCall): void {
+  for (const [key, call] of calls) if (call === from) calls.set(key, to);
 }
 
 /** Empty: set. Equal or longer, with the same beginning: a snapshot. Anything else: the next piece. */

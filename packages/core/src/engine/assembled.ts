@@ -159,9 +159,7 @@ function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: 
 
 /** A call whose arguments are no JSON, or that has no name. */
 function invalidOf(calls: readonly AssembledCall[], content: readonly ContentBlock[]): number[] {
-  const broken = new Set(
-    content.flatMap((block) => (block.type === 'tool_use' && block.status === 'incomplete' ? [block.id] : [])),
-  );
+  const broken = new Set<unknown>(content.map((block) => block.type === 'tool_use' && block.status === 'incomplete' && block.id));
   const isInvalid = ({ id, type, arguments: text }: AssembledCall): boolean =>
     broken.has(id) || (type === 'function' && parseJson(text) === undefined);
   return calls.flatMap((call, i) => (isInvalid(call) ? [i] : []));

@@ -117,7 +117,11 @@ export class CallWriter {
     if (call.name === '') this.#report('chat/tool-name-missing', offset);
     if (call.index !== undefined && indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);
     if (call.index !== undefined) indexes.add(call.index);
-    this.#inspectArguments(call, offset);
+    if (call.type !== 'function' || call.arguments.isEmpty) return;
+    const { text, reading } = call.arguments.decide();
+    if (reading !== 'plain') this.#report(READINGS[reading], offset);
+    else if (!call.arguments.isComplete)
+      this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', offset);
   }
 
   /** Lets go what other content waits for, and then the calls that came after this content. */
@@ -191,14 +195,6 @@ export class CallWriter {
       ...(isNameless(call) && { status: 'incomplete' as const }),
       ...(Object.keys(fields).length > 0 && { extensions: { 'openai-chat': fields } }),
     };
-  }
-
-  #inspectArguments(call: PendingCall, offset: number): void {
-    if (call.type !== 'function' || call.arguments.isEmpty) return;
-    const { text, reading } = call.arguments.decide();
-    if (reading !== 'plain') this.#report(READINGS[reading], offset);
-    else if (!call.arguments.isComplete)
-      this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', offset);
   }
 }
 
