@@ -116,13 +116,11 @@ class ChatMachine implements PayloadMachine {
       this.fail({ ...empty, details: { ...empty.details, terminal: true } });
       return;
     }
-    if (!this.#isFinished) this.#reportMissingFinish();
     this.#finish();
   }
 
   end(): void {
     if (this.#isFinished || (this.#isWholeBody && this.#started)) {
-      if (!this.#isFinished) this.#reportMissingFinish();
       if (!this.#isWholeBody) this.#context.report('sse/missing-done', this.#offset);
       this.#finish();
     } else if (this.#started) {
@@ -133,10 +131,7 @@ class ChatMachine implements PayloadMachine {
   }
 
   fail(error: CanonicalError): void {
-    for (const choice of this.#choices.values()) {
-      choice.end(this.#offset);
-      this.#emit(this.#messageDelta(choice, { stop_reason: null }));
-    }
+    this.#endChoices(true);
     this.#emit({ type: 'error', error });
   }
 
@@ -160,14 +155,19 @@ class ChatMachine implements PayloadMachine {
   }
 
   #finish(): void {
+    if (!this.#isFinished) this.#reportMissingFinish();
+    this.#endChoices(false);
+    this.#emit({ type: 'message_stop' });
+  }
+
+  #endChoices(hasFailed: boolean): void {
     for (const choice of this.#choices.values()) {
       choice.end(this.#offset);
-      const stop = choice.stopReason;
+      const stop = hasFailed ? null : choice.stopReason;
       if (stop === 'tool_use' && choice.finishReason === 'stop')
         this.#context.report('chat/finish-stop-with-calls', this.#offset);
       this.#emit(this.#messageDelta(choice, { stop_reason: stop }));
     }
-    this.#emit({ type: 'message_stop' });
   }
 
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
