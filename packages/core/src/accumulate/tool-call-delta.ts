@@ -61,16 +61,14 @@ function readFunction(reading: ToolCallReading, body: WireFunction, wireKey: 'fu
   if (countKeys(body) !== present(name) + present(value)) keepUnknownOf(reading, body, wireKey);
 }
 
-const KNOWN: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function', 'custom'] satisfies (keyof WireToolCall)[]);
-
-function keepUnknown(reading: ToolCallReading, delta: object): void {
-  for (const [key, value] of Object.entries(delta)) if (!KNOWN.has(key)) keep(reading, key, value);
+function keepUnknown(reading: ToolCallReading, delta: WireToolCall): void {
+  const { index: _index, id: _id, type: _type, function: _function, custom: _custom, ...unknown } = delta;
+  for (const [key, value] of Object.entries(unknown)) keep(reading, key, value);
 }
 
-function keepUnknownOf(reading: ToolCallReading, body: object, wireKey: 'function' | 'custom'): void {
-  const textKey = wireKey === 'custom' ? 'input' : 'arguments';
-  const rest = Object.entries(body).filter(([key]) => key !== 'name' && key !== textKey);
-  if (rest.length > 0) keep(reading, wireKey, Object.fromEntries(rest));
+function keepUnknownOf(reading: ToolCallReading, body: WireFunction, wireKey: 'function' | 'custom'): void {
+  const { name: _name, [wireKey === 'custom' ? 'input' : 'arguments']: _text, ...unknown } = body;
+  if (countKeys(unknown) > 0) keep(reading, wireKey, unknown);
 }
 
 function readArguments(reading: ToolCallReading, value: unknown): void {

@@ -12,6 +12,10 @@ export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 export const FIRST_NOT_ASCII = 0x80;
 
+const SMALLEST = 256;
+/** Below this many bytes a loop is cheaper than `set` and `subarray`. */
+const SHORT = 24;
+
 // A BOM inside a value is text; the one before the first line is taken off by the decoder.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true });
@@ -27,13 +31,9 @@ export function isUtf8(bytes: Uint8Array, from: number, to: number): boolean {
   }
 }
 
-const SMALLEST = 256;
 /** A buffer that grew beyond this for one big line is given back after it. */
 const LARGEST_KEPT = 1 << 20;
 export const NO_BYTES: Uint8Array = new Uint8Array(0);
-
-/** Below this many bytes a loop is cheaper than `set` and `subarray`. */
-const SHORT = 24;
 
 /** Bytes kept from one chunk to the next, copied, because the caller may use its chunk again. */
 export class ByteBuffer {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { isSet, type JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import { objectOf } from '../shared/read.ts';
@@ -22,7 +22,7 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
     prompt_filter_results: fields['prompt_filter_results'],
     legacy_function_call: message['function_call'],
   };
-  return Object.fromEntries(Object.entries(extras).filter(([, value]) => value !== undefined && value !== null));
+  return Object.fromEntries(Object.entries(extras).filter(([, value]) => isSet(value)));
 }
 
 const citationsOf = (content: readonly ContentBlock[]): unknown[] =>

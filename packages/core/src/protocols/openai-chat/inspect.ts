@@ -1,4 +1,4 @@
-import { isObject } from '../../accumulate/overlay.ts';
+import { isObject, isSet } from '../../accumulate/overlay.ts';
 import { ABSENT_IDS } from '../../accumulate/tool-call-delta.ts';
 import type { Report } from '../../doctor/rules.ts';
 import type { WireChoice } from './wire.ts';
@@ -6,7 +6,7 @@ import type { WireChoice } from './wire.ts';
 /** Names the departures of a choice from the chunk shape. Reads only: what is done about them is decided elsewhere. */
 export function inspectChoice(choice: WireChoice, finish: string | null, offset: number, report: Report): void {
   const { delta, message, finish_reason: next } = choice;
-  if ((delta === undefined || delta === null) && message === undefined)
+  if (!isSet(delta) && message === undefined)
     report(typeof choice.text === 'string' ? 'chat/text-completion' : 'chat/delta-missing', offset);
   if (next === '') report('chat/finish-empty', offset);
   else if (finish !== null && typeof next === 'string') report('chat/finish-repeated', offset);
@@ -29,7 +29,7 @@ export function inspectCall(entry: unknown, offset: number, report: Report): voi
   const { id, index, type, function: body } = entry;
   if (ABSENT_IDS.has(typeof id === 'string' ? id.trim() : id)) report('chat/tool-id-empty', offset);
   else if (typeof id === 'number') report('chat/tool-id-number', offset);
-  if (index === undefined || index === null) report('chat/tool-index-missing', offset);
+  if (!isSet(index)) report('chat/tool-index-missing', offset);
   else if (typeof index === 'string') report('chat/tool-index-string', offset);
   else if (typeof index === 'number' && (index < 0 || !Number.isInteger(index))) report('chat/tool-index-wild', offset);
   if (typeof type === 'string' && type !== type.toLowerCase()) report('chat/tool-type-case', offset);

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { isSet, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
 import { countOf, objectOf, within } from '../shared/read.ts';
@@ -34,8 +34,7 @@ function wholeCounts(raw: JsonObject): { input_tokens: number; output_tokens: nu
   const output = countOf(raw['completion_tokens']) ?? 0;
   const isCounted = input + output > 0;
   const outside = isCounted ? Math.max(0, (countOf(raw['total_tokens']) ?? 0) - input - output) : 0;
-  const isAudio = raw['prompt_audio_seconds'] !== undefined && raw['prompt_audio_seconds'] !== null;
-  return isAudio
+  return isSet(raw['prompt_audio_seconds'])
     ? { input_tokens: input + outside, output_tokens: output }
     : { input_tokens: input, output_tokens: output + outside };
 }

@@ -47,10 +47,6 @@ export class BlockWriter {
     return this.#held.length > 0;
   }
 
-  get hasOpenTool(): boolean {
-    return this.#tools.size > 0;
-  }
-
   /** Writes text-like content, opening its block when it is not the open one. */
   write(flow: Flow, delta: BlockDelta): void {
     if (this.#tools.size > 0) {
