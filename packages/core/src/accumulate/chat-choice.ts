@@ -10,7 +10,7 @@ import {
 } from './chat-delta.ts';
 import { type ChatMessage, type ExecutableCall, encodeCall, toExecutable } from './chat-message.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
-import { countKeys, isObject, isSet, type JsonObject, overlay, present, setOwn } from './overlay.ts';
+import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present, setOwn } from './overlay.ts';
 import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
 import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
 import { UnknownFields } from './unknown-fields.ts';
@@ -79,7 +79,7 @@ export class ChatChoice {
     const { content, tool_calls: calls, role } = delta;
     if (countKeys(delta) !== present(content) + present(calls) + present(role)) return false;
     if (isSet(role) && role !== this.role) return false;
-    if (typeof content !== 'string' || content === '') return !isSet(content) && (this.#calls?.continue(calls) ?? false);
+    if (!isFilledText(content)) return !isSet(content) && (this.#calls?.continue(calls) ?? false);
     if (isSet(calls)) return false;
     this.text += content;
     return true;
@@ -113,7 +113,7 @@ export class ChatChoice {
     if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
     if (role && typeof role === 'string') this.role = role;
     if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
-    if (typeof refusal === 'string' && refusal !== '') this.refusal = (this.refusal ?? '') + refusal;
+    if (isFilledText(refusal)) this.refusal = (this.refusal ?? '') + refusal;
     const common =
       present(content) + present(calls) + present(role) + present(reasoning_content) + present(reasoning) + present(refusal);
     if (countKeys(delta) === common) return;

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
+import { isFilledText, isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
 
 /** What a chat `content` value says: text, or a list of parts (Mistral mixes thinking and text in one delta). */
 export interface ContentReading {
@@ -46,9 +46,9 @@ export function readReasoning(
   { reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning,
   before: string,
 ): string {
-  if (typeof reasoning_content === 'string' && reasoning_content !== '') return reasoning_content;
-  if (typeof reasoning === 'string' && reasoning !== '') return reasoning;
-  if (typeof reasoning_text === 'string' && reasoning_text !== '') return reasoning_text;
+  if (isFilledText(reasoning_content)) return reasoning_content;
+  if (isFilledText(reasoning)) return reasoning;
+  if (isFilledText(reasoning_text)) return reasoning_text;
   const detailed = Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
   return detailed === before ? '' : detailed;
 }
@@ -146,7 +146,7 @@ const STRONG: ReadonlySet<string | null> = new Set([
 
 /** Some servers say "stop" on every chunk, or again after the real reason: a stronger reason is never weakened. */
 export function strongerFinish(current: string | null, next: unknown): string | null {
-  if (typeof next !== 'string' || next === '') return current;
+  if (!isFilledText(next)) return current;
   return STRONG.has(current) && !STRONG.has(next) ? current : next;
 }
 

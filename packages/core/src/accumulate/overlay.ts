@@ -7,6 +7,8 @@ export type JsonObject = Record<string, unknown>;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+export const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
 /** Assigning to `__proto__` would change the prototype; here every key is data. */
 export function setOwn(target: JsonObject, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });

@@ -1,4 +1,4 @@
-import { countKeys, isObject, type JsonObject, present } from './overlay.ts';
+import { countKeys, isFilledText, isObject, type JsonObject, present } from './overlay.ts';
 
 /** A tool-call delta as compatible servers send it, made comparable: blanks are absent, numbers are numbers. */
 export interface ToolCallReading {
@@ -38,7 +38,7 @@ export function readToolCall(delta: WireToolCall): ToolCallReading {
     index: readIndex(index),
     name: undefined,
     literalName: undefined,
-    type: typeof type === 'string' && type !== '' ? type.toLowerCase() : undefined,
+    type: isFilledText(type) ? type.toLowerCase() : undefined,
     fragment: '',
     snapshot: undefined,
     extra: undefined,

@@ -6,10 +6,9 @@ import type { BlockWriter } from '../shared/block-writer.ts';
 
 interface LiveCall {
   call: PendingCall;
-  /** The block, once the call has opened. */
+  /** The block, once the call has opened: as it started, and later as it stopped. */
   started: { index: number; block: ToolUseBlock } | undefined;
-  /** The block as it stopped. */
-  stopped: ToolUseBlock | undefined;
+  isStopped: boolean;
   /** Argument text that is certain but came before the call could open. */
   waiting: string;
   /** The call could open, but for those that come before it. */
@@ -48,12 +47,12 @@ export class CallWriter {
   accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
     let live = this.#live.get(call);
     if (!live) {
-      live = { call, started: undefined, stopped: undefined, waiting: '', isReady: false, name: '' };
+      live = { call, started: undefined, isStopped: false, waiting: '', isReady: false, name: '' };
       this.#live.set(call, live);
       this.#waiting.add(live);
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
-    if (live.stopped) {
+    if (live.isStopped) {
       this.#report('chat/tool-call-resumed', offset);
       return;
     }
@@ -101,13 +100,11 @@ export class CallWriter {
     for (const live of this.#open) this.#stop(live);
   }
 
-  /** The calls that changed after their blocks had stopped. */
+  /** After `end`: the calls that changed after their blocks had stopped. */
   get late(): { index: number; content_block: ToolUseBlock }[] {
-    return [...this.#live.values()].flatMap(({ call, started, stopped }) => {
-      if (!started || !stopped) return [];
+    return [...this.#live.values()].flatMap(({ call, started }) => {
       const now = { ...this.#block(call), input_raw: call.arguments.decide().text };
-      const isSame = isSameBlock(stopped, now) && stopped.input_raw === now.input_raw;
-      return isSame ? [] : [{ index: started.index, content_block: now }];
+      return !started || isSameBlock(started.block, now) ? [] : [{ index: started.index, content_block: now }];
     });
   }
 
@@ -178,8 +175,9 @@ export class CallWriter {
     this.#open.delete(live);
     this.#settled.delete(live);
     const final = this.#block(live.call);
-    live.stopped = { ...final, input_raw: text };
     this.#blocks.stopTool(live.started.index, isSameBlock(live.started.block, final) ? undefined : final);
+    live.started.block = { ...final, input_raw: text };
+    live.isStopped = true;
   }
 
   #block(call: PendingCall): ToolUseBlock {
@@ -210,7 +208,7 @@ function isSettled({ call, name }: LiveCall): boolean {
   return call.name === name && (call.id !== undefined || !call.arguments.isEmpty);
 }
 
-/** Whether nothing changed that `content_block_stop` has to correct. */
+/** Whether nothing changed that has to be corrected. `input_raw` is that of a stopped block. */
 function isSameBlock(a: ToolUseBlock, b: ToolUseBlock): boolean {
-  return a.id === b.id && a.name === b.name && sameJson(a.extensions, b.extensions);
+  return a.id === b.id && a.name === b.name && a.input_raw === b.input_raw && sameJson(a.extensions, b.extensions);
 }

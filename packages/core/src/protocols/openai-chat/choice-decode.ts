@@ -6,7 +6,7 @@ import {
   readReasoning,
   strongerFinish,
 } from '../../accumulate/chat-delta.ts';
-import { countKeys, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
+import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
 import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
@@ -113,7 +113,7 @@ export class ChoiceDecoder {
 
   #pushDelta(delta: WireDelta, logprobs: unknown): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, role } = delta;
-    if (typeof role === 'string' && role !== '') this.#role ||= role;
+    if (isFilledText(role)) this.#role ||= role;
     const reasoning = readReasoning(delta, this.#reasoned);
     if (reasoning !== '') this.#pushReasoning(reasoning);
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
@@ -121,7 +121,7 @@ export class ChoiceDecoder {
     else if (Array.isArray(content)) this.#pushParts(content, logprobs);
     else if (isObject(content)) this.#pushParts([content], logprobs);
     else if (logprobs) this.#pushText('', logprobs);
-    if (typeof refusal === 'string' && refusal !== '') this.#pushRefusal(refusal, logprobs);
+    if (isFilledText(refusal)) this.#pushRefusal(refusal, logprobs);
     if (Array.isArray(calls)) this.#pushCalls(calls);
     else if (isObject(calls)) this.#pushCalls([calls]);
     const legacyCall = readLegacyCall(legacy);

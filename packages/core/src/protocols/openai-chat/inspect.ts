@@ -1,4 +1,4 @@
-import { isObject, isSet } from '../../accumulate/overlay.ts';
+import { isFilledText, isObject, isSet } from '../../accumulate/overlay.ts';
 import { ABSENT_IDS } from '../../accumulate/tool-call-delta.ts';
 import type { Report } from '../../doctor/rules.ts';
 import type { WireChoice } from './wire.ts';
@@ -18,7 +18,7 @@ export function inspectChoice(choice: WireChoice, finish: string | null, offset:
 function inspectDelta(delta: Record<string, unknown>, offset: number, report: Report): void {
   const { role, reasoning_content, reasoning } = delta;
   if (role === '' || role === null) report('chat/role-blank', offset);
-  if (typeof reasoning_content === 'string' && reasoning_content !== '' && typeof reasoning === 'string' && reasoning !== '') {
+  if (isFilledText(reasoning_content) && isFilledText(reasoning)) {
     report('chat/reasoning-twice', offset);
   }
 }

@@ -1,7 +1,7 @@
 import { mergeUsage, readUsage } from '../../accumulate/chat-delta.ts';
 import { ChunkFields } from '../../accumulate/chunk-fields.ts';
 import { deriveId } from '../../accumulate/derive-id.ts';
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { isFilledText, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import type { Emit } from '../shared/block-writer.ts';
@@ -57,7 +57,7 @@ class ChatMachine implements PayloadMachine {
   /** Gives back whether it counts tokens. */
   #readEnvelope(chunk: WireChunk & JsonObject): boolean {
     const { id, model, created, object } = chunk;
-    if (typeof id === 'string' && id !== '') {
+    if (isFilledText(id)) {
       if (this.#id !== '' && id !== this.#id) this.#context.report('chat/id-varies', this.#offset);
       this.#id ||= id;
     }

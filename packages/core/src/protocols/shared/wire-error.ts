@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import { isFilledText, isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
 
@@ -89,7 +89,7 @@ export const codeOfStatus = (status: number | undefined): ErrorCode | undefined 
 function messageOf({ message, detail, error, msg, status_msg: status, code }: JsonObject): string {
   for (const value of [message, detail, error, msg, status])
     if (value !== undefined && value !== null && value !== '') return describeValue(value);
-  return typeof code === 'string' && code !== '' ? code : NO_MESSAGE;
+  return isFilledText(code) ? code : NO_MESSAGE;
 }
 
 /** The first value that is an HTTP error status, as a number or as text. */
