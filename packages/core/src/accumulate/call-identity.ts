@@ -47,8 +47,11 @@ export function readSays(call: PendingCall, id: string | undefined, isBound: boo
 export const asSibling = (call: PendingCall): Candidate => ({ call, says: readSays(call, undefined, false), isBound: false });
 
 /** Whether a delta goes on with the call that it speaks to. `idsChange`: as far as it is known. */
-export const continuesCall = (candidate: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean =>
-  candidate.call.isOpen ? continuesOpen(candidate, delta, idsChange) : continuesWhole(candidate, delta);
+export function continuesCall(candidate: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
+  if (candidate.call.isOpen) return continuesOpen(candidate, delta, idsChange);
+  // The arguments are whole: the delta repeats the call, or they were not the real ones.
+  return delta.name === undefined ? continuesUnnamed(candidate, delta) : continuesNamed(candidate, delta, delta.name);
+}
 
 /** Whether a delta goes on with a call whose arguments are not whole yet. */
 function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
@@ -73,11 +76,6 @@ function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReadin
     default:
       return says satisfies never;
   }
-}
-
-/** Whether a delta goes on with a call whose arguments are whole: it says the same again, or they were not the real ones. */
-function continuesWhole(candidate: Candidate, delta: ToolCallReading): boolean {
-  return delta.name === undefined ? continuesUnnamed(candidate, delta) : continuesNamed(candidate, delta, delta.name);
 }
 
 function continuesUnnamed({ call, says, isBound }: Candidate, delta: ToolCallReading): boolean {

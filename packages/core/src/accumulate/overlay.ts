@@ -9,6 +9,10 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
+/** The value of an own field: `constructor` is not in a table just because every object has one. */
+export const getOwn = <T>(source: Record<string, T>, key: unknown): T | undefined =>
+  typeof key === 'string' && Object.hasOwn(source, key) ? source[key] : undefined;
+
 /** Assigning to `__proto__` would change the prototype; here every key is data. */
 export function setOwn(target: JsonObject, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
@@ -55,7 +59,7 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
       if (!Object.hasOwn(target, key)) setOwn(target, key, null);
       continue;
     }
-    const current = Object.hasOwn(target, key) ? target[key] : undefined;
+    const current = getOwn(target, key);
     const isLaidOver = isObject(value) && depth < MAX_OVERLAY_DEPTH;
     setOwn(target, key, isLaidOver ? overlay(isObject(current) ? current : {}, value, depth + 1) : value);
   }

@@ -146,7 +146,7 @@ export class CallTracker {
       if (isObject(entry) && !this.continue(entry)) this.#accept(readToolCall(entry), undefined, []);
       return;
     }
-    const readings = entries.filter(isObject).map((entry) => readToolCall(entry));
+    const readings = entries.filter(isObject).map(readToolCall);
     const before = this.#isContinuedBatch(readings) ? this.batch : undefined;
     const batch: PendingCall[] = [];
     for (const [i, reading] of readings.entries()) batch.push(this.#accept(reading, before?.[i], batch));

@@ -36,11 +36,9 @@ export class Assembler {
 
   /** The source broke off: what was read is kept, and the reason is the error. */
   fail(reason: string): Assembled {
+    const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
     for (const event of this.#events.end()) this.#message.push(event);
-    this.#message.push({
-      type: 'error',
-      error: ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`),
-    });
+    this.#message.push({ type: 'error', error });
     return { ...this.#describe(), complete: false };
   }
 

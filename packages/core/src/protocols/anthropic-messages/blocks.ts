@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type {
   Citation,
   ContentBlock,
@@ -76,7 +76,7 @@ const CITATION_KINDS: Record<string, Citation['kind']> = {
 /** The offsets of the wire point into the cited document, not into this text: they stay in `raw`. */
 export function decodeCitation(raw: JsonObject): Citation {
   const type = textOf(raw['type']);
-  const kind = Object.hasOwn(CITATION_KINDS, type) ? CITATION_KINDS[type] : undefined;
+  const kind = getOwn(CITATION_KINDS, type);
   const url = raw['url'] ?? (type === 'search_result_location' ? raw['source'] : undefined);
   const title = raw['title'] ?? raw['document_title'];
   const { cited_text: cited, document_index: document, file_id: file } = raw;

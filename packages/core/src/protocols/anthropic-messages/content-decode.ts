@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { RuleId } from '../../doctor/rules.ts';
 import { BlockWriter, type Emit } from '../shared/block-writer.ts';
 import { textOf } from '../shared/read.ts';
@@ -160,7 +160,7 @@ export class ContentDecoder implements BlockScope {
     if (this.#hold(key, () => this.delta(payload))) return;
     const reader = this.#blocks.get(key);
     if (reader?.delta(type, delta)) return;
-    const kind = Object.hasOwn(DELTA_KINDS, type) ? DELTA_KINDS[type] : undefined;
+    const kind = getOwn(DELTA_KINDS, type);
     if (kind === undefined)
       this.report('anthropic/unknown-delta', `a delta of type ${JSON.stringify(type.slice(0, 40))} was left out`);
     else this.#deltaWithoutBlock(key, kind, type, delta);

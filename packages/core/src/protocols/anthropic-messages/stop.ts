@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { StopDetails, StopReason } from '../../canonical/response.ts';
 
 const FROM_WIRE: Record<string, StopReason> = {
@@ -26,9 +26,7 @@ export const isStandardStop = (reason: string): boolean => Object.hasOwn(FROM_WI
 
 /** Unknown, blank or absent: the turn ended. */
 export function decodeStop(reason: string | null): StopReason {
-  if (reason === null) return 'end_turn';
-  const table = Object.hasOwn(FROM_WIRE, reason) ? FROM_WIRE : FOREIGN;
-  return (Object.hasOwn(table, reason) ? table[reason] : undefined) ?? 'end_turn';
+  return getOwn(FROM_WIRE, reason) ?? getOwn(FOREIGN, reason) ?? 'end_turn';
 }
 
 /** The generation was stopped from outside, so that a call it was writing may be cut. */

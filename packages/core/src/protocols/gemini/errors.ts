@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { getOwn, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
 import { listOf, textOf } from '../shared/read.ts';
 import { decodeWireError, errorBody } from '../shared/wire-error.ts';
@@ -33,7 +33,8 @@ export function decodeError(error: unknown): CanonicalError {
 
 function codeOf(details: readonly JsonObject[], message: string, status: unknown): ErrorCode | undefined {
   for (const { reason } of details) {
-    if (typeof reason === 'string' && Object.hasOwn(BY_REASON, reason)) return BY_REASON[reason];
+    const code = getOwn(BY_REASON, reason);
+    if (code) return code;
   }
   if (status !== 'FAILED_PRECONDITION') return undefined;
   if (/location is not supported/i.test(message)) return 'PERMISSION';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../accumulate/overlay.ts';
 import type { CallLimits } from '../shared/call-limits.ts';
 import { textOf } from '../shared/read.ts';
 import { camelObject } from './wire.ts';
@@ -89,7 +89,7 @@ function fits(node: JsonObject | unknown[], step: Step): boolean {
 
 function read(node: JsonObject | unknown[], step: Step): unknown {
   if (Array.isArray(node)) return node[Number(step)];
-  return Object.hasOwn(node, step) ? node[step] : undefined;
+  return getOwn(node, step);
 }
 
 function write(node: JsonObject | unknown[], step: Step, value: unknown): void {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
 import { listOf, objectOf } from '../shared/read.ts';
@@ -77,7 +77,7 @@ function addModalities(details: UsageDetails, list: unknown, names: Partial<Reco
     if (!isObject(entry)) continue;
     const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
     const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
-    const field = typeof name === 'string' && Object.hasOwn(names, name) ? names[name] : undefined;
+    const field = getOwn(names, name);
     if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
   }
 }

@@ -1,3 +1,4 @@
+import { getOwn } from '../../accumulate/overlay.ts';
 import type { StopReason } from '../../canonical/response.ts';
 
 /** What servers write into `finish_reason`. Anything else, like nothing at all, is `end_turn`. */
@@ -31,8 +32,7 @@ const STANDARD = new Set(['stop', 'length', 'tool_calls', 'content_filter', 'fun
 
 export const isStandardStop = (finish: string): boolean => STANDARD.has(finish);
 
-export const decodeStop = (finish: string | null): StopReason =>
-  finish !== null && Object.hasOwn(FROM_WIRE, finish) ? (FROM_WIRE[finish] ?? 'end_turn') : 'end_turn';
+export const decodeStop = (finish: string | null): StopReason => getOwn(FROM_WIRE, finish) ?? 'end_turn';
 
 /** What a chat client may read in `finish_reason`. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';

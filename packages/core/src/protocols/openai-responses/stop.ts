@@ -1,3 +1,4 @@
+import { getOwn } from '../../accumulate/overlay.ts';
 import type { StopReason } from '../../canonical/response.ts';
 
 /** `incomplete_details.reason`. */
@@ -17,7 +18,7 @@ const FROM_REASON: Record<string, StopReason> = {
  */
 export function decodeStop(status: string, reason: unknown): StopReason {
   if (status !== 'incomplete') return 'end_turn';
-  return typeof reason === 'string' && Object.hasOwn(FROM_REASON, reason) ? (FROM_REASON[reason] ?? 'max_tokens') : 'max_tokens';
+  return getOwn(FROM_REASON, reason) ?? 'max_tokens';
 }
 
 /** How a response ends: `incomplete` says why. */

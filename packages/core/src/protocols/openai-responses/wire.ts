@@ -1,4 +1,4 @@
-import { isObject, writeJson } from '../../accumulate/overlay.ts';
+import { getOwn, isObject, writeJson } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 
 /** One event of the stream. Which fields it has depends on its type; input is hostile, so none is certain. */
@@ -71,8 +71,7 @@ const CHANNELS: Record<string, Channel> = {
 };
 
 /** The channel of a content part; undefined for one that nobody here knows. */
-export const channelOf = (type: unknown): Channel | undefined =>
-  typeof type === 'string' && Object.hasOwn(CHANNELS, type) ? CHANNELS[type] : undefined;
+export const channelOf = (type: unknown): Channel | undefined => getOwn(CHANNELS, type);
 
 /** A string with something in it. */
 export const filled = (value: unknown): string | undefined =>
