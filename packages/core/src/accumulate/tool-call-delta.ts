@@ -1,4 +1,4 @@
-import { countKeys, isFilledText, isObject, type JsonObject, present } from './overlay.ts';
+import { countKeys, isFilledText, isObject, isSet, type JsonObject, present } from './overlay.ts';
 
 /** A tool-call delta as compatible servers send it, made comparable: blanks are absent, numbers are numbers. */
 export interface ToolCallReading {
@@ -56,7 +56,7 @@ export function readToolCall(delta: WireToolCall): ToolCallReading {
 function readFunction(reading: ToolCallReading, body: WireFunction, wireKey: 'function' | 'custom'): void {
   const { name, arguments: text, input } = body;
   const value = wireKey === 'custom' ? input : text;
-  if (value !== undefined && value !== null) readArguments(reading, value);
+  if (isSet(value)) readArguments(reading, value);
   readName(reading, name);
   if (countKeys(body) !== present(name) + present(value)) keepUnknownOf(reading, body, wireKey);
 }

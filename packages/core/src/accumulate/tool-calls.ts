@@ -394,7 +394,5 @@ function joinName(current: string, name: string): string {
 export const isNameless = ({ name, literalName }: PendingCall): boolean => name === '' && literalName === undefined;
 
 /** xAI and others list calls they ran themselves among the client's (`web_search_call` …); some set a flag. */
-export function isProviderExecuted(call: PendingCall): boolean {
-  if (call.extra?.['builtin'] === true || call.extra?.['provider_executed'] === true) return true;
-  return call.wireType?.endsWith('_call') ?? false;
-}
+export const isProviderExecuted = ({ extra, wireType }: PendingCall): boolean =>
+  extra?.['builtin'] === true || extra?.['provider_executed'] === true || wireType?.endsWith('_call') === true;

@@ -1,8 +1,10 @@
+import { decodeUtf8 } from '../sse/bytes.ts';
+
 /** What the beginning of a body looks like, in words for an error message. */
 export function describeBody(head: Uint8Array): string {
   if (head.length === 0) return 'an empty body';
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
-  const text = new TextDecoder().decode(head).trimStart();
+  const text = decodeUtf8(head, 0, head.length).trimStart();
   if (text === '') return 'only white space';
   if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
   if (/^<(!doctype html|html)/i.test(text)) return `an HTML page (${quote(text)})`;
@@ -13,7 +15,7 @@ export function describeBody(head: Uint8Array): string {
 
 /** Whether a body has the outward form of an event stream: a line with a field or a comment. */
 export function looksLikeSse(head: Uint8Array): boolean {
-  return /^\uFEFF?(?:data|event|id|retry)?:/m.test(new TextDecoder('utf-8', { ignoreBOM: true }).decode(head));
+  return /^\uFEFF?(?:data|event|id|retry)?:/m.test(decodeUtf8(head, 0, head.length));
 }
 
 function isMostlyUnprintable(text: string): boolean {

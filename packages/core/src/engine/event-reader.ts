@@ -5,6 +5,7 @@ import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
 import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
+import { NO_BYTES } from '../sse/bytes.ts';
 import { createSseDecoder, type SseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import type { Stage } from '../stage.ts';
@@ -51,7 +52,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
   /** The beginning of the body, up to the first payload: it tells what was sent in place of a stream. */
-  #head = new Uint8Array(0);
+  #head: Uint8Array = NO_BYTES;
   #ended = false;
   #hasFailed = false;
   /** We ended the stream ourselves: nothing of it is decoded any more. */

@@ -93,7 +93,7 @@ export class CallWriter {
 
   /** Opens what could not open before, and stops everything. */
   end(offset: number): void {
-    const indexes = new Set<number>();
+    const indexes = new Set<number | undefined>();
     if (this.#blocks.isHolding) for (const live of this.#open) this.#stop(live);
     for (const live of this.#inOrder()) this.#start(live);
     for (const { call, started } of this.#live.values()) if (started) this.#inspect(call, indexes, offset);
@@ -108,11 +108,11 @@ export class CallWriter {
     });
   }
 
-  #inspect(call: PendingCall, indexes: Set<number>, offset: number): void {
+  #inspect(call: PendingCall, indexes: Set<number | undefined>, offset: number): void {
     if (call.id === undefined)
       this.#report(call.wireId === undefined ? 'chat/tool-id-missing' : 'chat/tool-id-duplicate', offset);
     if (call.name === '') this.#report('chat/tool-name-missing', offset);
-    if (call.index !== undefined && indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);
+    if (indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);
     if (call.index !== undefined) indexes.add(call.index);
     if (call.type !== 'function' || call.arguments.isEmpty) return;
     const { text, reading } = call.arguments.decide();

@@ -1,4 +1,4 @@
-import { isFilledText, isObject, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
+import { isFilledText, isObject, isSet, type JsonObject, writeJson } from '../../accumulate/overlay.ts';
 import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
 
@@ -87,8 +87,7 @@ export const codeOfStatus = (status: number | undefined): ErrorCode | undefined 
 
 /** FastAPI says `detail`, MiniMax `status_msg`, others `msg`, or put one error into another. */
 function messageOf({ message, detail, error, msg, status_msg: status, code }: JsonObject): string {
-  for (const value of [message, detail, error, msg, status])
-    if (value !== undefined && value !== null && value !== '') return describeValue(value);
+  for (const value of [message, detail, error, msg, status]) if (isSet(value) && value !== '') return describeValue(value);
   return isFilledText(code) ? code : NO_MESSAGE;
 }
 
