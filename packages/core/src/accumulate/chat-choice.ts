@@ -10,10 +10,10 @@ import {
 } from './chat-delta.ts';
 import { type ChatMessage, type ExecutableCall, encodeCall, toExecutable } from './chat-message.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
-import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present, setOwn } from './overlay.ts';
+import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present } from './overlay.ts';
 import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
 import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
-import { UnknownFields } from './unknown-fields.ts';
+import { addCopies, UnknownFields } from './unknown-fields.ts';
 
 export interface ChatChoiceState {
   index: number;
@@ -241,10 +241,7 @@ export class ChatChoice {
     if (this.#images.length > 0) message['images'] = [...this.#images];
     if (this.#audio) message['audio'] = { ...this.#audio };
     if (calls.length > 0) message['tool_calls'] = calls.map(encodeCall);
-    // A spread behind the known fields creates a new hidden class per call: 6 µs.
-    const { kept } = this.#deltaFields;
-    for (const key in kept) setOwn(message, key, copyOf(kept[key]));
-    return message;
+    return addCopies(message, this.#deltaFields.kept);
   }
 
   /** Whether a call without arguments has none: a body that came whole and gives no reason has an end, too. */
@@ -314,8 +311,5 @@ export class ChatChoice {
     return choice;
   }
 }
-
-/** A value that later fields do not change. */
-const copyOf = (value: unknown): unknown => (Array.isArray(value) ? [...value] : isObject(value) ? overlay({}, value) : value);
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

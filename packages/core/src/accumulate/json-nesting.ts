@@ -6,8 +6,8 @@ const CLOSE_BRACE = 125;
 const BRACE_BIT = 32;
 
 /** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
-export const HEAD_BLANK = 0;
-export const HEAD_BRACE = 1;
+const HEAD_BLANK = 0;
+const HEAD_BRACE = 1;
 export const HEAD_EMPTY_OBJECT = 2;
 export const HEAD_AFTER_EMPTY_OBJECT = 3;
 export const HEAD_OTHER = 4;

@@ -298,9 +298,10 @@ export class CallTracker {
 
   /** 6: as many entries as the last batch had calls, and nothing but their position tells them apart. */
   #isContinuedBatch(readings: ToolCallReading[]): boolean {
-    if (readings.length !== this.batch.length || new Set(this.batch).size !== this.batch.length) return false;
+    const { batch } = this;
+    if (readings.length !== batch.length || new Set(batch).size !== batch.length) return false;
     return readings.every((delta, i) => {
-      const call = this.batch[i];
+      const call = batch[i];
       if (!call || delta.id !== undefined || !(call.isOpen || call.arguments.isEmptyObject || hasNoArguments(delta)))
         return false;
       if (delta.index !== readings[0]?.index || (delta.index !== undefined && delta.index !== call.index)) return false;
