@@ -68,6 +68,16 @@ describe('numbers in arguments', () => {
     expect(findInexactNumber(text)).toBe(expected);
   });
 
+  // In quadratic time, or with a regular expression for strings, these outlast the test or throw.
+  test.each([
+    ['zeros in a number', `{"a":1${'0'.repeat(1_000_000)}1}`, true],
+    ['many strings', `{"a":[${'"\\"",'.repeat(300_000)}1e400]}`, true],
+    ['a string of 30 MB', `{"a":"${'x'.repeat(30_000_000)}","b":12345678901234567890}`, true],
+    ['exact numbers', `[${'1234567890.12345,'.repeat(100_000)}1]`, false],
+  ])('%s are looked through once', (_, text, isFound) => {
+    expect(findInexactNumber(text) !== undefined).toBe(isFound);
+  });
+
   const TEXT = '{"n":1234567890123456789,\n"m":1e400}';
 
   test.each(['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const)(

@@ -2,16 +2,22 @@ import { type CodecContext, drop } from './codec.ts';
 
 /** Cheap to ask of every call: only long numbers and those with an exponent can be inexact. */
 const SUSPICIOUS = /[\d.]{16}|\d[eE]/;
-/** Strings are matched so that the digits in them are passed over. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+const NUMBER = /-?\d[\d.eE+-]*/y;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ZERO = 0x30;
 
 /** The digits that count, and where the point stands among them: equal for equal decimal values. */
 function decimalOf(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
-  const digits = (whole + fraction).replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
-  return `${significant}e${significant === '' ? 0 : Number(exponent) - fraction.length + digits.length - significant.length}`;
+  const digits = whole + fraction;
+  // Loops: /0+$/ looks at every run of zeros from each of its places, which is quadratic.
+  let start = 0;
+  while (digits.charCodeAt(start) === ZERO) start++;
+  let end = digits.length;
+  while (end > start && digits.charCodeAt(end - 1) === ZERO) end--;
+  return `${digits.slice(start, end)}e${start === end ? 0 : Number(exponent) - fraction.length + digits.length - end}`;
 }
 
 const isExact = (literal: string): boolean => {
@@ -22,7 +28,24 @@ const isExact = (literal: string): boolean => {
 /** The first number of a JSON text that JSON.parse does not keep: a long integer, too many decimals, an exponent out of range. */
 export function findInexactNumber(text: string): string | undefined {
   if (!SUSPICIOUS.test(text)) return undefined;
-  return text.match(TOKEN)?.find((token) => token[0] !== '"' && !isExact(token));
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) === QUOTE) at = endOfString(text, at);
+    else {
+      NUMBER.lastIndex = at;
+      const literal = NUMBER.exec(text)?.[0];
+      if (literal === undefined) continue;
+      if (!isExact(literal)) return literal;
+      at += literal.length - 1;
+    }
+  }
+  return undefined;
+}
+
+/** The place of the closing quote. An expression for the whole string overflows the stack at some megabytes. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at;
 }
 
 /** The target takes arguments as JSON values in a body that is built as an object: numbers that do not survive this are told. */
