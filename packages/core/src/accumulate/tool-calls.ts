@@ -160,9 +160,9 @@ export class CallTracker {
   continue(entry: WireToolCall): boolean {
     const { index, function: body } = entry;
     const call = typeof index === 'number' ? this.byIndex.get(index) : undefined;
-    if (call === undefined || typeof body !== 'object' || body === null || countKeys(entry) !== 2) return false;
+    if (!call || typeof body !== 'object' || body === null || countKeys(entry) !== 2) return false;
     const { arguments: fragment }: WireFunction = body;
-    if (typeof fragment !== 'string' || countKeys(body) !== 1 || call.header !== undefined) return false;
+    if (typeof fragment !== 'string' || countKeys(body) !== 1 || call.header) return false;
     if (call !== this.latest && this.latest?.index === undefined) return false;
     const text = this.#append(call, fragment);
     this.latest = call;

@@ -32,6 +32,8 @@ export class CallWriter {
   readonly #live = new Map<PendingCall, LiveCall>();
   /** Calls that have not started, as they were first seen. */
   readonly #waiting = new Set<LiveCall>();
+  /** Calls that went on after they had stopped. */
+  readonly #resumed = new Set<LiveCall>();
   /** Calls that have started and not stopped, in order. */
   readonly #open = new Set<LiveCall>();
   /** Those of them that nothing can change any more: with thousands of open calls, each new one would look through all. */
@@ -53,6 +55,7 @@ export class CallWriter {
     }
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
     if (live.isStopped) {
+      this.#resumed.add(live);
       this.#report('chat/tool-call-resumed', offset);
       return;
     }
@@ -102,7 +105,7 @@ export class CallWriter {
 
   /** After `end`: the calls that changed after their blocks had stopped. */
   get late(): { index: number; content_block: ToolUseBlock }[] {
-    return [...this.#live.values()].flatMap(({ call, started }) => {
+    return [...this.#resumed].flatMap(({ call, started }) => {
       const now = { ...this.#block(call), input_raw: call.arguments.decide().text };
       return !started || isSameBlock(started.block, now) ? [] : [{ index: started.index, content_block: now }];
     });

@@ -199,7 +199,7 @@ export class ChoiceDecoder {
   }
 
   get #hasCalls(): boolean {
-    return this.#calls !== undefined && this.#calls.calls.length > 0;
+    return Boolean(this.#calls?.calls.length);
   }
 
   #pushMedia({ annotations, images, audio }: WireDelta): void {
