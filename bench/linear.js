@@ -18,8 +18,10 @@ const BOUND = 12;
 const RUNS = 5;
 /** What costs less at the larger size is not worth a ratio: quadratic work costs several times as much there, and noise no less. */
 const MEASURABLE_NS = 4e6;
-/** One run is enough. */
-const HOPELESS_NS = 500e6;
+/** Nothing linear comes near it: larger sizes need not be tried. */
+const HOPELESS = 30;
+/** Not worth five runs. */
+const ENDLESS_NS = 3e9;
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
@@ -48,8 +50,9 @@ function ratioAt(n, grown, run) {
   const small = grown(n);
   // Most places show at once that they are linear, for noise only adds; the others are measured with care.
   const first = median(costs(run, small));
-  if (once <= BOUND * first || once > HOPELESS_NS) return { n, ratio: once / first, ns: once };
+  if (once <= BOUND * first || once > ENDLESS_NS) return { n, ratio: once / first, ns: once };
   const high = calmCost(run, large);
+  if (high < MEASURABLE_NS) return undefined;
   return { n, ratio: high / calmCost(run, small), ns: high };
 }
 
@@ -58,11 +61,12 @@ function ratioAt(n, grown, run) {
  * the bound at every size, and by more at larger ones.
  */
 function ratioOf({ size }, grown, run) {
-  let found = ratioAt(size, grown, run);
-  for (let times = 2; times <= 4 && found?.ratio > BOUND; times *= 2) {
-    if (found.ns > HOPELESS_NS) break;
+  let found;
+  for (const times of [1, 1, 2, 2, 4, 4]) {
     const again = ratioAt(size * times, grown, run);
-    if (!again || again.ratio < found.ratio) found = again;
+    if (!again || again.ratio <= BOUND) return again;
+    if (again.ratio > HOPELESS) return again;
+    if (!found || again.ratio < found.ratio) found = again;
   }
   return found;
 }
