@@ -150,7 +150,8 @@ export class CallTracker {
     const before = this.#isContinuedBatch(readings) ? this.batch : undefined;
     const batch: PendingCall[] = [];
     for (const [i, reading] of readings.entries()) batch.push(this.#accept(reading, before?.[i], batch));
-    this.batch = batch;
+    // A call that joined the one before as a piece of its name is none any more.
+    this.batch = batch.filter(({ position }) => position >= 0);
   }
 
   /**

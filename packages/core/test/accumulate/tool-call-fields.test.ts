@@ -523,6 +523,18 @@ test('a saved state that points nowhere is refused', () => {
   expect(() => ToolCallAssembler.fromJSON(saved)).toThrow(new RangeError('no call at position 3 in the saved state'));
 });
 
+test('a state is saved and restored after a piece of a name joined its call within a chunk', () => {
+  const calls = new ToolCallAssembler();
+  calls.push([{ index: 0, id: 'a', function: { name: 'get_' } }]);
+  calls.push([
+    { index: 0, id: 'b', function: { name: 'weather' } },
+    { index: 0, id: 'c', function: { arguments: '{"q":' } },
+  ]);
+  const restored = ToolCallAssembler.fromJSON(JSON.parse(JSON.stringify(calls)));
+  restored.push([{ index: 0, id: 'd', function: { arguments: '1}' } }]);
+  expect(restored.finish()).toMatchObject([{ name: 'get_weather', arguments: '{"q":1}' }]);
+});
+
 test('a call without a document of its own is invalid, unless it is free text', () => {
   const text = (type: string): Entry => ({ index: 0, id: 'a', type, [type]: { name: 'f', arguments: 'x', input: 'x' } });
   expect(run([[text('function')]]).finish()).toMatchObject([{ arguments: 'x', invalid: true }]);
