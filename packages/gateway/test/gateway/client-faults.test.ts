@@ -73,14 +73,14 @@ const SOON_MS = 200;
 const LATE_MS = 2000;
 const delays: number[] = [];
 
-async function expectCalledOff(began: number): Promise<void> {
+async function expectCalledOff(began: number, { services, log } = gateway): Promise<void> {
   const [served] = faultd.served;
   expect(served).toBeDefined();
   const delay = ((await served?.closed) ?? Number.POSITIVE_INFINITY) - began;
   delays.push(delay);
   expect(delay).toBeLessThan(LATE_MS);
-  await eventually(() => gateway.services.streams.count === 0);
-  expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
+  await eventually(() => services.streams.count === 0);
+  expect(log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
 }
 
 describe.each(LEAVES)('a client that %s', (_, leave) => {
@@ -164,18 +164,25 @@ describe('a client of HTTP/1.0', () => {
     askText({ client: pair.client, model: modelOf(pair), stream }).replace(' HTTP/1.1\r\n', ' HTTP/1.0\r\n');
 
   const ENDS = [...LEAVES, ['closes its sending side', (client: RawClient) => client.halfClose()]] as const;
+  /** Where the protocol has heartbeats, the response would begin after `hold`: a client that has closed its sending side could be told then. */
+  let patient: Started;
+
+  beforeAll(async () => {
+    patient = await startGateway({ config: { providers: providersAt(faultd), limits: { hold: '60s' } } });
+  });
+
+  afterAll(() => patient.close());
 
   describe.each(ENDS)('that %s before the response begins is gone', (_, leave) => {
     test.each(waysOf(PAIRS))('$name', async ({ pair, stream }) => {
       for (const script of stream ? [[], [{ send: streamHead() }]] : [[]]) {
         faultd.play([...script, { hang: true }]);
-        const client = await RawClient.open(gateway.url);
+        const client = await RawClient.open(patient.url);
         client.send(request(pair, stream));
         await eventually(() => faultd.served[0]);
-        // Where the protocol has heartbeats, the response would begin after `hold`.
         const began = performance.now();
         leave(client);
-        await expectCalledOff(began);
+        await expectCalledOff(began, patient);
         client.leave();
       }
     });

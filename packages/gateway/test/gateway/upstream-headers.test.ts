@@ -15,7 +15,8 @@ let gateway: Started;
 beforeAll(async () => {
   faultd = await Faultd.start();
   gateway = await startGateway({
-    config: { providers: providersAt(faultd), limits: { retries_per_provider: 0, hold: '100ms', heartbeat: '50ms' } },
+    // A stream must not open before the upstream has answered, however busy the machine is.
+    config: { providers: providersAt(faultd), limits: { retries_per_provider: 0, hold: '60s' } },
   });
 });
 
@@ -80,7 +81,10 @@ describe('allow-listed headers', () => {
       let answerNow: () => void = () => undefined;
       const isOpen = new Promise<void>((resolve) => (answerNow = resolve));
       faultd.play([{ run: () => isOpen }, ...answer(pair, true, PASSED)]);
-      const client = await RawClient.open(gateway.url);
+      const hasty = await startGateway({
+        config: { providers: providersAt(faultd), limits: { hold: '50ms', heartbeat: '50ms' } },
+      });
+      const client = await RawClient.open(hasty.url);
       client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
       await client.sees('ping');
       answerNow();
@@ -89,6 +93,7 @@ describe('allow-listed headers', () => {
       expectAnswered(pair, true, reply);
       expect(reply.headers).not.toHaveProperty('x-request-id');
       expect(reply.headers).toHaveProperty('x-sluice-request-id');
+      await hasty.close();
     },
   );
 
