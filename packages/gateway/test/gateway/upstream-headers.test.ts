@@ -122,6 +122,9 @@ describe('a provider key in a response header', () => {
   };
   const LEAKED = /sk-canary|c2stY2FuYXJ5|736b2d63616e617279|cdef|stY2FuYXJ5/i;
 
+  /** All headers but the gateway's own id, which is random and may contain any letters. */
+  const shownIn = ({ headers: { 'x-sluice-request-id': _, ...others } }: Reply): string => JSON.stringify(others);
+
   const SCRIPTS: Readonly<Record<string, (pair: Pair, stream: boolean, headers: Record<string, string>) => Script>> = {
     'an answer': answer,
     'an error': ({ upstream }, _, headers) => {
@@ -138,7 +141,7 @@ describe('a provider key in a response header', () => {
         faultd.play(script(pair, stream, headers));
         const reply = await askPair(pair, stream);
         expect(reply.headers['x-request-id'], pair.name).toContain('***');
-        expect(JSON.stringify(reply.headers)).not.toMatch(LEAKED);
+        expect(shownIn(reply)).not.toMatch(LEAKED);
       }
     });
 
@@ -150,14 +153,14 @@ describe('a provider key in a response header', () => {
       client.leave();
       expect(reply.status).toBe(status);
       expect(reply.headers['x-request-id']).toContain('***');
-      expect(JSON.stringify(reply.headers)).not.toMatch(LEAKED);
+      expect(shownIn(reply)).not.toMatch(LEAKED);
     });
   });
 
   test('does not reach the client as the name of a header', async () => {
     for (const { pair, stream } of waysOf(PAIRS)) {
       faultd.play(answer(pair, stream, { [`x-ratelimit-${KEY}`]: '1', [`anthropic-ratelimit-${KEY}`]: '1' }));
-      expect(JSON.stringify((await askPair(pair, stream)).headers)).not.toMatch(LEAKED);
+      expect(shownIn(await askPair(pair, stream))).not.toMatch(LEAKED);
     }
   });
 });
