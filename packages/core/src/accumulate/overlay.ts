@@ -1,4 +1,4 @@
-/** No real message nests deeper; what does would end the stack of whoever walks or writes it. */
+/** No real message nests deeper. Deeper JSON overflows the stack of recursive walks and of JSON.stringify. */
 export const MAX_DEPTH = 256;
 const MAX_OVERLAY_DEPTH = 64;
 

@@ -116,7 +116,7 @@ export class CallTracker {
   latest: PendingCall | undefined;
   /** Calls touched by the last chunk that had more than one entry. */
   batch: PendingCall[] = [];
-  /** Whether ids change within calls: then a new id says nothing. Known as soon as a call has a second id, or its id again. */
+  /** Whether ids change within calls, so that a new id has no meaning. Known once an open call gets a second id, or its own again. */
   idsChange: boolean | undefined;
   /** Of all arguments so far. */
   characters = 0;

@@ -12,7 +12,7 @@ import { CodecError } from './codec.ts';
 /** The server's answer is wrong, and nothing that the client could mend. */
 export const upstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
 
-/** Nobody can read it, so that it is not passed on either. */
+/** Such JSON cannot be parsed and written again safely, so it is not passed on either. */
 export const tooDeep = (what: string): CanonicalError => ({
   ...upstreamError(`${what} ${TOO_DEEP}`),
   details: { code: 'too_large' satisfies OwnErrorCode },
