@@ -18,7 +18,8 @@ import type { RequestOptions } from './convert-request.ts';
 /** A question beside the conversation and its answer, from the client's protocol (`from`) to the upstream's (`to`) and back. */
 export interface Lane {
   method: 'GET' | 'POST';
-  ask(body: unknown): { body: unknown; headers: HeaderBag; notes: Note[] };
+  /** `path`: the endpoint that fits the body; absent where the interface has only one. */
+  ask(body: unknown): { body: unknown; headers: HeaderBag; path?: string; notes: Note[] };
   answer(body: unknown): { body: unknown; notes: Note[] };
 }
 

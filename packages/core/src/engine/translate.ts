@@ -187,9 +187,9 @@ export class Exchange {
   #askLane(type: InterfaceType, wire: WireRequest): UpstreamRequest {
     this.#lane = laneOf(type, this.#forward(wire));
     const { method } = this.#lane;
-    const { body, headers, notes } = this.#lane.ask(wire.body);
+    const { body, headers, path, notes } = this.#lane.ask(wire.body);
     for (const note of notes) this.#notes.push(note);
-    return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers), body };
+    return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers, path), body };
   }
 
   /** The body as it came, with the upstream's name of the model. What we cannot read is the upstream's to judge. */
@@ -211,10 +211,15 @@ export class Exchange {
     return { model, stream };
   }
 
-  #address(type: InterfaceType, target: Omit<Target, 'provider'>, headers: HeaderBag): Pick<UpstreamRequest, 'url' | 'headers'> {
+  #address(
+    type: InterfaceType,
+    target: Omit<Target, 'provider'>,
+    headers: HeaderBag,
+    nativePath?: string,
+  ): Pick<UpstreamRequest, 'url' | 'headers'> {
     const { provider } = this.#options;
     return {
-      url: urlOf(this.#upstream, type, { provider, model: target.model, stream: target.stream }),
+      url: urlOf(this.#upstream, type, { provider, model: target.model, stream: target.stream }, nativePath),
       headers: Object.assign({}, headers, this.#upstream.buildHeaders(provider, target.stream)),
     };
   }

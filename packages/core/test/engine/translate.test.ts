@@ -114,6 +114,29 @@ describe('an exchange', () => {
   });
 });
 
+describe('embeddings at Gemini', () => {
+  const CLIENTS = [
+    ['openai-chat', '/v1/embeddings', { model: 'x', input: 'a' }],
+    ['gemini', '/v1beta/models/x:embedContent', { content: { parts: [{ text: 'a' }] } }],
+    ['openai-chat', '/v1/embeddings', { model: 'x', input: ['a'] }],
+    ['gemini', '/v1beta/models/x:batchEmbedContents', { requests: [{ model: 'models/x', content: { parts: [{ text: 'a' }] } }] }],
+  ] as const;
+
+  test.each(CLIENTS)('%s %s %j: the endpoint fits the body', (client, path, body) => {
+    const isOne = !('requests' in body) && !('input' in body && Array.isArray(body.input));
+    for (const settings of [{}, { adapter_config: { headers: { 'x-a': 'b' } } }]) {
+      const exchange = translate(client, 'gemini', { provider: { ...google, ...settings }, model: 'e' });
+      const asked = exchange.request({ method: 'POST', path, headers: {}, body });
+      expect(asked.url).toBe(`https://g.example.com/v1beta/models/e:${isOne ? 'embedContent' : 'batchEmbedContents'}`);
+      const content = { parts: [{ text: 'a' }] };
+      expect(asked.body).toEqual(isOne ? { content } : { requests: [{ model: 'models/e', content }] });
+      const reply = isOne ? { embedding: { values: [1] } } : { embeddings: [{ values: [1] }] };
+      const answer = exchange.response({ status: 200, headers: {}, body: reply }).body;
+      expect(answer).toMatchObject(client === 'gemini' ? reply : { object: 'list', data: [{ index: 0, embedding: [1] }] });
+    }
+  });
+});
+
 describe('passing through', () => {
   const options = { provider: openai, model: 'gpt-upstream', passthrough: true };
 

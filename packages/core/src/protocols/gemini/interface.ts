@@ -89,7 +89,7 @@ export function keyOf(path: string, headers: HeaderBag): string | undefined {
 const VERBS: Partial<Record<InterfaceType, Verb>> = {
   CHAT: 'generateContent',
   COUNT_TOKENS: 'countTokens',
-  // The answer has the same shape as the question: who asks for one text may ask for a batch of one.
+  // One text goes to `embedContent`: the path that the encoder chose says so.
   EMBEDDINGS: 'batchEmbedContents',
 };
 
