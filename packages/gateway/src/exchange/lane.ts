@@ -58,11 +58,26 @@ export async function answerLane(question: LaneQuestion, services: Services): Pr
   return { ...progress, status: reply.status, ending: endingOf(error), ...(error && { error }), series };
 }
 
+const isCount = ({ client, wire }: LaneQuestion): boolean => client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
+
 /** Claude Code asks for counts all the time, and gives up on a server that has none (P129). */
-function estimated({ provider }: Candidate, { client, wire }: LaneQuestion): Outcome | undefined {
-  const isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
-  if (!isCount || CODECS[provider.protocol].supports('COUNT_TOKENS')) return undefined;
-  return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
+const estimated = ({ provider }: Candidate, question: LaneQuestion): Outcome | undefined =>
+  isCount(question) && !CODECS[provider.protocol].supports('COUNT_TOKENS') ? estimate(question) : undefined;
+
+const estimate = ({ client, wire }: LaneQuestion): Outcome => ({
+  is: 'answered',
+  reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) },
+});
+
+/** Statuses of servers that have the protocol but not this endpoint: they know neither path, method nor function. */
+const NO_ENDPOINT: ReadonlySet<unknown> = new Set([404, 405, 501]);
+
+/** Compatible servers often have the conversation only. A count that fails for any other reason stays an error. */
+function estimateInstead(outcome: Outcome, { provider }: Candidate, question: LaneQuestion, { log }: Services): Outcome {
+  const status = outcome.is === 'failed' ? outcome.error.upstream?.status : undefined;
+  if (!NO_ENDPOINT.has(status) || !isCount(question)) return outcome;
+  log.info({ request_id: question.id, provider: provider.id, status }, 'upstream does not count tokens; estimated');
+  return estimate(question);
 }
 
 type LaneAttempt = Pick<Attempt, 'candidate' | 'onAgain'> & Pick<Call, 'repeat'>;
@@ -73,10 +88,10 @@ async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: S
   const { provider, model, profile, repair } = candidate;
   const { dialer, limits, log, metrics, redactUpstream } = services;
   try {
-    const estimate = estimated(candidate, question);
-    if (estimate) return estimate;
+    const known = estimated(candidate, question);
+    if (known) return known;
     const exchange = translate(client, CODECS[provider.protocol], { provider, model, profile, passthrough: !repair });
-    const outcome = await attemptWhole(callOf(exchange, wire, candidate, repeat), {
+    const attempted = await attemptWhole(callOf(exchange, wire, candidate, repeat), {
       exchange,
       candidate,
       transport: candidate.transport ?? dialer,
@@ -86,7 +101,8 @@ async function askLane(attempt: LaneAttempt, question: LaneQuestion, services: S
       onAgain,
       onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'strange answer'),
     });
-    if (outcome.is === 'answered') metrics.answeredFor(provider.id, model);
+    const outcome = estimateInstead(attempted, candidate, question, services);
+    if (attempted.is === 'answered') metrics.answeredFor(provider.id, model);
     return outcome;
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: error.error };

@@ -149,4 +149,8 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'model-names › real models keep their labels after 200 rejected names: $name',
     'model-names › leave a gateway with a small heap answering',
   ],
+  'Tokens are estimated where an upstream has no endpoint to count them (404, 405, 501); other errors stay errors.': [
+    'count-tokens › an upstream without the endpoint (%s, %i) is answered for with an estimate',
+    'count-tokens › %i is an error',
+  ],
 };
