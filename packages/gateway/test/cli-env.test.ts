@@ -62,6 +62,11 @@ describe('sluice env', () => {
     expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
   });
 
+  test('Codex is told not to try WebSocket', async () => {
+    const { stdout } = await run(['env', 'codex']);
+    expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = false \}/);
+  });
+
   test.each([
     ['http://h:1/', 'http://h:1'],
     ['http://h:1/v1', 'http://h:1'],

@@ -53,7 +53,7 @@ const google = ({ url, key }: Target): Record<string, string> => ({ GOOGLE_GEMIN
 const GOOGLE_RIVALS = ['GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI', 'GOOGLE_GENAI_USE_GCA'] as const;
 
 const codexProvider = ({ url }: Target): string =>
-  `{ name = "Sluice", base_url = ${quoted(`${url}/v1`)}, env_key = "SLUICE_KEY", wire_api = "responses" }`;
+  `{ name = "Sluice", base_url = ${quoted(`${url}/v1`)}, env_key = "SLUICE_KEY", wire_api = "responses", supports_websockets = false }`;
 
 const opencodeConfig = (target: Target): unknown => ({
   model: `sluice/${modelOf(target)}`,

@@ -57,8 +57,19 @@ const METHODS = {
   PASSTHROUGH: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
 } as const satisfies Record<InterfaceType, readonly string[]>;
 
+/** Codex asks seven times before it uses HTTP, but at once after a 426. Upgrades elsewhere are ignored, as RFC 9110 7.8 allows. */
+function checkUpgrade({ request, response, route }: Incoming): void {
+  const isWebSocket = request.method === 'GET' && /(?:^|[,\s])websocket(?:$|[,\s])/i.test(request.headers.upgrade ?? '');
+  if (!isWebSocket || route.type !== 'CHAT' || route.client.id !== 'openai-responses') return;
+  // A 426 names the protocol to use, and that field needs its connection option (RFC 9110 15.5.22).
+  response.setHeader('upgrade', 'HTTP/1.1');
+  response.setHeader('connection', 'close, upgrade');
+  throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
+}
+
 async function answer(incoming: Incoming, services: Services): Promise<Result> {
   const { route, directory, request, response } = incoming;
+  checkUpgrade(incoming);
   const methods: readonly string[] = METHODS[route.type];
   if (!methods.includes(request.method ?? '')) {
     response.setHeader('allow', methods.join(', '));

@@ -153,4 +153,8 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'count-tokens › an upstream without the endpoint (%s, %i) is answered for with an estimate',
     'count-tokens › %i is an error',
   ],
+  'A WebSocket upgrade on Responses gets 426 and is not tried again; other upgrades are ignored.': [
+    'upgrade › %s %j is answered with 426 and the protocol to use',
+    'upgrade › POST with an offer of h2c is answered over HTTP/1.1: $name',
+  ],
 };
