@@ -17,7 +17,12 @@ export const LIMITS = {
     about: 'Headers of a request, all together; 431 above it.',
   },
   headers: { name: 'header_count', kind: 'count', preset: 100, about: 'Headers of a request; 431 above it.' },
-  requestBytes: { name: 'request_bytes', kind: 'bytes', preset: '32MiB', about: 'Body of a request; 413 above it.' },
+  requestBytes: {
+    name: 'request_bytes',
+    kind: 'bytes',
+    preset: '32MiB',
+    about: 'Body of a request, decompressed; 413 above it.',
+  },
   requestDepth: { name: 'request_depth', kind: 'count', preset: 64, about: 'Nesting of the JSON of a request; 400 above it.' },
   tools: {
     name: 'tools',
@@ -86,7 +91,7 @@ export const LIMITS = {
     name: 'compression_ratio',
     kind: 'count',
     preset: 100,
-    about: 'How many times larger an answer may become when it is unpacked.',
+    about: 'How many times larger a compressed request or answer may become when it is decompressed.',
   },
 
   writeBufferBytes: {

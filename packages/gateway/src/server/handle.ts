@@ -99,18 +99,15 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
 async function pass(incoming: Incoming, services: Services): Promise<Result> {
   const { request, route, directory } = incoming;
   const destination = findDestination({ method: request.method ?? 'GET', route, directory });
-  return passBytes(incoming, destination, await bodyOf(incoming, services), services);
+  return passBytes(incoming, destination, await readBody(incoming, services.limits), services);
 }
 
 async function questionOf(incoming: Incoming, services: Services): Promise<Question> {
   const { id, request, presence, route, headers, directory } = incoming;
-  const { text, body } = parseRequest(await bodyOf(incoming, services), services.limits);
+  const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   return { id, client: route.client, wire, presence, directory, askedAt: services.now() };
 }
-
-const bodyOf = ({ request, response, presence }: Incoming, { limits }: Services): Promise<Buffer> =>
-  readBody(request, response, limits.requestBytes, presence);
 
 function tell({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
   const progress: Progress = { id, attempts: 0, notes: [] };

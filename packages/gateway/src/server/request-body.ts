@@ -5,50 +5,140 @@ import { isDeeperThan } from '../exchange/depth.ts';
 import { STOPPED } from '../exchange/failures.ts';
 import type { Presence } from '../exchange/presence.ts';
 import { Collector } from '../upstream/collect.ts';
+import type { Receiver } from '../upstream/dialer.ts';
+import { NotUnpacked, TooLarge } from '../upstream/failures.ts';
+import { CODINGS, codingOf, Unpacker } from '../upstream/unpack.ts';
 import { refusal } from './refusal.ts';
 
+/** Where a body comes from, and the response that tells its client to send it. */
+export interface BodySource {
+  request: IncomingMessage;
+  response: ServerResponse;
+  presence: Presence;
+}
+
+type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
+
 /**
- * The bytes of a request's body. A body that is too long is refused as soon as that is certain; a gateway that has to stop does not wait for
- * the rest.
+ * The bytes of a request's body, decompressed. A body that is too long is refused as soon as that is certain; a gateway that has to stop does
+ * not wait for the rest.
  */
-export function readBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  limit: number,
-  presence?: Presence,
-): Promise<Buffer> {
+export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    checkHead(request, limit);
+    const { request, response } = source;
+    const coding = checkHead(source, limits.requestBytes);
     // Who asked before sending is told to send only now: a body that is refused need not be sent at all.
     if (request.headers.expect !== undefined) response.writeContinue();
-    const collector = new Collector(limit);
-    const stop = (): void => {
-      if (presence?.isStopped) reject(new CodecError(STOPPED));
-    };
-    presence?.listen(stop);
-    stop();
-    request.on('data', (chunk: Buffer) => {
-      if (!collector.push(chunk)) reject(tooLarge(limit));
-    });
-    request.on('end', () => {
-      presence?.unlisten(stop);
-      resolve(collector.take());
-    });
-    request.on('error', (error) => reject(error instanceof CodecError ? error : BROKE_OFF));
+    new BodyReader({ source, limits, coding, resolve, reject }).begin();
   });
 }
 
-/** What the head says of the body is enough to refuse it. */
-function checkHead({ headers }: IncomingMessage, limit: number): void {
-  const encoding = headers['content-encoding'];
-  if (encoding && encoding !== 'identity')
-    throw refusal(415, 'INVALID_INPUT', `a body in ${encoding.slice(0, 40)} is not read: send it plain`);
+/** What the head says of the body is enough to refuse it. Returns its coding; undefined for a plain one. */
+function checkHead({ request: { headers }, response }: BodySource, limit: number): string | undefined {
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  try {
+    return codingOf(headers['content-encoding']);
+  } catch {
+    response.setHeader('accept-encoding', CODINGS);
+    throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${CODINGS}`);
+  }
+}
+
+interface BodyReaderOptions {
+  source: BodySource;
+  limits: BodyLimits;
+  coding: string | undefined;
+  resolve: (body: Buffer) => void;
+  reject: (reason: Error) => void;
+}
+
+/** Collects a body. It hears nothing more once it has told the outcome. */
+class BodyReader implements Receiver {
+  readonly #options: BodyReaderOptions;
+  readonly #collector: Collector;
+  readonly #unpacker: Unpacker | undefined;
+  /** Bytes on the wire. They are limited as well: compressed data may have no content at all. */
+  #received = 0;
+
+  constructor(options: BodyReaderOptions) {
+    const { source, limits, coding } = options;
+    this.#options = options;
+    this.#collector = new Collector(limits.requestBytes);
+    this.#unpacker =
+      coding === undefined
+        ? undefined
+        : new Unpacker(this, { coding, end: 'strict', maxRatio: limits.compressionRatio, source: source.request });
+  }
+
+  begin(): void {
+    const { request, presence } = this.#options.source;
+    presence.listen(this.#onInterruption);
+    request.on('data', this.#onData);
+    request.on('end', this.#onEnd);
+    request.on('error', (error) => this.fail(error));
+    this.#onInterruption();
+  }
+
+  start(): void {
+    // The head was read before.
+  }
+
+  data(chunk: Uint8Array): void {
+    if (!this.#collector.push(chunk)) this.fail(tooLarge(this.#options.limits.requestBytes));
+  }
+
+  end(): void {
+    this.#settle();
+    this.#options.resolve(this.#collector.take());
+  }
+
+  fail(error: Error): void {
+    this.#settle();
+    this.#options.reject(this.#refusalFor(error));
+  }
+
+  #refusalFor(error: Error): CodecError {
+    const { limits, coding } = this.#options;
+    if (error instanceof CodecError) return error;
+    if (error instanceof NotUnpacked)
+      return refusal(400, 'INVALID_INPUT', `the request body cannot be decompressed as ${coding}`);
+    return error instanceof TooLarge ? tooDense(limits.compressionRatio) : BROKE_OFF;
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const { requestBytes } = this.#options.limits;
+    this.#received += chunk.length;
+    if (this.#received > requestBytes) this.fail(tooLarge(requestBytes));
+    else (this.#unpacker ?? this).data(chunk);
+  };
+
+  readonly #onEnd = (): void => (this.#unpacker ?? this).end();
+
+  readonly #onInterruption = (): void => {
+    const { presence } = this.#options.source;
+    if (presence.isStopped) this.fail(new CodecError(STOPPED));
+    else if (presence.isGone) this.fail(BROKE_OFF);
+  };
+
+  #settle(): void {
+    const { request, presence } = this.#options.source;
+    presence.unlisten(this.#onInterruption);
+    request.off('data', this.#onData);
+    request.off('end', this.#onEnd);
+    this.#unpacker?.close();
+  }
 }
 
 const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');
 
 const tooLarge = (limit: number) => refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+
+const tooDense = (ratio: number) =>
+  refusal(
+    413,
+    'PAYLOAD_TOO_LARGE',
+    `the request body grows more than ${ratio} times when decompressed (limits.compression_ratio)`,
+  );
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 

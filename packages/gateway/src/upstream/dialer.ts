@@ -183,7 +183,8 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     const headers = joined(fields);
     try {
       const coding = codingOf(headers['content-encoding']);
-      if (coding) this.#unpacker = new Unpacker(this.#receiver, { coding, maxRatio: this.#maxRatio, source: controller });
+      if (coding)
+        this.#unpacker = new Unpacker(this.#receiver, { coding, end: 'lenient', maxRatio: this.#maxRatio, source: controller });
     } catch (error) {
       this.hangUp();
       this.#receiver.fail(error instanceof Error ? error : new Error(String(error)));

@@ -1,32 +1,46 @@
-import {
-  type BrotliDecompress,
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  type Gunzip,
-  type Inflate,
-  type InflateRaw,
-} from 'node:zlib';
+import * as zlib from 'node:zlib';
 import type { Receiver } from './dialer.ts';
 import { NotUnpacked, TooLarge } from './failures.ts';
 
-type Inflater = Gunzip | Inflate | InflateRaw | BrotliDecompress;
+type Inflater = zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress;
 
-// Whatever has come is given out, also of a body that breaks off: whether it was whole is told by what stands in it.
-const ZLIB = { finishFlush: constants.Z_SYNC_FLUSH } as const;
-const BROTLI = { finishFlush: constants.BROTLI_OPERATION_FLUSH } as const;
+/** What a body that ends too early is: an error, or worth what has come of it (then its content tells whether it was whole). */
+type End = 'strict' | 'lenient';
+
+const ZLIB = { strict: {}, lenient: { finishFlush: zlib.constants.Z_SYNC_FLUSH } } as const;
+const BROTLI = { strict: {}, lenient: { finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH } } as const;
 
 /** The first byte tells: servers disagree about what deflate is. */
 const hasZlibHeader = (chunk: Uint8Array): boolean => ((chunk[0] ?? 0) & 0x0f) === 8;
 
-const INFLATERS: ReadonlyMap<string, (first: Uint8Array) => Inflater> = new Map<string, (first: Uint8Array) => Inflater>([
-  ['gzip', () => createGunzip(ZLIB)],
-  ['x-gzip', () => createGunzip(ZLIB)],
-  ['br', () => createBrotliDecompress(BROTLI)],
-  ['deflate', (first) => (hasZlibHeader(first) ? createInflate(ZLIB) : createInflateRaw(ZLIB))],
+type CreateInflater = (end: End, first: Uint8Array) => Inflater;
+
+const INFLATERS: ReadonlyMap<string, CreateInflater> = new Map<string, CreateInflater>([
+  ['gzip', (end) => zlib.createGunzip(ZLIB[end])],
+  ['x-gzip', (end) => zlib.createGunzip(ZLIB[end])],
+  ['br', (end) => zlib.createBrotliDecompress(BROTLI[end])],
+  ['deflate', (end, first) => (hasZlibHeader(first) ? zlib.createInflate(ZLIB[end]) : zlib.createInflateRaw(ZLIB[end]))],
+  ...zstd(),
 ]);
+
+/** Zstd as far as it is used here. Node has it since 22.15; the types are those of node 20. */
+interface MaybeZstd {
+  createZstdDecompress?(options: { params: Record<number, number> }): Inflater;
+  constants: { ZSTD_d_windowLogMax?: number };
+}
+
+/** RFC 9659: no more than 8 MiB of window for the content coding. By default a client could claim 128 MiB for each request. */
+const ZSTD_WINDOW_LOG = 23;
+
+function zstd(): [string, CreateInflater][] {
+  const { createZstdDecompress: create, constants } = zlib as MaybeZstd; // every member is optional
+  const parameter = constants.ZSTD_d_windowLogMax;
+  if (!create || parameter === undefined) return [];
+  return [['zstd', () => create({ params: { [parameter]: ZSTD_WINDOW_LOG } })]];
+}
+
+/** The codings that are read, as an `Accept-Encoding` names them. */
+export const CODINGS = [...INFLATERS.keys()].join(', ');
 
 /** The coding of a body; undefined for a plain one. Throws for those that are not read: unknown ones, and one inside another. */
 export function codingOf(header: string | undefined): string | undefined {
@@ -47,6 +61,7 @@ const HARMLESS_BYTES = 1024 * 1024;
 
 export interface UnpackerOptions {
   coding: string;
+  end: End;
   /** How many times larger a body may become. */
   maxRatio: number;
   /** Holds the source while there is more than can be unpacked at once. */
@@ -109,8 +124,8 @@ export class Unpacker implements Receiver {
   }
 
   #begin(first: Uint8Array): Inflater {
-    const { coding, source } = this.#options;
-    const inflater = INFLATERS.get(coding)?.(first) ?? createGunzip(ZLIB);
+    const { coding, end, source } = this.#options;
+    const inflater = INFLATERS.get(coding)?.(end, first) ?? zlib.createGunzip(ZLIB[end]);
     inflater.on('data', (piece: Buffer) => this.#take(piece));
     inflater.on('drain', () => this.#isPaused || source.resume());
     inflater.on('end', () => this.#finish());

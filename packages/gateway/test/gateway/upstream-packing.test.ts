@@ -56,7 +56,7 @@ describe('packed although plain was asked for', () => {
     }
   });
 
-  test.each(['zstd', 'gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
+  test.each(['gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
     for (const pair of PAIRS) {
       faultd.play([{ send: whole(200, gzipSync(gzipSync(wholeOf(pair.upstream))), { 'content-encoding': coding }) }]);
       for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'used content-encoding');

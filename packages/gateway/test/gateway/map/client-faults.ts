@@ -128,9 +128,14 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     whole: BEFORE_ANSWER,
   },
   {
-    fault: 'a packed body',
-    right: '415',
-    stream: ['client-requests › a packed body'],
+    fault: 'a compressed body that is truncated, corrupt, too large, too dense, or in an unknown coding',
+    right: '400, 413, or 415 with the codings that are read',
+    stream: [
+      'request-encoding › what is truncated or corrupt is refused with 400: $name',
+      'request-encoding › a body that is too large when decompressed is refused with 413',
+      'request-encoding › a body that grows more than 100 times is refused with 413; a small one may',
+      'request-encoding › %s gets 415 and what is accepted',
+    ],
     whole: BEFORE_ANSWER,
   },
   {

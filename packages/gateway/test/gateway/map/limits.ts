@@ -34,7 +34,10 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
   answerBytes: ['answer-sizes › answer_bytes'],
   streamBytes: ['answer-sizes › stream_bytes'],
   errorBytes: ['answer-sizes › error_bytes: stream %s'],
-  compressionRatio: ['upstream-packing › a bomb is stopped: $name'],
+  compressionRatio: [
+    'upstream-packing › a bomb is stopped: $name',
+    'request-encoding › a body that grows more than 100 times is refused with 413; a small one may',
+  ],
   writeBufferBytes: ['client-faults › holds its upstream, and is left after a while: $name'],
   stallMs: [
     'client-faults › holds its upstream, and is left after a while: $name',
@@ -156,5 +159,11 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
   'A WebSocket upgrade on Responses gets 426 and is not tried again; other upgrades are ignored.': [
     'upgrade › %s %j is answered with 426 and the protocol to use',
     'upgrade › POST with an offer of h2c is answered over HTTP/1.1: $name',
+  ],
+  'Compressed requests are decompressed after authentication, within the limits of their content.': [
+    'request-encoding › a body is decompressed: $name',
+    'request-encoding › a body is not decompressed before the client is known',
+    'request-encoding › compressed bytes without content are limited, too',
+    'request-encoding › a client that leaves in the middle leaves nothing behind',
   ],
 };
