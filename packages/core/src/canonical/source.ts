@@ -53,7 +53,8 @@ function childOf(node: unknown, segment: string): unknown {
   return Object.getOwnPropertyDescriptor(node, segment)?.value;
 }
 
-function sourceOf(node: unknown): string | undefined {
+/** Where the node stood in the source; undefined when it does not remember. */
+export function sourceOf(node: unknown): string | undefined {
   if (typeof node !== 'object' || node === null || !(SOURCE in node)) return undefined;
   return typeof node[SOURCE] === 'string' ? node[SOURCE] : undefined;
 }

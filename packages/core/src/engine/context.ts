@@ -28,6 +28,8 @@ export interface AnswerOptions extends ConvertOptions {
   request?: CanonicalRequest | undefined;
   /** The name of the model that the client sees; by default the one it asked for. */
   model?: string | undefined;
+  /** False: the upstream got the tools under the client's own names, so there are none to restore. */
+  isRenamed?: boolean | undefined;
 }
 
 const idOf = (provider: string | Provider | undefined): string =>

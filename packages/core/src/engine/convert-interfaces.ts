@@ -63,6 +63,7 @@ function convertQuestion<T extends { model: string }>(
     profile: profileOf(to, options, asked.model),
     policy,
     target: targetOf(to, provider, { model: asked.model, stream: false }),
+    source: from.id,
   });
   const wire = encoder.encode(asked, encoding);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, value };

@@ -63,6 +63,7 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     now: options.now,
     newId: options.newId,
     target: targetOf(to, provider, { model: asked.model, stream: asked.stream ?? false }),
+    source: from.id,
   });
   const wire = to.request.encode(asked, context);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };

@@ -33,12 +33,13 @@ export function convertResponse(body: unknown, options: AnswerOptions): Converte
 
 /** The canonical form of an answer, with the tools under the names that the client gave them. */
 export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
-  const { from, to, request, model } = options;
+  const { from, to, request, model, isRenamed = true } = options;
   const profile = profileOf(from, options, request?.model);
   const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
   expectShallowCalls(answered);
   if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(answered);
-  const response = request ? restoreResponse(answered, callsOf(request, from.toolRules(profile)), notes.add) : answered;
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  const response = restoreResponse(answered, calls, notes.add);
   return model === undefined ? response : { ...response, model };
 }
 

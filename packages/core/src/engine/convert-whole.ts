@@ -54,7 +54,7 @@ export function collectStream(
   chunks: Iterable<Uint8Array>,
   options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
 ): ConvertedResponse {
-  const { from, to, request, model, malformed } = options;
+  const { from, to, request, model, malformed, isRenamed = true } = options;
   const reader = new EventReader({ protocol: from.protocol, ...(malformed && { malformed }) });
   const accumulator = new MessageAccumulator();
   const take = (events: Iterable<CanonicalStreamEvent>): void => {
@@ -69,7 +69,7 @@ export function collectStream(
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
   if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
-  const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profileOf(from, options, request.model))) : undefined;
   const restored = restoreResponse(message, calls, notes.add);
   const response = model === undefined ? restored : { ...restored, model };
   const context = answerContext(options, notes, { seed: () => response.id });

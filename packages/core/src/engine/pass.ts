@@ -1,12 +1,13 @@
-import { isObject } from '../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../accumulate/overlay.ts';
 import type { OwnErrorCode } from '../canonical/errors.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import { CodecError, type HeaderBag, type ProtocolCodec, type Provider, type WireRequest } from '../protocols/shared/codec.ts';
+import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { AnswerOptions } from './context.ts';
 import { decodeRequest } from './convert-request.ts';
 import { decodeResponse } from './convert-response.ts';
-import { withModel } from './model-name.ts';
+import { withFields } from './json-fields.ts';
 import { NoteList } from './notes.ts';
 
 // Same protocol on both sides: what comes goes through as it is, and is only looked at.
@@ -14,13 +15,18 @@ import { NoteList } from './notes.ts';
 /** What a client says beside its body. Everything else, its key above all, stays here. */
 const SPOKEN = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
 
-/** The client's words beat those that the protocol has by default, the operator's beat the client's. */
-export function passedHeaders(headers: HeaderBag, { adapter_config: config = {} }: Provider): HeaderBag {
+/** The client's words beat those that the protocol has by default; what the operator or the profile says beats the client's. */
+export function passedHeaders(
+  headers: HeaderBag,
+  { adapter_config: config = {} }: Provider,
+  { anthropic_version: version }: Partial<ProviderProfile> = {},
+): HeaderBag {
   const settled = Object.keys(config.headers ?? {}).map((name) => name.toLowerCase());
   if (config.api_version !== undefined) settled.push('anthropic-version');
+  const sent = version === undefined ? headers : { ...headers, 'anthropic-version': version };
   const passed: HeaderBag = {};
   for (const name of SPOKEN) {
-    const said = headers[name];
+    const said = sent[name];
     if (said !== undefined && !settled.includes(name)) passed[name] = said;
   }
   return passed;
@@ -31,13 +37,21 @@ interface PassedBody {
   text?: string;
 }
 
-export function passedBody({ body, text }: WireRequest & { text?: string }, model: string): PassedBody {
-  const named = isObject(body) ? body['model'] : undefined;
-  if (!isObject(body) || named === undefined) return { body, ...(text !== undefined && { text }) };
-  const renamed = text === undefined ? undefined : withModel(text, model);
-  return { body: { ...body, model }, ...(renamed !== undefined && { text: renamed }) };
+/** The body as it came, with the upstream's name of the model and these other fields; a field that is undefined is removed. */
+export function passedBody(
+  { body, text }: WireRequest & { text?: string },
+  model: string,
+  fields: JsonObject | undefined,
+): PassedBody {
+  const isNamed = isObject(body) && body['model'] !== undefined;
+  if (!isObject(body) || !(isNamed || fields)) return { body, ...(text !== undefined && { text }) };
+  const changes: JsonObject = isNamed ? { ...fields, model } : { ...fields };
+  const removed = Object.keys(changes).filter((name) => changes[name] === undefined);
+  const changed: JsonObject = { ...body, ...changes };
+  for (const name of removed) delete changed[name];
+  const written = text === undefined || removed.length > 0 ? undefined : withFields(text, changes);
+  return { body: changed, ...(written !== undefined && { text: written }) };
 }
-
 /** What has to be known of a question that is not read. */
 export function askedOf(wire: WireRequest, client: ProtocolCodec): { model: string; stream: boolean } {
   const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};

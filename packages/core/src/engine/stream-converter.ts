@@ -73,9 +73,9 @@ class StreamConverter implements AnswerStream {
   #ended = false;
 
   constructor(options: StreamOptions) {
-    const { from, to, request, framing = 'sse', tap = false, model } = options;
+    const { from, to, request, framing = 'sse', tap = false, model, isRenamed = true } = options;
     this.#reader = readerOf({ ...options, judge: options.judge ?? createDepthJudge() });
-    const calls = request && callsOf(request, from.toolRules(profileOf(from, options, request.model)));
+    const calls = request && isRenamed ? callsOf(request, from.toolRules(profileOf(from, options, request.model))) : undefined;
     this.#restore = calls && restoreEvents(calls, this.#notes.add);
     this.#encoder = to.streamEncoder(
       answerContext(options, this.#notes, { seed: () => this.#id, onRefusal: (error) => (this.#error ??= error), stream: true }),

@@ -1,10 +1,13 @@
+import { isObject, type JsonObject } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { InterfaceType } from '../canonical/interfaces.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import type { CanonicalUsage } from '../canonical/usage.ts';
+import { holdsCarrier } from '../protocols/shared/carrier.ts';
 import type { HeaderBag, ProtocolCodec, Provider, Target, WireReply, WireRequest } from '../protocols/shared/codec.ts';
+import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import { urlOf } from './address.ts';
 import { ChosenStream } from './chosen-stream.ts';
 import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
@@ -27,6 +30,12 @@ export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | '
   stream?: boolean;
   /** Same protocol on both sides: what comes goes through as it is, but for the model and who asks. Ignored between two protocols. */
   passthrough?: boolean;
+  /**
+   * Same protocol on both sides: the request goes as the client sent it, but for the model and what the codec adjusts (`adjustPassed`); the
+   * response is still read and repaired. By default for upstreams of which nothing is known. A request that holds state of another provider is
+   * converted.
+   */
+  passRequest?: boolean;
   /** Keeps whole messages beside streams and answers (`answer`), or, of streams, only what they used; true unless said. */
   tap?: boolean | 'usage';
 }
@@ -64,12 +73,15 @@ export interface UpstreamRequest {
 export const translate = (client: ProtocolCodec, upstream: ProtocolCodec, options: TranslateOptions): Exchange =>
   new Exchange(client, upstream, options);
 
+/** What is done with the two directions of an exchange: both converted or repaired, only the request passed on, or both passed on. */
+type Mode = 'converted' | 'request_passed' | 'passed';
+
 /** One question and its answer. Made by `translate`. */
 export class Exchange {
   readonly #client: ProtocolCodec;
   readonly #upstream: ProtocolCodec;
   readonly #options: TranslateOptions;
-  readonly #isPassing: boolean;
+  #mode: Mode;
   readonly #notes: Note[] = [];
   #wire: ClientRequest = { method: '', path: '', headers: {}, body: undefined };
   #lane: Lane | undefined;
@@ -84,12 +96,12 @@ export class Exchange {
     this.#client = client;
     this.#upstream = upstream;
     this.#options = options;
-    this.#isPassing = options.passthrough === true && client.id === upstream.id;
+    this.#mode = options.passthrough === true && client.id === upstream.id ? 'passed' : 'converted';
   }
 
   /** Whether what comes goes through as it is. */
   get isPassing(): boolean {
-    return this.#isPassing && !this.#lane;
+    return this.#mode === 'passed' && !this.#lane;
   }
 
   /** What could not be carried so far, in both directions. */
@@ -99,7 +111,7 @@ export class Exchange {
 
   /** The question in the canonical form, when it is one of a conversation. What is only passed through is read when somebody wants to know. */
   get asked(): CanonicalRequest | undefined {
-    if (this.isPassing) this.#asked ??= readQuestion(this.#wire, this.#client);
+    if (this.#mode !== 'converted' && !this.#lane) this.#asked ??= readQuestion(this.#wire, this.#client);
     return this.#asked;
   }
 
@@ -124,7 +136,8 @@ export class Exchange {
     this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
     if (type !== 'CHAT') return this.#askLane(type, wire);
-    if (this.#isPassing) return this.#pass(wire);
+    if (this.#mode === 'converted' && this.#passesRequest(wire)) this.#mode = 'request_passed';
+    if (this.#mode !== 'converted') return this.#pass(wire);
     const { body, headers, request, notes } = convertRequest(wire.body, this.#forward(wire));
     for (const note of notes) this.#notes.push(note);
     this.#asked = request;
@@ -136,7 +149,7 @@ export class Exchange {
   response(reply: WireReply): WireReply {
     if (reply.status >= 400) return this.error(reply);
     if (this.#lane) return this.#reply(reply, this.#lane.answer(reply.body));
-    if (this.#isPassing) return this.#passReply(reply);
+    if (this.#mode === 'passed') return this.#passReply(reply);
     const converted = convertResponse(reply.body, this.#backward());
     this.#answer = this.#options.tap === false ? undefined : converted.response;
     return this.#reply(reply, converted);
@@ -146,7 +159,7 @@ export class Exchange {
   error(reply: WireReply): WireReply {
     const { error } = convertError(reply, this.#backward());
     const named = nameProvider(error, this.#options.provider.id);
-    const isPassed = this.#isPassing && named === error && typeof reply.body === 'object' && reply.body !== null;
+    const isPassed = this.#mode === 'passed' && named === error && typeof reply.body === 'object' && reply.body !== null;
     return isPassed ? reply : this.failure(named);
   }
 
@@ -177,10 +190,10 @@ export class Exchange {
    * `judge` may end the stream in an error.
    */
   stream(watched: Watching = {}): AnswerStream {
-    const options = this.#streamOptions(this.#asked, watched);
+    const options = this.#streamOptions(this.#known, watched);
     // Upstreams are asked for event streams: who wants a list gets it from an encoder.
     const convert = (): AnswerStream => streamConverter(this.#streamOptions(this.asked, watched));
-    this.#stream = this.#isPassing && options.framing === 'sse' ? new ChosenStream(options, convert) : convert();
+    this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? new ChosenStream(options, convert) : convert();
     return this.#stream;
   }
 
@@ -192,17 +205,32 @@ export class Exchange {
     return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers, path), body };
   }
 
+  /** A request is changed only because of a fact about the provider or the model, or to restore what Sluice put into the history. */
+  #passesRequest(wire: ClientRequest): boolean {
+    if (this.#client.id !== this.#upstream.id) return false;
+    const { provider, profile, model = askedOf(wire, this.#client).model } = this.#options;
+    const isUnknown = !profile && !provider.profile && !this.#upstream.hasFacts(provider.id, model);
+    return (this.#options.passRequest ?? isUnknown) && !holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '');
+  }
+
   /** The body as it came, with the upstream's name of the model. What we cannot read is the upstream's to judge. */
   #pass(wire: ClientRequest): UpstreamRequest {
     const { provider, model, stream } = this.#options;
     const target = model !== undefined && stream !== undefined ? { model, stream } : this.#targetOf(wire);
     const { url, headers } = this.#address('CHAT', target, {});
+    const isRequestOnly = this.#mode === 'request_passed';
+    const profile = isRequestOnly ? profileOf(this.#upstream, this.#options, target.model) : undefined;
     return {
       method: 'POST',
       url,
-      headers: Object.assign(headers, passedHeaders(wire.headers, provider)),
-      ...passedBody(wire, target.model),
+      headers: Object.assign(headers, passedHeaders(wire.headers, provider, profile)),
+      ...passedBody(wire, target.model, profile && this.#adjust(wire.body, target.stream, profile)),
     };
+  }
+
+  #adjust(body: unknown, stream: boolean, profile: ProviderProfile): JsonObject | undefined {
+    const note = (said: Note): void => void this.#notes.push(said);
+    return isObject(body) ? this.#upstream.adjustPassed?.(body, { stream, profile, note }) : undefined;
   }
 
   #targetOf(wire: ClientRequest): Omit<Target, 'provider'> {
@@ -220,7 +248,7 @@ export class Exchange {
     const { provider } = this.#options;
     return {
       url: urlOf(this.#upstream, type, { provider, model: target.model, stream: target.stream }, nativePath),
-      headers: Object.assign({}, headers, this.#upstream.buildHeaders(provider, target.stream)),
+      headers: Object.assign({}, headers, this.#upstream.buildHeaders(provider, target.stream), passedHeaders(headers, provider)),
     };
   }
 
@@ -250,15 +278,22 @@ export class Exchange {
     const { provider, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
-    const told = { from, to, provider, profile: this.#answerProfile, policy, now, newId, request, framing, tap };
+    const isRenamed = this.#mode === 'converted';
+    const told = { from, to, provider, profile: this.#answerProfile, policy, now, newId, request, isRenamed, framing, tap };
     return Object.assign(told, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, judge } as const);
   }
 
   /** The model in the answer is the one that the client asked for. */
-  #backward(asked: CanonicalRequest | undefined = this.#asked): AnswerOptions {
+  #backward(asked: CanonicalRequest | undefined = this.#known): AnswerOptions {
     const { provider, policy, now, newId } = this.#options;
     const profile = this.#answerProfile;
-    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request: asked };
+    const isRenamed = this.#mode === 'converted';
+    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request: asked, isRenamed };
+  }
+
+  /** The request, as far as the encoder of a response needs it: nothing is read for a response that is passed on. */
+  get #known(): CanonicalRequest | undefined {
+    return this.#mode === 'request_passed' ? this.asked : this.#asked;
   }
 
   /** Who was asked answers: what it is known to do goes by its own name of the model, which the client's question does not say. */

@@ -132,7 +132,7 @@ describe('P129 counts of tokens', () => {
   };
 
   test('a question goes through unchanged, without what is said about the answer', () => {
-    const context = messagesContext();
+    const context = messagesContext({ source: 'anthropic-messages' });
     const wire = {
       method: 'POST',
       path: '/v1/messages/count_tokens',

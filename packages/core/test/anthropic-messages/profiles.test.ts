@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readManifest, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
-import { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from '../../src/protocols/anthropic-messages/profiles.ts';
+import {
+  ANTHROPIC_PROFILES,
+  DEFAULT_ANTHROPIC_PROFILE,
+  hasFacts,
+  profileFor,
+} from '../../src/protocols/anthropic-messages/profiles.ts';
 
 describe('the generations of Claude', () => {
   const rows: [
@@ -64,10 +69,31 @@ describe('the generations of Claude', () => {
   });
 });
 
-test('a model that nobody knows is taken for one of the latest (WIRE_FACTS 19)', () => {
-  expect(profileFor('anthropic', 'something-new')).toEqual(DEFAULT_ANTHROPIC_PROFILE);
-  expect(profileFor('', '')).toEqual(DEFAULT_ANTHROPIC_PROFILE);
-  expect(profileFor('__proto__', 'x')).toEqual(DEFAULT_ANTHROPIC_PROFILE);
+test('an unknown model of Anthropic itself is taken for one of the latest (WIRE_FACTS 19)', () => {
+  for (const provider of ['anthropic', 'bedrock', 'google-vertex', 'azure'])
+    expect(profileFor(provider, 'something-new')).toMatchObject({ thinking_mode: 'adaptive', rejects_sampling: true });
+});
+
+describe('facts about providers and models', () => {
+  test.each(['', '__proto__', 'glm-4.6', 'kimi-k2', 'MiniMax-M2', 'claude-proxy', 'glm-for-claude-code', 'opus'])(
+    'there are none about %j at a provider without a row',
+    (model) => {
+      expect(hasFacts('mine', model)).toBe(false);
+      expect(profileFor('mine', model)).toEqual(DEFAULT_ANTHROPIC_PROFILE);
+      expect(profileFor('__proto__', model)).toEqual(DEFAULT_ANTHROPIC_PROFILE);
+    },
+  );
+
+  test.each(['claude-3-haiku-20240307', 'anthropic/claude-opus-4.5', 'us.anthropic.claude-sonnet-latest', 'claude-next-5'])(
+    'there are some about %s anywhere',
+    (model) => {
+      expect(hasFacts('mine', model)).toBe(true);
+      expect(profileFor('mine', model)).toEqual(profileFor('anthropic', model));
+    },
+  );
+
+  test('models of others at OpenRouter are not taken for Claude', () =>
+    expect(profileFor('openrouter', 'z-ai/glm-4.6')).toEqual(DEFAULT_ANTHROPIC_PROFILE));
 });
 
 test('compatible servers take the plain core', () => {

@@ -47,6 +47,7 @@ function profileOf(body: JsonObject): ProviderProfile {
     temperature_xor_top_p: false,
     prefill: true,
     mid_system: true,
+    structured_outputs: true,
   };
 }
 

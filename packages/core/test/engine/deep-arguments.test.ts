@@ -63,7 +63,10 @@ describe.each(PAIRS)('$from to $to, arguments nested 200,000 $shape deep', ({ fr
     expect(error?.message).toMatch(NESTED);
   });
 
-  test('createFetchHandler rejects the request with 400, before the upstream is called', async () => {
+  /** Arguments are text to OpenAI's protocols, and a provider of which nothing is known judges requests of its own protocol itself. */
+  const isText = from === to && from.startsWith('openai');
+
+  test.skipIf(isText)('createFetchHandler rejects the request with 400, before the upstream is called', async () => {
     const handler = handlerOf(to, () => Promise.reject(new Error('the upstream must not be called')));
     const response = await handler(post(from, requestText(from, args)));
     expect(response.status).toBe(400);

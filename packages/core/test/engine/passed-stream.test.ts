@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FrameEdge } from '../../src/engine/frame-edge.ts';
-import { withModel } from '../../src/engine/model-name.ts';
+import { withFields } from '../../src/engine/json-fields.ts';
 import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
 import { CODECS } from '../../src/protocols/codecs.ts';
 
@@ -254,7 +254,7 @@ test('what a client says beside its body is passed on, but for what the operator
   expect(ask({ ...providerOf('anthropic-messages'), adapter_config })['anthropic-version']).toBe('v');
 });
 
-describe('the name of the model in a text', () => {
+describe('top-level fields in the text of a request', () => {
   test.each([
     ['{"model":"a","n":12345678901234567890,"t":1.0}', '{"model":"b","n":12345678901234567890,"t":1.0}'],
     ['{ "x" : "model", "model" : "a\\"b" }', '{ "x" : "model", "model" : "b" }'],
@@ -267,10 +267,24 @@ describe('the name of the model in a text', () => {
     ['{"model":"a","model":"a"}', undefined],
     ['{"model":"a","mod\\u0065l":"a"}', undefined],
     ['{"model":"a","model":null}', undefined],
-    ['{"model":7}', undefined],
-    ['{}', undefined],
-    ['[{"model":"a"}]', undefined],
-  ])('%s', (text, expected) => expect(withModel(text, 'b')).toBe(expected));
+    ['{"model":7 ,"x":1}', '{"model":"b" ,"x":1}'],
+    ['{"model": [1, {"model": "a"}] }', '{"model": "b" }'],
+    ['{}', '{"model":"b"}'],
+    [' { } ', ' { "model":"b"} '],
+    ['{"x":{}}\n', '{"x":{},"model":"b"}\n'],
+  ])('%s has another model', (text, expected) => expect(withFields(text, { model: 'b' })).toBe(expected));
+
+  test.each([
+    ['{"stream":true,"model":"a"}', '{"stream":true,"model":"b","stream_options":{"include_usage":true}}'],
+    [
+      '{"stream_options" : { "include_usage":false , "x":"}" },"model":"a"}',
+      '{"stream_options" : {"include_usage":true},"model":"b"}',
+    ],
+    ['{"stream_options":null,"model":"a"}', '{"stream_options":{"include_usage":true},"model":"b"}'],
+    ['{"stream_options":null,"model":"a","stream_options":{}}', undefined],
+  ])('%s has another model and other stream options', (text, expected) =>
+    expect(withFields(text, { stream_options: { include_usage: true }, model: 'b' })).toBe(expected),
+  );
 
   test('any request reads as before, but for the name', () =>
     fc.assert(
@@ -283,7 +297,7 @@ describe('the name of the model in a text', () => {
           const { model: _, ...rest } = fields;
           const entries = Object.entries(rest);
           const body = Object.fromEntries([...entries.slice(0, indent), ['model', before], ...entries.slice(indent)]);
-          const renamed = withModel(JSON.stringify(body, null, indent), after);
+          const renamed = withFields(JSON.stringify(body, null, indent), { model: after });
           expect(renamed).toBe(JSON.stringify({ ...body, model: after }, null, indent));
         },
       ),

@@ -31,6 +31,8 @@ export interface Candidate extends Speaker {
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
   repair: boolean;
+  /** Nothing is known of the provider and the model: clients of its protocol reach it with the request that they sent. */
+  isUnknown: boolean;
   /** The configuration names this model; otherwise it is the client's text. */
   isConfigured: boolean;
   /** An answer whose client has left is read to its end, so that what it used is known. */

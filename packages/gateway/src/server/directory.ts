@@ -17,10 +17,18 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   const candidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
     const speaking = configured.isDemo ? demoSpeaker(configured, languageOf(model, client), demo) : speaker(configured);
     const { protocol, profile } = speaking.provider;
-    const known = CODECS[protocol].profileFor(configured.profileId, model);
-    const { repair, drains } = configured;
-    const key = `${speaking.provider.id}/${model}`;
-    return { ...speaking, model, key, profile: Object.freeze({ ...known, ...profile }), repair, drains, isConfigured };
+    const codec = CODECS[protocol];
+    const known = codec.profileFor(configured.profileId, model);
+    return {
+      ...speaking,
+      model,
+      key: `${speaking.provider.id}/${model}`,
+      profile: Object.freeze({ ...known, ...profile }),
+      isUnknown: !profile && !codec.hasFacts(configured.profileId, model),
+      repair: configured.repair,
+      drains: configured.drains,
+      isConfigured,
+    };
   };
   return {
     resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),

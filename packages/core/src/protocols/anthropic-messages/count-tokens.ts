@@ -13,7 +13,7 @@ export const countTokensRequest: Codec<WireRequest, CanonicalRequest> = {
   encode: (request, context) => ({
     method: 'POST',
     path: '/v1/messages/count_tokens',
-    headers: encodeHeaders(request),
+    headers: encodeHeaders(request, context),
     body: withoutAnswer(encodeQuestionBody(request, context)),
   }),
 };

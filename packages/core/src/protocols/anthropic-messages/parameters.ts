@@ -76,13 +76,15 @@ function encodeStop({ stop_sequences: stop = [] }: RequestParameters, lose: Lose
   return sent.length > 0 ? { stop_sequences: sent } : {};
 }
 
+const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
+
 /** Models after Opus 4.6 take none of it; thinking only leaves a temperature of 1 and the upper end of top_p (P68, P69, P70). */
-function encodeSampling(parameters: RequestParameters, isThinking: boolean, { profile }: CodecContext, lose: Lose): JsonObject {
+function encodeSampling(parameters: RequestParameters, isThinking: boolean, context: CodecContext, lose: Lose): JsonObject {
+  const { profile } = context;
   const sent: JsonObject = {};
   const { temperature, top_p: topP, top_k: topK } = parameters;
   if (profile.rejects_sampling) {
-    for (const name of ['temperature', 'top_p', 'top_k'] as const)
-      if (parameters[name] !== undefined && !isUsual(name, parameters[name])) lose(name, `this model takes no ${name}`);
+    for (const name of SAMPLING) if (parameters[name] !== undefined) dropSampling(name, parameters[name], context, lose);
     return sent;
   }
   if (temperature !== undefined && isThinking && temperature !== 1) lose('temperature', 'thinking takes no temperature');
@@ -98,3 +100,10 @@ function encodeSampling(parameters: RequestParameters, isThinking: boolean, { pr
 }
 
 const LEAST_TOP_P = 0.95;
+
+/** A default value loses nothing, so that no policy refuses to drop it; it is still told. */
+function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, lose: Lose): void {
+  const message = `${name} is not supported by this Claude model; dropped`;
+  if (isUsual(name, value)) context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+  else lose(name, message);
+}

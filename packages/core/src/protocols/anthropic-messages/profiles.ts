@@ -3,22 +3,31 @@ import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
 import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
- * A model of which nothing is known is taken for one of Anthropic's latest: these refuse most of what the older ones took, and what they
- * refuse the older ones can do without.
+ * A model of which nothing is known, often one that only speaks the protocol (GLM, Kimi, MiniMax, any alias): settings of Anthropic clients go
+ * unchanged, those of other clients in the plain core of the protocol.
  */
 export const DEFAULT_ANTHROPIC_PROFILE: ProviderProfile = {
   ...DEFAULT_PROFILE,
+  thinking_mode: 'as_sent',
+  rejects_sampling: false,
+  prefill: true,
+  mid_system: false,
+  max_output_tokens: 32_000,
+  temperature_xor_top_p: false,
+  rejects_disabled_above_high: false,
+  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 128 },
+  tool_id: { pattern: /^[a-zA-Z0-9_-]+$/, max: Number.MAX_SAFE_INTEGER },
+};
+
+/** Anthropic's latest, and all of its models that no rule below tells apart: they refuse most of what the older ones took. */
+const LATEST: Partial<ProviderProfile> = {
   thinking_mode: 'adaptive',
   // The official types of SDK 1.8 have no sampling any more (WIRE_FACTS 19).
   rejects_sampling: true,
   prefill: false,
-  mid_system: false,
-  max_output_tokens: 32_000,
   structured_outputs: true,
   temperature_xor_top_p: true,
   rejects_disabled_above_high: true,
-  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 128 },
-  tool_id: { pattern: /^[a-zA-Z0-9_-]+$/, max: Number.MAX_SAFE_INTEGER },
 };
 
 /**
@@ -32,10 +41,12 @@ const COMPATIBLE: Partial<ProviderProfile> = {
   structured_outputs: false,
   temperature_xor_top_p: false,
   rejects_disabled_above_high: false,
+  // The version of the protocol that their pages show; none of them names a later one.
+  anthropic_version: '2023-06-01',
 };
 
 /** Names of tools are shorter on Bedrock (CANONICAL §11). */
-const BEDROCK: Partial<ProviderProfile> = { tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
+const BEDROCK: Partial<ProviderProfile> = { ...LATEST, tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
 
 /**
  * What is known of each provider beyond the default. `recorded` means ../shared/recordings/anthropic-messages/<provider>__*; the models of
@@ -43,15 +54,15 @@ const BEDROCK: Partial<ProviderProfile> = { tool_name: { pattern: /^[a-zA-Z0-9_-
  */
 export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   // recorded: 107 requests, claude-3 to claude-opus-5.
-  anthropic: {},
+  anthropic: LATEST,
   // recorded: the body says anthropic_version, the path the model.
   bedrock: BEDROCK,
   'amazon-bedrock': BEDROCK,
   // recorded: the same.
-  'google-vertex': {},
+  'google-vertex': LATEST,
   // recorded: claude-haiku-4-5 to claude-opus-4-5.
-  azure: {},
-  // recorded: anthropic/claude-haiku-4.5.
+  azure: LATEST,
+  // recorded: anthropic/claude-haiku-4.5. It has models of others, too.
   openrouter: {},
   // api-docs.deepseek.com/guides/anthropic_api: names of Claude are taken for models of its own, anthropic-beta and -version are ignored.
   deepseek: COMPATIBLE,
@@ -66,6 +77,9 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile
   vllm: COMPATIBLE,
   llamacpp: COMPATIBLE,
 };
+
+/** Names of Anthropic's models. Others may have the word in theirs (`claude-proxy`): nothing is known of these. */
+const CLAUDE = /^claude-(instant|v?2|3|opus|sonnet|haiku|mythos|fable|[a-z]+-([5-9]|\d\d)(-|$))/;
 
 interface ModelRule {
   model: RegExp;
@@ -92,6 +106,7 @@ const LOW_TO_HIGH = ['low', 'medium', 'high'];
  * recorded: which models took temperature, budgets, prefills, `role: system`, effort. Maximal outputs: platform.claude.com model pages.
  */
 const MODEL_RULES: readonly ModelRule[] = [
+  { model: CLAUDE, profile: LATEST },
   { model: /^claude-(instant|v?2|3)/, profile: EARLY },
   { model: /^claude-3-5-/, profile: { max_output_tokens: 8192 } },
   { model: /^claude-3-7-/, profile: BUDGET },
@@ -130,13 +145,17 @@ const plainName = (model: string): string =>
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
-  const row = Object.hasOwn(ANTHROPIC_PROFILES, providerId) ? ANTHROPIC_PROFILES[providerId] : {};
+  const row = hasRow(providerId) ? ANTHROPIC_PROFILES[providerId] : {};
   const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
   if (row === COMPATIBLE) return profile; // whatever its models are called
   const name = plainName(model);
   for (const rule of MODEL_RULES) if (rule.model.test(name)) Object.assign(profile, rule.profile);
   return profile;
 });
+
+const hasRow = (providerId: string): boolean => Object.hasOwn(ANTHROPIC_PROFILES, providerId);
+
+export const hasFacts = (providerId: string, model = ''): boolean => hasRow(providerId) || CLAUDE.test(plainName(model));
 
 /** Anthropic refuses a tool whose schema is no object (P57), and knows neither free text nor namespaces. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

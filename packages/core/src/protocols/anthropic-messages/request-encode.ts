@@ -3,7 +3,6 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, type HeaderBag, rulesTelling, type WireRequest } from '../shared/codec.ts';
-import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
 import { dropUnreadable } from './media-encode.ts';
@@ -18,17 +17,18 @@ import { encodeToolFields } from './tool-choice.ts';
 import { SERVER_TOOLS } from './tools.ts';
 
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  return { method: 'POST', path: '/v1/messages', headers: encodeHeaders(request), body: encodeRequestBody(request, context) };
+  return { method: 'POST', path: '/v1/messages', headers: encodeHeaders(request, context), body: encodeRequestBody(request, context) };
 }
 
-/** What the client of this protocol said beside the body. */
-export function encodeHeaders(request: CanonicalRequest): HeaderBag {
+/** What the client of this protocol said beside the body, in the version of the protocol that the server knows. */
+export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_version: version } }: CodecContext): HeaderBag {
   const sent = fieldsOf(request);
   const own = REQUEST_HEADERS.flatMap((name): [string, string][] => {
     const value = sent[name];
     return typeof value === 'string' ? [[name, value]] : [];
   });
-  return { 'content-type': 'application/json', ...Object.fromEntries(own) };
+  const known = version !== undefined && { 'anthropic-version': version };
+  return { 'content-type': 'application/json', ...Object.fromEntries(own), ...known };
 }
 
 /** Fields of the client's first, what the request says over them. */
@@ -90,7 +90,7 @@ const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'ou
 const withoutMapped = (sent: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED.has(name)));
 
-const saidBy = (profile: ProviderProfile): Vocabulary => ({
+const saidBy = ({ profile, source }: CodecContext): Vocabulary => ({
   names: false,
   titles: 'field',
   contexts: true,
@@ -104,7 +104,7 @@ const saidBy = (profile: ProviderProfile): Vocabulary => ({
     'input_examples',
     'eager_input_streaming',
     // Only models with structured outputs can be held to a schema.
-    ...(profile.structured_outputs ? (['strict'] as const) : []),
+    ...((profile.structured_outputs ?? source === 'anthropic-messages') ? (['strict'] as const) : []),
   ],
 });
 
@@ -127,7 +127,8 @@ function rulesOf(context: CodecContext): Rules {
     model: target?.model,
     toolId: profile.tool_id,
     foreignThinking: policy.foreignThinking ?? 'drop',
-    unsignedThinking: 'drop',
+    // Only Claude is known to refuse it.
+    unsignedThinking: profile.thinking_mode === 'as_sent' && context.source === 'anthropic-messages' ? 'keep' : 'drop',
     foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     media: {
@@ -153,7 +154,7 @@ function rulesOf(context: CodecContext): Rules {
     maxTools: Number.POSITIVE_INFINITY,
     // Five minutes is what it means when it says nothing.
     cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
-    says: saidBy(profile),
+    says: saidBy(context),
   };
 }
 

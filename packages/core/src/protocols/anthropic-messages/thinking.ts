@@ -81,11 +81,27 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
   },
   adaptive: (thinking, _request, _limit, context) =>
     thinking.type === 'disabled' ? encodeDisabled(thinking, context) : encodeAdaptive(thinking, context),
-  budget: (thinking, request, limit, context) => {
-    if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
-    return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
-  },
+  budget: encodeWithBudget,
+  as_sent: (thinking, request, limit, context) =>
+    context.source === 'anthropic-messages' ? encodeSent(thinking) : encodeWithBudget(thinking, request, limit, context),
 };
+
+function encodeWithBudget(
+  thinking: ThinkingConfig,
+  request: CanonicalRequest,
+  limit: number | undefined,
+  context: CodecContext,
+): Thought {
+  if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
+  return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
+}
+
+/** `isOn` is false, because what follows from thinking for the rest of the request are rules of Claude. */
+const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): Thought => ({
+  thinking: { type, ...(budget !== undefined && { budget_tokens: budget }), ...(display !== undefined && { display }) },
+  ...(effort !== undefined && { effort }),
+  isOn: false,
+});
 
 /** It has to be said: some models think when they hear nothing (P71). */
 function encodeDisabled({ effort }: ThinkingConfig, context: CodecContext): Thought {

@@ -7,7 +7,7 @@ import { gemini } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, isSse, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
 import { FIELDS, IDLE } from './pointers.ts';
-import { profileFor, toolRules } from './profiles.ts';
+import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse } from './response-decode.ts';
@@ -23,6 +23,7 @@ export const geminiCodec: ProtocolCodec = {
   id: 'gemini',
   protocol: gemini,
   profileFor,
+  hasFacts,
   toolRules,
   fields: FIELDS,
   idle: IDLE,

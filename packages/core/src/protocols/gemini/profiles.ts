@@ -45,9 +45,15 @@ export const GEMINI_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>>
   'google-vertex': {},
 };
 
+const modelRow = (model: string): Partial<ProviderProfile> | undefined =>
+  GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
+
+export const hasFacts = (providerId: string, model = ''): boolean =>
+  Object.hasOwn(GEMINI_PROFILES, providerId) || modelRow(model) !== undefined;
+
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
-  const row = GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
+  const row = modelRow(model);
   return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };
 });
 

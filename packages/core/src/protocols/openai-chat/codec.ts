@@ -6,7 +6,8 @@ import { openaiChat } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
 import { FIELDS, IDLE } from './pointers.ts';
-import { profileFor, toolRules } from './profiles.ts';
+import { adjustPassed } from './passed.ts';
+import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { rerankRequest, rerankResponse } from './rerank.ts';
@@ -21,6 +22,8 @@ export const openaiChatCodec: ProtocolCodec = {
   id: 'openai-chat',
   protocol: openaiChat,
   profileFor,
+  hasFacts,
+  adjustPassed,
   toolRules,
   fields: FIELDS,
   idle: IDLE,

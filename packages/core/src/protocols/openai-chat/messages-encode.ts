@@ -14,7 +14,7 @@ import { objectOf } from '../shared/read.ts';
 import { encodeCall } from './calls.ts';
 import { encodeContent, encodeParts, encodeText, isPlainText } from './content-encode.ts';
 import { fieldsOf } from './fields.ts';
-import { encodeReasoning, encodeThinkingPart } from './reasoning.ts';
+import { encodeReasoning, encodeThinkingPart, sentField } from './reasoning.ts';
 
 /** Instructions first, then the conversation in its order. */
 export function encodeMessages({ system = [], messages }: CanonicalRequest, context: CodecContext): JsonObject[] {
@@ -152,12 +152,12 @@ const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type']
 /** Servers that want their reasoning back want it with every call, even when there is none to give. */
 function replay(thinking: readonly Thought[], hasCalls: boolean, context: CodecContext): JsonObject {
   const { reasoning_replay: when, reasoning_field: field } = context.profile;
-  const isWanted = when === 'always' ? thinking.length > 0 || hasCalls : when === 'tool_turns' && hasCalls;
-  if (isWanted && field !== 'parts') {
-    const fields = encodeReasoning(
-      thinking.map(({ block }) => block),
-      field,
-    );
+  const isNeeded = when === 'always' ? thinking.length > 0 || hasCalls : when === 'tool_turns' && hasCalls;
+  // What a chat client replays is kept on every turn, unless the server is known to refuse it.
+  const isKept = when !== 'never' && context.source === 'openai-chat' && thinking.length > 0;
+  if ((isNeeded || isKept) && field !== 'parts') {
+    const blocks = thinking.map(({ block }) => block);
+    const fields = encodeReasoning(blocks, isNeeded ? field : (sentField(blocks, field) ?? field));
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
   for (const { path } of thinking)

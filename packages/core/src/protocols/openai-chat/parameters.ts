@@ -1,9 +1,12 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, RequestParameters } from '../../canonical/request.ts';
+import { placesOf } from '../../canonical/source.ts';
 import type { Bounds } from '../../passes/rules.ts';
 import { isUsual } from '../../passes/usual.ts';
 import { type CodecContext, drop, invalid } from '../shared/codec.ts';
 import { expectBoolean, expectNumber, expectObject, expectText, optional } from '../shared/expect.ts';
+import type { ProviderProfile } from '../shared/profile.ts';
+import { limitFieldOf } from './profiles.ts';
 
 type NumberName = 'temperature' | 'top_p' | 'top_k' | 'frequency_penalty' | 'presence_penalty' | 'seed' | 'n' | 'top_logprobs';
 
@@ -74,12 +77,13 @@ function expectBias(value: unknown, param: string): Record<string, number> {
 
 /** `isSampling`: whether the model may be told how to sample. `sent`: what the client itself sent in this protocol. */
 export function encodeParameters(
-  { parameters }: CanonicalRequest,
+  request: CanonicalRequest,
   isSampling: boolean,
   sent: JsonObject,
   context: CodecContext,
 ): JsonObject {
-  const { profile } = context;
+  const { profile, target: { model } = request } = context;
+  const { parameters } = request;
   const body: JsonObject = {};
   const lose = (name: string, message: string): void =>
     drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
@@ -91,7 +95,7 @@ export function encodeParameters(
     else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
   }
   const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
-  if (max !== undefined) body[profile.max_tokens_field] = max;
+  if (max !== undefined) body[profile.max_tokens_field ?? sentLimit(request, context) ?? limitFieldOf(model)] = max;
   if (stop && stop.length > 0) {
     if (profile.supports_stop) body['stop'] = stop;
     else lose('stop_sequences', 'this model takes no stop sequences');
@@ -100,4 +104,10 @@ export function encodeParameters(
   if (bias) body['logit_bias'] = bias;
   if (calls !== undefined) lose('max_tool_calls', 'OpenAI Chat cannot limit the number of calls');
   return body;
+}
+
+/** The name under which a chat client sent its limit of tokens; undefined for other clients. */
+function sentLimit(request: CanonicalRequest, { source }: CodecContext): ProviderProfile['max_tokens_field'] {
+  if (source !== 'openai-chat') return undefined;
+  return placesOf(request)['parameters/max_tokens'] === '/max_tokens' ? 'max_tokens' : 'max_completion_tokens';
 }

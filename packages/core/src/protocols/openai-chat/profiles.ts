@@ -3,17 +3,15 @@ import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
 import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
- * An unknown server that calls itself compatible: the oldest names, nothing that only OpenAI has, and no field that a strict server refuses
- * (Groq and Mistral answer 400 or 422 to any they do not know).
+ * An unknown server that calls itself compatible. What a chat client sent stays; what is converted from other protocols gets the oldest names,
+ * nothing that only OpenAI has, and no field that a strict server refuses (Groq and Mistral answer 400 or 422 to any they do not know).
  */
 export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
   ...DEFAULT_PROFILE,
-  // Ollama ignores max_completion_tokens, Mistral refuses it; only OpenAI's reasoning models refuse max_tokens (P66).
-  max_tokens_field: 'max_tokens',
   // Accepted in the recordings of 26 providers.
   stream_usage: true,
   reasoning_field: 'reasoning_content',
-  reasoning_replay: 'never',
+  reasoning_replay: 'as_sent',
   reasoning_additive: false,
   supports_sampling: true,
   supports_stop: true,
@@ -37,7 +35,13 @@ export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
  */
 export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   // recorded: max_completion_tokens from gpt-4o on; no reasoning text in any answer. allowed_tools: OPENAI_CHAT §2.1.
-  openai: { max_tokens_field: 'max_completion_tokens', reasoning_field: 'none', allowed_tools: true, official: true },
+  openai: {
+    max_tokens_field: 'max_completion_tokens',
+    reasoning_field: 'none',
+    reasoning_replay: 'never',
+    allowed_tools: true,
+    official: true,
+  },
   // recorded: max_completion_tokens with gpt-4.1, o-series, gpt-5 and deepseek-r1; reasoning_content from DeepSeek.
   azure: { max_tokens_field: 'max_completion_tokens' },
   // recorded: gpt-4o with max_tokens; Claude's reasoning comes as reasoning_text (case reasoning-text-opaque-copilot).
@@ -51,7 +55,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   snowflake: { thinking_field: 'reasoning' },
 
   // recorded: `reasoning`. Refuses it, and reasoning_content, in history ("property 'reasoning' is unsupported": gptel#774, jan#8136).
-  groq: { reasoning_field: 'reasoning' },
+  groq: { reasoning_field: 'reasoning', reasoning_replay: 'never' },
   // recorded: `reasoning`.
   cerebras: { reasoning_field: 'reasoning' },
   // recorded: reasoning_content on a turn with calls goes back; `thinking{type}`. P84: must go back. No json_schema ("This response_format
@@ -63,6 +67,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
     reasoning_field: 'parts',
     reasoning_replay: 'always',
     stream_usage: false,
+    max_tokens_field: 'max_tokens',
     prefix: true,
     tool_id: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9 },
   },
@@ -81,9 +86,9 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   // Cases minimax: think tags, reasoning_details, message in the last chunk.
   minimax: {},
 
-  // recorded: `reasoning`, and taken back on turns with calls. Counts max_tokens only (measured by users).
-  ollama: { reasoning_field: 'reasoning', reasoning_replay: 'tool_turns' },
-  'ollama-cloud': { reasoning_field: 'reasoning', reasoning_replay: 'tool_turns' },
+  // recorded: `reasoning`, and taken back on turns with calls. Counts max_tokens only and ignores max_completion_tokens (measured by users).
+  ollama: { max_tokens_field: 'max_tokens', reasoning_field: 'reasoning', reasoning_replay: 'tool_turns' },
+  'ollama-cloud': { max_tokens_field: 'max_tokens', reasoning_field: 'reasoning', reasoning_replay: 'tool_turns' },
   // Case reasoning-field: `reasoning` since 0.12, reasoning_content before.
   vllm: { reasoning_field: 'reasoning' },
   // recorded: reasoning_content goes back on turns with calls.
@@ -178,16 +183,41 @@ const MODEL_RULES: readonly ModelRule[] = [
   { providers: ['moonshot'], model: /^kimi-k(2\.[5-9]|[3-9])/, profile: { supports_sampling: false } },
 ];
 
+/**
+ * Models that are served with their reasoning of earlier tool turns, wherever they run (P84): DeepSeek from V3.1 on, Kimi K2 Thinking and from K2.5
+ * on, GLM from 4.5 on, MiniMax M1 and later, Qwen 3 and later, QwQ.
+ */
+const REPLAYED: readonly RegExp[] = [
+  /deepseek-(?:v(?:3\.[1-9]|[4-9])|reasoner|r[2-9])/,
+  /kimi-(?:k2-thinking|k2\.[5-9]|k[3-9]|thinking|latest|for-coding)/,
+  /glm-(?:4\.[5-9]|[5-9])/,
+  /minimax-m[1-9]/,
+  /qwen-?(?:3|[4-9])|qwq/,
+];
+
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
-  const row = Object.hasOwn(OPENAI_CHAT_PROFILES, providerId) ? OPENAI_CHAT_PROFILES[providerId] : {};
+  const row = hasFacts(providerId) ? OPENAI_CHAT_PROFILES[providerId] : {};
   // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_CHAT_PROFILE, ...row };
   for (const rule of MODEL_RULES)
     if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
+  const name = model.toLowerCase();
+  if (profile.reasoning_replay === 'as_sent' && REPLAYED.some((family) => family.test(name)))
+    profile.reasoning_replay = 'tool_turns';
   return profile;
 });
+
+/** The rules of models are all bound to providers that have a row. */
+export const hasFacts = (providerId: string): boolean => Object.hasOwn(OPENAI_CHAT_PROFILES, providerId);
+
+/** OpenAI's reasoning models refuse `max_tokens`, wherever they run; compatible servers know it best (P66). */
+const NEW_LIMIT_MODEL = /(?:^|[/:.])(?:o[1-9](?:-|$)|gpt-(?:[5-9]|\d\d)(?:[.-]|$))/;
+
+/** The name of the limit of tokens where neither the profile nor a chat client names it. */
+export const limitFieldOf = (model: string): NonNullable<ProviderProfile['max_tokens_field']> =>
+  NEW_LIMIT_MODEL.test(model.toLowerCase()) ? 'max_completion_tokens' : 'max_tokens';
 
 /** OpenAI refuses a tool whose schema is no object; other servers may take it. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

@@ -1,6 +1,7 @@
 import { assignOwn, type JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
+import { sourceOf } from '../../canonical/source.ts';
 import { type Attach, decodeCarrier } from '../shared/carrier.ts';
 import { countOf, listOf, objectOf, textOf } from '../shared/read.ts';
 import { fieldsOf, keep } from './fields.ts';
@@ -95,8 +96,20 @@ export function signNext(content: readonly ContentBlock[], blobs: readonly Signe
   });
 }
 
+type TextField = (typeof TEXT_FIELDS)[number] | 'none';
+
+/**
+ * The field in which a chat client sent its reasoning; `none` when it stood in `reasoning_details` only. Undefined where the server is known for
+ * another name than the usual one.
+ */
+export function sentField([first]: readonly ThinkingBlock[], field: TextField): TextField | undefined {
+  if (!first || field !== 'reasoning_content') return undefined;
+  const name = sourceOf(first)?.split('/').at(-1);
+  return TEXT_FIELDS.find((known) => known === name) ?? (STATE_FIELDS.some((known) => known === name) ? 'none' : undefined);
+}
+
 /** The fields that give the thinking back, in the field where this server looks for it. */
-export function encodeReasoning(blocks: readonly ThinkingBlock[], field: 'reasoning_content' | 'reasoning' | 'none'): JsonObject {
+export function encodeReasoning(blocks: readonly ThinkingBlock[], field: TextField): JsonObject {
   const fields: JsonObject = {};
   for (const block of blocks) assignOwn(fields, fieldsOf(block));
   if (field === 'none') return fields;

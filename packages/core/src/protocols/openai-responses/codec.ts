@@ -6,7 +6,7 @@ import { openaiResponses } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
 import { FIELDS, IDLE } from './pointers.ts';
-import { profileFor, toolRules } from './profiles.ts';
+import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse } from './response-decode.ts';
@@ -20,6 +20,7 @@ export const openaiResponsesCodec: ProtocolCodec = {
   id: 'openai-responses',
   protocol: openaiResponses,
   profileFor,
+  hasFacts,
   toolRules,
   fields: FIELDS,
   idle: IDLE,

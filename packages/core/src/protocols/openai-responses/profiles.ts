@@ -63,7 +63,7 @@ const MODEL_RULES: readonly ModelRule[] = [
 
 /** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
-  const row = Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
+  const row = hasFacts(providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
   // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_RESPONSES_PROFILE, ...row };
@@ -71,6 +71,9 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
     if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
   return profile;
 });
+
+/** The rules of models are all bound to providers that have a row. */
+export const hasFacts = (providerId: string): boolean => Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId);
 
 /** Namespaces are OpenAI's own: elsewhere their tools are flat, and the engine restores them in the answer. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

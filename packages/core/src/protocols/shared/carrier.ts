@@ -22,6 +22,9 @@ export function encodeCarrier({ origin, form, value }: SignedBlob, provider: str
   return `${PREFIX}${origin}.${escapeDots(provider)}.${form}.${attach}.${toBase64Url(value)}`;
 }
 
+/** Whether the JSON text of a request may hold a carrier. */
+export const holdsCarrier = (text: string): boolean => text.includes(PREFIX);
+
 /** What a carrier holds; undefined for anything else: such a value was issued by the protocol it came in. */
 export function decodeCarrier(text: string): { blob: SignedBlob; attach: Attach } | undefined {
   if (!text.startsWith(PREFIX)) return undefined;

@@ -68,6 +68,13 @@ export interface Target {
   stream: boolean;
 }
 
+/** Who gets a request as the client sent it. */
+export interface PassedTarget {
+  stream: boolean;
+  profile: ProviderProfile;
+  note(note: Note): void;
+}
+
 /** How losses and doubtful input are treated. */
 export interface Policy {
   /** Turn a drop into INCOMPATIBLE_FEATURE: always, or for these features. */
@@ -95,7 +102,7 @@ export interface CodecContext extends Context {
   trace?: boolean;
   /** A path of the request at hand as one of the source; `prepare` brings it. */
   locate?: ((path: string) => string) | undefined;
-  /** The protocol in which an answer came, when no target says it. */
+  /** The protocol of what is converted: in encoders of requests the client's, in encoders of responses the upstream's. */
   source?: ProtocolId | undefined;
 }
 
@@ -120,6 +127,13 @@ export interface ProtocolCodec {
   readonly protocol: Protocol;
   /** What a provider, and the model there, is known to accept. */
   profileFor(providerId: string, model?: string): ProviderProfile;
+  /** Whether anything is recorded about this provider or model. Of all others nothing is known: they get requests as clients of the protocol send them. */
+  hasFacts(providerId: string, model?: string): boolean;
+  /**
+   * What changes in a request that is otherwise sent as the client sent it: top-level fields with their new values; `undefined` removes one.
+   * Absent: nothing.
+   */
+  adjustPassed?(body: Record<string, unknown>, target: PassedTarget): Record<string, unknown> | undefined;
   /** How tools must look there. Answers are mapped back by the same rules. */
   toolRules(profile: ProviderProfile): ToolRules;
   /**

@@ -1,14 +1,17 @@
 /** What a provider or model is known to accept. Half of all 400s are such quirks, not rules of the protocol. */
 export interface ProviderProfile {
   // OpenAI Chat
-  /** Many compatible servers reject the new name, reasoning models the old one. */
-  max_tokens_field: 'max_completion_tokens' | 'max_tokens';
+  /** Strict servers reject the new name, OpenAI's reasoning models the old one. Absent: as a chat client sent it, else by the model family. */
+  max_tokens_field?: 'max_completion_tokens' | 'max_tokens';
   /** Accepts `stream_options.include_usage`. */
   stream_usage: boolean;
   /** `parts`: thinking parts inside the content (Mistral). */
   reasoning_field: 'reasoning_content' | 'reasoning' | 'parts' | 'none';
-  /** Whether reasoning of earlier turns goes back: DeepSeek V4 and Kimi need it on turns with tool calls; OpenAI never. */
-  reasoning_replay: 'never' | 'tool_turns' | 'always';
+  /**
+   * Whether reasoning of earlier turns goes back. `as_sent`: what a chat client replays, nothing of other clients. `tool_turns` and `always`: that,
+   * and the reasoning of other clients; DeepSeek V4 and Kimi need it on turns with tool calls. `never`: the server refuses it.
+   */
+  reasoning_replay: 'never' | 'as_sent' | 'tool_turns' | 'always';
   /** Leaves reasoning out of `completion_tokens` although the total does not show it. */
   reasoning_additive: boolean;
   /** Values of `reasoning_effort` it accepts; absent: all. */
@@ -33,16 +36,22 @@ export interface ProviderProfile {
   max_stop: number;
   /** OpenAI itself: `safety_identifier`, `prompt_cache_*` and the like are known there. */
   official: boolean;
-  /** Whether and how a model thinks: as it sees fit or by an effort, by a budget of tokens, or not at all. */
-  thinking_mode: 'adaptive' | 'budget' | 'none';
+  /**
+   * Whether and how a model thinks: as it sees fit or by an effort, by a budget of tokens, or not at all. `as_sent`: unknown; an Anthropic client's
+   * own settings go unchanged, those of other clients become a budget.
+   */
+  thinking_mode: 'adaptive' | 'budget' | 'none' | 'as_sent';
   // Anthropic
   rejects_sampling: boolean;
   prefill: boolean;
   mid_system: boolean;
   max_output_tokens: number;
-  structured_outputs: boolean;
+  /** Absent: unknown; the format of an Anthropic client goes unchanged, that of other clients is told in the instructions. */
+  structured_outputs?: boolean;
   temperature_xor_top_p: boolean;
   rejects_disabled_above_high: boolean;
+  /** The only `anthropic-version` that the server knows. Absent: the client's own, else 2023-06-01. */
+  anthropic_version?: string;
   // Gemini
   /** thoughtSignature enforced, functionResponse.parts, thinkingLevel instead of thinkingBudget. */
   gemini3: boolean;
@@ -59,10 +68,9 @@ export interface ProviderProfile {
 
 /** A server of which nothing is known: each protocol lays its own defaults over it. */
 export const DEFAULT_PROFILE: ProviderProfile = {
-  max_tokens_field: 'max_tokens',
   stream_usage: true,
   reasoning_field: 'none',
-  reasoning_replay: 'never',
+  reasoning_replay: 'as_sent',
   reasoning_additive: false,
   supports_sampling: true,
   supports_stop: true,
@@ -80,7 +88,6 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   prefill: false,
   mid_system: true,
   max_output_tokens: Number.MAX_SAFE_INTEGER,
-  structured_outputs: false,
   temperature_xor_top_p: false,
   rejects_disabled_above_high: false,
   gemini3: false,

@@ -1,0 +1,163 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { CODECS, type ProtocolId } from '@sluice/core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
+import { framesOf, wholeOf } from './dialects.ts';
+import { type Started, startGateway } from './start.ts';
+
+// Do no harm: an upstream of which nothing is known gets what the client sent.
+
+type Json = Record<string, unknown>;
+
+interface Sent {
+  name: string;
+  protocol: ProtocolId;
+  headers: Record<string, string>;
+  body: Json;
+  model: string;
+  isStream: boolean;
+}
+
+const PROTOCOLS = Object.keys(CODECS) as ProtocolId[]; // the keys of a closed table
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The requests of the recordings, each once. */
+function recorded(): Sent[] {
+  const rows = new Map(readManifest().flatMap((row) => (row.request === undefined ? [] : [[row.request, row] as const])));
+  return [...rows.entries()].flatMap(([file, { protocol, model, stream }]) => {
+    const body: unknown = JSON.parse(readRecording(file).toString());
+    const known = PROTOCOLS.find((id) => id === protocol);
+    if (!known || !isJson(body)) return [];
+    const isStream = known === 'gemini' ? stream : body['stream'] === true;
+    return [{ name: file.replace('.request.json', ''), protocol: known, headers: {}, body, model, isStream }];
+  });
+}
+
+interface Caught {
+  path: string;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** The requests of real clients. */
+function captured(folder: string): Sent[] {
+  if (!SHARED) return [];
+  const at = join(SHARED, 'clients', folder);
+  return readdirSync(at).flatMap((file) => {
+    const { requests } = JSON.parse(readFileSync(join(at, file), 'utf8')) as { requests: Caught[] };
+    return requests.flatMap(({ path, headers, body }, i) => {
+      const protocol = PROTOCOLS.find((id) => CODECS[id].detectInterface(path, headers) === 'CHAT');
+      if (!protocol || !isJson(body)) return [];
+      const named = protocol === 'gemini' ? /models\/([^:/]+):/.exec(path)?.[1] : body['model'];
+      const isStream = protocol === 'gemini' ? path.includes(':stream') : body['stream'] === true;
+      const model = typeof named === 'string' ? named : 'mock-model';
+      return [{ name: `${folder}/${file}#${i}`, protocol, headers, body, model, isStream }];
+    });
+  });
+}
+
+const REQUESTS: readonly Sent[] = SHARED ? [...recorded(), ...captured('requests-shape'), ...captured('requests-more')] : [];
+
+/** An upstream that speaks all four protocols and keeps what it was sent. */
+class Upstream {
+  readonly #server: Server;
+  last: { body: Json; text: string; headers: Record<string, unknown> } | undefined;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const path = request.url ?? '';
+        const text = Buffer.concat(chunks).toString();
+        const body: Json = JSON.parse(text);
+        this.last = { body, text, headers: request.headers };
+        const protocol = PROTOCOLS.find((id) => path.startsWith(`/${id}/`)) ?? 'openai-chat';
+        const isStream = protocol === 'gemini' ? path.includes(':stream') : body['stream'] === true;
+        response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
+        response.end(isStream ? framesOf(protocol).join('') : wholeOf(protocol));
+      });
+    });
+  }
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const { port } = this.#server.address() as AddressInfo; // a TCP server has one
+    return `http://127.0.0.1:${port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+const PATHS = {
+  'openai-chat': () => '/v1/chat/completions',
+  'anthropic-messages': () => '/v1/messages',
+  'openai-responses': () => '/v1/responses',
+  gemini: (model, isStream) =>
+    `/v1beta/models/${encodeURIComponent(model)}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+} as const satisfies Record<ProtocolId, (model: string, isStream: boolean) => string>;
+
+const upstream = new Upstream();
+let gateway: Started;
+
+beforeAll(async () => {
+  const url = await upstream.start();
+  gateway = await startGateway({
+    config: {
+      providers: Object.fromEntries(
+        PROTOCOLS.map((protocol) => [`own-${protocol}`, { protocol, base_url: `${url}/${protocol}/v1`, api_key: 'k' }]),
+      ),
+      limits: { request_depth: 200, retries_per_provider: 0 },
+    },
+  });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await upstream.stop();
+});
+
+const SPOKEN = ['anthropic-version', 'anthropic-beta'];
+
+async function send({ protocol, headers, body, isStream }: Sent, model: string): Promise<{ status: number; sent: Json }> {
+  const name = `own-${protocol}/${model}`;
+  const sent: Json = protocol === 'gemini' ? body : { ...body, model: name };
+  const spoken = Object.fromEntries(SPOKEN.flatMap((header) => (headers[header] ? [[header, headers[header]]] : [])));
+  upstream.last = undefined;
+  const response = await fetch(gateway.url + PATHS[protocol](name, isStream), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...spoken },
+    body: JSON.stringify(sent),
+  });
+  await response.text();
+  return { status: response.status, sent };
+}
+
+/** What the upstream has to see: what was sent, with its own name of the model, and asked for usage where chat streams. */
+function expected({ protocol, isStream }: Sent, sent: Json, model: string): Json {
+  const named = sent['model'] === undefined ? sent : { ...sent, model };
+  if (protocol !== 'openai-chat' || !isStream) return named;
+  const options = isJson(sent['stream_options']) ? sent['stream_options'] : {};
+  return { ...named, stream_options: { ...options, include_usage: true } };
+}
+
+describe.skipIf(!SHARED)('a provider of which nothing is known gets the request as the client sent it', () => {
+  test('there are requests of each protocol', () => {
+    for (const protocol of PROTOCOLS) expect(REQUESTS.filter((one) => one.protocol === protocol).length).toBeGreaterThan(50);
+  });
+
+  test.each(REQUESTS)('$name', async (request) => {
+    const { status, sent } = await send(request, 'some-model');
+    expect(status).toBe(200);
+    expect(upstream.last?.body).toEqual(expected(request, sent, 'some-model'));
+    for (const header of SPOKEN)
+      if (request.headers[header]) expect(upstream.last?.headers[header]).toBe(request.headers[header]);
+  });
+});
