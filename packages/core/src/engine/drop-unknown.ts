@@ -3,7 +3,7 @@ import type { ContentBlock } from '../canonical/blocks.ts';
 import type { Node } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { locate, placesOf, SOURCE } from '../canonical/source.ts';
-import { type CodecContext, drop, type ProtocolCodec } from '../protocols/shared/codec.ts';
+import { approximate, type CodecContext, drop, type ProtocolCodec } from '../protocols/shared/codec.ts';
 import { escaped, type Found, type SourceBody } from './source-body.ts';
 
 /**
@@ -17,8 +17,7 @@ export function dropUnknown(request: CanonicalRequest, source: SourceBody, from:
     if (!kept) return;
     for (const [field, value] of Object.entries(kept)) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
-      for (const { name, pointer } of reader.fieldsOf(node, path, field, value))
-        drop(context, { path: pointer, feature: `unknown.${name}`, message: `only ${from.id} knows ${name}` });
+      for (const found of reader.fieldsOf(node, path, field, value)) tell(found, from, context);
     }
   });
 }
@@ -26,6 +25,14 @@ export function dropUnknown(request: CanonicalRequest, source: SourceBody, from:
 interface Field {
   name: string;
   pointer: string;
+  /** The canonical word that stands for a word of the source's own. */
+  read?: { word: string; as: string };
+}
+
+function tell({ name, pointer, read }: Field, { id }: ProtocolCodec, context: CodecContext): void {
+  const loss = { path: pointer, feature: `unknown.${name}` };
+  if (read) approximate(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
+  else drop(context, { ...loss, message: `only ${id} knows ${name}` });
 }
 
 /** Finds what of the kept fields nobody else says, and where it stands in the source. */
@@ -63,12 +70,15 @@ class UnsaidReader {
     const { idle, whole, said: others } = this.#known;
     if (isEmpty(value) || idle.has(name) || whole.has(pointer)) return [];
     const isSaid = others.has(pointer) || said.has(pointer);
-    if (isPlain(kept) && (isSaid || isPartOf(kept, value) || isAround(pointer, others, whole, said)))
+    if (isPlain(kept) && (isSaid || isPartOf(kept, value) || isAround(pointer, others.keys(), whole, said)))
       return Object.entries(kept).flatMap(([inner, rest]) => {
         const found = this.#source.find(`${pointer}/${escaped(inner)}`);
         return found ? this.#unsaid({ name: inner, ...found }, rest, said) : [];
       });
-    return isSaid ? [] : [{ name, pointer }];
+    if (!isSaid) return [{ name, pointer }];
+    const as = others.get(pointer)?.name === name ? others.get(pointer)?.value : undefined;
+    const isOther = typeof kept === 'string' && typeof as === 'string' && as !== kept;
+    return isOther ? [{ name, pointer, read: { word: kept, as } }] : [];
   }
 }
 
@@ -76,8 +86,8 @@ class UnsaidReader {
 interface Known {
   /** Fields that say nothing more than their node. */
   idle: ReadonlySet<string>;
-  /** Where the source says it, */
-  said: ReadonlySet<string>;
+  /** Where the source says it, under which canonical name and with which value, */
+  said: ReadonlyMap<string, { name: string; value: unknown }>;
   /** and where it says so with all that stands below. */
   whole: ReadonlySet<string>;
 }
@@ -87,23 +97,25 @@ function knownOf(request: CanonicalRequest, source: SourceBody, fields: NonNulla
   const whole = Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [source.spell(`/${field}`)] : []));
   return {
     idle: new Set(Object.keys(fields).filter((field) => fields[field] === '')),
-    said: new Set([...paths].map((path) => source.spell(locate(path, request)))),
+    said: new Map([...paths].map(([path, value]) => [source.spell(locate(path, request)), { name: nameIn(path), value }])),
     whole: new Set(whole),
   };
 }
 
 /** Something below the pointer is said. */
-const isAround = (pointer: string, ...sets: readonly ReadonlySet<string>[]): boolean =>
-  sets.some((set) => [...set].some((inner) => inner.startsWith(`${pointer}/`)));
+const isAround = (pointer: string, ...places: readonly Iterable<string>[]): boolean =>
+  places.some((list) => [...list].some((inner) => inner.startsWith(`${pointer}/`)));
+
+const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The request's own fields, and those one below. */
-function pathsOf(request: CanonicalRequest): Set<string> {
-  const paths = new Set<string>();
+/** The request's own fields, and those one below, with their values. */
+function pathsOf(request: CanonicalRequest): Map<string, unknown> {
+  const paths = new Map<string, unknown>();
   for (const [name, value] of Object.entries(request)) {
-    paths.add(`/${name}`);
-    if (isPlain(value)) for (const inner of Object.keys(value)) paths.add(`/${name}/${inner}`);
+    paths.set(`/${name}`, value);
+    if (isPlain(value)) for (const [inner, below] of Object.entries(value)) paths.set(`/${name}/${inner}`, below);
   }
   return paths;
 }
@@ -121,8 +133,8 @@ const valueIn = (node: unknown, path: string): unknown =>
 const isPartOf = (kept: object, whole: unknown): boolean =>
   isPlain(whole) && Object.keys(whole).some((name) => !Object.hasOwn(kept, name));
 
-/** A list or an object with nothing in it. */
-const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+/** null, or a list or an object with nothing in it. */
+const isEmpty = (value: unknown): boolean => value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
 const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 

@@ -355,6 +355,19 @@ describe('the rest', () => {
       { thinking: { type: 'adaptive' }, ...own({ thinking: { type: 'between_tools' } }) },
     ],
     [
+      'a display that only this protocol has',
+      { thinking: { type: 'enabled', budget_tokens: 2000, display: 'updates' } },
+      {
+        thinking: { type: 'enabled', budget_tokens: 2000, display: 'summarized' },
+        ...own({ thinking: { display: 'updates' } }),
+      },
+    ],
+    [
+      'a display that has no canonical form',
+      { thinking: { type: 'adaptive', display: 'future' } },
+      { thinking: { type: 'adaptive' }, ...own({ thinking: { display: 'future' } }) },
+    ],
+    [
       'a schema',
       { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
       { output_format: { type: 'json_schema', json_schema: { schema: { type: 'object' } } } },

@@ -5,7 +5,7 @@ import { encodeError } from './errors-encode.ts';
 import { anthropicMessages } from './index.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
-import { FIELDS, IDLE } from './pointers.ts';
+import { IDLE } from './pointers.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
@@ -22,7 +22,6 @@ export const anthropicMessagesCodec: ProtocolCodec = {
   profileFor,
   hasFacts,
   toolRules,
-  fields: FIELDS,
   idle: IDLE,
   detectInterface,
   supports,

@@ -8,10 +8,5 @@ export const PLACES: Readonly<Record<string, string>> = {
   'prompt_cache/cache_control': '/cache_control',
 };
 
-/** Fields that are kept as they came although the canonical request says them, too. */
-export const FIELDS: Readonly<Record<string, string>> = {
-  'thinking/type': '/thinking',
-};
-
 /** Fields of an answer that nobody elsewhere misses: the canonical answer says them, too, and who called is the model. */
 export const IDLE: ReadonlySet<string> = new Set(['finish_reason', 'stop_details', 'content/caller']);

@@ -27,20 +27,34 @@ export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'tr
     type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
     ...(isEffort(effort) && { effort }),
     ...(tokens !== undefined && { budget_tokens: tokens }),
-    ...((display === 'summarized' || display === 'omitted') && { display }),
+    ...decodeDisplay(display),
   };
   return at(thinking ? '/thinking' : '/output_config', said, context, { effort: '/output_config/effort' });
 }
 
-const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+/** `updates` shows thinking while it goes on: elsewhere a summary comes nearest. */
+const DISPLAYS: Readonly<Record<string, ThinkingConfig['display']>> = {
+  summarized: 'summarized',
+  omitted: 'omitted',
+  updates: 'summarized',
+};
+
+function decodeDisplay(word: unknown): Pick<ThinkingConfig, 'display'> {
+  const display = typeof word === 'string' && Object.hasOwn(DISPLAYS, word) ? DISPLAYS[word] : undefined;
+  return display ? { display } : {};
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
 
 /** Words that the canonical form does not have: a whole type goes back as it came, as long as it says the same, fields beside the others. */
 export function keptThinking(body: JsonObject): JsonObject {
   const thinking = objectOf(body['thinking']);
   const { type } = thinking;
   if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
-  const rest = unknownFields(thinking, FIELDS);
-  return rest ? { thinking: rest } : {};
+  const { display, ...rest } = unknownFields(thinking, FIELDS) ?? {};
+  const isKept = display !== undefined && decodeDisplay(display).display !== display;
+  const kept = { ...rest, ...(isKept && { display }) };
+  return Object.keys(kept).length > 0 ? { thinking: kept } : {};
 }
 
 /** How much is thought, and what follows from it for the rest of the request. */
@@ -68,8 +82,14 @@ export function encodeThinking(request: CanonicalRequest, limit: number | undefi
       isOn: said !== undefined,
     };
   const thought = MODES[context.profile.thinking_mode](thinking, request, limit, context);
-  const isMore = said === undefined && kept !== undefined && thought.thinking;
-  return isMore ? { ...thought, thinking: { ...objectOf(kept), ...thought.thinking } } : thought;
+  if (said !== undefined || kept === undefined || !thought.thinking) return thought;
+  return { ...thought, thinking: withKept(thought.thinking, objectOf(kept), thinking) };
+}
+
+/** Fields that only the client has a word for. Its display stays as long as it says what the request says, and something is thought. */
+function withKept(written: JsonObject, { display, ...kept }: JsonObject, thinking: ThinkingConfig): JsonObject {
+  const isShown = display !== undefined && written['type'] !== 'disabled' && decodeDisplay(display).display === thinking.display;
+  return { ...kept, ...written, ...(isShown && { display }) };
 }
 
 type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
@@ -104,7 +124,13 @@ const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingCo
 });
 
 /** It has to be said: some models think when they hear nothing (P71). */
-function encodeDisabled({ effort }: ThinkingConfig, context: CodecContext): Thought {
+function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecContext): Thought {
+  if (display !== undefined)
+    approximate(context, {
+      path: '/thinking/display',
+      feature: 'thinking.display',
+      message: `thinking is disabled, and display "${display}" is not sent`,
+    });
   const isTooMuch = context.profile.rejects_disabled_above_high && (effort === 'xhigh' || effort === 'max');
   if (isTooMuch) tell('effort', `the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
   const sent = isTooMuch ? 'high' : effort && allowed(effort, context);
