@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { CODECS, type ProtocolCodec } from '../packages/core/src/index.ts';
-import { type Recording, readManifest, readRecording, SHARED } from './shared.ts';
+import { type Recording, readCapturedRequests, readManifest, readRecording } from './shared.ts';
 
 /** A request as it was sent. */
 export interface Source {
@@ -36,24 +34,12 @@ export function recordedRequests(): Source[] {
   });
 }
 
-interface Caught {
-  method: string;
-  path: string;
-  headers: Record<string, string>;
-  body?: unknown;
-}
-
 /** The requests of real clients. */
 export function clientRequests(): Source[] {
-  if (!SHARED) return [];
-  const folder = join(SHARED, 'clients', 'requests-shape');
-  return readdirSync(folder).flatMap((file) => {
-    const { requests } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { requests: Caught[] };
-    return requests.flatMap(({ path, headers, body }, i) => {
-      const codec = codecs.find(({ detectInterface }) => detectInterface(path, headers) === 'CHAT');
-      if (!codec || typeof body !== 'object' || body === null) return [];
-      const model = 'model' in body && typeof body.model === 'string' ? body.model : 'mock-model';
-      return [{ name: `clients/${file}#${i}`, codec, body, model, path }];
-    });
+  return readCapturedRequests().flatMap(({ name, path, headers, body }) => {
+    const codec = codecs.find(({ detectInterface }) => detectInterface(path, headers) === 'CHAT');
+    if (!codec || typeof body !== 'object' || body === null) return [];
+    const model = 'model' in body && typeof body.model === 'string' ? body.model : 'mock-model';
+    return [{ name: `clients/${name}`, codec, body, model, path }];
   });
 }

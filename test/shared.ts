@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -59,3 +59,26 @@ export function readManifest(): Recording[] {
 }
 
 export const readRecording = (file: string): Buffer => readFileSync(join(SHARED ?? '', 'recordings', file));
+
+/** A request that a real client sent. */
+export interface CapturedRequest {
+  /** The file, and the number of the request in it. */
+  name: string;
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** Every request captured from real clients, in the order of the files. */
+export function readCapturedRequests(): CapturedRequest[] {
+  if (!SHARED) return [];
+  const shared = SHARED;
+  return ['requests-shape', 'requests-more'].flatMap((folder) =>
+    readdirSync(join(shared, 'clients', folder)).flatMap((file) => {
+      const text = readFileSync(join(shared, 'clients', folder, file), 'utf8');
+      const { requests } = JSON.parse(text) as { requests: Omit<CapturedRequest, 'name'>[] };
+      return requests.map((request, i) => ({ ...request, name: `${file}#${i}` }));
+    }),
+  );
+}

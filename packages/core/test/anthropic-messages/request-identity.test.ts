@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { messagesContext } from '../../../../test/sdk/anthropic.ts';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
@@ -29,13 +29,9 @@ const recordings: Source[] = SHARED
       }))
   : [];
 
-const clients: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
-      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject; headers: HeaderBag }[])
-        .filter(({ path, body }) => /\/messages(\?|$)/.test(path) && isObject(body))
-        .map(({ body, headers }, i) => ({ name: `${file}#${i}`, body, headers })),
-    )
-  : [];
+const clients: Source[] = readCapturedRequests().flatMap(({ name, path, headers, body }) =>
+  /\/messages(\?|$)/.test(path) && isObject(body) ? [{ name, body, headers }] : [],
+);
 
 /** A model that takes what the source asks of it. */
 function profileOf(body: JsonObject): ProviderProfile {
@@ -66,7 +62,7 @@ function normalForm(source: JsonObject): JsonObject {
 const PATH = '/model/model-of-the-path/invoke';
 
 describe.skipIf(!SHARED)('Anthropic to canonical to Anthropic is the identity', () => {
-  test('there are requests', () => expect([recordings.length, clients.length]).toEqual([143, 15]));
+  test('there are requests', () => expect([recordings.length, clients.length]).toEqual([143, 25]));
 
   test.each([...recordings, ...clients])('$name', ({ body, headers }) => {
     const context = messagesContext({ profile: profileOf(body) });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject } from '../../src/accumulate/overlay.ts';
 import { profileFor } from '../../src/protocols/gemini/profiles.ts';
 import { decodeRequest } from '../../src/protocols/gemini/request-decode.ts';
@@ -29,13 +29,9 @@ const recordings: Source[] = SHARED
       .filter(({ body }) => body.contents !== undefined && body.ttl === undefined)
   : [];
 
-const clients: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
-      (readJson('clients/requests-shape', file).requests as { path: string; body: Json }[])
-        .filter(({ path, body }) => path.includes(':streamGenerateContent') && isObject(body))
-        .map(({ path, body }, i) => ({ name: `${file}#${i}`, path, body })),
-    )
-  : [];
+const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
+  path.includes(':streamGenerateContent') && isObject(body) ? [{ name, path, body }] : [],
+);
 
 const used = new Set<string>();
 

@@ -344,14 +344,20 @@ describe('results', () => {
 
 describe('tools', () => {
   const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  /** Of functions that came without `parameters`. */
+  const NO_SCHEMA = { extensions: { 'openai-chat': { function: { parameters: null } } } };
   test.each<[name: string, body: JsonObject, expected: unknown]>([
     [
       'seed function: name, description, parameters',
       { tools: [{ type: 'function', function: { name: 'f', description: 'd', parameters: schema } }] },
       [{ name: 'f', description: 'd', input_schema: schema }],
     ],
-    ['seed strict; #18', { tools: [{ type: 'function', function: { name: 'f', strict: true } }] }, [{ name: 'f', strict: true }]],
-    ['no type', { tools: [{ function: { name: 'f' } }] }, [{ name: 'f' }]],
+    [
+      'seed strict; #18',
+      { tools: [{ type: 'function', function: { name: 'f', strict: true } }] },
+      [{ name: 'f', strict: true, ...NO_SCHEMA }],
+    ],
+    ['no type', { tools: [{ function: { name: 'f' } }] }, [{ name: 'f', ...NO_SCHEMA }]],
     ['seed custom; #10', { tools: [{ type: 'custom', custom: { name: 'c' } }] }, [{ name: 'c', kind: 'custom' }]],
     [
       'custom with a grammar',
@@ -381,7 +387,7 @@ describe('tools', () => {
     [
       'fields of a tool',
       { tools: [{ type: 'function', x: 1, function: { name: 'f', y: 2 } }] },
-      [{ name: 'f', extensions: { 'openai-chat': { x: 1, function: { y: 2 } } } }],
+      [{ name: 'f', extensions: { 'openai-chat': { x: 1, function: { y: 2, parameters: null } } } }],
     ],
     [
       'seed functions',
@@ -391,7 +397,7 @@ describe('tools', () => {
     [
       'seed functions: tools win',
       { tools: [{ type: 'function', function: { name: 'g' } }], functions: [{ name: 'f' }] },
-      [{ name: 'g' }],
+      [{ name: 'g', ...NO_SCHEMA }],
     ],
     [
       'web_search_options',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
@@ -23,13 +23,9 @@ const recordings: Source[] = SHARED
       .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-chat', file) }))
   : [];
 
-const clients: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
-      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject }[])
-        .filter(({ path, body }) => path.endsWith('/chat/completions') && isObject(body))
-        .map(({ body }, i) => ({ name: `${file}#${i}`, body })),
-    )
-  : [];
+const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
+  path.endsWith('/chat/completions') && isObject(body) ? [{ name, body }] : [],
+);
 
 /** Requests that are no chat requests, and where they are wrong. The bodies were sent to other endpoints, or to be refused. */
 const REFUSED: Record<string, string> = {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { responsesContext } from '../../../../test/sdk/responses.ts';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
 import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
@@ -23,13 +23,9 @@ const recordings: Source[] = SHARED
       .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-responses', file) }))
   : [];
 
-const clients: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'clients/requests-shape')).flatMap((file) =>
-      (readJson('clients/requests-shape', file).requests as { path: string; body: JsonObject }[])
-        .filter(({ path, body }) => path.endsWith('/responses') && isObject(body))
-        .map(({ body }, i) => ({ name: `${file}#${i}`, body })),
-    )
-  : [];
+const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
+  path.endsWith('/responses') && isObject(body) ? [{ name, body }] : [],
+);
 
 /** Requests that are wrong, and where. They were sent to be refused, or to another endpoint. */
 const REFUSED: Record<string, string> = {

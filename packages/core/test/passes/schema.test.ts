@@ -1,8 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
 import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
@@ -599,8 +597,6 @@ describe('completeSchema', () => {
 });
 
 describe.skipIf(!SHARED)('the tools of real clients', () => {
-  const folder = join(SHARED ?? '', 'clients', 'requests-shape');
-
   /** Every object below a key that holds the schema of a tool, in whatever protocol. */
   function* schemasIn(value: unknown): Iterable<JsonObject> {
     if (Array.isArray(value)) for (const item of value) yield* schemasIn(item);
@@ -612,9 +608,8 @@ describe.skipIf(!SHARED)('the tools of real clients', () => {
       }
   }
 
-  const files = SHARED ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
-  const schemas = files.flatMap((file) =>
-    [...schemasIn(JSON.parse(readFileSync(join(folder, file), 'utf8')))].map((schema) => ({ file, schema })),
+  const schemas = readCapturedRequests().flatMap(({ name, body }) =>
+    [...schemasIn(body)].map((schema) => ({ file: name, schema })),
   );
 
   /** Keywords that are said in other words without loss. */

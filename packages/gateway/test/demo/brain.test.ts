@@ -113,12 +113,12 @@ describe.runIf(SHARED)('requests of real clients', () => {
   });
 
   test.each([
-    ['claude-code 2', 'Read'],
+    ['claude-code.json#1', 'Read'],
     // It sends instructions after the prompt.
-    ['claude-code-unknown-model 2', 'Read'],
-    ['codex 1', 'exec_command'],
-    ['gemini-cli 1', 'read_file'],
-    ['cline 1', 'read_files'],
+    ['claude-code-unknown-model.json#1', 'Read'],
+    ['codex.json#0', 'exec_command'],
+    ['gemini-cli.json#0', 'read_file'],
+    ['cline.json#0', 'read_files'],
   ])('%s: the line as a prompt gets a call of %s', async (name, tool) => {
     const recorded = recordedRequests(`demo: call ${tool}`).find((one) => one.name === name);
     const heard = recorded && (await (await post(recorded)).text());

@@ -1,10 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type CanonicalRequest, type HeaderBag, routeOf } from '@sluice/core';
-import { SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests } from '../../../../test/shared.ts';
 
 export interface RecordedRequest {
-  /** The client, and the number of the request. */
+  /** The file of the client, and the number of the request in it. */
   name: string;
   path: string;
   headers: HeaderBag;
@@ -16,17 +14,11 @@ const PROMPT = 'loremi dolo sit amet /cons/sadi/elitrse/diam/nonu.eir tem lore i
 
 /** Every conversation request that real clients sent, with this prompt. */
 export function recordedRequests(prompt: string): RecordedRequest[] {
-  if (SHARED === undefined) return [];
-  const shared = SHARED;
-  return ['requests-shape', 'requests-more'].flatMap((folder) =>
-    readdirSync(join(shared, 'clients', folder)).flatMap((file) => {
-      const text = readFileSync(join(shared, 'clients', folder, file), 'utf8').replaceAll(PROMPT, prompt);
-      const { requests } = JSON.parse(text) as { requests: Partial<RecordedRequest>[] };
-      return requests.flatMap(({ path = '', headers = {}, body }, i) =>
-        body ? [{ name: `${file.slice(0, -5)} ${i + 1}`, path, headers, body }] : [],
-      );
-    }),
-  );
+  return readCapturedRequests().flatMap(({ name, path, headers, body }) => {
+    if (typeof body !== 'object' || body === null) return [];
+    const text = JSON.stringify(body).replaceAll(PROMPT, prompt);
+    return [{ name, path, headers, body: JSON.parse(text) as object }];
+  });
 }
 
 /** The request as the demo reads it. */

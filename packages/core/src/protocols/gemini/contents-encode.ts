@@ -132,13 +132,15 @@ function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined
   const parts = [...media, ...ownParts(block)];
   return {
     ...partFields(block),
-    functionResponse: { ...encodeResult(block, name, hasId(call, context)), ...(parts.length > 0 && { parts }) },
+    functionResponse: { ...encodeResult(block, name, hasId(block, call, context)), ...(parts.length > 0 && { parts }) },
   };
 }
 
-/** A result names its call where ids are known, and where the call has one. */
-const hasId = (call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
-  profile.function_call_ids && !(call && innerFields(call, 'functionCall')['id'] === null);
+/** A result has an id where ids are known, and where the call or the client's own result has one. */
+const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
+  profile.function_call_ids &&
+  (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
+    !(call && innerFields(call, 'functionCall')['id'] === null));
 
 /** Parts of a result that only Google understands. */
 const ownParts = ({ content }: ToolResultBlock): unknown[] =>
@@ -162,7 +164,7 @@ function encodeBlock(
     case 'tool_use':
       return [encodeToolUse(block, path, context)];
     case 'tool_result':
-      return isClientCall(block.kind) ? [] : [encodeServerResult(block, hasId(calls.get(block.tool_use_id), context))];
+      return isClientCall(block.kind) ? [] : [encodeServerResult(block, hasId(block, calls.get(block.tool_use_id), context))];
     case 'image':
     case 'audio':
     case 'file':

@@ -3,6 +3,7 @@ import type { CanonicalRequest, RequestParameters } from '../../canonical/reques
 import type { Bounds } from '../../passes/rules.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectNumber, expectText, optional } from '../shared/expect.ts';
+import { unknownFields } from '../shared/read.ts';
 
 type NumberName = Exclude<keyof RequestParameters, 'stop_sequences' | 'logprobs' | 'logit_bias' | 'max_tool_calls'>;
 
@@ -34,7 +35,14 @@ export const BOUNDS: Bounds = {
 };
 
 /** Fields that have a place of their own, here and in the files beside. */
-export const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
+const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
+
+/** The kept fields of a configuration. An empty list of stop sequences has no canonical form, so it stays here. */
+export function keptConfig(config: JsonObject): JsonObject | undefined {
+  const { stopSequences: stop } = config;
+  const rest = unknownFields(config, CONFIG_FIELDS);
+  return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
+}
 
 /** proto3 writes int64 as text. */
 const expectAmount = (value: unknown, param: string): number =>

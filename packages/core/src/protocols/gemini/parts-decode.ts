@@ -135,7 +135,7 @@ function decodeAnswer(
   const call = role === 'model' ? book.serve(id, named) : book.answer(id, named);
   const name = named || (call?.name ?? '');
   const result = decodeResult(answer, call?.id ?? (id || deriveId('call_', content, index, named)), fields);
-  const kept = { ...fieldsOf(result), ...inner(objectOf(fieldsOf(result)['functionResponse']), 'functionResponse', id) };
+  const kept = { ...fieldsOf(result), ...inner(keptResult(result, answer, id), 'functionResponse', id) };
   const block: ToolResultBlock = {
     ...result,
     content: placedParts(result.content, param, context),
@@ -146,6 +146,15 @@ function decodeAnswer(
   if (call) call.kind = 'server'; // its block is ours, and only now known to be this
   // What is kept of a result says whose server gave it.
   return { ...block, kind: 'server', extensions: { gemini: kept } };
+}
+
+/** An empty list of parts, and an id that is not the call's (qwen-code sends one for calls without), go back as they came. */
+function keptResult(result: ToolResultBlock, { parts }: JsonObject, id: string): JsonObject {
+  return {
+    ...objectOf(fieldsOf(result)['functionResponse']),
+    ...(id !== '' && id !== result.tool_use_id && { id }),
+    ...(Array.isArray(parts) && parts.length === 0 && { parts }),
+  };
 }
 
 /** The text of a result is its `response`, its media are its parts. */

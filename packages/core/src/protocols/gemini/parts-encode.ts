@@ -82,7 +82,7 @@ export function encodeResult(block: ToolResultBlock, name: string, hasId: boolea
   const isSame = isObject(kept) && responseText(kept) === text && isFailure(kept) === (block.is_error === true);
   return {
     ...inner,
-    ...(hasId && id !== null && { id: block.tool_use_id }),
+    ...(hasId && id !== null && { id: id ?? block.tool_use_id }),
     name,
     response: isSame ? kept : { [block.is_error ? 'error' : 'output']: text },
   };

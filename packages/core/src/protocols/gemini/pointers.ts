@@ -34,6 +34,8 @@ export const FIELDS: Readonly<Record<string, string>> = {
   'generationConfig/_responseJsonSchema': '/output_format',
   // Of instructions, where it means nothing.
   role: '',
+  // Of results: their call is known by then.
+  id: '',
   parameters: '',
   parametersJsonSchema: '',
   response: '',

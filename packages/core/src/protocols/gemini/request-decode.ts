@@ -5,7 +5,7 @@ import { type CodecContext, drop, missing, type WireRequest } from '../shared/co
 import { expectObject, expectShallow, optional } from '../shared/expect.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeContents, expectContents, partsOf } from './contents-decode.ts';
-import { CONFIG_FIELDS, decodeParameters } from './generation-config.ts';
+import { decodeParameters, keptConfig } from './generation-config.ts';
 import { modelOf, placeOf } from './interface.ts';
 import { keep } from './kept.ts';
 import { decodeOptions, OPTION_FIELDS } from './options.ts';
@@ -38,7 +38,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   const { choice, rest: toolConfig } = decodeToolConfig(body['toolConfig']);
   const format = decodeOutputFormat(config, context);
   const thinking = decodeThinking(config['thinkingConfig'], context);
-  const generationConfig = unknownFields(config, CONFIG_FIELDS);
+  const generationConfig = keptConfig(config);
   const request: CanonicalRequest = {
     model: modelName(place, body),
     ...(system.length > 0 && { system }),

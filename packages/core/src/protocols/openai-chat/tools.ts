@@ -35,11 +35,12 @@ const CUSTOM_TOOL_FIELDS = new Set(['type', 'custom']);
 function decodeTool(tool: JsonObject, param: string): CanonicalTool {
   const type = optional(tool['type'], `${param}.type`, expectText) ?? 'function';
   if (type === 'function') {
-    const { extensions: _, ...rest } = decodeFunction(expectObject(tool['function'], `${param}.function`), `${param}.function`);
+    const body = expectObject(tool['function'], `${param}.function`);
+    const { extensions, ...rest } = decodeFunction(body, `${param}.function`);
     return {
       ...rest,
       ...decodeCacheControl(tool),
-      ...keep(unknownWithin(tool, FUNCTION_TOOL_FIELDS, 'function', FUNCTION_FIELDS)),
+      ...keep({ ...unknownFields(tool, FUNCTION_TOOL_FIELDS), ...(extensions && { function: extensions['openai-chat'] }) }),
     };
   }
   if (type === 'custom') return decodeCustom(tool, param);
@@ -58,7 +59,8 @@ function decodeFunction(body: JsonObject, param: string): CanonicalTool {
     ...(description !== undefined && { description }),
     ...(schema && { input_schema: schema }),
     ...(strict !== undefined && { strict }),
-    ...keep(unknownFields(body, FUNCTION_FIELDS)),
+    // `null` records that the client sent no schema: a function without one takes no arguments, and goes back without.
+    ...keep({ ...unknownFields(body, FUNCTION_FIELDS), ...(!schema && { parameters: null }) }),
   };
 }
 
@@ -131,15 +133,17 @@ function encodeSearch(config: JsonObject): JsonObject {
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 
 function encodeFunction(tool: CanonicalTool): JsonObject {
-  const { function: rest, ...fields } = fieldsOf(tool);
+  const { function: kept, ...fields } = fieldsOf(tool);
+  const { parameters: absent, ...rest } = objectOf(kept);
+  const parameters = tool.input_schema ?? (absent === null ? undefined : NO_ARGUMENTS);
   return {
     ...fields,
     type: 'function',
     function: {
-      ...objectOf(rest),
+      ...rest,
       name: tool.name,
       ...(tool.description !== undefined && { description: tool.description }),
-      parameters: tool.input_schema ?? NO_ARGUMENTS,
+      ...(parameters && { parameters }),
       ...(tool.strict !== undefined && { strict: tool.strict }),
     },
   };

@@ -11,8 +11,8 @@ import { fieldsOf, PROTOCOL } from './kept.ts';
 import { encodeCitation, encodeLogprobs } from './parts-encode.ts';
 import { encodeReasoning, isOwnThinking, isSameItem, PART } from './reasoning.ts';
 
-/** The conversation as items, in its order. */
-export function encodeMessages(messages: readonly CanonicalMessage[], context: CodecContext): JsonObject[] {
+/** The conversation as items, in its order. `isOwn`: the client speaks this protocol, and lists of texts stay lists. */
+export function encodeMessages(messages: readonly CanonicalMessage[], isOwn: boolean, context: CodecContext): JsonObject[] {
   const custom = customCalls(messages);
   return messages.flatMap((message, i) => {
     const at = `/messages/${i}`;
@@ -24,11 +24,11 @@ export function encodeMessages(messages: readonly CanonicalMessage[], context: C
       case 'assistant':
         return new TurnEncoder(message, at, context).encode();
       case 'tool':
-        return message.content.flatMap((block, k) =>
-          block.type === 'tool_result'
-            ? [encodeBuiltIn(block) ?? encodeOutput(block, custom.has(block.tool_use_id), `${at}/content/${k}`, context)]
-            : [],
-        );
+        return message.content.flatMap((block, k) => {
+          if (block.type !== 'tool_result') return [];
+          const form = { isCustom: custom.has(block.tool_use_id), isOwn };
+          return [encodeBuiltIn(block) ?? encodeOutput(block, form, `${at}/content/${k}`, context)];
+        });
       default:
         return message.role satisfies never;
     }
@@ -216,9 +216,14 @@ function encodeCall(call: ToolUseBlock): JsonObject {
 /** The text says that it is an error: there is no other place for it (P40). */
 const SAYS_ERROR = /^\s*error/i;
 
-function encodeOutput(block: ToolResultBlock, isCustom: boolean, at: string, context: CodecContext): JsonObject {
+interface OutputForm {
+  isCustom: boolean;
+  isOwn: boolean;
+}
+
+function encodeOutput(block: ToolResultBlock, { isCustom, isOwn }: OutputForm, at: string, context: CodecContext): JsonObject {
   const fields = fieldsOf(block);
-  const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, at, context);
+  const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, isOwn, at, context);
   const isUnsaid = block.is_error === true && fields['status'] !== 'incomplete';
   return {
     ...fields,
@@ -228,10 +233,15 @@ function encodeOutput(block: ToolResultBlock, isCustom: boolean, at: string, con
   };
 }
 
-/** Text alone is a string; images and files stay where they are (P31). */
-function encodeOutputParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
+/** Text alone is a string unless the client itself sent a list; images and files stay where they are (P31). */
+function encodeOutputParts(
+  blocks: readonly ContentBlock[],
+  isOwn: boolean,
+  at: string,
+  context: CodecContext,
+): string | JsonObject[] {
   const parts = encodeParts(blocks, `${at}/content`, context);
-  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
+  return !isOwn && parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
 }
 
 function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {

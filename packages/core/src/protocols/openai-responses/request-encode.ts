@@ -30,7 +30,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
   const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
   const { instructions, items } = encodeSystem(request.system ?? []);
-  const input = [...items, ...encodeMessages(foldParallel(request.messages), context)];
+  const input = [...items, ...encodeMessages(foldParallel(request.messages), sent !== undefined, context)];
   const remembers = hasMemory(request) || kept['prompt'] !== undefined;
   if (input.length === 0 && instructions === undefined && !remembers) throw invalid('input', 'nobody says anything');
   return {
@@ -40,7 +40,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
     input: remembers ? input : withJsonWord(input, request.output_format, context),
     ...encodeToolFields(request, kept, sent !== undefined, context),
     ...encodeParameters(request, isSampling, context),
-    ...encodeText(request, objectOf(kept['text']), context),
+    ...encodeText(request, kept['text'], context),
     ...thinking,
     ...encodeOptions(request, sent, context),
     ...encodeStreaming(request, kept, context),

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, OutputFormat } from '../../canonical/request.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
@@ -52,22 +52,22 @@ export function keptText(value: unknown): JsonObject {
     ...unknownFields(text, new Set(['format', ...(isVerbosity(text['verbosity']) ? ['verbosity'] : [])])),
     ...(unknownFormat !== undefined && unknownFormat !== null && { format: unknownFormat }),
   };
-  return Object.keys(rest).length > 0 ? { text: rest } : {};
+  // An empty object is kept too: the client sent it.
+  return Object.keys(rest).length > 0 || isEmpty(value) ? { text: rest } : {};
 }
+
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
 const DEFAULT_NAME = 'response';
 
-export function encodeText(
-  { output_format: format, verbosity }: TextOptions,
-  kept: JsonObject,
-  context: CodecContext,
-): JsonObject {
+export function encodeText({ output_format: format, verbosity }: TextOptions, sent: unknown, context: CodecContext): JsonObject {
+  const kept = objectOf(sent);
   const text = {
     ...kept,
     ...(format && { format: { ...objectOf(kept['format']), ...encodeFormat(format, context) } }),
     ...(verbosity && { verbosity }),
   };
-  return Object.keys(text).length > 0 ? { text } : {};
+  return Object.keys(text).length > 0 || sent !== undefined ? { text } : {};
 }
 
 function encodeFormat(format: OutputFormat, context: CodecContext): JsonObject {
