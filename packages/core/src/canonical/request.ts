@@ -116,4 +116,13 @@ export interface CanonicalTool extends Node {
   cache_control?: CacheControl;
 }
 
-export type ToolChoice = { type: 'auto' | 'none' | 'any'; allowed_tools?: string[] } | { type: 'tool'; name: string };
+export interface ToolMode {
+  type: 'auto' | 'none' | 'any';
+  allowed_tools?: string[];
+  /** Gemini's mode VALIDATED: the model may choose, and its calls satisfy their schemas. */
+  validated?: boolean;
+  /** A choice that has no canonical form, as the client sent it; other protocols go by `type`. */
+  native?: { value: unknown; origin: ProtocolId };
+}
+
+export type ToolChoice = ToolMode | { type: 'tool'; name: string };

@@ -1,6 +1,6 @@
 import type { ContentBlock, FileBlock, ImageBlock, TextBlock, ToolResultBlock } from '../canonical/blocks.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
-import type { CanonicalMessage, CanonicalRequest, CanonicalTool, SystemBlock } from '../canonical/request.ts';
+import type { CanonicalMessage, CanonicalRequest, CanonicalTool, SystemBlock, ToolChoice } from '../canonical/request.ts';
 import { changeAll, inPlaceOf } from './blocks.ts';
 import type { Telling, ToolField, Vocabulary } from './rules.ts';
 
@@ -11,14 +11,30 @@ interface SayingRules extends Telling {
 
 /** What the target has no word for: told, and gone before its encoder looks. */
 export function dropUnsaid(request: CanonicalRequest, rules: SayingRules): CanonicalRequest {
-  const { tools, system } = request;
+  const { tools, system, tool_choice: choice } = request;
   return {
     ...request,
+    ...(choice && { tool_choice: dropWord(choice, rules) }),
     ...(tools && { tools: changeAll(tools, (tool, i) => dropFields(tool, `/tools/${i}`, rules)) }),
     ...(system && { system: changeAll(system, (block, i) => dropCitations(block, `/system/${i}`, rules)) }),
     messages: changeAll(request.messages, (message, i) => dropInMessage(message, `/messages/${i}`, rules)),
   };
 }
+
+/** A choice in the words of another protocol is left to the model, unless it is the target's own mode under another name. */
+function dropWord(choice: ToolChoice, rules: SayingRules): ToolChoice {
+  if (choice.type === 'tool') return choice;
+  const { native, validated, ...mode } = choice;
+  if (native?.origin === rules.protocol || (!native && !validated)) return choice;
+  if (validated && rules.says.validated) return { ...mode, validated };
+  const word = native ? wordOf(native.value) : 'validated';
+  const message = `tool choice "${word}" is not supported by the target; sent as "${choice.type}"`;
+  rules.note({ code: 'APPROXIMATED', path: '/tool_choice', feature: 'tool_choice.mode', message });
+  return mode;
+}
+
+const wordOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : String(value);
 
 const TOOL_FIELDS: readonly ToolField[] = [
   'strict',

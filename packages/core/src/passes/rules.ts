@@ -81,6 +81,8 @@ export interface Vocabulary {
   stretches: boolean;
   /** How closely an image is looked at: everywhere, not in results of tools, or nowhere. */
   detail: 'everywhere' | 'messages' | 'nowhere';
+  /** A tool choice that holds calls to their schemas (Gemini's VALIDATED). */
+  validated: boolean;
   tools: readonly ToolField[];
 }
 

@@ -452,7 +452,6 @@ describe('what is wrong is told where', () => {
     ['system[0].type', { model: 'm', messages: [HI], system: [{ type: 'image' }] }],
     ['tools[0].name', { model: 'm', messages: [HI], tools: [{}] }],
     ['tools[0].input_schema', { model: 'm', messages: [HI], tools: [{ name: 'f', input_schema: [] }] }],
-    ['tool_choice.type', { model: 'm', messages: [HI], tool_choice: { type: 'some' } }],
     ['tool_choice.name', { model: 'm', messages: [HI], tool_choice: { type: 'tool' } }],
     ['max_tokens', { model: 'm', messages: [HI], max_tokens: -1 }],
     ['temperature', { model: 'm', messages: [HI], temperature: 'hot' }],

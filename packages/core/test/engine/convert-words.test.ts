@@ -17,8 +17,9 @@ interface Row {
 }
 
 const USER = { role: 'user', content: 'hi' };
-const TOOL = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } };
 const chat = (over: Json): Json => ({ model: 'm', max_tokens: 99, messages: [USER], ...over });
+const responses = (over: Json): Json => ({ model: 'm', max_output_tokens: 99, input: 'hi', ...over });
+const google = (over: Json): Json => ({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }], ...over });
 const claude = (over: Json): Json => ({ model: 'm', max_tokens: 9000, messages: [USER], ...over });
 
 const THINKING: Row[] = [
@@ -79,8 +80,146 @@ const THINKING: Row[] = [
   },
 ];
 
+const SCHEMA = { type: 'object', properties: {} };
+
+/** A request with one tool and a choice, in each protocol. */
+const CHOOSING: Record<ProtocolId, (choice: unknown) => Json> = {
+  'openai-chat': (tool_choice) =>
+    chat({ tools: [{ type: 'function', function: { name: 'f', parameters: SCHEMA } }], tool_choice }),
+  'openai-responses': (tool_choice) =>
+    responses({ tools: [{ type: 'function', name: 'f', parameters: SCHEMA, strict: false }], tool_choice }),
+  'anthropic-messages': (tool_choice) => claude({ tools: [{ name: 'f', input_schema: SCHEMA }], tool_choice }),
+  gemini: (mode) =>
+    google({
+      tools: [{ functionDeclarations: [{ name: 'f' }] }],
+      toolConfig: { functionCallingConfig: { mode } },
+      generationConfig: { maxOutputTokens: 99 },
+    }),
+};
+
+/** How each protocol says a choice. */
+const CHOSEN: Record<ProtocolId, Record<'auto' | 'any' | 'validated', Json>> = {
+  'openai-chat': {
+    auto: { tool_choice: 'auto' },
+    any: { tool_choice: 'required' },
+    validated: { tool_choice: 'auto' },
+  },
+  'openai-responses': {
+    auto: { tool_choice: 'auto' },
+    any: { tool_choice: 'required' },
+    validated: { tool_choice: 'auto' },
+  },
+  'anthropic-messages': {
+    auto: { tool_choice: { type: 'auto' } },
+    any: { tool_choice: { type: 'any' } },
+    validated: { tool_choice: { type: 'auto' } },
+  },
+  gemini: {
+    auto: { toolConfig: { functionCallingConfig: { mode: 'AUTO' } } },
+    any: { toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+    validated: { toolConfig: { functionCallingConfig: { mode: 'VALIDATED' } } },
+  },
+};
+
+const PROTOCOLS = Object.keys(CHOSEN) as ProtocolId[]; // the keys of a closed table
+
+/** Choices without a canonical form: the word of each, and whether it is Gemini's VALIDATED. */
+const WORDS: [from: ProtocolId, choice: unknown, word: string][] = [
+  ['openai-chat', 'validated', 'validated'],
+  ['openai-chat', 'maybe', 'maybe'],
+  ['openai-chat', { type: 'future', x: 1 }, 'future'],
+  ['openai-responses', 'validated', 'validated'],
+  ['openai-responses', 'maybe', 'maybe'],
+  ['anthropic-messages', { type: 'future', x: 1 }, 'future'],
+  ['gemini', 'VALIDATED', 'validated'],
+  ['gemini', 'FUTURE', 'FUTURE'],
+];
+
+const PLACE: Record<ProtocolId, string> = {
+  'openai-chat': '/tool_choice',
+  'openai-responses': '/tool_choice',
+  'anthropic-messages': '/tool_choice',
+  gemini: '/toolConfig/functionCallingConfig',
+};
+
+const UNKNOWN_CHOICES: Row[] = WORDS.flatMap(([from, choice, word]) =>
+  PROTOCOLS.map((to): Row => {
+    const body = CHOOSING[from](choice);
+    const { tool_choice, toolConfig } = body;
+    const row = { name: `tool choice ${JSON.stringify(choice)}`, from, to, body };
+    if (from === to) return { ...row, sends: { tool_choice, toolConfig } };
+    if (word === 'validated' && to === 'gemini') return { ...row, sends: CHOSEN[to].validated };
+    const message = `tool choice "${word}" is not supported by the target; sent as "auto"`;
+    return { ...row, sends: CHOSEN[to].auto, told: [`APPROXIMATED ${PLACE[from]} ${message}`] };
+  }),
+);
+
+/** Objects that name a mode, and not a tool. */
+const MODES: Row[] = (
+  [
+    ['openai-responses', { type: 'auto' }, 'auto'],
+    ['openai-responses', { type: 'required' }, 'any'],
+    ['openai-responses', { type: 'tool' }, 'any'],
+    ['openai-chat', { type: 'tool' }, 'any'],
+    ['openai-chat', { type: 'required' }, 'any'],
+  ] as const
+).flatMap(([from, choice, mode]) =>
+  PROTOCOLS.filter((to) => to !== from).map(
+    (to): Row => ({
+      name: `tool choice ${JSON.stringify(choice)}`,
+      from,
+      to,
+      body: CHOOSING[from](choice),
+      sends: CHOSEN[to][mode],
+    }),
+  ),
+);
+
+const CHOICES: Row[] = [
+  ...UNKNOWN_CHOICES,
+  ...MODES,
+  {
+    name: 'tool choice {"type":"none"}',
+    from: 'openai-responses',
+    to: 'openai-chat',
+    body: CHOOSING['openai-responses']({ type: 'none' }),
+    sends: { tool_choice: 'none' },
+  },
+  {
+    name: 'tool choice {"type":"tool","name":"f"}',
+    from: 'openai-responses',
+    to: 'openai-chat',
+    body: CHOOSING['openai-responses']({ type: 'tool', name: 'f' }),
+    sends: { tool_choice: { type: 'function', function: { name: 'f' } } },
+  },
+  ...(['auto', 'none', 'required', 'tool'] as const).map(
+    (type): Row => ({
+      name: `tool choice {"type":"${type}"} is kept`,
+      from: 'openai-responses',
+      to: 'openai-responses',
+      body: CHOOSING['openai-responses']({ type }),
+      sends: { tool_choice: { type } },
+    }),
+  ),
+  {
+    name: 'fields of a tool choice that only its protocol knows are kept',
+    from: 'anthropic-messages',
+    to: 'anthropic-messages',
+    body: CHOOSING['anthropic-messages']({ type: 'auto', x: 1 }),
+    sends: { tool_choice: { type: 'auto', x: 1 } },
+  },
+  {
+    name: 'fields of a tool choice that only its protocol knows are dropped',
+    from: 'anthropic-messages',
+    to: 'openai-chat',
+    body: CHOOSING['anthropic-messages']({ type: 'auto', x: 1 }),
+    sends: { tool_choice: 'auto' },
+    told: ['DROPPED /tool_choice/x only anthropic-messages knows x'],
+  },
+];
+
 describe('a word that only one protocol knows is mapped with a note, and kept where the protocol is the same', () => {
-  test.each([...THINKING])('$name ($from to $to)', ({ from, to, body, provider, model, sends, told = [] }) => {
+  test.each([...THINKING, ...CHOICES])('$name ($from to $to)', ({ from, to, body, provider, model, sends, told = [] }) => {
     const path = from === 'gemini' ? { path: '/v1beta/models/m:generateContent' } : {};
     const { body: sent, notes } = convertRequest(body, { from, to, provider, ...(model && { model }), ...path });
     expect(notes.map(({ code, path: place, message }) => `${code} ${place} ${message}`)).toEqual(told);

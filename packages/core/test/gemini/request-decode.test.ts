@@ -245,7 +245,8 @@ describe('the rest of the body', () => {
       { mode: 'ANY', allowedFunctionNames: ['f', 'g'] },
       { type: 'any', allowed_tools: ['f', 'g'] },
     ],
-    [{ mode: 'VALIDATED' }, { type: 'auto' }],
+    [{ mode: 'VALIDATED' }, { type: 'auto', validated: true }],
+    [{ mode: 'FUTURE' }, { type: 'auto', native: { value: 'FUTURE', origin: 'gemini' } }],
     [{ mode: 'MODE_UNSPECIFIED' }, undefined],
     [{}, undefined],
   ])('the choice %j', (functionCallingConfig, choice) => {
@@ -390,7 +391,6 @@ test.each<[unknown, string]>([
   [{ contents: 'x', tools: 5 }, 'tools'],
   [{ contents: 'x', tools: [5] }, 'tools[0]'],
   [{ contents: 'x', tools: [{ functionDeclarations: [{}] }] }, 'tools[0].functionDeclarations[0].name'],
-  [{ contents: 'x', toolConfig: { functionCallingConfig: { mode: 'X' } } }, 'toolConfig.functionCallingConfig.mode'],
   [{ contents: 'x', generationConfig: 5 }, 'generationConfig'],
   [{ contents: 'x', generationConfig: { temperature: 'x' } }, 'generationConfig.temperature'],
   [{ contents: 'x', generationConfig: { stopSequences: 'x' } }, 'generationConfig.stopSequences'],

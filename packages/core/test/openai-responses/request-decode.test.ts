@@ -343,7 +343,7 @@ describe('refused', () => {
     ],
     ['a call without a name', { model: 'm', input: [{ type: 'function_call', call_id: '1', arguments: '{}' }] }, 'input[0].name'],
     ['a tool without a name', { model: 'm', input: 'x', tools: [{ type: 'function' }] }, 'tools[0].name'],
-    ['a choice that is none', { model: 'm', input: 'x', tool_choice: 'maybe' }, 'tool_choice'],
+    ['a choice that is neither a word nor an object', { model: 'm', input: 'x', tool_choice: 5 }, 'tool_choice'],
     ['a temperature that is none', { model: 'm', input: 'x', temperature: 'hot' }, 'temperature'],
     ['an include that is none', { model: 'm', input: 'x', include: [1] }, 'include[0]'],
     ['a deep body', { model: 'm', input: [{ type: 'x', deep }] }, 'input[0]'],

@@ -13,6 +13,7 @@ const ALL: Vocabulary = {
   citable: true,
   stretches: true,
   detail: 'everywhere',
+  validated: true,
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema', 'input_examples', 'eager_input_streaming'],
 };
 const NONE: Vocabulary = {
@@ -23,6 +24,7 @@ const NONE: Vocabulary = {
   citable: false,
   stretches: false,
   detail: 'nowhere',
+  validated: false,
   tools: [],
 };
 const AT = '/messages/0/content/0';

@@ -319,6 +319,7 @@ describe('any request, any rules', () => {
         citable: flag,
         stretches: flag,
         detail: fc.constantFrom('everywhere', 'messages', 'nowhere'),
+        validated: flag,
         tools: fc.constantFrom([], ['strict', 'output_schema']),
       }),
       serverTools: fc.constant({ web_search: () => ({ wire_type: 'own', config: {} }) }),

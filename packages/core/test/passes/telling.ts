@@ -60,6 +60,7 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
       citable: false,
       stretches: false,
       detail: 'everywhere',
+      validated: false,
       tools: ['strict'],
     },
     ...over,

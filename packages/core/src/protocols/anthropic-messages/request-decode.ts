@@ -12,7 +12,7 @@ import { decodeOutputFormat, keptFormat } from './output-format.ts';
 import { decodeParameters } from './parameters.ts';
 import { PLACES } from './pointers.ts';
 import { decodeThinking, keptThinking } from './thinking.ts';
-import { decodeToolChoice } from './tool-choice.ts';
+import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
 import { decodeTools } from './tools.ts';
 
 /** The headers that belong to the request: what they switch on stands in the body. */
@@ -70,7 +70,13 @@ const MAPPED: ReadonlySet<string> = new Set([
 const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
 
 function keptFields(body: JsonObject): JsonObject {
-  return { ...unknownFields(body, MAPPED), ...keptThinking(body), ...keptConfig(body), ...keptOptions(body) };
+  return {
+    ...unknownFields(body, MAPPED),
+    ...keptThinking(body),
+    ...keptConfig(body),
+    ...keptOptions(body),
+    ...keptToolChoice(body['tool_choice']),
+  };
 }
 
 /** An effort alone is kept, so that it comes back alone. */

@@ -84,7 +84,7 @@ function encodeQuestion(request: CanonicalRequest, limit: number | undefined, co
 const withoutEffort = ({ effort: _, ...rest }: JsonObject): JsonObject => rest;
 
 /** What the client sent under these names is said by the canonical fields, or in headers. */
-const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata']);
+const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata', 'tool_choice']);
 
 /** fromEntries defines, it does not assign: a field may be called `__proto__`. */
 const withoutMapped = (sent: JsonObject): JsonObject =>
@@ -98,6 +98,7 @@ const saidBy = ({ profile, source }: CodecContext): Vocabulary => ({
   citable: true,
   stretches: false,
   detail: 'nowhere',
+  validated: false,
   tools: [
     'defer_loading',
     'allowed_callers',

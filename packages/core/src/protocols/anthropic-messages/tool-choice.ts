@@ -1,7 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { approximate, type CodecContext, drop, invalid, isStrict, refuse } from '../shared/codec.ts';
+import { approximate, type CodecContext, drop, isStrict, refuse } from '../shared/codec.ts';
 import { expectBoolean, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import { objectOf, textOf, unknownFields } from '../shared/read.ts';
+import { unknownChoice } from '../shared/tool-choice.ts';
+import { fieldsOf } from './fields.ts';
 import { encodeTools } from './tools.ts';
 
 const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', any: 'any' };
@@ -18,8 +21,17 @@ function decodeChoice(choice: JsonObject): ToolChoice {
   const type = expectText(choice['type'], 'tool_choice.type');
   if (type === 'tool') return { type, name: expectName(choice['name'], 'tool_choice.name') };
   const mode = Object.hasOwn(MODES, type) ? MODES[type] : undefined;
-  if (!mode) throw invalid('tool_choice.type', `must be one of ${[...Object.keys(MODES), 'tool'].join(', ')}`);
-  return { type: mode };
+  return mode ? { type: mode } : unknownChoice(choice, 'anthropic-messages');
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
+
+/** Fields that only this protocol knows; a choice of an unknown type is whole already. */
+export function keptToolChoice(value: unknown): JsonObject {
+  const choice = objectOf(value);
+  const rest =
+    choice['type'] === 'tool' || Object.hasOwn(MODES, textOf(choice['type'])) ? unknownFields(choice, FIELDS) : undefined;
+  return rest ? { tool_choice: rest } : {};
 }
 
 /** All that a request says about tools. Without tools the API refuses to hear about their choice. */
@@ -57,7 +69,9 @@ function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: C
   if (!choice) return parallel === false ? { tool_choice: { type: 'auto', disable_parallel_tool_use: true } } : {};
   const named = choice.type === 'tool' && { name: choice.name };
   const single = parallel !== undefined && choice.type !== 'none' && { disable_parallel_tool_use: !parallel };
-  return { tool_choice: { type: choice.type, ...named, ...single } };
+  const native = choice.type === 'tool' ? undefined : choice.native;
+  if (native) return { tool_choice: { ...objectOf(native.value), ...single } };
+  return { tool_choice: { ...objectOf(fieldsOf(request)['tool_choice']), type: choice.type, ...named, ...single } };
 }
 
 /** Who thinks cannot be forced (P59): 400 "Thinking may not be enabled when tool_choice forces tool use". */

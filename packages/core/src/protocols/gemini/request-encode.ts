@@ -32,7 +32,7 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
   const own = isOwnFormat(source, keptConfig) ? keptConfig : undefined;
   const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), rulesOf(given), given);
   const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
-  const tools = restrictTools(request, objectOf(toolConfig), context);
+  const tools = restrictTools(request, context);
   const hasFunctions = tools.some(({ server }) => !server);
   const { config: format, hint } = encodeOutputFormat(
     own ? source.output_format : request.output_format,
@@ -90,6 +90,7 @@ const saidBy = (profile: ProviderProfile): Vocabulary => ({
   stretches: true,
   // How closely an image is looked at can be said from Gemini 3 on.
   detail: profile.gemini3 ? 'messages' : 'nowhere',
+  validated: true,
   tools: profile.json_schema_params ? ['output_schema'] : [],
 });
 

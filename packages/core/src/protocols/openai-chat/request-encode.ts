@@ -55,6 +55,7 @@ const SAYS: Vocabulary = {
   citable: false,
   stretches: false,
   detail: 'everywhere',
+  validated: false,
   tools: ['strict'],
 };
 

@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { type CodecContext, drop, invalid } from '../shared/codec.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { objectOf } from '../shared/read.ts';
+import { unknownChoice } from '../shared/tool-choice.ts';
 import { encodeTools } from './tools.ts';
 
 /** Mistral says "any". */
@@ -25,16 +26,20 @@ export function decodeToolChoice(body: JsonObject): ToolChoice | undefined {
 function decodeChoice(choice: unknown, at: string): ToolChoice {
   const mode = modeOf(choice);
   if (mode) return { type: mode };
-  if (typeof choice === 'string') throw invalid(at, `must be one of ${Object.keys(MODES).join(', ')}`);
+  if (typeof choice === 'string') return unknownChoice(choice, 'openai-chat');
   const body = expectObject(choice, at);
   const type = expectText(body['type'] ?? (isObject(body['function']) ? 'function' : undefined), `${at}.type`);
   if (type === 'function' || type === 'custom') return { type: 'tool', name: nameIn(body, type, at) };
   if (type === 'allowed_tools') return decodeAllowed(body, at);
   // In the words of Anthropic, which some servers take too.
-  if (type === 'tool') return { type: 'tool', name: expectName(body['name'], `${at}.name`) };
+  if (type === 'tool') return decodeNamed(body, at);
   const named = modeOf(type);
-  if (named) return { type: named };
-  throw invalid(`${at}.type`, 'must be one of function, custom, allowed_tools');
+  return named ? { type: named } : unknownChoice(choice, 'openai-chat');
+}
+
+/** Without a name, any tool will do. */
+function decodeNamed({ name }: JsonObject, at: string): ToolChoice {
+  return name === undefined || name === null ? { type: 'any' } : { type: 'tool', name: expectName(name, `${at}.name`) };
 }
 
 /** Nested as chat has it, or flat as in Responses. */
@@ -93,6 +98,7 @@ function encodeChoice(choice: ToolChoice, tools: readonly CanonicalTool[], conte
   const entry = (name: string): JsonObject =>
     custom.has(name) ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
   if (choice.type === 'tool') return { tool_choice: entry(choice.name) };
+  if (choice.native) return { tool_choice: choice.native.value };
   if (!choice.allowed_tools || !context.profile.allowed_tools) return { tool_choice: TO_WIRE[choice.type] };
   const mode = choice.type === 'any' ? 'required' : 'auto';
   return { tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: choice.allowed_tools.map(entry) } } };

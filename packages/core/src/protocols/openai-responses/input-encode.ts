@@ -241,7 +241,8 @@ function encodeOutputParts(
   context: CodecContext,
 ): string | JsonObject[] {
   const parts = encodeParts(blocks, `${at}/content`, context);
-  return !isOwn && parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
+  if (isOwn && parts.length > 0) return parts;
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
 }
 
 function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {

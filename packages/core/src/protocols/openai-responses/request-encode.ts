@@ -67,6 +67,7 @@ const SAYS: Vocabulary = {
   citable: false,
   stretches: false,
   detail: 'everywhere',
+  validated: false,
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
 };
 

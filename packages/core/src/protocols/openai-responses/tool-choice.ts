@@ -1,8 +1,9 @@
 import { type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { invalid } from '../shared/codec.ts';
 import { expectList, expectName, expectObject, expectText } from '../shared/expect.ts';
 import { objectOf, textOf } from '../shared/read.ts';
+import { unknownChoice } from '../shared/tool-choice.ts';
+import { PROTOCOL } from './kept.ts';
 
 const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
 const TO_WIRE: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
@@ -14,9 +15,12 @@ export function decodeToolChoice(choice: unknown): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined;
   const mode = modeOf(choice);
   if (mode) return { type: mode };
-  if (typeof choice === 'string') throw invalid('tool_choice', `must be one of ${Object.keys(MODES).join(', ')}`);
+  if (typeof choice === 'string') return unknownChoice(choice, PROTOCOL);
   const body = expectObject(choice, 'tool_choice');
   if (body['type'] === 'allowed_tools') return decodeAllowed(body);
+  // Modes of Chat and Anthropic that were put into an object; a tool without a name is any tool.
+  const named = modeOf(body['type'] === 'tool' && !textOf(body['name']) ? 'any' : body['type']);
+  if (named) return { type: named };
   return { type: 'tool', name: nameIn(body, 'tool_choice') };
 }
 
@@ -41,6 +45,7 @@ export function encodeToolChoice(choice: ToolChoice, tools: readonly CanonicalTo
   if (kept !== undefined && sameJson(decodeToolChoice(kept), choice)) return kept;
   const entry = (name: string): JsonObject => entryOf(name, tools);
   if (choice.type === 'tool') return entry(choice.name);
+  if (choice.native) return choice.native.value;
   if (!choice.allowed_tools) return TO_WIRE[choice.type];
   const mode = choice.type === 'any' ? 'required' : 'auto';
   return { type: 'allowed_tools', mode, tools: choice.allowed_tools.map(entry) };
