@@ -115,6 +115,8 @@ export interface OpaqueBlock extends Node {
   raw: unknown;
   /** Human-readable stand-in for other protocols, when the source has one. */
   text?: string;
+  /** The id of something that only the origin's server holds: without it, the conversation would be another one. */
+  held?: string;
 }
 
 export interface Citation {

@@ -4,6 +4,19 @@ import { isClientCall } from '../canonical/response.ts';
 import { changeAll, changeBlocks, inPlaceOf } from './blocks.ts';
 import type { Rules } from './rules.ts';
 
+/** What another server stores cannot be looked up here, and nothing less would do. */
+export function refuseHeld(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  for (const [i, { content }] of request.messages.entries())
+    for (const [k, block] of content.entries())
+      if (block.type === 'opaque' && block.held !== undefined && block.origin !== rules.protocol)
+        rules.refuse({
+          path: `/messages/${i}/content/${k}`,
+          feature: 'state.item_reference',
+          message: `item_reference "${block.held}" names an item stored by another server; set store: false, or send the items themselves`,
+        });
+  return request;
+}
+
 /** Blocks that only another protocol understands go; a call and its result go together, and a stand-in that the source gave stays. */
 export function filterForeign(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const own = ownServerCalls(request, rules);

@@ -29,7 +29,9 @@ export function mapIds(request: CanonicalRequest, rules: Pick<Rules, 'note' | 't
   // A result that answers none of these calls answers one that the upstream remembers, under the name that it would get here.
   const result = (id: string): string => {
     const queue = waiting.get(id);
-    return queue?.names[queue.next++] ?? (isLegal(id, rule) ? id : freshId(id, 0, rule, used));
+    const name = queue?.names[queue.next];
+    if (queue && name !== undefined) queue.next++;
+    return name ?? (isLegal(id, rule) ? id : freshId(id, 0, rule, used));
   };
   return changeBlocks(request, (block, path) => {
     if (block.type === 'tool_use' && isClientCall(block.kind)) {

@@ -10,7 +10,7 @@ const EARLIER = 'Result of an earlier tool call';
 
 /** The results of one id in their order; `next` is the first that no call has taken or passed. */
 interface Queue {
-  found: { block: ToolResultBlock; message: number }[];
+  found: { block: ToolResultBlock; message: number; path: string }[];
   next: number;
 }
 
@@ -42,10 +42,10 @@ function collect(messages: readonly CanonicalMessage[]): Map<string, Queue> {
   const byId = new Map<string, Queue>();
   messages.forEach(({ role, content }, message) => {
     if (role !== 'tool') return;
-    for (const block of content) {
+    for (const [i, block] of content.entries()) {
       if (block.type !== 'tool_result') continue;
       const queue = byId.get(block.tool_use_id) ?? { found: [], next: 0 };
-      queue.found.push({ block, message });
+      queue.found.push({ block, message, path: `/messages/${message}/content/${i}` });
       byId.set(block.tool_use_id, queue);
     }
   });
@@ -59,15 +59,15 @@ function answer(
   results: Results,
   rules: Telling,
 ): CanonicalMessage | undefined {
-  const calls = messages[at]?.content.filter((block) => block.type === 'tool_use').filter(({ kind }) => isClientCall(kind)) ?? [];
+  const calls = callsOf(messages[at]?.content ?? [], `/messages/${at}/content`);
   if (calls.length === 0 || at === messages.length - 1) return undefined;
   let end = at + 1;
   while (messages[end]?.role === 'tool') end++;
-  const content = calls.map((call) => {
+  const content = calls.map(({ call, path }) => {
     const found = take(results.byId.get(call.id), at);
-    if (!found) return synthesise(call, `/messages/${at}`, rules);
+    if (!found) return synthesise(call, path, rules);
     results.taken.add(found.block);
-    if (found.message >= end) tellMove(call.id, found.message, rules);
+    if (found.message >= end) tellMove(call.id, found.path, rules);
     return found.block;
   });
   const next = messages[at + 1];
@@ -83,9 +83,15 @@ function take(queue: Queue | undefined, at: number): Queue['found'][number] | un
   return queue.found[queue.next++];
 }
 
-function tellMove(id: string, from: number, rules: Telling): void {
+/** The calls that the client has to answer, each with its path. */
+const callsOf = (content: readonly ContentBlock[], list: string): { call: ToolUseBlock; path: string }[] =>
+  content.flatMap((block, i) =>
+    block.type === 'tool_use' && isClientCall(block.kind) ? [{ call: block, path: `${list}/${i}` }] : [],
+  );
+
+function tellMove(id: string, path: string, rules: Telling): void {
   const message = `the result of ${id} was moved behind its call`;
-  rules.repair({ path: `/messages/${from}`, feature: 'messages.tool_order', message });
+  rules.repair({ path, feature: 'messages.tool_order', message });
 }
 
 function synthesise(call: ToolUseBlock, path: string, rules: Telling): ToolResultBlock {
@@ -114,11 +120,11 @@ function orphans(message: CanonicalMessage, at: number, taken: ReadonlySet<Conte
     const content = message.content.filter((block) => !taken.has(block));
     return content.length === message.content.length ? [message] : content.length > 0 ? [{ ...message, content }] : [];
   }
-  const content = message.content.flatMap((block): ContentBlock[] => {
+  const content = message.content.flatMap((block, i): ContentBlock[] => {
     if (block.type !== 'tool_result') return [block];
     if (taken.has(block)) return [];
     const told = `the result ${block.tool_use_id} answers no call; it became text of the user`;
-    rules.repair({ path: `/messages/${at}`, feature: 'messages.tool_result', message: told });
+    rules.repair({ path: `/messages/${at}/content/${i}`, feature: 'messages.tool_result', message: told });
     return tell(block).map((part) => inPlaceOf(SOURCE in part ? part : block, part));
   });
   return content.length > 0 ? [inPlaceOf<CanonicalMessage>(message, { role: 'user', content })] : [];

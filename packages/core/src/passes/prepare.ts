@@ -5,7 +5,7 @@ import { clamp } from './clamp.ts';
 import { customAsFunctions } from './custom-tools.ts';
 import { dropEmpty } from './drop-empty.ts';
 import { dropUnsaid } from './drop-unsaid.ts';
-import { filterForeign } from './filter-foreign.ts';
+import { filterForeign, refuseHeld } from './filter-foreign.ts';
 import { filterSignatures } from './filter-signatures.ts';
 import { locatedContext, locatedRules } from './located.ts';
 import { mapIds } from './map-ids.ts';
@@ -26,6 +26,7 @@ import { ensureFirstUser, trailingAssistant } from './turns.ts';
  * form, and what is empty is gone before anybody looks at who speaks after whom.
  */
 const PASSES: readonly Pass[] = [
+  refuseHeld,
   pairTools,
   filterSignatures,
   filterForeign,

@@ -231,6 +231,49 @@ const rows: Row[] = [
     told: ['DROPPED /input/1/phase', 'DROPPED /input/1/content/0/logprobs'],
   },
   {
+    name: 'results without a call each point at their own item',
+    from: 'openai-responses',
+    to: 'openai-chat',
+    body: responses({
+      input: [
+        USER,
+        { type: 'function_call_output', call_id: 'a', output: 'x' },
+        { type: 'function_call_output', call_id: 'b', output: 'y' },
+      ],
+    }),
+    told: ['REPAIRED /input/1', 'REPAIRED /input/2'],
+  },
+  {
+    name: 'calls without a result, and a result that comes late, each point at their own item',
+    from: 'openai-responses',
+    to: 'openai-chat',
+    body: responses({
+      input: [
+        USER,
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+        { type: 'function_call', call_id: 'b', name: 'f', arguments: '{}' },
+        USER,
+        { type: 'function_call_output', call_id: 'z', output: 'x' },
+        { type: 'function_call_output', call_id: 'b', output: 'y' },
+      ],
+    }),
+    told: ['REPAIRED /input/1', 'REPAIRED /input/5', 'REPAIRED /input/4', 'APPROXIMATED /input/1'],
+  },
+  {
+    name: 'calls without a signature point at the first of them',
+    from: 'openai-responses',
+    to: 'gemini',
+    body: responses({
+      input: [
+        USER,
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x' }] },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: 'x' },
+      ],
+    }),
+    told: ['REPAIRED /input/2'],
+  },
+  {
     name: 'what a shell call says beside its action',
     from: 'openai-responses',
     to: 'openai-chat',
@@ -326,7 +369,7 @@ const rows: Row[] = [
         { role: 'user', parts: [{ text: 'x' }] },
       ],
     }),
-    told: ['REPAIRED /contents/0', 'APPROXIMATED /contents/0/parts/0'],
+    told: ['REPAIRED /contents/0/parts/0', 'APPROXIMATED /contents/0/parts/0'],
   },
   {
     name: 'an empty list says nothing',

@@ -842,7 +842,7 @@ describe('fields', () => {
     ],
     ['strict: top_k', { parameters: { top_k: 1 } }, '/parameters/top_k', { strict: true }],
     ['strict about one feature', { parameters: { top_k: 1 } }, '/parameters/top_k', { strict: ['parameters.top_k'] }],
-    ['strict: an orphan', { messages: [USER, result('z')] }, '/messages/1', { strict: true }],
+    ['strict: an orphan', { messages: [USER, result('z')] }, '/messages/1/content/0', { strict: true }],
   ])('refused: %s', (_, request, param, policy = {}) => {
     const run = () => encodeRequestBody({ model: 'm', messages: [USER], parameters: {}, ...request }, contextOf({ policy }));
     expect(paramOf(run)).toBe(param);

@@ -69,7 +69,7 @@ const CONVERSATION: Row[] = [
     name: 'P05 nor when the input refers to items that the server has',
     request: {
       messages: [
-        assistant({ type: 'opaque', origin: 'openai-responses', raw: { type: 'item_reference', id: 'fc_1' } }),
+        assistant({ type: 'opaque', origin: 'openai-responses', raw: { type: 'item_reference', id: 'fc_1' }, held: 'fc_1' }),
         result('z', '42'),
       ],
     },

@@ -40,7 +40,7 @@ const ROWS: Row[] = [
     name: 'P06: a result behind a user message moves to its call',
     messages: [assistant('a'), user('wait'), tool('a')],
     expected: [assistant('a'), tool('a'), user('wait')],
-    told: ['REPAIRED messages.tool_order /messages/2'],
+    told: ['REPAIRED messages.tool_order /messages/2/content/0'],
   },
   {
     name: 'P07: results stand in the order of the calls',
@@ -56,25 +56,25 @@ const ROWS: Row[] = [
     name: 'P04: a call without a result gets one that says so',
     messages: [assistant('a'), user('go on')],
     expected: [assistant('a'), { role: 'tool', content: [none('a')] }, user('go on')],
-    told: ['REPAIRED messages.tool_use /messages/0'],
+    told: ['REPAIRED messages.tool_use /messages/0/content/0'],
   },
   {
     name: 'P08: one of two results is missing',
     messages: [assistant('a', 'b'), tool('b')],
     expected: [assistant('a', 'b'), { role: 'tool', content: [none('a'), result('b')] }],
-    told: ['REPAIRED messages.tool_use /messages/0'],
+    told: ['REPAIRED messages.tool_use /messages/0/content/0'],
   },
   {
     name: 'P05: a result without a call becomes text of the user',
     messages: [user('x'), tool('z')],
     expected: [user('x'), user('Result of an earlier tool call: Z')],
-    told: ['REPAIRED messages.tool_result /messages/1'],
+    told: ['REPAIRED messages.tool_result /messages/1/content/0'],
   },
   {
     name: 'P05: a result before its call answers nothing',
     messages: [tool('a'), assistant('a')],
     expected: [user('Result of an earlier tool call: A'), assistant('a')],
-    told: ['REPAIRED messages.tool_result /messages/0'],
+    told: ['REPAIRED messages.tool_result /messages/0/content/0'],
   },
   { name: 'calls of the last message may wait', messages: [user('x'), assistant('a')], expected: [user('x'), assistant('a')] },
   {
@@ -96,7 +96,7 @@ const ROWS: Row[] = [
     name: 'a second result of one call is an orphan',
     messages: [assistant('a'), tool('a', 'a')],
     expected: [assistant('a'), tool('a'), user('Result of an earlier tool call: A')],
-    told: ['REPAIRED messages.tool_result /messages/1'],
+    told: ['REPAIRED messages.tool_result /messages/1/content/1'],
   },
   {
     name: 'calls that the provider ran itself need no result',
@@ -122,7 +122,7 @@ const ROWS: Row[] = [
         ],
       },
     ],
-    told: ['REPAIRED messages.tool_result /messages/1'],
+    told: ['REPAIRED messages.tool_result /messages/1/content/0'],
   },
 ];
 

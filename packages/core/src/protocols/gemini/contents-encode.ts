@@ -81,7 +81,7 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
     const first = message.content.find((block) => block.type === 'tool_use' && isClientCall(block.kind));
     if (first?.type !== 'tool_use' || first.signature) return message;
     repair(context, {
-      path: `/messages/${i}`,
+      path: `/messages/${i}/content/${message.content.indexOf(first)}`,
       feature: 'messages.signature',
       message: 'the calls have no signature of Gemini; they say so',
     });

@@ -39,6 +39,7 @@ type ReadItem = (reader: InputReader, item: JsonObject, param: string) => void;
 const ITEMS: Readonly<Record<string, ReadItem>> = {
   message: (reader, item, param) => reader.message(item, param),
   reasoning: (reader, item, param) => reader.reasoning(item, param),
+  item_reference: (reader, item, param) => reader.reference(item, param),
   function_call: (reader, item, param) => reader.call(item, param),
   custom_tool_call: (reader, item, param) => reader.call(item, param),
   function_call_output: (reader, item, param) => reader.output(item, param),
@@ -62,8 +63,8 @@ class InputReader {
   }
 
   read(item: JsonObject, param: string): void {
-    const type = optional(item['type'], `${param}.type`, expectText) ?? (item['role'] === undefined ? '' : 'message');
-    if (type === '') throw invalid(`${param}.type`, 'must say what the item is');
+    const type = optional(item['type'], `${param}.type`, expectText) || untyped(item);
+    if (type === undefined) throw invalid(`${param}.type`, 'is required unless the item has a role or an id');
     const read = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
     if (read) read(this, item, param);
     else this.#readOther(item, param);
@@ -76,6 +77,11 @@ class InputReader {
     if (call) this.#say(this.#signed(call), param);
     else if (result) this.#answer(result, param);
     else this.#say({ type: 'opaque', origin: PROTOCOL, raw: item } satisfies OpaqueBlock, param);
+  }
+
+  /** An item that the server stored, which only a server of this protocol can look up. */
+  reference(item: JsonObject, param: string): void {
+    this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOf(item['id']) } satisfies OpaqueBlock, param);
   }
 
   message(item: JsonObject, param: string): void {
@@ -167,6 +173,10 @@ class InputReader {
     this.conversation.messages.push(at(pointerOf(param), message, this.#scope.context));
   }
 }
+
+/** The type is optional for messages, and for references, which are an id alone. */
+const untyped = ({ role, id }: JsonObject): string | undefined =>
+  role !== undefined ? 'message' : typeof id === 'string' && id !== '' ? 'item_reference' : undefined;
 
 const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id']);
 

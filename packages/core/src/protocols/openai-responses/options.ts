@@ -132,6 +132,6 @@ function dropForeign({ modalities, audio_output: audio, state }: CanonicalReques
     refuse(context, {
       path: '/state/cached_content',
       feature: 'state.cached_content',
-      message: 'the cached content of another provider cannot be followed',
+      message: 'cachedContent names content stored by another server; send the whole conversation instead',
     });
 }

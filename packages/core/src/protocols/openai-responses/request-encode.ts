@@ -3,7 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
-import { objectOf, textOf } from '../shared/read.ts';
+import { objectOf } from '../shared/read.ts';
 import { encodeMessages } from './input-encode.ts';
 import { PROTOCOL } from './kept.ts';
 import { encodeOptions, OPTION_FIELDS } from './options.ts';
@@ -124,9 +124,7 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
 /** Whether the upstream holds a part of the conversation: results may answer calls that are not here. */
 function hasMemory({ state, messages }: CanonicalRequest): boolean {
   if (state?.previous_response_id !== undefined || state?.conversation_id !== undefined) return true;
-  return messages.some(({ content }) =>
-    content.some((block) => block.type === 'opaque' && textOf(objectOf(block.raw)['type']) === 'item_reference'),
-  );
+  return messages.some(({ content }) => content.some((block) => block.type === 'opaque' && block.held !== undefined));
 }
 
 /** What the client sent under these names is said by the canonical fields. */

@@ -3,6 +3,13 @@ import { type CodecContext, drop, refuse } from './codec.ts';
 
 type Held = 'previous_response_id' | 'conversation_id' | 'cached_content';
 
+/** How the protocols call them. */
+const WIRE: Record<Held, string> = {
+  previous_response_id: 'previous_response_id',
+  conversation_id: 'conversation',
+  cached_content: 'cachedContent',
+};
+
 /** Entries of `include` that are heard everywhere: ciphertext travels in a carrier, and log probabilities are a parameter. */
 const HEARD: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
 
@@ -14,7 +21,7 @@ export function dropState(request: CanonicalRequest, who: string, held: readonly
       refuse(context, {
         path: `/state/${name}`,
         feature: `state.${name}`,
-        message: `${who} holds no conversation: ${name} cannot be followed`,
+        message: `${who} stores no conversations, so ${WIRE[name]} cannot be resolved; send the whole conversation instead`,
       });
   const lose = (feature: string, message: string): void =>
     drop(context, { path: `/${feature.replace('.', '/')}`, feature, message: `${who} ${message}` });
