@@ -1,8 +1,9 @@
 // Real clients through the gateway: every client of the table with every upstream protocol, then with upstreams that misbehave, alone and through the gateway.
 //
-//   npm run build && INST=<folder of the clients> node scripts/clients/matrix.js [pairs|variants|page] [--only PATTERN] [--again]
+//   npm run build && INST=<folder of the clients> node scripts/clients/matrix.js [pairs|variants|alone|page] [--only PATTERN] [--again | --missing] [--jobs N]
 //
-// Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: all of them are). `page` writes docs/clients.md from them, as does a run of all.
+// Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: every cell is; --missing: only cells without a result are).
+// `alone` runs the variants without the gateway. `page` writes docs/clients.md from the results, as does a run of all parts.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -16,7 +17,12 @@ const clients = `${process.env.SLUICE_SHARED ?? `${root}../shared`}/clients`;
 const folder = `${root}.cache/clients`;
 const store = `${folder}/results.json`;
 const { values: options, positionals } = parseArgs({
-  options: { only: { type: 'string', default: '' }, again: { type: 'boolean', default: false } },
+  options: {
+    only: { type: 'string', default: '' },
+    again: { type: 'boolean', default: false },
+    missing: { type: 'boolean', default: false },
+    jobs: { type: 'string', default: '1' },
+  },
   allowPositionals: true,
 });
 const part = positionals[0];
@@ -46,8 +52,14 @@ function cellsOf(wanted) {
       })),
     ),
   );
-  const cells = { pairs, variants }[wanted] ?? [...pairs, ...variants];
-  return cells.filter(({ key }) => only.test(key) && (options.again || !results.cells[key]?.passed));
+  const alone = variants.filter(({ through }) => !through);
+  const cells = { pairs, variants, alone }[wanted] ?? [...pairs, ...variants];
+  return cells.filter(({ key }) => only.test(key) && isDue(results.cells[key]));
+}
+
+function isDue(result) {
+  if (options.again) return true;
+  return options.missing ? result === undefined : !result?.passed;
 }
 
 async function runAll(cells) {
@@ -58,10 +70,18 @@ async function runAll(cells) {
     );
     process.exit(2);
   }
-  const stage = await setStage({ clients, folder });
+  const queue = cells.map((cell, i) => ({ cell, place: `${i + 1}/${cells.length}` }));
+  const jobs = Array.from({ length: Number(options.jobs) }, (_, i) => runJob(queue, inst, `${folder}/stage-${i}`));
+  await Promise.all(jobs);
+}
+
+/** Each job has its own upstream and gateway: a cell reads the gateway's log, and restarts the upstream. */
+async function runJob(queue, inst, place) {
+  mkdirSync(place, { recursive: true });
+  const stage = await setStage({ clients, folder: place });
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stage.close().then(() => process.exit(1)));
   try {
-    for (const [i, cell] of cells.entries()) await runCell(cell, { inst, stage, place: `${i + 1}/${cells.length}` });
+    for (let next = queue.shift(); next; next = queue.shift()) await runCell(next.cell, { inst, stage, place: next.place });
   } finally {
     await stage.close();
   }
@@ -77,7 +97,7 @@ async function runCell({ key, client, upstream, variant, through }, { inst, stag
   const askedSince = stage.watch();
   const url = through ? stage.url : `${stage.mock.url}/_v/${variant.id}`;
   const model = through ? `${providerOf(upstream, variant?.id)}/mock-model` : 'mock-model';
-  const { output, ...ran } = await runClient(client, { clients, inst, url, model });
+  const { output, ...ran } = await runClient(client, { clients, inst, url, model, seconds: variant?.seconds });
   const wanted = through ? [providerOf(upstream, variant?.id)] : [];
   const asked = askedSince();
   const isRight = asked.length === wanted.length && asked.every((provider) => wanted.includes(provider));
@@ -86,7 +106,7 @@ async function runCell({ key, client, upstream, variant, through }, { inst, stag
     `${place} ${key}: ${result.passed ? 'ok' : `FAIL (${result.code})${isRight ? '' : ` asked: ${asked.join(', ') || 'nobody'}`}`} ${result.seconds} s`,
   );
   if (!result.passed) writeFileSync(`${folder}/output/${key.replace(/[^\w.-]+/g, '_')}.txt`, output);
-  results.versions[client.package] = version;
+  results.versions[client.name] = version;
   results.cells[key] = result;
   writeFileSync(store, JSON.stringify(results, null, 1));
 }

@@ -45,8 +45,8 @@ const mark = (cell) => (cell === undefined ? ' ' : cell.passed ? 'ok' : '**fails
 
 function pairs({ cells, versions }) {
   const upstreams = Object.keys(UPSTREAMS);
-  const rows = CLIENTS.filter(({ package: name }) => versions[name]).map(({ name, title, package: pack, protocol }) => [
-    `${title} ${versions[pack]}`,
+  const rows = CLIENTS.filter(({ name }) => versions[name]).map(({ name, title, protocol }) => [
+    `${title} ${versions[name]}`,
     protocol,
     ...upstreams.map((upstream) => mark(cells[`${name} > ${upstream}`])),
   ]);
@@ -82,7 +82,7 @@ ok: passes both ways. **healed**: fails alone, passes through the gateway. fails
 }
 
 function variants(protocol, results) {
-  const clients = CLIENTS.filter((client) => client.protocol === protocol && results.versions[client.package]);
+  const clients = CLIENTS.filter((client) => client.protocol === protocol && results.versions[client.name]);
   const rows = VARIANTS.filter((variant) => variant.in.includes(protocol)).map(({ id, what }) => [
     what,
     ...clients.map(({ name }) => COURSES[courseOf(name, id, results)] ?? ' '),

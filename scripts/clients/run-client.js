@@ -5,21 +5,21 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const SECONDS = 60;
+const SECONDS = 90;
 /** What the runner needs beside the client: to start it, and to clear up after it. */
 const MARGIN_SECONDS = 45;
 
 /** Runs a client against an address. `output`: its last words, for the log of a failure. */
-export async function runClient(client, { clients, inst, url, model }) {
+export async function runClient(client, { clients, inst, url, model, seconds = SECONDS }) {
   const started = performance.now();
   const mark = `SLUICE_CELL=${randomUUID()}`;
   const child = spawn(join(clients, `run-${client.runner}.sh`), {
-    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: inst, TIMEOUT: String(SECONDS), ...pair(mark) },
+    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: join(inst, client.inst), TIMEOUT: String(seconds), ...pair(mark) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-20_000)));
-  const timer = setTimeout(() => endAll(mark), (SECONDS + MARGIN_SECONDS) * 1000);
+  const timer = setTimeout(() => endAll(mark), (seconds + MARGIN_SECONDS) * 1000);
   const [code] = await once(child, 'exit');
   clearTimeout(timer);
   endAll(mark);
@@ -42,7 +42,7 @@ function endAll(mark) {
 }
 
 /** The version of a client that is installed; undefined when it is not. */
-export function versionOf({ folder, package: name }, inst) {
-  const file = join(inst, folder, 'node_modules', name, 'package.json');
+export function versionOf({ inst: part, folder, package: name }, inst) {
+  const file = join(inst, part, folder, 'node_modules', name, 'package.json');
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
 }

@@ -55,7 +55,7 @@ function configFor(mock) {
 }
 
 /** The upstream. What it does at first only, it does anew after `renew`. */
-class Mock {
+export class Mock {
   #script;
   #folder;
   #port;

@@ -8,9 +8,12 @@ export const UPSTREAMS = {
   gemini: { provider: 'gemini', root: '/v1beta' },
 };
 
-const row = (name, protocol, folder, more = {}) => ({ name, protocol, folder, runner: name, env: {}, ...more });
+const row = (name, protocol, folder, more = {}) => ({ name, protocol, folder, inst: '', runner: name, env: {}, ...more });
 
-/** `folder`: where it is installed; `packages`: what its version is read from. */
+/** Newest versions, installed beside the pinned ones; they run with node 22. */
+const LATEST = { inst: 'latest' };
+
+/** `inst`, `folder`: where it is installed, relative to INST; `package`: what its version is read from. */
 export const CLIENTS = [
   row('sdk-openai-chat', 'openai-chat', 'sdk-openai', { package: 'openai', title: 'openai SDK, chat' }),
   row('sdk-openai-responses', 'openai-responses', 'sdk-openai', { package: 'openai', title: 'openai SDK, responses' }),
@@ -42,7 +45,45 @@ export const CLIENTS = [
     gemini: 'google-generative-ai',
   }),
   row('cline', 'openai-chat', 'cline', { package: 'cline', title: 'Cline' }),
+  row('claude-code-latest', 'anthropic-messages', 'claude-code', {
+    ...LATEST,
+    runner: 'claude-code',
+    package: '@anthropic-ai/claude-code',
+    title: 'Claude Code',
+  }),
+  row('claude-agent-sdk', 'anthropic-messages', 'claude-agent-sdk', {
+    ...LATEST,
+    package: '@anthropic-ai/claude-agent-sdk',
+    title: 'Claude Agent SDK',
+  }),
+  ...wires('kimi-code', 'Kimi Code', '@moonshot-ai/kimi-code', 'KIMI_TYPE', {
+    'openai-chat': 'openai',
+    'openai-responses': 'openai_responses',
+    'anthropic-messages': 'anthropic',
+    gemini: 'google-genai',
+  }).map(newest),
+  ...wires('qwen-code', 'Qwen Code', '@qwen-code/qwen-code', 'QWEN_AUTH', {
+    'openai-chat': 'openai',
+    'anthropic-messages': 'anthropic',
+    gemini: 'gemini',
+  }).map(newest),
+  ...wires('continue', 'Continue', '@continuedev/cli', 'CN_PROVIDER', {
+    'openai-chat': 'openai',
+    'anthropic-messages': 'anthropic',
+  }),
+  row('grok-cli', 'openai-chat', 'grok-cli', { ...LATEST, package: '@vibe-kit/grok-cli', title: 'Grok CLI' }),
+  row('langchain-openai', 'openai-chat', 'langchain', { package: '@langchain/openai', title: 'LangChain, chat' }),
+  row('langchain-openai-responses', 'openai-responses', 'langchain', {
+    package: '@langchain/openai',
+    title: 'LangChain, responses',
+  }),
+  row('langchain-anthropic', 'anthropic-messages', 'langchain', { package: '@langchain/anthropic', title: 'LangChain, anthropic' }),
+  row('langchain-google', 'gemini', 'langchain', { package: '@langchain/google-genai', title: 'LangChain, google' }),
 ];
+
+function newest(client) {
+  return { ...client, ...LATEST };
+}
 
 /** A client that speaks several protocols: one row each. */
 function wires(runner, title, pack, variable, choices) {
@@ -65,7 +106,7 @@ const GEMINI = ['gemini'];
 
 /**
  * What the upstream does differently. `cannot`: why no gateway can make an answer of it (a client that asks again by itself passes all the same).
- * `once`: only the first answer of a process is so.
+ * `once`: only the first answer of a process is so. `seconds`: how long a client gets, where it can only fail.
  */
 export const VARIANTS = [
   { id: 'thinking', what: 'thinks before it answers', in: ALL },
@@ -95,10 +136,16 @@ export const VARIANTS = [
   { id: 'json', what: 'JSON although a stream was asked for', in: ALL },
   { id: 'geminiid', what: 'ids on function calls', in: GEMINI },
   { id: 'noaux', what: '404 for models and token counts', in: ALL },
+  { id: 'loop', what: 'four rounds of tool calls, two of them at once', in: ALL },
+  { id: 'strictloop', what: 'four rounds, and a vendor\'s checks of every request', in: ALL },
+  { id: 'needreason', what: 'demands its reasoning back with tool calls', in: CHAT },
+  { id: 'nomaxtokens', what: 'refuses max_tokens', in: CHAT },
+  { id: 'noadaptive', what: 'refuses adaptive thinking and output_config', in: MESSAGES },
   { id: 'e429', what: '429 at first', in: ALL, once: true },
   { id: 'e503', what: '503 at first', in: ALL, once: true },
   { id: 'nofinish', what: 'ends without saying that it has ended', in: ALL, cannot: 'a cut answer looks the same' },
   { id: 'miderror', what: 'an error in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
   { id: 'abort', what: 'breaks off in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
+  { id: 'hang', what: 'stops in the middle and stays connected', in: ALL, seconds: 20, cannot: 'the rest never comes' },
   { id: 'e401', what: '401, always', in: ALL, cannot: 'the key is wrong' },
 ];

@@ -24,12 +24,13 @@ export function createFramer(protocol: ProtocolId, framing: Framing): Framer {
   return { frame: (frame) => encodeSse(frame, options), end: () => '' };
 }
 
-/** Every frame is an element, an error too. */
+/** Every event is an element, an error too; its repetition as bare JSON is for readers of event streams. */
 function createArrayFramer(): Framer {
   let isOpen = false;
   let isClosed = false;
   return {
-    frame: ({ data }) => {
+    frame: ({ data, bare }) => {
+      if (bare) return '';
       const before = isOpen ? ',\r\n' : '[';
       isOpen = true;
       return before + data;

@@ -96,13 +96,17 @@ export class PassedStream implements AnswerStream {
     return this.#tap.result;
   }
 
-  /** An early end is told as the reason for it, where there is one. A stream that had said everything needs none. */
+  /**
+   * An early end is told as the reason for it, where there is one. A stream that had said everything needs none. An error of Gemini comes in one
+   * of two forms, each of which some clients miss: it is repeated in both.
+   */
   #finish(reason?: CanonicalError): Iterable<Uint8Array> {
     if (this.#hasEnded) return NOTHING;
     this.#hasEnded = true;
     for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
     if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
     const rest = this.#takeRest();
+    if (this.#error && this.#options.from.id === 'gemini') return [...rest, BLANK_LINE, this.#failure(this.#error)];
     const terminal = this.#missingTerminal();
     return terminal ? [...rest, terminal] : rest;
   }

@@ -186,6 +186,16 @@ export class Exchange {
   }
 
   /**
+   * The error once more, to be written on its own some time after the stream has told it. @google/genai 1 reports an ApiError only where one
+   * read holds the error and nothing else. Undefined for every other client.
+   */
+  repeatInBand(error: CanonicalError): Uint8Array | undefined {
+    const { framing } = this.#streamOptions(this.#asked);
+    if (this.#client.id !== 'gemini' || framing !== 'sse') return undefined;
+    return new TextEncoder().encode(`${JSON.stringify(this.failure(error).body)}\r\n`);
+  }
+
+  /**
    * The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` sees what the upstream says, before the client does;
    * `judge` may end the stream in an error.
    */

@@ -204,8 +204,10 @@ export class Conversation {
     const { client } = this.#question;
     const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
     if (!this.#outlet?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
-    this.#outlet.write(redactBytes(exchange.inBand(error), redactFor(error, this.#services)));
-    this.#outlet.end();
+    const redact = redactFor(error, this.#services);
+    const repeat = exchange.repeatInBand(error);
+    this.#outlet.write(redactBytes(exchange.inBand(error), redact));
+    this.#outlet.endInError(repeat && redactBytes([repeat], redact));
     return this.#ended(200, error);
   }
 

@@ -18,6 +18,9 @@ export interface OutletOptions {
 /** What every client reads over, also those that take no heartbeat. */
 const EMPTY_LINE = Buffer.from('\r\n');
 
+/** Time for a client to read what was written, so that the next write is a read of its own. Under load it takes tens of milliseconds. */
+const REPEAT_AFTER_MS = 100;
+
 /**
  * The client's end of a stream. It opens late: until something real is to be said, an error can still become a status of its own, and
  * another upstream can still be asked.
@@ -90,6 +93,21 @@ export class Outlet {
     if (this.#isChunked) this.#response.end(LAST_CHUNK, 'latin1');
     else this.#response.end();
     if (this.#response.writableLength > 0) this.#watch();
+  }
+
+  /** Ends a stream in which an error was written. `repeat`: the error once more, for clients that must read it on its own. */
+  endInError(repeat: Uint8Array | undefined): void {
+    if (repeat === undefined) {
+      this.end();
+      return;
+    }
+    this.close();
+    const finish = this.#presence.guard(() => {
+      if (this.#response.destroyed) return;
+      this.#put(repeat);
+      this.end();
+    });
+    setTimeout(finish, REPEAT_AFTER_MS);
   }
 
   /** No heartbeat is left behind. */

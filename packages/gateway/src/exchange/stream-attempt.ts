@@ -206,8 +206,16 @@ class StreamAttempt implements Receiver {
     }
     const { error } = this.#stream;
     this.#line?.hangUp();
-    if (!this.#isDraining) this.#end.outlet.end();
+    if (!this.#isDraining) this.#endStream(error);
     this.#settle({ is: 'answered', ...(error && { error }) });
+  }
+
+  #endStream(error: CanonicalError | undefined): void {
+    const { outlet } = this.#end;
+    const { exchange, redact } = this.#attempt;
+    const repeat = error && exchange.repeatInBand(error);
+    if (error) outlet.endInError(repeat && redactBytes([repeat], redact));
+    else outlet.end();
   }
 
   /** What came is no answer. */

@@ -46,7 +46,7 @@ export function encodeError(error: CanonicalError, _context: CodecContext): Wire
   return { status: body.error.code, headers: headersOf(error), body };
 }
 
-/** `{error:{…}}`: the body of an error answer, and what stands bare in a stream that fails. */
+/** `{error:{…}}`: the body of an error response, and the error in a stream. */
 export function encodeErrorBody(error: CanonicalError): { error: WireStatus & JsonObject } {
   const upstream = error.upstream?.protocol === 'gemini' ? error.upstream : undefined;
   const kept = objectOf(upstream?.body);

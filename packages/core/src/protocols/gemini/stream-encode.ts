@@ -157,9 +157,13 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#endings.set(index, { content: { parts: NO_PARTS, role: 'model' }, finishReason: 'OTHER', index });
   }
 
-  /** Outside of SSE, and on its own: behind `data:` older clients take it for an empty fragment. */
+  /**
+   * Twice. As an event: @google/genai 2 and the AI SDK read it there. And as bare JSON: @google/genai 1 takes the event for an empty fragment,
+   * and fails only because of what follows. One form alone is an empty success in one of them.
+   */
   #fail(error: CanonicalError): void {
-    this.#out.push({ data: JSON.stringify(encodeErrorBody(error)), bare: true });
+    const data = JSON.stringify(encodeErrorBody(error));
+    this.#out.push({ data }, { data, bare: true });
     this.#ended = true;
   }
 }

@@ -27,10 +27,11 @@ const KINDS = [
 
 type Outcome = 'done' | 'error';
 
-/** What every client accepts: `data:` frames with whole parts, one last frame with every finishReason and the usage. Or a bare error, and nothing after it. */
+/** What every client accepts: `data:` frames with whole parts, one last frame with every finishReason and the usage. Or an error, as an event and once more as bare JSON, and nothing after it. */
 export class GeminiGrammar implements StreamGrammar {
   #envelope: string | undefined;
-  #state: 'open' | Outcome = 'open';
+  /** `told`: the error event was sent, its repetition not yet. */
+  #state: 'open' | 'told' | Outcome = 'open';
   readonly #seen = new Set<number>();
   readonly #allowsOpaque: boolean;
 
@@ -44,19 +45,19 @@ export class GeminiGrammar implements StreamGrammar {
   }
 
   push({ offset: _, ...frame }: SseFrame): void {
-    must(this.#state === 'open', `a frame after ${this.#state}`);
+    must(this.#state === 'open' || this.#state === 'told', `a frame after ${this.#state}`);
     const { data, bare, ...rest } = frame;
     must(Object.keys(rest).length === 0, 'a frame has data and nothing else: no event, no id');
     must(!/[\r\n]/.test(data), 'a frame is one line');
     must(data !== '[DONE]', 'no [DONE]');
     const payload = payloadOf(frame);
-    must('error' in payload === (bare === true), 'an error stands bare, and nothing else does');
+    must((bare === true) === (this.#state === 'told'), 'bare JSON repeats an error event, and follows nothing else');
     if ('error' in payload) this.#error(objectAt(payload['error'], 'an error'));
     else this.#fragment(payload);
   }
 
   end(): Outcome {
-    must(this.#state !== 'open', 'the stream ends without a finishReason or an error');
+    must(this.#state === 'done' || this.#state === 'error', 'the stream ends in a finishReason, or in an error in both forms');
     return this.#state;
   }
 
@@ -64,7 +65,7 @@ export class GeminiGrammar implements StreamGrammar {
     must(isCount(code) && code >= 400 && code <= 599, 'the code of an error is a status');
     must(isFilled(message), 'an error has a message');
     must(isText(status) && /^[A-Z_]+$/.test(status), 'its status is a name of google.rpc.Code');
-    this.#state = 'error';
+    this.#state = this.#state === 'told' ? 'error' : 'told';
   }
 
   #fragment(fragment: JsonObject): void {

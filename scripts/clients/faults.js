@@ -1,0 +1,114 @@
+// Ways to end a stream in the middle, and a proxy before the scripted upstream that ends the first stream of a client in one of them.
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Appears in every error event, so that a client's output tells whether it showed the error. */
+export const MARK = 'scripted failure';
+
+/** Time for a client to read what was written before something else follows. */
+const READ_MS = 100;
+
+const sse = (data, event) => `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
+
+const chat = (code, type = 'server_error') => sse({ error: { message: MARK, type, code, param: null } });
+const anthropic = (type) => sse({ type: 'error', error: { type, message: MARK } }, 'error');
+
+/** As the gateway writes it: the error, then the failed response. */
+function responses(code) {
+  const response = { id: 'resp_1', object: 'response', created_at: 0, model: 'mock-model', status: 'failed', output: [] };
+  const error = { type: 'server_error', code, message: MARK, param: null };
+  return (
+    sse({ ...error, type: 'error', sequence_number: 9, error }, 'error') +
+    sse({ type: 'response.failed', sequence_number: 10, response: { ...response, error: { code, message: MARK } } }, 'response.failed')
+  );
+}
+
+const GEMINI_ERROR = { error: { code: 503, message: MARK, status: 'UNAVAILABLE' } };
+
+/** The error event of each protocol: as the gateway wrote it for lost connections, and in the forms that clients retry. */
+const EVENTS = {
+  'openai-chat': { plain: chat(null), busy: chat('overloaded'), reset: chat('ECONNRESET') },
+  'anthropic-messages': { plain: anthropic('api_error'), busy: anthropic('overloaded_error'), reset: anthropic('timeout_error') },
+  'openai-responses': { plain: responses('server_error'), busy: responses('server_is_overloaded'), reset: responses('ECONNRESET') },
+  gemini: { plain: sse(GEMINI_ERROR), bare: `${JSON.stringify(GEMINI_ERROR)}\r\n` },
+};
+
+const ALL = Object.keys(EVENTS);
+const GEMINI = ['gemini'];
+const OTHERS = ALL.filter((protocol) => protocol !== 'gemini');
+
+/** `steps`: what happens after the last regular event, in order. */
+export const FAULTS = [
+  { id: 'cut', what: 'connection closed without an error event', in: ALL, steps: ['pause', 'cut'] },
+  { id: 'plain-end', what: 'error event, then the end of the body', in: ALL, steps: ['plain', 'end'] },
+  { id: 'busy-end', what: 'error event that says overloaded', in: OTHERS, steps: ['busy', 'end'] },
+  { id: 'reset-end', what: 'error event with code ECONNRESET (Anthropic: timeout_error)', in: OTHERS, steps: ['reset', 'end'] },
+  { id: 'plain-pause-cut', what: 'error event, then a closed connection', in: ALL, steps: ['plain', 'pause', 'cut'] },
+  { id: 'bare-end', what: 'error as bare JSON, then the end of the body', in: GEMINI, steps: ['bare', 'end'] },
+  { id: 'pause-bare-end', what: 'pause, error as bare JSON, then the end', in: GEMINI, steps: ['pause', 'bare', 'end'] },
+  {
+    id: 'plain-pause-bare-pause-cut',
+    what: 'error event, pause, the error as bare JSON, pause, closed connection',
+    in: GEMINI,
+    steps: ['plain', 'pause', 'bare', 'pause', 'cut'],
+  },
+];
+
+function perform(step, response, protocol) {
+  switch (step) {
+    case 'end':
+      return response.end();
+    case 'cut':
+      return response.destroy();
+    case 'pause':
+      return sleep(READ_MS);
+    default:
+      return response.write(EVENTS[protocol][step]);
+  }
+}
+
+/** Regular events before the fault: some text, and no tool call. */
+const EVENTS_BEFORE = { 'openai-chat': 4, 'anthropic-messages': 5, 'openai-responses': 6, gemini: 3 };
+
+/** Starts a proxy that ends the first stream with tools in a fault; everything else passes. */
+export async function startFaultyProxy({ upstream, protocol, fault }) {
+  let hasFailed = false;
+  const server = createServer(async (incoming, response) => {
+    const body = Buffer.concat(await incoming.toArray());
+    const reply = await forward(upstream, incoming, body);
+    const text = Buffer.concat(await reply.toArray());
+    const fails = !hasFailed && isStream(reply) && body.includes('"tools"');
+    response.writeHead(reply.statusCode, { 'content-type': reply.headers['content-type'] ?? 'text/plain' });
+    if (!fails) {
+      response.end(text);
+      return;
+    }
+    hasFailed = true;
+    const events = text.toString().split(/(?<=\n\n)/).slice(0, EVENTS_BEFORE[protocol]);
+    for (const event of events) response.write(event);
+    for (const step of fault.steps) await perform(step, response, protocol);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    hasFailed: () => hasFailed,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const isStream = (reply) => (reply.headers['content-type'] ?? '').startsWith('text/event-stream');
+
+async function forward(upstream, incoming, body) {
+  const headers = { ...incoming.headers, 'content-length': String(body.length) };
+  delete headers['transfer-encoding'];
+  const outgoing = request(upstream + incoming.url, { method: incoming.method, headers });
+  outgoing.end(body);
+  const [reply] = await once(outgoing, 'response');
+  return reply;
+}
