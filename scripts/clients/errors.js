@@ -28,9 +28,15 @@ const inst = process.env.INST ?? '';
 mkdirSync(`${folder}/output`, { recursive: true });
 mkdirSync(`${folder}/errors`, { recursive: true });
 const results = existsSync(store) ? JSON.parse(readFileSync(store, 'utf8')) : {};
-const queue = CLIENTS.filter(({ isWhole }) => !isWhole).flatMap((client) =>
-  FAULTS.filter((fault) => fault.in.includes(client.protocol)).map((fault) => ({ key: `${client.name} > ${fault.id}`, client, fault })),
-).filter(({ key }) => only.test(key) && (options.again || results[key] === undefined));
+const queue = CLIENTS.filter(({ isWhole }) => !isWhole)
+  .flatMap((client) =>
+    FAULTS.filter((fault) => fault.in.includes(client.protocol)).map((fault) => ({
+      key: `${client.name} > ${fault.id}`,
+      client,
+      fault,
+    })),
+  )
+  .filter(({ key }) => only.test(key) && (options.again || results[key] === undefined));
 
 const mock = await Mock.start(`${clients}/mock/mock.mjs`, `${folder}/errors`);
 try {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const SECONDS = 90;
+const SECONDS = 180;
 /** What the runner needs beside the client: to start it, and to clear up after it. */
 const MARGIN_SECONDS = 45;
 
@@ -14,7 +14,15 @@ export async function runClient(client, { clients, inst, url, model, seconds = S
   const started = performance.now();
   const mark = `SLUICE_CELL=${randomUUID()}`;
   const child = spawn(join(clients, `run-${client.runner}.sh`), {
-    env: { ...process.env, ...client.env, BASE_URL: url, MODEL: model, INST: join(inst, client.inst), TIMEOUT: String(seconds), ...pair(mark) },
+    env: {
+      ...process.env,
+      ...client.env,
+      BASE_URL: url,
+      MODEL: model,
+      INST: join(inst, client.inst),
+      TIMEOUT: String(seconds),
+      ...pair(mark),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

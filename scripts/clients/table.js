@@ -77,7 +77,10 @@ export const CLIENTS = [
     package: '@langchain/openai',
     title: 'LangChain, responses',
   }),
-  row('langchain-anthropic', 'anthropic-messages', 'langchain', { package: '@langchain/anthropic', title: 'LangChain, anthropic' }),
+  row('langchain-anthropic', 'anthropic-messages', 'langchain', {
+    package: '@langchain/anthropic',
+    title: 'LangChain, anthropic',
+  }),
   row('langchain-google', 'gemini', 'langchain', { package: '@langchain/google-genai', title: 'LangChain, google' }),
 ];
 
@@ -137,7 +140,7 @@ export const VARIANTS = [
   { id: 'geminiid', what: 'ids on function calls', in: GEMINI },
   { id: 'noaux', what: '404 for models and token counts', in: ALL },
   { id: 'loop', what: 'four rounds of tool calls, two of them at once', in: ALL },
-  { id: 'strictloop', what: 'four rounds, and a vendor\'s checks of every request', in: ALL },
+  { id: 'strictloop', what: "four rounds, and a vendor's checks of every request", in: ALL },
   { id: 'needreason', what: 'demands its reasoning back with tool calls', in: CHAT },
   { id: 'nomaxtokens', what: 'refuses max_tokens', in: CHAT },
   { id: 'noadaptive', what: 'refuses adaptive thinking and output_config', in: MESSAGES },
