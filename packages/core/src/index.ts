@@ -48,6 +48,8 @@ export {
   encodeModels,
   estimateTokens,
   nameProvider,
+  type PassRequest,
+  passRequestFor,
   type ReplayedStream,
   type RequestOptions,
   replay,

@@ -34,4 +34,12 @@ export { collectStream, type ReplayedStream, replayResponse } from './convert-wh
 export { estimateTokens } from './estimate-tokens.ts';
 export { replay } from './replay.ts';
 export { type AnswerStream, type StreamOptions, streamConverter } from './stream-converter.ts';
-export { type ClientRequest, type Exchange, type TranslateOptions, translate, type UpstreamRequest } from './translate.ts';
+export {
+  type ClientRequest,
+  type Exchange,
+  type PassRequest,
+  passRequestFor,
+  type TranslateOptions,
+  translate,
+  type UpstreamRequest,
+} from './translate.ts';

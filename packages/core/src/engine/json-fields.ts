@@ -1,5 +1,4 @@
 const QUOTE = 0x22;
-const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
@@ -41,31 +40,47 @@ interface Found {
 /** The values of these top-level fields, in their order; undefined when one of them is named twice. One pass over the text. */
 function findFields(text: string, names: readonly string[]): Found | undefined {
   const spans: Span[] = [];
-  let open: Span | undefined;
   let depth = 0;
   let close = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
       const end = endOfString(text, at);
-      const name = depth === 1 && !open ? nameIn(text.slice(at, end), names) : undefined;
-      const start = name === undefined ? undefined : valueAfter(text, end);
-      if (name !== undefined && start !== undefined) {
-        if (spans.some((span) => span.name === name)) return undefined;
-        open = { name, start, end: start };
-        spans.push(open);
-      }
-      at = (start ?? end) - 1;
+      const span = depth === 1 ? fieldAt(text, at, end, names) : undefined;
+      if (span && spans.some(({ name }) => name === span.name)) return undefined;
+      if (span) spans.push(span);
+      at = (span?.end ?? end) - 1;
     } else if (OPENERS.has(char)) depth++;
-    else if (CLOSERS.has(char) || (char === COMMA && depth === 1)) {
-      if (open && depth === 1) {
-        open.end = open.start + text.slice(open.start, at).trimEnd().length;
-        open = undefined;
-      }
-      if (char !== COMMA && --depth === 0) close = at;
-    }
+    else if (CLOSERS.has(char) && --depth === 0) close = at;
   }
   return { spans, close };
+}
+
+/** The field whose key stands from `at` to `end`; undefined when it is none of these, or no key. */
+function fieldAt(text: string, at: number, end: number, names: readonly string[]): Span | undefined {
+  const name = nameIn(text.slice(at, end), names);
+  const start = name === undefined ? undefined : valueAfter(text, end);
+  return name === undefined || start === undefined ? undefined : { name, start, end: endOfValue(text, start) };
+}
+
+const AFTER_SCALAR = /[,}\]\s]/g;
+
+/** Behind the value that begins at `from`. */
+function endOfValue(text: string, from: number): number {
+  const first = text.charCodeAt(from);
+  if (first === QUOTE) return endOfString(text, from);
+  if (!OPENERS.has(first)) {
+    AFTER_SCALAR.lastIndex = from;
+    return AFTER_SCALAR.exec(text)?.index ?? text.length;
+  }
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) at = endOfString(text, at) - 1;
+    else if (OPENERS.has(char)) depth++;
+    else if (CLOSERS.has(char) && --depth === 0) return at + 1;
+  }
+  return text.length;
 }
 
 /** The JSON text of a key that has escapes is at most six times as long as the key. */

@@ -1,17 +1,25 @@
 import { isObject, type JsonObject } from '../accumulate/overlay.ts';
-import type { CanonicalError } from '../canonical/errors.ts';
+import type { CanonicalError, ErrorCode } from '../canonical/errors.ts';
 import type { InterfaceType } from '../canonical/interfaces.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import type { CanonicalUsage } from '../canonical/usage.ts';
 import { holdsCarrier } from '../protocols/shared/carrier.ts';
-import type { HeaderBag, ProtocolCodec, Provider, Target, WireReply, WireRequest } from '../protocols/shared/codec.ts';
+import {
+  CodecError,
+  type HeaderBag,
+  type ProtocolCodec,
+  type Provider,
+  type Target,
+  type WireReply,
+  type WireRequest,
+} from '../protocols/shared/codec.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import { urlOf } from './address.ts';
 import { ChosenStream } from './chosen-stream.ts';
 import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
-import { convertRequest, type RequestOptions } from './convert-request.ts';
+import { type ConvertedRequest, convertRequest, type RequestOptions } from './convert-request.ts';
 import { convertError, convertResponse, encodeError, nameProvider } from './convert-response.ts';
 import { collectStream } from './convert-whole.ts';
 import { type Lane, laneOf } from './lanes.ts';
@@ -31,14 +39,16 @@ export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | '
   /** Same protocol on both sides: what comes goes through as it is, but for the model and who asks. Ignored between two protocols. */
   passthrough?: boolean;
   /**
-   * Same protocol on both sides: the request goes as the client sent it, but for the model and what the codec adjusts (`adjustPassed`); the
-   * response is still read and repaired. By default for upstreams of which nothing is known. A request that holds state of another provider is
-   * converted.
+   * Same protocol on both sides: whether the request goes as the client sent it, but for the model and what the codec adjusts (`adjustPassed`);
+   * the response is still read and repaired. `unless_changed`: when the conversion only repairs. By default `always` for upstreams of which
+   * nothing is known, `unless_changed` where only the model is known. A request that holds state of another provider is converted.
    */
-  passRequest?: boolean;
+  passRequest?: PassRequest;
   /** Keeps whole messages beside streams and answers (`answer`), or, of streams, only what they used; true unless said. */
   tap?: boolean | 'usage';
 }
+
+export type PassRequest = 'always' | 'unless_changed' | 'never';
 
 /** A request as a client sent it. */
 export interface ClientRequest extends WireRequest {
@@ -72,6 +82,17 @@ export interface UpstreamRequest {
  */
 export const translate = (client: ProtocolCodec, upstream: ProtocolCodec, options: TranslateOptions): Exchange =>
   new Exchange(client, upstream, options);
+
+/** How much is known of an upstream decides what becomes of requests in its own protocol. */
+export function passRequestFor(codec: ProtocolCodec, provider: Pick<Provider, 'id' | 'profile'>, model: string): PassRequest {
+  if (provider.profile || codec.hasFacts(provider.id)) return 'never';
+  return codec.hasFacts(provider.id, model) ? 'unless_changed' : 'always';
+}
+
+/** Repairs are no facts about a model: whether it takes the request as it is, the upstream decides. */
+const isChange = ({ code }: Note): boolean => code !== 'REPAIRED';
+
+const UNREADABLE: ReadonlySet<ErrorCode> = new Set(['INVALID_INPUT', 'MISSING_REQUIRED_FIELD']);
 
 /** What is done with the two directions of an exchange: both converted or repaired, only the request passed on, or both passed on. */
 type Mode = 'converted' | 'request_passed' | 'passed';
@@ -136,11 +157,15 @@ export class Exchange {
     this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
     if (type !== 'CHAT') return this.#askLane(type, wire);
-    if (this.#mode === 'converted' && this.#passesRequest(wire)) this.#mode = 'request_passed';
-    if (this.#mode !== 'converted') return this.#pass(wire);
-    const { body, headers, request, notes } = convertRequest(wire.body, this.#forward(wire));
+    if (this.#mode === 'passed') return this.#pass(wire);
+    const pass = this.#passRequestOf(wire);
+    const converted = pass === 'always' ? undefined : this.#convert(wire, pass);
+    if (!converted || (pass === 'unless_changed' && !converted.notes.some(isChange))) {
+      this.#mode = 'request_passed';
+      return this.#pass(wire);
+    }
+    const { body, headers, request, notes } = converted;
     for (const note of notes) this.#notes.push(note);
-    this.#asked = request;
     const { model = request.model, stream = request.stream ?? false } = this.#options;
     return { method: 'POST', ...this.#address(type, { model, stream }, headers), body };
   }
@@ -216,11 +241,23 @@ export class Exchange {
   }
 
   /** A request is changed only because of a fact about the provider or the model, or to restore what Sluice put into the history. */
-  #passesRequest(wire: ClientRequest): boolean {
-    if (this.#client.id !== this.#upstream.id) return false;
+  #passRequestOf(wire: ClientRequest): PassRequest {
+    if (this.#client.id !== this.#upstream.id) return 'never';
     const { provider, profile, model = askedOf(wire, this.#client).model } = this.#options;
-    const isUnknown = !profile && !provider.profile && !this.#upstream.hasFacts(provider.id, model);
-    return (this.#options.passRequest ?? isUnknown) && !holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '');
+    const { passRequest = profile ? 'never' : passRequestFor(this.#upstream, provider, model) } = this.#options;
+    return passRequest === 'never' || holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '') ? 'never' : passRequest;
+  }
+
+  /** Undefined for a request that cannot be read and is the upstream's to judge. */
+  #convert(wire: ClientRequest, pass: PassRequest): ConvertedRequest | undefined {
+    try {
+      const converted = convertRequest(wire.body, this.#forward(wire));
+      this.#asked = converted.request;
+      return converted;
+    } catch (error) {
+      if (pass === 'never' || !(error instanceof CodecError) || !UNREADABLE.has(error.error.code)) throw error;
+      return undefined;
+    }
   }
 
   /** The body as it came, with the upstream's name of the model. What we cannot read is the upstream's to judge. */

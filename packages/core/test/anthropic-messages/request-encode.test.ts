@@ -640,7 +640,13 @@ describe('parameters', () => {
       { temperature: undefined },
       ['DROPPED parameters.temperature'],
     ],
-    ['P68 of which 1 is no loss', { parameters: { temperature: 1 } }, OPUS5, { temperature: undefined }, []],
+    [
+      'P68 of which 1 is told, too',
+      { parameters: { temperature: 1 } },
+      OPUS5,
+      { temperature: undefined },
+      ['DROPPED parameters.temperature'],
+    ],
     [
       'P69 temperature or top_p',
       { parameters: { temperature: 0.5, top_p: 0.9 } },

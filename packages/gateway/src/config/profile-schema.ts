@@ -44,6 +44,7 @@ const FIELDS = {
   max_stop: count,
   official: flag,
   thinking_mode: z.enum(['adaptive', 'budget', 'none', 'as_sent']),
+  accepts_budget: flag,
   rejects_sampling: flag,
   prefill: flag,
   mid_system: flag,

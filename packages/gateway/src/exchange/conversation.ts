@@ -116,7 +116,7 @@ export class Conversation {
     });
   }
 
-  #translate({ provider, model, profile, repair, isUnknown }: Candidate): Exchange {
+  #translate({ provider, model, profile, repair, passRequest }: Candidate): Exchange {
     const { eventBytes } = this.#services.limits;
     return translate(this.#question.client, CODECS[provider.protocol], {
       provider,
@@ -124,7 +124,7 @@ export class Conversation {
       profile,
       stream: this.#asked.isStream,
       passthrough: !repair,
-      passRequest: isUnknown,
+      passRequest,
       tap: 'usage',
       now: wallClock,
       maxLineBytes: eventBytes,

@@ -1,4 +1,4 @@
-import type { ProtocolId, Provider, ProviderProfile } from '@sluice/core';
+import type { PassRequest, ProtocolId, Provider, ProviderProfile } from '@sluice/core';
 import type { Limits, ProviderLimits } from '../config/limits.ts';
 import type { Passthrough } from '../config/options.ts';
 import type { Logger } from '../observe/log.ts';
@@ -31,8 +31,8 @@ export interface Candidate extends Speaker {
   profile: ProviderProfile;
   /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
   repair: boolean;
-  /** Nothing is known of the provider and the model: clients of its protocol reach it with the request that they sent. */
-  isUnknown: boolean;
+  /** Same protocol on both sides: whether the request goes as the client sent it, by how much is known of the provider and the model. */
+  passRequest: PassRequest;
   /** The configuration names this model; otherwise it is the client's text. */
   isConfigured: boolean;
   /** An answer whose client has left is read to its end, so that what it used is known. */

@@ -1,4 +1,4 @@
-import { BoundedCache, CODECS, type ProtocolId } from '@sluice/core';
+import { BoundedCache, CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
 import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
@@ -24,7 +24,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
       model,
       key: `${speaking.provider.id}/${model}`,
       profile: Object.freeze({ ...known, ...profile }),
-      isUnknown: !profile && !codec.hasFacts(configured.profileId, model),
+      passRequest: passRequestFor(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
       repair: configured.repair,
       drains: configured.drains,
       isConfigured,

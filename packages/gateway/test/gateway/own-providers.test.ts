@@ -161,3 +161,11 @@ describe.skipIf(!SHARED)('a provider of which nothing is known gets the request 
       if (request.headers[header]) expect(upstream.last?.headers[header]).toBe(request.headers[header]);
   });
 });
+
+describe.skipIf(!SHARED)('a known model at such a provider', () => {
+  test.each(REQUESTS.filter(({ protocol, model }) => CODECS[protocol].hasFacts('own', model)))('$name', async (request) => {
+    const { status, sent } = await send(request, request.model);
+    expect(status).toBe(200);
+    expect(upstream.last?.body).toEqual(expected(request, sent, request.model));
+  });
+});

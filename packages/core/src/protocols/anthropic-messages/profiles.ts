@@ -117,14 +117,20 @@ const MODEL_RULES: readonly ModelRule[] = [
     model: /^claude-(opus|sonnet|haiku)-4-[1-9](-|$)/,
     profile: { temperature_xor_top_p: true, structured_outputs: true },
   },
-  // Budgets are deprecated there, prefills refused (P13).
+  // recorded: budgets with sonnet-4-6, where they are deprecated; prefills are refused (P13).
   {
     model: /^claude-(opus|sonnet)-4-[6-9](-|$)/,
-    profile: { thinking_mode: 'adaptive', prefill: false, max_output_tokens: 128_000, effort_values: [...LOW_TO_HIGH, 'max'] },
+    profile: {
+      thinking_mode: 'adaptive',
+      accepts_budget: true,
+      prefill: false,
+      max_output_tokens: 128_000,
+      effort_values: [...LOW_TO_HIGH, 'max'],
+    },
   },
   {
     model: /^claude-opus-4-[7-9](-|$)/,
-    profile: { rejects_sampling: true, effort_values: [...LOW_TO_HIGH, 'xhigh', 'max'] },
+    profile: { rejects_sampling: true, accepts_budget: false, effort_values: [...LOW_TO_HIGH, 'xhigh', 'max'] },
   },
   // recorded: role system after the user's turn.
   { model: /^claude-opus-4-[89](-|$)/, profile: { mid_system: true } },

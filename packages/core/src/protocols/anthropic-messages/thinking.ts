@@ -99,8 +99,12 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
     dropThinking(thinking, context);
     return OFF;
   },
-  adaptive: (thinking, _request, _limit, context) =>
-    thinking.type === 'disabled' ? encodeDisabled(thinking, context) : encodeAdaptive(thinking, context),
+  adaptive: (thinking, _request, _limit, context) => {
+    const isKept = context.profile.accepts_budget && context.source === 'anthropic-messages';
+    if (isKept && thinking.type === 'enabled' && thinking.budget_tokens !== undefined)
+      return { ...encodeSent(thinking), isOn: true };
+    return thinking.type === 'disabled' ? encodeDisabled(thinking, context) : encodeAdaptive(thinking, context);
+  },
   budget: encodeWithBudget,
   as_sent: (thinking, request, limit, context) =>
     context.source === 'anthropic-messages' ? encodeSent(thinking) : encodeWithBudget(thinking, request, limit, context),

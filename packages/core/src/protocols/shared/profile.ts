@@ -42,6 +42,8 @@ export interface ProviderProfile {
    */
   thinking_mode: 'adaptive' | 'budget' | 'none' | 'as_sent';
   // Anthropic
+  /** An adaptive model that still takes `thinking.budget_tokens`: an Anthropic client's budget goes unchanged. */
+  accepts_budget?: boolean;
   rejects_sampling: boolean;
   prefill: boolean;
   mid_system: boolean;
