@@ -6,11 +6,13 @@ import {
   CodecError,
   type Exchange,
   type ProtocolCodec,
+  type ProviderProfile,
   readAsked,
   translate,
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
+import { findRefusal, profileWithout, type RefusedField } from '../upstream/refusals.ts';
 import { type Attempt, callOf, labelsOf } from './attempt.ts';
 import { INTERNAL, unanswerable } from './failures.ts';
 import { HEARTBEATS } from './heartbeats.ts';
@@ -101,11 +103,43 @@ export class Conversation {
     return this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
   }
 
-  #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+  /** Once, and once more without each optional field that the target refuses. */
+  async #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    const { refusals } = this.#services;
+    const profile = refusals.profileOf(candidate);
+    const without: RefusedField[] = [];
+    let request = this.#prepare(candidate, profile, repeat);
+    for (;;) {
+      const outcome = await this.#dispatch(candidate, request);
+      const error = outcome.is === 'failed' ? outcome.error : undefined;
+      const field = error && this.#refusedField(error, candidate);
+      if (error && field && !without.includes(field)) {
+        without.push(field);
+        const next = this.#prepare(candidate, profileWithout(profile, without), repeat);
+        if (isOther(next, request) && this.#rounds.repeatWithout(field, candidate, error)) {
+          request = next;
+          continue;
+        }
+      }
+      if (outcome.is === 'answered' && without.length > 0) refusals.learn(candidate, without);
+      return outcome;
+    }
+  }
+
+  #refusedField(error: CanonicalError, { provider }: Candidate): RefusedField | undefined {
+    const field = provider.protocol === 'openai-chat' ? findRefusal(error) : undefined;
+    // Without a stream, the field is the client's own mistake.
+    return field === 'stream_options' && !this.#asked.isStream ? undefined : field;
+  }
+
+  #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): Prepared {
+    const exchange = this.#translate(candidate, profile);
+    return { exchange, call: callOrRefusal(exchange, this.#question.wire, candidate, repeat) };
+  }
+
+  #dispatch(candidate: Candidate, { exchange, call }: Prepared): Promise<Outcome> {
     this.#candidate = candidate;
-    const exchange = this.#translate(candidate);
     this.#exchange = exchange;
-    const call = callOrRefusal(exchange, this.#question.wire, candidate, repeat);
     if ('is' in call) return Promise.resolve(call);
     this.#measureOverhead(candidate);
     const attempt = this.#attempt(exchange, candidate);
@@ -116,7 +150,7 @@ export class Conversation {
     });
   }
 
-  #translate({ provider, model, profile, repair, passRequest }: Candidate): Exchange {
+  #translate({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): Exchange {
     const { eventBytes } = this.#services.limits;
     return translate(this.#question.client, CODECS[provider.protocol], {
       provider,
@@ -259,6 +293,16 @@ export class Conversation {
     };
   }
 }
+
+/** A request on its way to a candidate; an outcome when the candidate cannot be asked that. */
+interface Prepared {
+  exchange: Exchange;
+  call: Call | Outcome;
+}
+
+/** A field that was not sent cannot have been refused: without it, the request would be the same. */
+const isOther = ({ call: next }: Prepared, { call: last }: Prepared): boolean =>
+  !('is' in next) && !('is' in last) && next.body !== last.body;
 
 /** The call that a question becomes; what went wrong, when the upstream cannot be asked that. */
 function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {

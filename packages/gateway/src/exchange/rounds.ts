@@ -1,5 +1,6 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
+import type { RefusedField } from '../upstream/refusals.ts';
 import { isGatewaysFault, isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
 import { nameOf, paused, STOPPED, upstreamWords } from './failures.ts';
 import type { Outcome } from './outcome.ts';
@@ -41,6 +42,18 @@ export class Rounds {
       'kept connection was closed; request repeated on a new one',
     );
     this.#count();
+  }
+
+  /** The request is sent once more without an optional field that the target refused. False: there is no budget for another one. */
+  repeatWithout(field: RefusedField, { provider, model }: Candidate, { message }: CanonicalError): boolean {
+    const { log, budget } = this.#services;
+    if (this.#options.presence.isInterrupted || !budget.spend()) return false;
+    log.info(
+      { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
+      'provider refused an optional field; request repeated without it',
+    );
+    this.#count();
+    return true;
   }
 
   /** `reason`: why nobody answers when there is nobody to ask. */

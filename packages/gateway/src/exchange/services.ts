@@ -9,6 +9,7 @@ import type { ModelLists } from '../server/model-lists.ts';
 import type { Streams } from '../server/streams.ts';
 import type { Breakers } from '../upstream/breaker.ts';
 import type { Dialer, Transport } from '../upstream/dialer.ts';
+import type { LearnedRefusals } from '../upstream/refusals.ts';
 import type { RetryBudget } from '../upstream/retry-budget.ts';
 
 /** Somebody who can be asked, with the key for it. */
@@ -65,6 +66,7 @@ export interface Services {
   readonly dialer: Dialer;
   readonly breakers: Breakers;
   readonly budget: RetryBudget;
+  readonly refusals: LearnedRefusals;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Milliseconds of a clock that never jumps. */

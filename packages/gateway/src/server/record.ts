@@ -1,3 +1,4 @@
+import type { Note } from '@sluice/core';
 import type { Result } from '../exchange/conversation.ts';
 import type { Services } from '../exchange/services.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -20,6 +21,17 @@ function count({ route }: Incoming, result: Result, seconds: number, metrics: Me
   }
 }
 
+/** A request that loses something in every message has as many notes; the first ones are enough to find the reason. */
+const MOST_CHANGES = 20;
+const MOST_CHARS = 120;
+
+/** What was changed, and where. Messages stay out: they may quote the request. */
+const changeOf = ({ code, path, feature }: Note): object => ({
+  code,
+  path: path.slice(0, MOST_CHARS),
+  feature: feature.slice(0, MOST_CHARS),
+});
+
 function lineOf({ id, request, route }: Incoming, result: Result, seconds: number): object {
   const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
   return {
@@ -31,7 +43,7 @@ function lineOf({ id, request, route }: Incoming, result: Result, seconds: numbe
     ending,
     ...(provider && { provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
-    ...(notes.length > 0 && { notes: notes.length }),
+    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MOST_CHANGES).map(changeOf) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
     ...(error && { error: error.code, reason: error.message }),
     ms: Math.round(seconds * 1000),

@@ -4,6 +4,7 @@ import { Metrics } from '../observe/metrics.ts';
 import { hidingAddresses, hidingHosts } from '../observe/redact.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { Dialer } from '../upstream/dialer.ts';
+import { LearnedRefusals } from '../upstream/refusals.ts';
 import { RetryBudget } from '../upstream/retry-budget.ts';
 import { ownConnectionShare } from './descriptors.ts';
 import { MemoryGuard } from './memory-guard.ts';
@@ -29,6 +30,7 @@ export function createServices(given: Given): Services {
     dialer,
     breakers: new Breakers(now),
     budget: new RetryBudget(limits.retryShare, now),
+    refusals: new LearnedRefusals(),
     metrics: new Metrics(() => streams.count),
     modelLists: new ModelLists({
       dialer,
