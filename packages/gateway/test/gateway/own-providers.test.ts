@@ -162,10 +162,65 @@ describe.skipIf(!SHARED)('a provider of which nothing is known gets the request 
   });
 });
 
-describe.skipIf(!SHARED)('a known model at such a provider', () => {
-  test.each(REQUESTS.filter(({ protocol, model }) => CODECS[protocol].hasFacts('own', model)))('$name', async (request) => {
-    const { status, sent } = await send(request, request.model);
-    expect(status).toBe(200);
-    expect(upstream.last?.body).toEqual(expected(request, sent, request.model));
+/** Requests that are changed for a known model, each with the fact that asks for it. */
+const CHANGED: Readonly<Record<string, string>> = {
+  'anthropic-messages/anthropic__claude-haiku-4-5-20251001__rejects-malformed-assistant-tool-order-without-patch':
+    'recorded: 400, the first message must be of the user; "(continued)" is put before it',
+};
+
+describe.skipIf(!SHARED)(
+  'a known model at such a provider gets the request as the client sent it, unless a fact changes it',
+  () => {
+    const known = REQUESTS.filter(({ protocol, model }) => CODECS[protocol].hasFacts('own', model));
+
+    test('there are known models', () => expect(known.length).toBeGreaterThan(200));
+
+    test.each(known)('$name', async (request) => {
+      const { status, sent } = await send(request, request.model);
+      expect(status).toBe(200);
+      const wanted = expected(request, sent, request.model);
+      if (CHANGED[request.name]) expect(upstream.last?.body).not.toEqual(wanted);
+      else expect(upstream.last?.body).toEqual(wanted);
+    });
+  },
+);
+
+describe('the text of a request', () => {
+  const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body, headers });
+
+  test('goes to the letter, but for the model and the request for usage', async () => {
+    const text =
+      '{ "messages":[{"role":"user","content":"hi"}], "n":12345678901234567890, "t":1.0, "model" : "own-openai-chat/m","stream":true }';
+    expect((await post(text)).status).toBe(200);
+    expect(upstream.last?.text).toBe(
+      text.replace('own-openai-chat/m', 'm').replace('true }', 'true ,"stream_options":{"include_usage":true}}'),
+    );
+  });
+
+  test('a client that did not ask for usage gets none', async () => {
+    const body = { model: 'own-openai-chat/m', stream: true, messages: [{ role: 'user', content: 'hi' }] };
+    expect(await (await post(JSON.stringify(body))).text()).not.toContain('"prompt_tokens"');
+    const asking = { ...body, stream_options: { include_usage: true } };
+    expect(await (await post(JSON.stringify(asking))).text()).toContain('"prompt_tokens"');
+  });
+
+  test("what a client of the protocol should not send is the upstream's to judge", async () => {
+    const body = { model: 'own-openai-chat/m', messages: [{ role: 'narrator', content: 7 }], tools: 'none' };
+    expect((await post(JSON.stringify(body))).status).toBe(200);
+    expect(upstream.last?.body).toEqual({ ...body, model: 'm' });
+  });
+
+  test('state of another provider in the history does not reach it', async () => {
+    const carrier = `cv1.gemini.google.thought_signature.self.${Buffer.from('secret').toString('base64url')}`;
+    const details = [{ type: 'reasoning.encrypted', data: carrier }];
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'ho', reasoning_details: details },
+      { role: 'user', content: 'hi again' },
+    ];
+    expect((await post(JSON.stringify({ model: 'own-openai-chat/m', messages }))).status).toBe(200);
+    expect(upstream.last?.text).not.toContain('cv1.');
+    expect(upstream.last?.body['messages']).toHaveLength(3);
   });
 });

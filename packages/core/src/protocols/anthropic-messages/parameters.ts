@@ -104,6 +104,7 @@ const LEAST_TOP_P = 0.95;
 /** A default value loses nothing, so that no policy refuses to drop it; it is still told. */
 function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, lose: Lose): void {
   const message = `${name} is not supported by this Claude model; dropped`;
-  if (isUsual(name, value)) context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+  if (isUsual(name, value))
+    context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   else lose(name, message);
 }

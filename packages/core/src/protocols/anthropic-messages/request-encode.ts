@@ -17,7 +17,12 @@ import { encodeToolFields } from './tool-choice.ts';
 import { SERVER_TOOLS } from './tools.ts';
 
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  return { method: 'POST', path: '/v1/messages', headers: encodeHeaders(request, context), body: encodeRequestBody(request, context) };
+  return {
+    method: 'POST',
+    path: '/v1/messages',
+    headers: encodeHeaders(request, context),
+    body: encodeRequestBody(request, context),
+  };
 }
 
 /** What the client of this protocol said beside the body, in the version of the protocol that the server knows. */

@@ -8,7 +8,10 @@ import { REASONING_FIELDS } from './reasoning.ts';
  * removed.
  */
 export function adjustPassed(body: JsonObject, target: PassedTarget): JsonObject | undefined {
-  const changes = { ...askForUsage(body, target), ...(target.profile.reasoning_replay === 'never' && dropReasoning(body, target)) };
+  const changes = {
+    ...askForUsage(body, target),
+    ...(target.profile.reasoning_replay === 'never' && dropReasoning(body, target)),
+  };
   return Object.keys(changes).length > 0 ? changes : undefined;
 }
 
