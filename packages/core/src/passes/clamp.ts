@@ -1,15 +1,15 @@
 import type { CanonicalRequest, RequestParameters } from '../canonical/request.ts';
 import type { Bounds, Rules } from './rules.ts';
 
-type ClampRules = Pick<Rules, 'note' | 'drop' | 'bounds' | 'maxStop' | 'maxTools'>;
+type ClampRules = Pick<Rules, 'note' | 'refuse' | 'bounds' | 'maxStop' | 'maxTools'>;
 
-/** Numbers into their bounds, and lists to their length. */
+/** Numbers into their bounds, and stop sequences to their number. Tools are never cut. */
 export function clamp(request: CanonicalRequest, rules: ClampRules): CanonicalRequest {
   const numbers = clampNumbers(request.parameters, rules);
   const stop = clampStop(request.parameters, rules);
-  const tools = clampTools(request, rules);
-  if (!numbers && !stop && !tools) return request;
-  return { ...request, parameters: { ...request.parameters, ...numbers, ...stop }, ...tools };
+  checkTools(request, rules);
+  if (!numbers && !stop) return request;
+  return { ...request, parameters: { ...request.parameters, ...numbers, ...stop } };
 }
 
 function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> | undefined {
@@ -37,20 +37,11 @@ function clampStop(
   return { stop_sequences: stop.slice(0, rules.maxStop) };
 }
 
-/** Those that are chosen from, and the first of the others. */
-function clampTools(
-  { tools = [], tool_choice: choice }: CanonicalRequest,
-  rules: ClampRules,
-): Pick<CanonicalRequest, 'tools' | 'tool_choice'> | undefined {
-  if (tools.length <= rules.maxTools) return undefined;
-  rules.drop({ path: '/tools', feature: 'tools', message: `only ${rules.maxTools} of ${tools.length} tools are sent` });
-  const chosen = new Set(choice?.type === 'tool' ? [choice.name] : choice?.allowed_tools);
-  const byRank = tools.toSorted((a, b) => Number(chosen.has(b.name)) - Number(chosen.has(a.name)));
-  const isKept = new Set(byRank.slice(0, rules.maxTools));
-  const lost = new Set(byRank.slice(rules.maxTools).map(({ name }) => name));
-  const kept = tools.filter((tool) => isKept.has(tool));
-  if (!choice || choice.type === 'tool' || !choice.allowed_tools) return { tools: kept };
-  return { tools: kept, tool_choice: { ...choice, allowed_tools: choice.allowed_tools.filter((name) => !lost.has(name)) } };
+/** Leaving out some would change what the model can do, without a word to the client. */
+function checkTools({ tools = [] }: CanonicalRequest, rules: ClampRules): void {
+  if (tools.length <= rules.maxTools) return;
+  const message = `the provider accepts at most ${rules.maxTools} tools; the request has ${tools.length}`;
+  rules.refuse({ path: '/tools', feature: 'tools', message });
 }
 
 const tell = (name: string, message: string, rules: ClampRules): void =>

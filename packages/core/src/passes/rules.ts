@@ -146,6 +146,7 @@ export interface Rules extends Telling, ToolRules {
   schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };
   bounds: Bounds;
   maxStop: number;
+  /** More tools are refused. */
   maxTools: number;
   cacheMarks: CacheMarkRule;
   says: Vocabulary;

@@ -589,12 +589,6 @@ describe('tools', () => {
     };
     expect(paramOf(() => encodeRequestBody(request, contextOf({})))).toBe('/tool_choice');
   });
-
-  test('§2.4: at most 128 tools', () => {
-    const tools = Array.from({ length: 130 }, (_, i) => ({ name: `t${i}` }));
-    const { body, told } = encode({ tools });
-    expect([(body['tools'] as unknown[]).length, told]).toEqual([128, ['DROPPED tools']]);
-  });
 });
 
 describe('fields', () => {

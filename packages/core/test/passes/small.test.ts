@@ -36,14 +36,11 @@ describe('clamp', () => {
     expect(rules.told).toEqual(told);
   });
 
-  test('too many tools: the one that must be called stays', () => {
-    const rules = testRules({ maxTools: 2 });
+  test('more tools than the limit are refused, never cut', () => {
     const tools = ['a', 'b', 'c'].map((name) => ({ name }));
-    expect(clamp(request({ tools, tool_choice: { type: 'tool', name: 'c' } }), rules).tools).toEqual([
-      { name: 'a' },
-      { name: 'c' },
-    ]);
-    expect(rules.told).toEqual(['DROPPED tools /tools']);
+    const whole = request({ tools, tool_choice: { type: 'tool', name: 'c' } });
+    expect(clamp(whole, testRules({ maxTools: 3 }))).toBe(whole);
+    expect(() => clamp(whole, testRules({ maxTools: 2 }))).toThrow('at most 2 tools; the request has 3');
   });
 });
 

@@ -42,6 +42,7 @@ const FIELDS = {
   allowed_tools: flag,
   json_schema: flag,
   max_stop: count,
+  max_tools: count,
   official: flag,
   thinking_mode: z.enum(['adaptive', 'budget', 'none', 'as_sent']),
   accepts_budget: flag,

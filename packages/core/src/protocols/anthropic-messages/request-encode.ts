@@ -157,7 +157,7 @@ function rulesOf(context: CodecContext): Rules {
     schemas: { tool: 'anthropic', strictTool: 'anthropic-strict', output: 'anthropic-strict' },
     bounds: BOUNDS,
     maxStop: Number.POSITIVE_INFINITY,
-    maxTools: Number.POSITIVE_INFINITY,
+    maxTools: profile.max_tools,
     // Five minutes is what it means when it says nothing.
     cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
     says: saidBy(context),

@@ -78,9 +78,6 @@ function withoutMapped(config: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(config).filter(([name]) => !isMapped(name)));
 }
 
-/** Gemini refuses more. */
-const MAX_TOOLS = 512;
-
 const saidBy = (profile: ProviderProfile): Vocabulary => ({
   names: false,
   titles: 'text',
@@ -137,7 +134,7 @@ function rulesOf(context: CodecContext): Rules {
     schemas: { tool: dialect, strictTool: dialect, output: dialect },
     bounds: BOUNDS,
     maxStop: profile.max_stop,
-    maxTools: MAX_TOOLS,
+    maxTools: profile.max_tools,
     cacheMarks: { places: 'none', most: 0, ttls: [] },
     says: saidBy(profile),
   };

@@ -34,12 +34,13 @@ export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
  * the rows against these. A row without fields is a provider whose departures are all in its answers, which the decoder reads for everyone.
  */
 export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
-  // recorded: max_completion_tokens from gpt-4o on; no reasoning text in any answer. allowed_tools: OPENAI_CHAT §2.1.
+  // recorded: max_completion_tokens from gpt-4o on; no reasoning text in any answer. allowed_tools: OPENAI_CHAT §2.1, max_tools: §2.4.
   openai: {
     max_tokens_field: 'max_completion_tokens',
     reasoning_field: 'none',
     reasoning_replay: 'never',
     allowed_tools: true,
+    max_tools: 128,
     official: true,
   },
   // recorded: max_completion_tokens with gpt-4.1, o-series, gpt-5 and deepseek-r1; reasoning_content from DeepSeek.

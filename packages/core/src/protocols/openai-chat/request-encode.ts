@@ -42,8 +42,6 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
 }
 
-/** OpenAI refuses more. */
-const MAX_TOOLS = 128;
 const MAX_BREAKPOINTS = 4;
 const OPENAI = ['openai-chat', 'openai-responses'] as const;
 
@@ -111,7 +109,7 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
     bounds: BOUNDS,
     // Where there are none they are lost, whatever their number.
     maxStop: profile.supports_stop ? profile.max_stop : Number.POSITIVE_INFINITY,
-    maxTools: MAX_TOOLS,
+    maxTools: profile.max_tools,
     cacheMarks: { places: placesOf(profile), most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
     says: SAYS,
   };

@@ -55,8 +55,6 @@ function modelOf({ model }: CanonicalRequest, { target }: CodecContext): JsonObj
   return name === '' ? {} : { model: name };
 }
 
-/** OpenAI refuses more. */
-const MAX_TOOLS = 128;
 const MAX_BREAKPOINTS = 4;
 
 const SAYS: Vocabulary = {
@@ -114,7 +112,7 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
     schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai' },
     bounds: BOUNDS,
     maxStop: Number.POSITIVE_INFINITY,
-    maxTools: MAX_TOOLS,
+    maxTools: profile.max_tools,
     // Models that know no breakpoints cache by themselves.
     cacheMarks: { places: profile.cache_breakpoints ? 'inputs' : 'automatic', most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
     says: SAYS,

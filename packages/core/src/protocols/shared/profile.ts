@@ -34,6 +34,8 @@ export interface ProviderProfile {
   allowed_tools: boolean;
   json_schema: boolean;
   max_stop: number;
+  /** More tools are refused before they are sent; only where the vendor's limit is a recorded fact. */
+  max_tools: number;
   /** OpenAI itself: `safety_identifier`, `prompt_cache_*` and the like are known there. */
   official: boolean;
   /**
@@ -84,6 +86,7 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   allowed_tools: false,
   json_schema: true,
   max_stop: Number.MAX_SAFE_INTEGER,
+  max_tools: Number.MAX_SAFE_INTEGER,
   official: false,
   thinking_mode: 'adaptive',
   rejects_sampling: false,
