@@ -4,13 +4,20 @@ import type { Rules } from './rules.ts';
 
 const says = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });
 
-/** A conversation that was cut, or that the assistant began, for targets where the user begins (P10, P12). */
+/** For targets where the user begins: a conversation that was cut, that the assistant began (P10, P12), or that has only instructions. */
 export function ensureFirstUser(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  const [first] = request.messages;
-  if (!rules.firstUser || !first || first.role === 'user') return request;
-  const message = 'the user has to speak first, and says "(continued)"';
-  rules.note({ code: 'APPROXIMATED', path: '/messages/0', feature: 'messages.first_user', message });
-  return { ...request, messages: [says('(continued)'), ...request.messages] };
+  if (!rules.firstUser) return request;
+  const { system = [], messages } = request;
+  if (system.length > 0 && messages.every(({ content }) => content.length === 0))
+    return beginWith([], '/system/0', request, rules);
+  const [first] = messages;
+  return !first || first.role === 'user' ? request : beginWith(messages, '/messages/0', request, rules);
+}
+
+function beginWith(rest: CanonicalMessage[], path: string, request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const message = 'the conversation must start with a user message; inserted "(continued)"';
+  rules.note({ code: 'APPROXIMATED', path, feature: 'messages.first_user', message });
+  return { ...request, messages: [says('(continued)'), ...rest] };
 }
 
 /** The assistant's last word is a prefill: some targets take it without white space at its end, some take none (P13). */

@@ -218,11 +218,66 @@ const CHOICES: Row[] = [
   },
 ];
 
-describe('a word that only one protocol knows is mapped with a note, and kept where the protocol is the same', () => {
-  test.each([...THINKING, ...CHOICES])('$name ($from to $to)', ({ from, to, body, provider, model, sends, told = [] }) => {
-    const path = from === 'gemini' ? { path: '/v1beta/models/m:generateContent' } : {};
-    const { body: sent, notes } = convertRequest(body, { from, to, provider, ...(model && { model }), ...path });
-    expect(notes.map(({ code, path: place, message }) => `${code} ${place} ${message}`)).toEqual(told);
-    expect(sent).toEqual({ ...(sent as Json), ...sends });
-  });
+/** The test of the official SDK sends a developer message alone. */
+const INSTRUCTIONS: Row[] = (['system', 'developer'] as const).flatMap((role) => {
+  const row = {
+    name: `a chat of one ${role} message`,
+    from: 'openai-chat',
+    body: chat({ messages: [{ role, content: 's' }] }),
+  } as const;
+  const told = ['APPROXIMATED /messages/0/content the conversation must start with a user message; inserted "(continued)"'];
+  return [
+    { ...row, to: 'openai-chat', sends: { messages: [{ role: 'system', content: 's' }] } },
+    {
+      ...row,
+      to: 'openai-responses',
+      sends: { instructions: undefined, input: [{ type: 'message', role, content: [{ type: 'input_text', text: 's' }] }] },
+    },
+    {
+      ...row,
+      to: 'anthropic-messages',
+      sends: { system: 's', messages: [{ role: 'user', content: [{ type: 'text', text: '(continued)' }] }] },
+      told,
+    },
+    {
+      ...row,
+      to: 'gemini',
+      sends: {
+        systemInstruction: { parts: [{ text: 's' }] },
+        contents: [{ role: 'user', parts: [{ text: '(continued)' }] }],
+      },
+      told,
+    },
+  ];
+});
+
+const ALONE: Row[] = [
+  ...INSTRUCTIONS,
+  {
+    name: 'instructions alone are kept',
+    from: 'openai-responses',
+    to: 'openai-responses',
+    body: { model: 'm', instructions: 's', input: [] },
+    sends: { instructions: 's', input: [] },
+  },
+  {
+    name: 'instructions alone',
+    from: 'openai-responses',
+    to: 'gemini',
+    body: { model: 'm', instructions: 's', input: [] },
+    sends: { contents: [{ role: 'user', parts: [{ text: '(continued)' }] }] },
+    told: ['APPROXIMATED /instructions the conversation must start with a user message; inserted "(continued)"'],
+  },
+];
+
+describe('what the target does not know is mapped with a note, and kept where the protocol is the same', () => {
+  test.each([...THINKING, ...CHOICES, ...ALONE])(
+    '$name ($from to $to)',
+    ({ from, to, body, provider, model, sends, told = [] }) => {
+      const path = from === 'gemini' ? { path: '/v1beta/models/m:generateContent' } : {};
+      const { body: sent, notes } = convertRequest(body, { from, to, provider, ...(model && { model }), ...path });
+      expect(notes.map(({ code, path: place, message }) => `${code} ${place} ${message}`)).toEqual(told);
+      expect(sent).toEqual({ ...(sent as Json), ...sends });
+    },
+  );
 });

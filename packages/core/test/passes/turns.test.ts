@@ -108,6 +108,17 @@ describe('the first word', () => {
     ['where anybody may have it', [assistant('Hi')], [assistant('Hi')], [], {}],
     ['nobody’s', [], [], [], FIRST],
   ])('%s', holds(ensureFirstUser));
+
+  test.each<[name: string, messages: CanonicalMessage[]]>([
+    ['no messages', []],
+    ['empty messages', [said('user')]],
+  ])('a user message is inserted behind instructions with %s', (_, messages) => {
+    const alone = { ...request(messages), system: [{ type: 'text' as const, text: 's' }] };
+    const rules = testRules(FIRST);
+    expect(ensureFirstUser(alone, rules)).toEqual({ ...alone, messages: [user('(continued)')] });
+    expect(rules.told).toEqual(['APPROXIMATED messages.first_user /system/0']);
+    expect(ensureFirstUser(alone, testRules())).toBe(alone);
+  });
 });
 
 describe('the last word', () => {

@@ -40,6 +40,6 @@ export function encodeMessages({ messages }: CanonicalRequest, context: CodecCon
       for (const block of content) last.content.push(block);
     }
   });
-  if (turns.length === 0) throw invalid('messages', 'nobody says anything');
+  if (turns.length === 0) throw invalid('messages', 'must contain at least one message with content');
   return turns;
 }

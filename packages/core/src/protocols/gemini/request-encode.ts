@@ -41,7 +41,7 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
     context,
   );
   const contents = encodeContents(request, context);
-  if (contents.length === 0) throw invalid('contents', 'nobody says anything');
+  if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
   const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
   const wireTools = encodeTools(tools, context);
   const wireConfig = encodeToolConfig(request, tools, objectOf(toolConfig), context);

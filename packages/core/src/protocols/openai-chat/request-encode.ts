@@ -30,7 +30,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
   const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
   const messages = encodeMessages(request, context);
-  if (messages.length === 0) throw invalid('messages', 'nobody says anything');
+  if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
   dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   if (request.service_tier === 'batch')
     drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });

@@ -71,7 +71,7 @@ function echo(context: CodecContext): JsonObject {
   const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
   return {
     background: state?.background ?? false,
-    instructions: encodeSystem(request.system ?? []).instructions ?? null,
+    instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
     max_output_tokens: parameters.max_tokens ?? null,
     max_tool_calls: parameters.max_tool_calls ?? null,
     metadata: request.metadata ?? {},

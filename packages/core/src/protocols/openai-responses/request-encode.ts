@@ -29,10 +29,13 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
   // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
   const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
-  const { instructions, items } = encodeSystem(request.system ?? []);
-  const input = [...items, ...encodeMessages(foldParallel(request.messages), sent !== undefined, context)];
+  const said = encodeMessages(foldParallel(request.messages), sent !== undefined, context);
+  // The API refuses an empty input: instructions of another protocol that stand alone are a message.
+  const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && said.length === 0);
+  const input = [...items, ...said];
   const remembers = hasMemory(request) || kept['prompt'] !== undefined;
-  if (input.length === 0 && instructions === undefined && !remembers) throw invalid('input', 'nobody says anything');
+  if (input.length === 0 && instructions === undefined && !remembers)
+    throw invalid('input', 'must contain at least one message with content');
   return {
     ...withoutMapped(kept),
     ...modelOf(request, context),

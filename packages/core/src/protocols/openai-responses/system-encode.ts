@@ -12,10 +12,10 @@ export interface Instructions {
 
 /**
  * What comes first and is plain text are the `instructions`. A block that has a message of its own, a developer's, or a mark for the cache is
- * an item of the input, and so is all that follows it: the order is kept.
+ * an item of the input, and so is all that follows it: the order is kept. `isInput`: everything is an item.
  */
-export function encodeSystem(system: readonly SystemBlock[]): Instructions {
-  const first = system.findIndex((block) => !isInstruction(block));
+export function encodeSystem(system: readonly SystemBlock[], isInput: boolean): Instructions {
+  const first = isInput ? 0 : system.findIndex((block) => !isInstruction(block));
   const plain = first < 0 ? system : system.slice(0, first);
   return {
     instructions: plain.length > 0 ? plain.map(({ text }) => text).join('\n\n') : undefined,
