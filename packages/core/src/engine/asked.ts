@@ -1,5 +1,6 @@
 import { isObject } from '../accumulate/overlay.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
+import { deploymentOf } from '../protocols/openai-chat/interface.ts';
 import { CodecError, type WireRequest } from '../protocols/shared/codec.ts';
 
 /** What must be known of a question before it is known who answers it. */
@@ -40,8 +41,7 @@ export function checkModelName(model: string): void {
 function askedInBody({ body, path }: WireRequest): Partial<Asked> {
   const { model: named, stream }: Record<string, unknown> = isObject(body) ? body : {};
   // Azure's clients name the deployment in the path.
-  const deployment = /\/deployments\/([^/?#]+)\//.exec(path)?.[1];
-  const model = deployment === undefined ? named : decoded(deployment);
+  const model = path.includes('/deployments/') ? (deploymentOf(path)?.model ?? named) : named;
   return typeof model === 'string' ? { model, isStream: stream === true } : {};
 }
 

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../accumulate/overlay.ts';
 import type { OwnErrorCode } from '../canonical/errors.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
+import { deploymentOf } from '../protocols/openai-chat/interface.ts';
 import { CodecError, type HeaderBag, type ProtocolCodec, type Provider, type WireRequest } from '../protocols/shared/codec.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { AnswerOptions } from './context.ts';
@@ -39,11 +40,12 @@ interface PassedBody {
 
 /** The body as it came, with the upstream's name of the model and these other fields; a field that is undefined is removed. */
 export function passedBody(
-  { body, text }: WireRequest & { text?: string },
+  { body, text, path }: WireRequest & { text?: string },
   model: string,
   fields: JsonObject | undefined,
 ): PassedBody {
-  const isNamed = isObject(body) && body['model'] !== undefined;
+  // Azure's clients may name the model in the path alone; servers of other vendors read the body.
+  const isNamed = isObject(body) && (body['model'] !== undefined || deploymentOf(path) !== undefined);
   if (!isObject(body) || !(isNamed || fields)) return { body, ...(text !== undefined && { text }) };
   const changes: JsonObject = isNamed ? { ...fields, model } : { ...fields };
   const removed = Object.keys(changes).filter((name) => changes[name] === undefined);
@@ -52,6 +54,7 @@ export function passedBody(
   const written = text === undefined || removed.length > 0 ? undefined : withFields(text, changes);
   return { body: changed, ...(written !== undefined && { text: written }) };
 }
+
 /** What has to be known of a question that is not read. */
 export function askedOf(wire: WireRequest, client: ProtocolCodec): { model: string; stream: boolean } {
   const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};

@@ -21,3 +21,62 @@ describe('paths of Gemini', () => {
     expect(route).toMatchObject({ client: { id: 'gemini' }, type, path: path ?? url });
   });
 });
+
+describe('prefixes of base URLs', () => {
+  const CHAT = 'openai-chat';
+  const RESPONSES = 'openai-responses';
+  const ANTHROPIC = 'anthropic-messages';
+  test.each([
+    ['/openai/v1/chat/completions', CHAT, 'CHAT', '/v1/chat/completions'],
+    ['/openai/v1/responses', RESPONSES, 'CHAT', '/v1/responses'],
+    ['/openai/responses?api-version=preview', RESPONSES, 'CHAT', '/responses?api-version=preview'],
+    ['/openai/v1/models', CHAT, 'MODELS', '/v1/models'],
+    ['/openai/v1/files/f', CHAT, 'PASSTHROUGH', '/v1/files/f'],
+    ['/openai/deployments/a/b/chat/completions', CHAT, 'CHAT', '/deployments/a/b/chat/completions'],
+    ['/anthropic/v1/messages', ANTHROPIC, 'CHAT', '/v1/messages'],
+    ['/anthropic/messages', ANTHROPIC, 'CHAT', '/messages'],
+    ['/anthropic/v1/messages/count_tokens', ANTHROPIC, 'COUNT_TOKENS', '/v1/messages/count_tokens'],
+    ['/anthropic/messages/count_tokens', ANTHROPIC, 'COUNT_TOKENS', '/messages/count_tokens'],
+    ['/anthropic/v1/messages/batches', ANTHROPIC, 'PASSTHROUGH', '/v1/messages/batches'],
+    ['/anthropic/messages/batches/b/results', ANTHROPIC, 'PASSTHROUGH', '/messages/batches/b/results'],
+    ['/anthropic/v1/models', ANTHROPIC, 'MODELS', '/v1/models'],
+    ['/anthropic/v1/models/m', ANTHROPIC, 'MODEL_INFO', '/v1/models/m'],
+    ['/anthropic/v1/files', ANTHROPIC, 'PASSTHROUGH', '/v1/files'],
+    ['/anthropic/v1/chat/completions', ANTHROPIC, 'PASSTHROUGH', '/v1/chat/completions'],
+    ['/genai/v1beta/models/m:generateContent', 'gemini', 'CHAT', '/v1beta/models/m:generateContent'],
+    ['/genai/v1beta/models', 'gemini', 'MODELS', '/v1beta/models'],
+    ['/genai/v1/models', 'gemini', 'MODELS', '/v1/models'],
+    ['/genai/v1beta/files', 'gemini', 'PASSTHROUGH', '/v1beta/files'],
+    ['/v1/v1/messages/batches', ANTHROPIC, 'PASSTHROUGH', '/v1/messages/batches'],
+    ['/v1/v1/v1/files', CHAT, 'PASSTHROUGH', '/v1/files'],
+    ['/v1beta/v1beta/models', 'gemini', 'MODELS', '/v1beta/models'],
+    ['/v1/v1beta/models', 'gemini', 'MODELS', '/v1beta/models'],
+    ['/v1beta/v1beta/a/b:generateContent', 'gemini', 'CHAT', '/v1beta/models/a/b:generateContent'],
+    ['/messages/batches', ANTHROPIC, 'PASSTHROUGH', '/messages/batches'],
+    // The name of a vendor alone, or in another place, is no prefix.
+    ['/openai', CHAT, 'PASSTHROUGH', '/openai'],
+    ['/anthropics/v1/messages', ANTHROPIC, 'CHAT', '/anthropics/v1/messages'],
+    ['/v1/files/anthropic/v1', CHAT, 'PASSTHROUGH', '/v1/files/anthropic/v1'],
+  ])('%s', (url, id, type, path) => expect(routeOf(url, {})).toMatchObject({ client: { id }, type, path }));
+
+  test('the prefix decides, whatever the headers say', () => {
+    const foreign = { 'x-goog-api-key': 'k', 'anthropic-version': 'v', 'x-api-key': 'k' };
+    expect(routeOf('/openai/v1/models', foreign)).toMatchObject({ client: { id: CHAT }, type: 'MODELS' });
+    expect(routeOf('/anthropic/v1/models', foreign)).toMatchObject({ client: { id: ANTHROPIC }, type: 'MODELS' });
+    expect(routeOf('/genai/v1/models', foreign)).toMatchObject({ client: { id: 'gemini' }, type: 'MODELS' });
+  });
+});
+
+describe('whose endpoint a path is', () => {
+  test.each([
+    // A verb that is not converted is no name of an OpenAI model.
+    ['/v1beta/models/imagen-4:predict', {}, 'gemini'],
+    ['/v1beta/models/imagen-4:predict?key=k', {}, 'gemini'],
+    ['/v1/models/imagen-4:predict?key=k', {}, 'gemini'],
+    ['/v1beta/models/veo/operations/o', {}, 'gemini'],
+    ['/upload/v1beta/files?key=k', {}, 'gemini'],
+    ['/genai/upload/v1beta/files', {}, 'gemini'],
+    ['/v1/audio/voices', {}, 'openai-chat'],
+    ['/v1/messages/batches', {}, 'anthropic-messages'],
+  ])('%s', (url, headers, id) => expect(routeOf(url, headers)).toMatchObject({ client: { id }, type: 'PASSTHROUGH' }));
+});

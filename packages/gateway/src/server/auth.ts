@@ -37,7 +37,7 @@ function keyOf(headers: HeaderBag, path: string): string | undefined {
   return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? queryKey(path);
 }
 
-const GEMINI_PATH = /^\/v1(beta|alpha)?\d*\/(models|tunedModels|cachedContents|files)\b/;
+const GEMINI_PATH = /^\/(upload\/)?v1(beta|alpha)?\d*\/(models|tunedModels|cachedContents|files)\b/;
 
 function queryKey(path: string): string | undefined {
   if (!GEMINI_PATH.test(path)) return undefined;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { questionOf } from './dialects.ts';
+import { questionOf, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
-import type { Reply } from './http.ts';
+import { type Reply, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
@@ -67,6 +67,31 @@ describe('paths and methods', () => {
       client.leave();
     }
   });
+
+  test.each(['pass-openai-chat/m', 'mend-openai-chat/m', 'mend-gemini/m'])(
+    'a deployment in the path is the model, whether the body names one or not: %s',
+    async (model) => {
+      const upstream = model.endsWith('gemini/m') ? 'gemini' : 'openai-chat';
+      const { model: _, ...plain } = questionOf('openai-chat', '', false).body;
+      for (const named of [{}, { model: 'ignored' }, { model: null }]) {
+        for (const name of [model, encodeURIComponent(model)]) {
+          faultd.play([{ send: whole(200, wholeOf(upstream)) }]);
+          const path = `/openai/deployments/${name}/chat/completions?api-version=2024-10-21`;
+          const text = requestText('POST', path, { 'api-key': 'k' }, JSON.stringify({ ...plain, ...named }));
+          const { reply, client } = await sendRaw(text);
+          expect(reply.status).toBe(200);
+          const [served] = faultd.served;
+          if (upstream === 'gemini') expect(served?.path).toBe('/v1beta/models/m:generateContent');
+          else
+            expect({ path: served?.path, model: JSON.parse(served?.body ?? '').model }).toEqual({
+              path: '/v1/chat/completions',
+              model: 'm',
+            });
+          client.leave();
+        }
+      }
+    },
+  );
 
   test('HTTP/1.0 is answered without chunks', async () => {
     const pair = PAIRS[0] as Pair;

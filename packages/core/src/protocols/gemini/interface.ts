@@ -65,7 +65,7 @@ export function detectInterface(path: string, headers: HeaderBag = {}): Interfac
   // `/v1/models` is everybody's: only who shows a key of Google means this one.
   if (version === 'v1' && !hasGoogleKey(path, headers)) return 'PASSTHROUGH';
   if (rest.length === 0) return collection === 'models' ? 'MODELS' : 'PASSTHROUGH';
-  return rest.at(-1)?.includes(':') ? 'PASSTHROUGH' : 'MODEL_INFO';
+  return rest.at(-1)?.includes(':') || rest.at(-2) === 'operations' ? 'PASSTHROUGH' : 'MODEL_INFO';
 }
 
 const hasGoogleKey = (path: string, headers: HeaderBag): boolean =>
@@ -95,14 +95,25 @@ const VERBS: Partial<Record<InterfaceType, Verb>> = {
 
 /** `modelId` is the model of MODEL_INFO; PASSTHROUGH needs the path that the client called. For CHAT and EMBEDDINGS it may name the verb. */
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
-  const { base_url: base, adapter_config: { path } = {} } = target.provider;
+  const { base_url: base, adapter_config: { path: prefix = '' } = {} } = target.provider;
   const url = parseUrl(base);
-  const segments = [...segmentsOf(url.pathname), ...segmentsOf(path ?? '')];
-  const root = segments.length === 0 ? '/v1beta' : segments.map((segment) => `/${segment}`).join('');
-  setPath(url, `${root}/${endpointOf(type, target, modelId, nativePath)}`, type === 'PASSTHROUGH' ? 'path' : 'model');
+  const segments = [...segmentsOf(url.pathname), ...segmentsOf(prefix)];
+  const root = segments.length === 0 ? ['v1beta'] : segments;
+  const isUpload = type === 'PASSTHROUGH' && segmentsOf(nativePath)[0] === UPLOAD;
+  const endpoint = endpointOf(type, target, modelId, nativePath);
+  const path = [...(isUpload ? uploadRoot(root) : root), endpoint].map((segment) => `/${segment}`).join('');
+  setPath(url, path, type === 'PASSTHROUGH' ? 'path' : 'model');
   if (type === 'PASSTHROUGH' || type === 'MODELS') copyQuery(nativePath, url);
   if (type === 'CHAT' && target.stream) url.searchParams.set('alt', 'sse');
   return url.href;
+}
+
+/** Files are uploaded to `/upload/v1beta/files`: the word stands before the version. */
+const UPLOAD = 'upload';
+
+function uploadRoot(root: readonly string[]): string[] {
+  const version = Math.max(0, root.findLastIndex(isVersion));
+  return [...root.slice(0, version), UPLOAD, ...root.slice(version)];
 }
 
 function endpointOf(type: InterfaceType, { model, stream }: Target, modelId: string, nativePath: string): string {

@@ -53,11 +53,38 @@ export function detectInterface(path: string, headers: HeaderBag = {}): Interfac
 
 /** The model that a path names: the id of MODEL_INFO, or an Azure deployment. */
 export function modelOf(path: string): string | undefined {
+  const deployment = deploymentOf(path);
+  if (deployment) return deployment.model;
   const segments = segmentsOf(path);
-  const deployment = segments.indexOf('deployments') + 1;
-  if (deployment > 0 && deployment < segments.length - 1) return unescaped(segments[deployment] ?? '');
   if (detectInterface(path) !== 'MODEL_INFO') return undefined;
   return unescaped(segments.slice(segments.indexOf('models') + 1).join('/'));
+}
+
+/** Endpoints that Azure serves below a deployment (openai-node, azure.ts); Responses are for clients that build their own paths. */
+const DEPLOYED: ReadonlySet<string> = new Set([
+  'chat/completions',
+  'completions',
+  'embeddings',
+  'audio/speech',
+  'audio/transcriptions',
+  'audio/translations',
+  'images/generations',
+  'images/edits',
+  'responses',
+]);
+
+/**
+ * The deployment and the endpoint of `/openai/deployments/{model}/{endpoint}`. The name may hold slashes: the openai SDK 6 does not escape them.
+ * Below an endpoint that is not known, a deployment is one segment.
+ */
+export function deploymentOf(path: string): { model: string; endpoint: string } | undefined {
+  const segments = segmentsOf(path);
+  const begin = segments.indexOf('deployments') + 1;
+  if (begin === 0 || begin >= segments.length - 1) return undefined;
+  const lengths = [2, 1].filter((length) => segments.length - length > begin);
+  const known = lengths.find((length) => DEPLOYED.has(segments.slice(-length).join('/')));
+  const end = known === undefined ? begin + 1 : segments.length - known;
+  return { model: unescaped(segments.slice(begin, end).join('/')), endpoint: segments.slice(end).join('/') };
 }
 
 /**
@@ -67,9 +94,11 @@ export function modelOf(path: string): string | undefined {
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
   const { base_url: base, adapter_config: { api_version: version } = {} } = target.provider;
   const url = parseUrl(base);
-  const path = `${rootOf(url.pathname, type, target)}/${endpointOf(type, modelId, nativePath)}`;
-  setPath(url, path, needsNativePath(type) ? 'path' : 'model');
+  const endpoint = endpointOf(type, modelId, nativePath);
+  setPath(url, `${rootOf(url.pathname, endpoint, target)}/${endpoint}`, needsNativePath(type) ? 'path' : 'model');
   if (needsNativePath(type)) copyQuery(nativePath, url);
+  // The version that a client of Azure names is that of its own address.
+  if (deploymentOf(nativePath)) url.searchParams.delete('api-version');
   if (version !== undefined) url.searchParams.set('api-version', version);
   return url.href;
 }
@@ -93,22 +122,19 @@ function authorization(key: string, { auth, api_version }: NonNullable<Provider[
   return isPlain ? { 'api-key': key } : { authorization: `Bearer ${key}` };
 }
 
-/** The endpoints that Azure serves below a deployment (openai-node, azure.ts). */
-const DEPLOYED: ReadonlySet<InterfaceType> = new Set(['CHAT', 'EMBEDDINGS', 'AUDIO', 'IMAGES']);
-
 /** What precedes the endpoint: a base URL with a path is complete, a bare host gets what the protocol has there. */
-function rootOf(pathname: string, type: InterfaceType, { provider, model }: Target): string {
+function rootOf(pathname: string, endpoint: string, { provider, model }: Target): string {
   const base = segmentsOf(pathname);
   const { path, api_version: version } = provider.adapter_config ?? {};
   const root = (segments: readonly string[]) => segments.map((segment) => `/${segment}`).join('');
   if (path !== undefined) return root([...base, ...segmentsOf(path)]);
   if (version === undefined) return base.length === 0 ? '/v1' : root(base);
   const deployments = base.indexOf('deployments');
-  if (deployments >= 0) return root(DEPLOYED.has(type) ? base : base.slice(0, deployments));
+  if (deployments >= 0) return root(DEPLOYED.has(endpoint) ? base : base.slice(0, deployments));
   // Azure's own v1 API and Foundry's /models have the deployment in the body.
   if (base.length > 0 && base.at(-1) !== 'openai') return root(base);
   const openai = base.length > 0 ? root(base) : '/openai';
-  return DEPLOYED.has(type) ? `${openai}/deployments/${escaped(model)}` : openai;
+  return DEPLOYED.has(endpoint) ? `${openai}/deployments/${escaped(model)}` : openai;
 }
 
 function endpointOf(type: InterfaceType, modelId: string, nativePath: string): string {
@@ -143,6 +169,5 @@ function nativeEndpoint(type: InterfaceType, path: string): string {
     throw invalid('path', `is not the path of ${type}`);
   if (type !== 'PASSTHROUGH') return segments.slice(-2).join('/');
   const version = segments.findIndex((segment) => isVersion(segment)) + 1;
-  const deployment = segments.indexOf('deployments') + 1;
-  return segments.slice(version || (deployment > 0 ? deployment + 1 : 0)).join('/');
+  return (version === 0 ? deploymentOf(path)?.endpoint : undefined) ?? segments.slice(version).join('/');
 }
