@@ -74,7 +74,7 @@ const GEMINI = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/
 function languageOf(path: string): ProtocolCodec {
   if (GEMINI.test(path)) return CODECS.gemini;
   if (/^(?:\/v\d+)?\/(messages|skills)\b/.test(path)) return CODECS['anthropic-messages'];
-  return CODECS['openai-chat'];
+  return /^(?:\/v\d+)?\/(responses|conversations)\b/.test(path) ? CODECS['openai-responses'] : CODECS['openai-chat'];
 }
 
 /** The AI SDK takes `provider/model` for a whole name and leaves `models/` out; to anybody else that is no path of Gemini's. */

@@ -32,6 +32,7 @@ describe('prefixes of base URLs', () => {
     ['/openai/responses?api-version=preview', RESPONSES, 'CHAT', '/responses?api-version=preview'],
     ['/openai/v1/models', CHAT, 'MODELS', '/v1/models'],
     ['/openai/v1/files/f', CHAT, 'PASSTHROUGH', '/v1/files/f'],
+    ['/openai/v1/responses/r/cancel', RESPONSES, 'PASSTHROUGH', '/v1/responses/r/cancel'],
     ['/openai/deployments/a/b/chat/completions', CHAT, 'CHAT', '/deployments/a/b/chat/completions'],
     ['/anthropic/v1/messages', ANTHROPIC, 'CHAT', '/v1/messages'],
     ['/anthropic/messages', ANTHROPIC, 'CHAT', '/messages'],
@@ -76,6 +77,10 @@ describe('whose endpoint a path is', () => {
     ['/v1beta/models/veo/operations/o', {}, 'gemini'],
     ['/upload/v1beta/files?key=k', {}, 'gemini'],
     ['/genai/upload/v1beta/files', {}, 'gemini'],
+    ['/v1/responses/resp_1', {}, 'openai-responses'],
+    ['/v1/responses/resp_1/input_items', {}, 'openai-responses'],
+    ['/v1/responses/compact', {}, 'openai-responses'],
+    ['/v1/conversations/c', {}, 'openai-responses'],
     ['/v1/audio/voices', {}, 'openai-chat'],
     ['/v1/messages/batches', {}, 'anthropic-messages'],
   ])('%s', (url, headers, id) => expect(routeOf(url, headers)).toMatchObject({ client: { id }, type: 'PASSTHROUGH' }));

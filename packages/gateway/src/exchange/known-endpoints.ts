@@ -281,3 +281,6 @@ export const KNOWN_ENDPOINTS = {
   'anthropic-messages': ANTHROPIC,
   gemini: GEMINI,
 } as const satisfies Record<ProtocolId, Endpoints>;
+
+/** Whether a provider of one protocol has the endpoints of the other: OpenAI's two protocols are parts of one API. */
+export const sharesEndpoints = (one: ProtocolId, other: ProtocolId): boolean => KNOWN_ENDPOINTS[one] === KNOWN_ENDPOINTS[other];

@@ -137,8 +137,11 @@ function whyRefused(
     : undefined;
 }
 
-const urlAt = (provider: Provider, type: Route['type'], path: string): string =>
-  CODECS[provider.protocol].buildUrl(type, { provider, model: '', stream: false }, '', path);
+/** Only Chat knows audio and images by their type; to all others they are paths like any other. */
+function urlAt(provider: Provider, type: Route['type'], path: string): string {
+  const codec = CODECS[provider.protocol];
+  return codec.buildUrl(codec.supports(type) ? type : 'PASSTHROUGH', { provider, model: '', stream: false }, '', path);
+}
 
 /** Reads the endpoint from the URL that is sent, so that what is checked cannot differ from it. */
 function kindOf(url: string, method: string, provider: Provider): EndpointKind | undefined {

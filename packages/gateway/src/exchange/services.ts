@@ -48,7 +48,7 @@ export interface Directory {
   resolve(model: string, client: ProtocolId): readonly Candidate[];
   /** Why nobody answers for a name. */
   whyUnknown(model: string): string;
-  /** Somebody who speaks this protocol, for endpoints that Sluice only passes on. */
+  /** A provider that has the endpoints of this protocol, for those that are only passed on; one of the protocol itself first. */
   speaker(protocol: ProtocolId): Speaker | undefined;
   /** Names that clients may ask for. */
   readonly models: readonly string[];

@@ -2,6 +2,7 @@ import { BoundedCache, CODECS, type ProtocolId, passRequestFor } from '@sluice/c
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
 import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
+import { sharesEndpoints } from '../exchange/known-endpoints.ts';
 import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
@@ -33,7 +34,9 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   return {
     resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),
     speaker: (protocol) => {
-      const speaking = [...state.providers.values()].filter(({ provider, isDemo }) => provider.protocol === protocol && !isDemo);
+      const speaking = [...state.providers.values()]
+        .filter(({ provider, isDemo }) => sharesEndpoints(provider.protocol, protocol) && !isDemo)
+        .toSorted((a, b) => Number(b.provider.protocol === protocol) - Number(a.provider.protocol === protocol));
       const found = speaking.find(({ passthrough }) => passthrough !== 'off') ?? speaking[0];
       return found && speaker(found);
     },

@@ -1,3 +1,4 @@
+import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectRefused } from './check.ts';
 import { Faultd } from './faultd.ts';
@@ -131,11 +132,14 @@ const UNKNOWN: readonly Asked[] = [
   ['GET', '/v1/files/file-1/content/more', OPENAI],
 ];
 
-const protocolOf = (headers: Record<string, string>) =>
-  'x-goog-api-key' in headers ? 'gemini' : 'anthropic-version' in headers ? 'anthropic-messages' : 'openai-chat';
+function protocolOf(path: string, headers: Record<string, string>): ProtocolId {
+  if ('x-goog-api-key' in headers) return 'gemini';
+  if ('anthropic-version' in headers) return 'anthropic-messages';
+  return /^\/v1\/(responses|conversations)\b/.test(path) ? 'openai-responses' : 'openai-chat';
+}
 
-function expectRefusedFor(headers: Record<string, string>, reply: Reply, status: number, setting: string): void {
-  const client = protocolOf(headers);
+function expectRefusedFor([, path, headers]: Asked, reply: Reply, status: number, setting: string): void {
+  const client = protocolOf(path, headers);
   expect(faultd.served).toEqual([]);
   expectRefused(client, reply, status, `set providers.pass-${client}.passthrough to ${setting}`);
 }
@@ -163,13 +167,13 @@ describe('known, the default', () => {
       faultd.play([{ send: whole(200, '{}') }]);
       const reply = await send('locked', method, path, headers);
       expect({ status: reply.status, served: faultd.served }).toEqual({ status: 403, served: [] });
-      if (method !== 'HEAD') expectRefusedFor(headers, reply, 403, '"all"');
+      if (method !== 'HEAD') expectRefusedFor([method, path, headers], reply, 403, '"all"');
     },
   );
 
   test.each(UNKNOWN)('%s %s is not a known endpoint', async (method, path, headers) => {
     for (const setting of ['open', 'locked'] as const)
-      expectRefusedFor(headers, await send(setting, method, path, headers), 404, '"all"');
+      expectRefusedFor([method, path, headers], await send(setting, method, path, headers), 404, '"all"');
   });
 
   test.each(['OPTIONS', 'TRACE', 'PROPFIND'])('%s is not passed on at all', async (method) => {
@@ -180,7 +184,7 @@ describe('known, the default', () => {
   test('a refused request is answered before its body is read', async () => {
     const client = await RawClient.open(gateways.get('locked')?.url ?? '');
     client.send(`DELETE /v1/files/f HTTP/1.1\r\nhost: a\r\nx-api-key: ${CLIENT_KEY}\r\ncontent-length: 1000000\r\n\r\n`);
-    expectRefusedFor(OPENAI, await client.reply(), 403, '"all"');
+    expectRefusedFor(['DELETE', '/v1/files/f', OPENAI], await client.reply(), 403, '"all"');
     client.leave();
   });
 });
@@ -251,7 +255,7 @@ describe('all', () => {
 describe('off', () => {
   test.each([...HARMLESS, ...readable(STORED), ...UNKNOWN])('%s %s is refused', async (method, path, headers) => {
     for (const setting of ['locked off', 'open off'] as const)
-      expectRefusedFor(headers, await send(setting, method, path, headers), 403, '"known" or "all"');
+      expectRefusedFor([method, path, headers], await send(setting, method, path, headers), 403, '"known" or "all"');
   });
 
   test('converted endpoints are answered', async () => {
@@ -267,6 +271,56 @@ describe('off', () => {
     expect(faultd.served.map(({ path }) => path)).toEqual(['/second/moderations']);
     client.leave();
     await gateway.close();
+  });
+});
+
+describe('providers of OpenAI’s two protocols', () => {
+  const OF_RESPONSES: readonly Asked[] = [
+    ['GET', '/v1/responses/resp_1', OPENAI],
+    ['DELETE', '/v1/responses/resp_1', OPENAI],
+    ['POST', '/v1/responses/resp_1/cancel', OPENAI],
+    ['GET', '/v1/responses/resp_1/input_items?limit=5', OPENAI],
+    ['POST', '/v1/responses/compact', OPENAI],
+    ['GET', '/v1/conversations/conv_1', OPENAI],
+    ['GET', '/openai/v1/responses/resp_1', OPENAI],
+  ];
+  const OF_BOTH: readonly Asked[] = [
+    ['GET', '/v1/files', OPENAI],
+    ['POST', '/v1/moderations', OPENAI],
+    ['POST', '/v1/audio/speech', OPENAI],
+    ['POST', '/v1/images/edits', OPENAI],
+  ];
+  const chat = { protocol: 'openai-chat', base_url: '/chat/v1' };
+  const responses = { protocol: 'openai-responses', base_url: '/resp/v1' };
+
+  /** The first segment of the path tells who was asked. */
+  async function reached(providers: Record<string, typeof chat>, [method, path]: Asked): Promise<string | undefined> {
+    const rows = Object.entries(providers).map(([id, row]) => [
+      id,
+      { ...row, base_url: faultd.url + row.base_url, api_key: KEY },
+    ]);
+    const gateway = await startGateway({ config: { providers: Object.fromEntries(rows) } });
+    const client = await RawClient.open(gateway.url);
+    const { status } = await client.send(requestText(method, path, {}, method === 'POST' ? '{}' : '')).reply();
+    client.leave();
+    await gateway.close();
+    expect(status).toBe(200);
+    expect(faultd.served[0]?.path).toContain(path.replace(/^.*\/v1\//, '/v1/'));
+    return faultd.served[0]?.path.split('/')[1];
+  }
+
+  test.each([...OF_RESPONSES, ...OF_BOTH])('%s %s reaches the only one, whichever it is', async (...asked) => {
+    expect(await reached({ only: responses }, asked)).toBe('resp');
+    faultd.play([{ send: whole(200, '{}') }]);
+    expect(await reached({ only: chat }, asked)).toBe('chat');
+  });
+
+  test.each(OF_RESPONSES)('%s %s reaches the one of Responses, where there are both', async (...asked) => {
+    expect(await reached({ first: chat, second: responses }, asked)).toBe('resp');
+  });
+
+  test.each(OF_BOTH)('%s %s reaches the one of Chat, where there are both', async (...asked) => {
+    expect(await reached({ first: responses, second: chat }, asked)).toBe('chat');
   });
 });
 
