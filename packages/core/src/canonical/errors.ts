@@ -47,3 +47,14 @@ export type OwnErrorCode = 'empty_stream' | 'stream_error' | 'response_failed' |
 export function ownError(own: OwnErrorCode, code: ErrorCode, message: string): CanonicalError {
   return { code, message, details: { code: own } };
 }
+
+/**
+ * How the system would name the end of a response that broke off: the connection was lost (`details.connection`), the stream ended early, or
+ * nothing came in time. Undefined for errors that an upstream reports itself.
+ */
+export function brokenOffBy({ code, upstream, details }: CanonicalError): 'ECONNRESET' | 'ETIMEDOUT' | undefined {
+  if (upstream) return undefined;
+  if (code === 'TIMEOUT') return 'ETIMEDOUT';
+  const isLost = details?.['connection'] === 'lost' || details?.['code'] === 'stream_error';
+  return code === 'STREAM_TRUNCATED' || isLost ? 'ECONNRESET' : undefined;
+}

@@ -477,7 +477,7 @@ describe('errors and ends', () => {
 
   test('an early end is an error, never an invented stop', async () => {
     const { payloads, frames } = run([...start(), ...open(0, TEXT), ...delta(0, { type: 'text_delta', text: 'a' })]);
-    expect(payloads.at(-1)).toMatchObject({ type: 'error', error: { type: 'api_error' } });
+    expect(payloads.at(-1)).toMatchObject({ type: 'error', error: { type: 'overloaded_error' } });
     await expect(readStream(bodyOf(frames))).rejects.toThrow('the stream ended early');
   });
 

@@ -425,11 +425,7 @@ const ROWS: Row[] = [
       { type: 'message_delta', delta: { stop_reason: null } },
       { type: 'error', error: { code: 'STREAM_TRUNCATED', message: 'early' } },
     ],
-    chunks: [
-      ROLE,
-      { content: 'a' },
-      { error: { message: 'early', type: 'server_error', param: null, code: 'stream_truncated' } },
-    ],
+    chunks: [ROLE, { content: 'a' }, { error: { message: 'early', type: 'server_error', param: null, code: 'ECONNRESET' } }],
   },
   {
     name: '#72 a stop that is an error',
@@ -443,7 +439,7 @@ const ROWS: Row[] = [
   {
     name: '#72 events that break off',
     events: [...start(), ...open(0, TEXT)],
-    chunks: [ROLE, { error: { message: 'the stream ended early', type: 'server_error', param: null, code: 'stream_truncated' } }],
+    chunks: [ROLE, { error: { message: 'the stream ended early', type: 'server_error', param: null, code: 'ECONNRESET' } }],
   },
 ];
 

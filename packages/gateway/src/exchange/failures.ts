@@ -58,7 +58,7 @@ const WAITS = {
 } as const satisfies Record<Wait, string>;
 
 export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
-  timeout(`${name} ${WAITS[wait]} ${duration(ms)}`);
+  timeout(`${name} timed out: it ${WAITS[wait]} ${duration(ms)}`);
 
 const timeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
 
@@ -77,11 +77,23 @@ export function connectionError(error: unknown, name: string, connectMs?: number
   const code = codeOf(error);
   if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
   const details = { may_be_billed: !UNSENT.test(code ?? '') };
+  if (LOST.test(code ?? '')) return lost(name, code, details);
   if (code !== 'UND_ERR_CONNECT_TIMEOUT')
     return { code: 'UPSTREAM_ERROR', message: `the connection to ${name} failed${reasonOf(code)}`, http_status: 502, details };
   const within = connectMs === undefined ? ' in time' : ` within ${duration(connectMs)}`;
   return { ...timeout(`could not connect to ${name}${within}`), details };
 }
+
+/** The connection stood, and was closed or reset by the other side. */
+const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
+
+/** "socket hang up" is node's wording: pi and Continue retry an error in a stream by these words. */
+const lost = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message: `the connection to ${name} failed: socket hang up${reasonOf(code)}`,
+  http_status: 502,
+  details: { ...details, connection: 'lost' },
+});
 
 /** Failures to connect: nothing of the request was sent. All others come when it was, or may have been. */
 const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;

@@ -127,7 +127,7 @@ describe('failures that the gateway finds', () => {
   ];
 
   test.each([
-    ['no response', () => [{ hang: true }], 504, /^provider "[\w-]+" did not respond within (150|480) ms$/],
+    ['no response', () => [{ hang: true }], 504, /^provider "[\w-]+" timed out: it did not respond within (150|480) ms$/],
     [
       'a redirect',
       () => [{ send: head(302, { location: 'http://x', 'content-length': '0' }) }],
@@ -168,9 +168,34 @@ describe('failures that the gateway finds', () => {
 
   test.each(PAIRS)('name the provider in a stream that has begun: $name', async (pair) => {
     faultd.play([...begun(pair), { hang: true }]);
-    expectBrokenOff(pair.client, await askPair(pair, true, hasty), 'One two', /^provider "[\w-]+" sent nothing for 170 ms$/);
+    expectBrokenOff(
+      pair.client,
+      await askPair(pair, true, hasty),
+      'One two',
+      /^provider "[\w-]+" timed out: it sent nothing for 170 ms$/,
+    );
     faultd.play([...begun(pair), { reset: true }]);
     expectBrokenOff(pair.client, await askPair(pair, true), 'One two', /^the connection to provider "[\w-]+" failed/);
+  });
+
+  /** What qwen-code, Continue, opencode and pi retry a failed stream by: a code or a type, and words in the message. */
+  const RETRIED_BY: Record<ProtocolId, { lost: string; late: string }> = {
+    'openai-chat': { lost: '"code":"ECONNRESET"', late: '"code":"ETIMEDOUT"' },
+    'openai-responses': { lost: '"code":"ECONNRESET"', late: '"code":"ETIMEDOUT"' },
+    'anthropic-messages': { lost: '"type":"overloaded_error"', late: '"type":"overloaded_error"' },
+    gemini: { lost: '"code":502', late: '"code":504' },
+  };
+
+  test.each(PAIRS)('a stream that breaks off fails with what clients retry: $name', async (pair) => {
+    const { lost, late } = RETRIED_BY[pair.client];
+    for (const cut of [{ reset: true }, { fin: true }] as const) {
+      faultd.play([...begun(pair), cut]);
+      const reply = await askPair(pair, true);
+      expectBrokenOff(pair.client, reply, 'One two', 'socket hang up');
+      expect(reply.body.toString()).toContain(lost);
+    }
+    faultd.play([...begun(pair), { hang: true }]);
+    expect((await askPair(pair, true, hasty)).body.toString()).toContain(late);
   });
 
   test('name the provider on passed-on endpoints', async () => {

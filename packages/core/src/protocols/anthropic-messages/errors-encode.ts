@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
+import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { LIMIT_HEADER } from './errors-decode.ts';
@@ -43,14 +43,18 @@ export function encodeError(error: CanonicalError, _context: CodecContext): Wire
   return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
 }
 
-/** The body of an error answer, and the payload of an error event. */
-export function encodeErrorBody(error: CanonicalError): JsonObject {
+/** The payload of an error event. Of the types that a stream can fail with, this is the one that opencode, pi and Qwen Code retry. */
+export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
+  encodeErrorBody(error, brokenOffBy(error) && TO_WIRE.OVERLOADED.type);
+
+/** The body of an error response. */
+function encodeErrorBody(error: CanonicalError, type = TO_WIRE[error.code].type): JsonObject {
   const upstream = isOwn(error) ? error.upstream : undefined;
   return {
     type: 'error',
     error: {
       ...objectOf(upstream?.body),
-      type: upstream?.type ?? TO_WIRE[error.code].type,
+      type: upstream?.type ?? type,
       message: messageOf(error),
     },
     request_id: error.request_id ?? null,

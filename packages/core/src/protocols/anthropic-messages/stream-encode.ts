@@ -10,7 +10,7 @@ import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
 import { type Answer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
 import { written } from './block-port.ts';
 import { ContentEncoder } from './content-encode.ts';
-import { encodeErrorBody } from './errors-encode.ts';
+import { encodeErrorEvent } from './errors-encode.ts';
 import { fieldsOf } from './fields.ts';
 import { encodeStop, encodeStopDetails } from './stop.ts';
 import { encodeDeltaUsage, encodeUsage } from './usage.ts';
@@ -200,7 +200,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   /** Without `message_stop`: to a client, that would be a good end. */
   #fail(error: CanonicalError): void {
     this.#held = [];
-    this.#out.push({ event: 'error', data: written(encodeErrorBody(error)) });
+    this.#out.push({ event: 'error', data: written(encodeErrorEvent(error)) });
     this.#ended = true;
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
+import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 
@@ -46,8 +46,15 @@ export function encodeError(error: CanonicalError, _context: CodecContext): Wire
   return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
 }
 
-/** `{error:{…}}`: the body of an error answer, and the payload of an error chunk. */
-export function encodeErrorBody(error: CanonicalError): { error: JsonObject } {
+/** The payload of an error chunk. Qwen Code and Continue retry a response that broke off by the system's name for it. */
+export function encodeErrorChunk(error: CanonicalError): { error: JsonObject } {
+  const body = encodeErrorBody(error);
+  const code = brokenOffBy(error);
+  return code === undefined ? body : { error: { ...body.error, code } };
+}
+
+/** `{error:{…}}`: the body of an error response. */
+function encodeErrorBody(error: CanonicalError): { error: JsonObject } {
   const { type, code } = TO_WIRE[error.code];
   const isOwn = error.upstream?.protocol === 'openai-chat';
   const upstream = isOwn ? error.upstream : undefined;

@@ -7,7 +7,7 @@ import { NOTHING, type Stage } from '../../stage.ts';
 import { isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError } from '../shared/codec.ts';
 import { ChoiceEncoder } from './choice-encode.ts';
-import { encodeErrorBody } from './errors-encode.ts';
+import { encodeErrorChunk } from './errors-encode.ts';
 import { encodeEnvelope, encodeTier } from './parts-encode.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -157,7 +157,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   /** Without `[DONE]`: to a client, that would be a good end. */
   #fail(error: CanonicalError): void {
-    this.#out.push({ data: JSON.stringify(encodeErrorBody(error)) });
+    this.#out.push({ data: JSON.stringify(encodeErrorChunk(error)) });
     this.#ended = true;
   }
 }

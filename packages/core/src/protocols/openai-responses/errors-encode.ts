@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
+import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { PROTOCOL } from './kept.ts';
@@ -52,7 +52,14 @@ export function encodeError(error: CanonicalError, _context: CodecContext): Wire
   return { status: statusOf(error), headers: headersOf(error), body: { error: encodeErrorObject(error) } };
 }
 
-/** The error itself: in the body of an answer, and in the `error` event of a stream. */
+/** The error in the `error` event of a stream: the code of a response that broke off is the system's, as in Chat. */
+export function encodeStreamError(error: CanonicalError): JsonObject {
+  const object = encodeErrorObject(error);
+  const code = brokenOffBy(error);
+  return code === undefined ? object : { ...object, code };
+}
+
+/** The error in the body of a response. */
 export function encodeErrorObject(error: CanonicalError): JsonObject {
   const { type, code } = TO_WIRE[error.code];
   const own = error.upstream?.protocol === PROTOCOL ? error.upstream : undefined;

@@ -8,7 +8,7 @@ import { failureOf } from '../shared/answer.ts';
 import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope } from './envelope-encode.ts';
-import { encodeErrorObject, encodeFailure } from './errors-encode.ts';
+import { encodeFailure, encodeStreamError } from './errors-encode.ts';
 import { PROTOCOL } from './kept.ts';
 import { OutputEncoder } from './output-encode.ts';
 import { encodeEnding, endOutput } from './response-encode.ts';
@@ -183,7 +183,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
    */
   #fail(error: CanonicalError): void {
     this.#begun();
-    const object = encodeErrorObject(error);
+    const object = encodeStreamError(error);
     const { code, message, param } = object;
     this.#send('error', JSON.stringify({ code, message, param, error: object }).slice(1, -1));
     const usage = this.#usage ? encodeUsage(this.#usage) : null;

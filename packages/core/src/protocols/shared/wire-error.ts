@@ -15,7 +15,7 @@ const BY_NAME: readonly (readonly [RegExp, ErrorCode])[] = [
   [/too_large/, 'PAYLOAD_TOO_LARGE'],
   [/^rate_limit|^RESOURCE_EXHAUSTED/, 'RATE_LIMIT'],
   [/^overloaded|^UNAVAILABLE/, 'OVERLOADED'],
-  [/^timeout|^DEADLINE/, 'TIMEOUT'],
+  [/^timeout|^DEADLINE|^ETIMEDOUT/, 'TIMEOUT'],
   [/^cancelled/i, 'CANCELLED'],
   [/^content_(policy|filter)/, 'CONTENT_POLICY'],
   [/^tool_use_failed/, 'TOOL_CALL_PARSE_ERROR'],
