@@ -21,10 +21,13 @@ import { excerptAt } from './excerpt.ts';
 import { byWeight, type Examination, type Finding, scoreOf } from './report.ts';
 import { type Diagnostic, type Report, RULES, type RuleId } from './rules.ts';
 import { withTitle } from './titles.ts';
+import { excuseFor } from './vendor-forms.ts';
 
 export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes'> {
   /** The request did not ask for a stream: a JSON body is what the answer should be. */
   whole?: boolean;
+  /** The body answers a probe of the doctor, which asks for SSE and names no function: forms that need either are departures. */
+  probe?: boolean;
 }
 
 const CHECKS = {
@@ -57,6 +60,7 @@ export class Examiner {
   readonly #body = new BodyRecord();
   readonly #met = new Diagnostics();
   readonly #isWhole: boolean;
+  readonly #isProbe: boolean;
   #check: WireCheck | undefined;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
@@ -64,8 +68,9 @@ export class Examiner {
   #bare = 0;
   #isOver = false;
 
-  constructor({ whole = false, ...options }: ExamineOptions) {
+  constructor({ whole = false, probe = false, ...options }: ExamineOptions) {
     this.#isWhole = whole;
+    this.#isProbe = probe;
     this.#reader = new EventReader(options);
   }
 
@@ -100,7 +105,7 @@ export class Examiner {
     const message = describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
     this.#judge(message, protocol);
     const findings = this.#merge(diagnostics, message.error !== null)
-      .map((met) => this.#explain(met))
+      .map((met) => this.#explain(met, message))
       .toSorted(byWeight);
     return {
       protocol: message.protocol,
@@ -145,7 +150,15 @@ export class Examiner {
 
   /** One JSON document, and nothing else. */
   get #isDocument(): boolean {
-    return this.#count === 1 && this.#bare === 1 && /^\s*\{/.test(this.#body.text(0, 64).replace(/^\uFEFF/, ''));
+    return this.#count === 1 && this.#bare === 1 && this.#beginsWith('{');
+  }
+
+  #beginsWith(character: string): boolean {
+    return this.#body
+      .text(0, 64)
+      .replace(/^\uFEFF/, '')
+      .trimStart()
+      .startsWith(character);
   }
 
   /** What the decoder named, then what the second look adds: a departure is told once. */
@@ -162,15 +175,16 @@ export class Examiner {
     });
   }
 
-  #explain(met: Diagnostic): Finding {
+  #explain(met: Diagnostic, read: Assembled): Finding {
     const { title, severity, remedy } = RULES[met.rule];
     const { rule, message, offset, count } = withTitle(met);
+    const excuse = excuseFor(rule, { message: read, isArray: this.#beginsWith('['), isProbe: this.#isProbe });
     const excerpt = excerptAt(this.#body, rule, offset);
     return {
       rule,
-      severity,
+      severity: excuse === undefined ? severity : 'info',
       title,
-      message,
+      message: excuse ?? message,
       offset,
       count,
       excerpt,

@@ -1,4 +1,4 @@
-import { RULES, type RuleId } from '../../../core/src/index.ts';
+import { RULES, type RuleId, type Severity } from '../../../core/src/index.ts';
 import { pageName } from './rule-page.ts';
 import type { Scanned } from './scan.ts';
 
@@ -6,13 +6,19 @@ const PROTOCOLS = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gem
 const RANK = { error: 0, warning: 1, info: 2 } as const;
 const MARK = { error: '**', warning: '', info: '_' } as const;
 
-const byWeight = (a: RuleId, b: RuleId): number => RANK[RULES[a].severity] - RANK[RULES[b].severity] || (a < b ? -1 : 1);
+/** The worst that a rule came to in these streams: a form that a vendor sends itself is less severe than its rule. */
+function severityIn(streams: readonly Scanned[], rule: RuleId): Severity {
+  const met = streams.flatMap(({ examination }) => examination.findings.filter((finding) => finding.rule === rule));
+  return met.map(({ severity }) => severity).toSorted((a, b) => RANK[a] - RANK[b])[0] ?? RULES[rule].severity;
+}
 
 function rulesOf(streams: readonly Scanned[]): string {
-  const met = [...new Set(streams.flatMap(({ rules }) => rules))].toSorted(byWeight);
-  const shown = met.map((rule) => {
+  const met = [...new Set(streams.flatMap(({ rules }) => rules))]
+    .map((rule) => ({ rule, severity: severityIn(streams, rule) }))
+    .toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || (a.rule < b.rule ? -1 : 1));
+  const shown = met.map(({ rule, severity }) => {
     const count = streams.filter(({ rules }) => rules.includes(rule)).length;
-    const mark = MARK[RULES[rule].severity];
+    const mark = MARK[severity];
     return `${mark}[${rule.slice(rule.indexOf('/') + 1)}](rules/${pageName(rule)})${mark}${count === streams.length ? '' : ` ${count}`}`;
   });
   return shown.length === 0 ? '–' : shown.join(', ');

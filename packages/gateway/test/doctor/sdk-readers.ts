@@ -23,13 +23,16 @@ const argumentsOf = (json: unknown): unknown => {
   }
 };
 
-const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => ({
-  text: choice?.message.content ?? '',
-  calls: (choice?.message.tool_calls ?? []).map((call) => {
-    const { name, arguments: args } = call['function'] as chat.Json;
-    return { name: String(name), input: argumentsOf(args || '{}') };
-  }),
-});
+const isObject = (value: unknown): value is chat.Json => typeof value === 'object' && value !== null;
+
+const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => {
+  const { content, tool_calls: calls, function_call: legacy } = choice?.message ?? {};
+  const functions = isObject(legacy) ? [legacy] : (calls ?? []).map((call) => call['function'] as chat.Json);
+  return {
+    text: content ?? '',
+    calls: functions.map(({ name, arguments: args }) => ({ name: String(name), input: argumentsOf(args || '{}') })),
+  };
+};
 
 const anthropicHeard = ({ content }: anthropic.SdkMessage): Heard => ({
   text: content.map((block) => (block.type === 'text' ? String(block['text']) : '')).join(''),

@@ -56,10 +56,13 @@ export class AnthropicCheck implements WireCheck {
     if (!isObject(block) || block['type'] !== 'tool_use') return;
     const { input } = block;
     if (!isObject(input)) this.#report('anthropic/input-missing', offset);
-    else if (Object.keys(input).length > 0) this.#full.set(index, offset);
+    else if (Object.keys(input).length > 0 && !isFromCode(block['caller'])) this.#full.set(index, offset);
   }
 
   #readDelta({ usage }: JsonObject, offset: number): void {
     if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_delta has no usage');
   }
 }
+
+/** Anthropic sends calls that its own code execution makes with their whole input, and without deltas. */
+const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';

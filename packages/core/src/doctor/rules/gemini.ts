@@ -52,7 +52,7 @@ export const GEMINI_RULES = {
     explanation:
       'Older models write STOP into every chunk, and a turn in which Google runs tools itself has one after each round. Clients that stop at the first lose the rest.',
     remedy: 'Sluice reads to the end of the body; the last reason counts.',
-    severity: 'warning',
+    severity: 'info',
     providers: ['Gemini 1.5', 'Gemini with mcpServers'],
   },
   'gemini/finish-missing': {
@@ -64,9 +64,10 @@ export const GEMINI_RULES = {
   },
   'gemini/finish-reason-number': {
     title: 'finishReason is a number',
-    explanation: 'The number of the protobuf enum stands where its name belongs.',
+    explanation:
+      'The number of the protobuf enum replaces its name. Google sends both spellings; clients that compare names take a filtered answer for a whole one.',
     remedy: 'Sluice reads it by the numbering of Vertex AI.',
-    severity: 'warning',
+    severity: 'info',
     providers: ['Vertex AI through protobuf clients'],
   },
   'gemini/unknown-finish-reason': {

@@ -184,7 +184,7 @@ export const HABIT_RULES = {
   'anthropic/input-in-start': {
     title: 'The whole input stands in the start of a call',
     explanation:
-      'The standard begins a call with an empty object and sends the arguments as deltas. Clients that read only the deltas call the tool without arguments.',
+      'The standard begins a call with an empty object and sends the arguments as deltas. Clients that read only the deltas call the tool without arguments. Calls that the code execution of Anthropic makes come whole by design, and do not count.',
     remedy: 'The input is read from the start, and written as deltas.',
     severity: 'error',
     providers: ['Anthropic-compatible relays'],

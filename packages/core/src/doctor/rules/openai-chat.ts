@@ -157,7 +157,7 @@ export const OPENAI_CHAT_RULES = {
   },
   'chat/tool-args-invalid': {
     title: 'Tool arguments are not JSON',
-    explanation: 'The text was cut or garbled.',
+    explanation: 'The text was cut or garbled. An info when finish_reason says that a limit or a filter cut it.',
     remedy: 'It is kept word for word and flagged; a tool must not be run with it.',
     severity: 'error',
     providers: ['any server at its token limit'],
@@ -174,7 +174,7 @@ export const OPENAI_CHAT_RULES = {
     explanation: 'The call comes in the form from before tool calls, without an id.',
     remedy: 'It is read as a tool call with a derived id.',
     severity: 'info',
-    providers: ['older compatible servers'],
+    providers: ['OpenAI, for requests with functions', 'older compatible servers'],
   },
   'chat/finish-empty': {
     title: 'finish_reason is an empty string',
@@ -208,7 +208,8 @@ export const OPENAI_CHAT_RULES = {
   },
   'chat/finish-stop-with-calls': {
     title: 'finish_reason is "stop" although there are tool calls',
-    explanation: 'Agents that trust it never run the tools.',
+    explanation:
+      'Agents that trust it never run the tools. An info when all calls are of one function and there is no text: OpenAI ends so when tool_choice names the function.',
     remedy: 'It is read as tool_calls; the original value is kept.',
     severity: 'error',
     providers: ['Gemini OpenAI-compat', 'mlx-vlm', 'Cohere', 'vLLM named tool_choice'],

@@ -19,10 +19,10 @@ export const OPENAI_RESPONSES_RULES = {
   'responses/unknown-event': {
     title: 'An event that the standard does not have',
     explanation:
-      'The type is not among the documented ones: a keep-alive, a name of another server, or one of the future. Exhaustive switches throw on it, official helpers too.',
+      'The type is not among those that OpenAI sends: a ping, an event of another server, or one added later. Exhaustive switches throw on it, and so do the official helpers.',
     remedy: 'Known synonyms are read; anything else is skipped.',
     severity: 'error',
-    providers: ['OpenAI (keepalive)', 'opencode-zen (ping)', 'bedrock (reasoning_part)'],
+    providers: ['opencode-zen (ping)', 'bedrock (reasoning_part)'],
   },
   'responses/sequence-number': {
     title: 'Sequence numbers do not rise',
@@ -77,10 +77,11 @@ export const OPENAI_RESPONSES_RULES = {
   },
   'responses/item-not-done': {
     title: 'An item is never declared done',
-    explanation: 'The response ends without output_item.done for an item. Clients that wait for it never run the call.',
-    remedy: 'The item is closed with what the final response says of it.',
+    explanation:
+      'The response ends without output_item.done for a message, reasoning or a call. Clients that wait for it never run the call. Items of server tools do not count: OpenAI itself leaves mcp_list_tools open.',
+    remedy: 'The item is closed with the content of the final response.',
     severity: 'warning',
-    providers: ['OpenAI (mcp_list_tools)', 'relays'],
+    providers: ['relays'],
   },
   'responses/part-not-added': {
     title: 'A delta comes before its content part',
@@ -92,11 +93,12 @@ export const OPENAI_RESPONSES_RULES = {
   },
   'responses/items-overlap': {
     title: 'An item begins while another one is open',
-    explanation: 'Text or reasoning of one item arrives before the one before it is done.',
+    explanation:
+      'Content of one item arrives before the previous item is done. output_index keeps them apart, and OpenAI does so when it runs MCP tools; clients that track a single open item mix them up.',
     remedy:
       'The open block is stopped; its ciphertext is still accepted when it comes, and a final form that comes too late is kept beside the message.',
-    severity: 'warning',
-    providers: ['openrouter'],
+    severity: 'info',
+    providers: ['OpenAI (MCP)', 'openrouter'],
   },
   'responses/deltas-missing': {
     title: 'Content comes only in a done event',

@@ -94,12 +94,12 @@ export class CallWriter {
     else if (this.#settled.size > 0) this.#settled.delete(live);
   }
 
-  /** Opens what could not open before, and stops everything. */
-  end(offset: number): void {
+  /** Opens what could not open before, and stops everything. `isLegacy`: a `function_call`, which has no id. */
+  end(offset: number, isLegacy: boolean): void {
     const indexes = new Set<number | undefined>();
     if (this.#blocks.isHolding) for (const live of this.#open) this.#stop(live);
     for (const live of this.#inOrder()) this.#start(live);
-    for (const { call, started } of this.#live.values()) if (started) this.#inspect(call, indexes, offset);
+    for (const { call, started } of this.#live.values()) if (started) this.#inspect(call, indexes, offset, isLegacy);
     for (const live of this.#open) this.#stop(live);
   }
 
@@ -111,8 +111,8 @@ export class CallWriter {
     });
   }
 
-  #inspect(call: PendingCall, indexes: Set<number | undefined>, offset: number): void {
-    if (call.id === undefined)
+  #inspect(call: PendingCall, indexes: Set<number | undefined>, offset: number, isLegacy: boolean): void {
+    if (call.id === undefined && !isLegacy)
       this.#report(call.wireId === undefined ? 'chat/tool-id-missing' : 'chat/tool-id-duplicate', offset);
     if (call.name === '') this.#report('chat/tool-name-missing', offset);
     if (indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);

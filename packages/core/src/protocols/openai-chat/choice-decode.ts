@@ -242,7 +242,7 @@ export class ChoiceDecoder {
   end(offset: number): void {
     this.#offset = offset;
     this.#readWhole();
-    this.#live?.end(offset);
+    this.#live?.end(offset, this.#legacy);
     // They came when the text had closed, and it never went on.
     for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
     this.#blocks.end();

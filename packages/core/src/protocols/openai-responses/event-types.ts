@@ -50,6 +50,7 @@ const ACTIONS: Record<string, Action> = {
   'response.incomplete': { does: 'end', status: 'incomplete' },
   'response.failed': { does: 'end', status: 'failed' },
   error: { does: 'error' },
+  keepalive: { does: 'ping' },
 };
 
 /** Names outside the standard: older ones, and those of other servers (Bedrock's `reasoning_part`). */
@@ -64,14 +65,13 @@ const OTHER_NAMES: Record<string, Action> = {
   'response.cancelled': { does: 'end', status: 'cancelled' },
   'response.done': { does: 'end' },
   'response.error': { does: 'error' },
-  keepalive: { does: 'ping' },
   ping: { does: 'ping' },
   'response.ping': { does: 'ping' },
 };
 
-/** Progress of server tools and of audio: what they come to stands in the item when it is done. */
+/** Progress of server tools, of a compaction and of audio: the item has the result when it is done. */
 const PROGRESS =
-  /^response\.(?:web_search|file_search|code_interpreter|image_generation|mcp|apply_patch|shell|local_shell|computer|tool_search|program|audio)/;
+  /^response\.(?:web_search|file_search|code_interpreter|image_generation|mcp|compaction|apply_patch|shell|local_shell|computer|tool_search|program|audio)/;
 
 interface Reading {
   action: Action | undefined;

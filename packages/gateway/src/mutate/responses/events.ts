@@ -43,7 +43,6 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
   'responses/keepalives': {
     title: 'Keep-alives as events',
-    rule: 'responses/unknown-event',
     apply: (stream, random) => strew(stream, random, () => ({ type: 'keepalive', sequence_number: 0 })),
   },
   'responses/unknown-events': {
