@@ -23,11 +23,11 @@ import { type Diagnostic, type Report, RULES, type RuleId } from './rules.ts';
 import { withTitle } from './titles.ts';
 import { excuseFor } from './vendor-forms.ts';
 
-export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes'> {
+export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
   /** The request did not ask for a stream: a JSON body is what the answer should be. */
   whole?: boolean;
-  /** The body answers a probe of the doctor, which asks for SSE and names no function: forms that need either are departures. */
-  probe?: boolean;
+  /** The request asked for SSE and named no function: forms that a vendor sends only otherwise are as severe as their rules say. */
+  strict?: boolean;
 }
 
 const CHECKS = {
@@ -36,6 +36,14 @@ const CHECKS = {
   'openai-responses': (report) => new ResponsesCheck(report),
   gemini: (report) => new GeminiCheck(report),
 } satisfies Record<ProtocolId, (report: Report) => WireCheck>;
+
+const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diagnostic => ({
+  rule,
+  severity,
+  message,
+  offset,
+  count,
+});
 
 /** Who says that it failed need not end what it began. */
 const OF_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
@@ -60,7 +68,7 @@ export class Examiner {
   readonly #body = new BodyRecord();
   readonly #met = new Diagnostics();
   readonly #isWhole: boolean;
-  readonly #isProbe: boolean;
+  readonly #isStrict: boolean;
   #check: WireCheck | undefined;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
@@ -68,9 +76,9 @@ export class Examiner {
   #bare = 0;
   #isOver = false;
 
-  constructor({ whole = false, probe = false, ...options }: ExamineOptions) {
+  constructor({ whole = false, strict = false, ...options }: ExamineOptions) {
     this.#isWhole = whole;
-    this.#isProbe = probe;
+    this.#isStrict = strict;
     this.#reader = new EventReader(options);
   }
 
@@ -95,7 +103,8 @@ export class Examiner {
     for (const event of this.#reader.end()) this.#message.push(event);
     const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
     this.#message.push({ type: 'error', error });
-    return this.#conclude();
+    const examination = this.#conclude();
+    return { ...examination, message: { ...examination.message, complete: false } };
   }
 
   #conclude(): Examination {
@@ -113,7 +122,7 @@ export class Examiner {
       score: scoreOf(findings),
       findings,
       traits: this.#traits(message),
-      message,
+      message: { ...message, diagnostics: findings.map(toDiagnostic).toSorted((a, b) => a.offset - b.offset) },
     };
   }
 
@@ -178,7 +187,7 @@ export class Examiner {
   #explain(met: Diagnostic, read: Assembled): Finding {
     const { title, severity, remedy } = RULES[met.rule];
     const { rule, message, offset, count } = withTitle(met);
-    const excuse = excuseFor(rule, { message: read, isArray: this.#beginsWith('['), isProbe: this.#isProbe });
+    const excuse = excuseFor(rule, { message: read, isArray: this.#beginsWith('['), isStrict: this.#isStrict });
     const excerpt = excerptAt(this.#body, rule, offset);
     return {
       rule,

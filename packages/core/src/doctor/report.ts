@@ -36,7 +36,7 @@ export interface Examination {
   /** The worst first, then in the order of the body. */
   findings: Finding[];
   traits: Traits;
-  /** The message that was read. */
+  /** The message that was read; its diagnostics are the findings, in the order of the body. */
   message: Assembled;
 }
 

@@ -3,7 +3,7 @@ import { GEMINI_RULES } from './rules/gemini.ts';
 import { HABIT_RULES } from './rules/habits.ts';
 import { OPENAI_CHAT_RULES } from './rules/openai-chat.ts';
 import { OPENAI_RESPONSES_RULES } from './rules/openai-responses.ts';
-import type { Rule } from './rules/rule.ts';
+import type { Rule, Severity } from './rules/rule.ts';
 import { SSE_RULES } from './rules/sse.ts';
 
 export type { Rule, Severity } from './rules/rule.ts';
@@ -29,6 +29,8 @@ export const RULES: Record<RuleId, Rule> = {
 /** A departure met: what it was, where (in bytes from the start of the body), how often. `RULES[rule]` says all about it. */
 export interface Diagnostic {
   rule: RuleId;
+  /** Of this finding, which may be less severe than its rule. A decoder leaves it out: only the doctor judges. */
+  severity?: Severity;
   /** What was found, where there is more to say than the rule; otherwise the words of its id. */
   message: string;
   offset: number;

@@ -3,9 +3,9 @@ import {
   type AssembledError,
   Assembler,
   type CanonicalStreamEvent,
+  Examiner,
   type Protocol,
   StreamValidator,
-  withTitle,
 } from '@sluice/core';
 import { describeSystemError } from './failures.ts';
 import { internalError } from './internal-error.ts';
@@ -14,14 +14,15 @@ import { readInput } from './read-input.ts';
 
 /** Reads an input to its end. Whatever happens there is a result: a file that cannot be read has its error, too. */
 export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
-  const assembler = new Assembler({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }) });
+  // The examiner, and not the bare assembler: its diagnostics are those of `sluice doctor`.
+  const examiner = new Examiner({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }) });
   try {
-    await readInto(assembler, file, io);
-    return withTitles(assembler.end());
+    await readInto(examiner, file, io);
+    return examiner.end().message;
   } catch (error) {
     const code = systemCode(error);
     // What came before a read error is kept; after a bug of ours nothing can be trusted.
-    if (code !== undefined) return failed(assembler, protocols, describeSystemError(code, error, file));
+    if (code !== undefined) return failed(examiner, protocols, describeSystemError(code, error, file));
     await io.stderr.write(internalError(error, io));
     return emptyMessage(protocols, { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' });
   }
@@ -33,17 +34,15 @@ function validator(): (event: CanonicalStreamEvent) => void {
   return (event) => void stage.push(event);
 }
 
-async function readInto(assembler: Assembler, file: string, io: CliIo): Promise<void> {
+async function readInto(examiner: Examiner, file: string, io: CliIo): Promise<void> {
   for await (const chunk of readInput(file, io)) {
-    assembler.push(chunk);
-    if (assembler.hasFailed) break;
+    examiner.push(chunk);
+    if (examiner.hasFailed) break;
   }
 }
 
-const withTitles = (result: Assembled): Assembled => ({ ...result, diagnostics: result.diagnostics.map(withTitle) });
-
-function failed(assembler: Assembler, protocols: readonly Protocol[], error: AssembledError): Assembled {
-  const read = withTitles(assembler.fail(error.message));
+function failed(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const read = examiner.fail(error.message).message;
   const isNothing = read.message.content.length === 0 && read.id === '';
   return isNothing ? emptyMessage(protocols, error) : withError(read, error);
 }

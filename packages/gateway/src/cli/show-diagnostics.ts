@@ -23,7 +23,7 @@ const NARROWEST_MESSAGE = 28;
 /** What was wrong with the stream: the worst first, then by place. */
 export function showDiagnostics(diagnostics: readonly Diagnostic[], style: TableStyle): string {
   const rows = diagnostics
-    .map((met) => ({ ...met, severity: RULES[met.rule].severity }))
+    .map((met) => ({ ...met, severity: met.severity ?? RULES[met.rule].severity }))
     .toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset)
     .map(({ rule, severity, message, count, offset }) => ({
       cells: [WORD[severity], rule],

@@ -54,7 +54,7 @@ export async function ask(question: object, patient: Patient): Promise<Answer> {
 }
 
 function answerOf({ status, contentType, chunks, broken }: Received, { codec }: Patient): Answer {
-  const examiner = new Examiner({ protocol: codec.protocol, probe: true });
+  const examiner = new Examiner({ protocol: codec.protocol, strict: true });
   for (const chunk of chunks) examiner.push(chunk);
   return { kind: 'answer', status, contentType, examination: broken === undefined ? examiner.end() : examiner.fail(broken) };
 }

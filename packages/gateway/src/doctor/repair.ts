@@ -51,7 +51,8 @@ export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: 
 }
 
 function examine(chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): Examination {
-  const examiner = new Examiner({ protocol: protocols });
+  // Whoever repairs a stream has a client that reads SSE, and trusts the finish reason.
+  const examiner = new Examiner({ protocol: protocols, strict: true });
   for (const chunk of chunks) examiner.push(chunk);
   return examiner.end();
 }

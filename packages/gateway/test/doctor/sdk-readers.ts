@@ -26,10 +26,11 @@ const argumentsOf = (json: unknown): unknown => {
 const isObject = (value: unknown): value is chat.Json => typeof value === 'object' && value !== null;
 
 const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => {
-  const { content, tool_calls: calls, function_call: legacy } = choice?.message ?? {};
-  const functions = isObject(legacy) ? [legacy] : (calls ?? []).map((call) => call['function'] as chat.Json);
+  const message = choice?.message;
+  const legacy = message?.['function_call'];
+  const functions = isObject(legacy) ? [legacy] : (message?.tool_calls ?? []).map((call) => call['function'] as chat.Json);
   return {
-    text: content ?? '',
+    text: message?.content ?? '',
     calls: functions.map(({ name, arguments: args }) => ({ name: String(name), input: argumentsOf(args || '{}') })),
   };
 };

@@ -294,7 +294,7 @@ describe.each(FORMS)('$form', ({ protocol, body, unread }) => {
 });
 
 /** The same rules where no vendor does it. */
-test.each<[string, ProtocolId, string, ExamineOptions['probe'], string]>([
+test.each<[string, ProtocolId, string, ExamineOptions['strict'], string]>([
   [
     '"stop" after calls of two functions',
     'openai-chat',
@@ -354,8 +354,8 @@ test.each<[string, ProtocolId, string, ExamineOptions['probe'], string]>([
     true,
     'sse/bare-json',
   ],
-])('%s is still accused', (_, protocol, body, probe = false, rule) => {
-  expect(accusations(bytesOf(body), { protocol: protocolOf(protocol), probe })).toContain(rule);
+])('%s is still accused', (_, protocol, body, strict = false, rule) => {
+  expect(accusations(bytesOf(body), { protocol: protocolOf(protocol), strict })).toContain(rule);
 });
 
 test('every event type of the official SDK for Responses is known', () => {

@@ -42,7 +42,7 @@ export const SSE_RULES = {
   'sse/bare-json': {
     title: 'JSON outside SSE framing',
     explanation:
-      'A line begins with a JSON object or array in place of a field: a whole body, one object a line (NDJSON), the JSON array that Gemini streams without alt=sse, or an error written into the stream as it is. The standard ignores such lines. An info for the JSON array of Gemini, unless the doctor itself has asked for alt=sse.',
+      'A line begins with a JSON object or array in place of a field: a whole body, one object a line (NDJSON), the JSON array that Gemini streams without alt=sse, or an error written into the stream as it is. The standard ignores such lines. An info for the JSON array of Gemini in a file; with --url the doctor has asked for alt=sse.',
     remedy: 'Sluice cuts the documents out by their nesting and reads each like an event.',
     severity: 'error',
     providers: ['Gemini', 'LM Studio', 'lemonade', 'openrouter', 'servers that ignore stream:true'],

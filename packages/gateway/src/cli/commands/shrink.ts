@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Assembled, findProtocol, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
 import { caseOf, type Until } from '../../tape/shrink/case-file.ts';
 import { reportOf } from '../../tape/shrink/report.ts';
-import { assemble, testFor } from '../../tape/shrink/shows.ts';
+import { assemble, type Encoding, encodingOf, type Reading, testFor } from '../../tape/shrink/shows.ts';
 import { type ShrinkOptions, type Shrunk, shrink as shrinkText } from '../../tape/shrink/shrinker.ts';
 import { UsageError } from '../arguments.ts';
 import { colorsFor } from '../colors.ts';
@@ -39,7 +39,7 @@ export const shrink: Command = defineCommand({
   summary: 'the smallest stream that still shows a departure, or still breaks a program, as a case and a report',
   usage: 'shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] TAPE|FILE',
   about:
-    'Leaves out events, lines, fields and text as long as what is left still shows it: a rule that "sluice assemble" names, or a command of yours that exits with 0 as long as it is there. Texts that do not matter are replaced, so that the result can be shown around. Of a tape, the first answer that shows it is taken. Writes the stream (.sse), a case for fixtures/ (.jsonl) and a report (.md). With a rule, the result ends as the input does, and has no other departures than the input unless that would leave too much.',
+    'Leaves out events, lines, fields and text as long as what is left still shows it: a rule that "sluice doctor" names, or a command of yours that exits with 0 as long as it is there. Texts that do not matter are replaced, so that the result can be shown around. Of a tape, the first answer that shows it is taken. Writes the stream (.sse), a case for fixtures/ (.jsonl; none for bytes that are not UTF-8) and a report (.md). With a rule, the result ends as the input does, and has no other departures than the input unless that would leave too much.',
   options: OPTIONS,
   examples: [
     { line: 'sluice shrink --until chat/tool-index-missing answer.sse', what: 'why does Sluice complain?' },
@@ -102,7 +102,7 @@ function inputOf([input, another]: readonly string[], { stdin }: CliIo): string 
 interface Found {
   name: string;
   text: string;
-  protocol: Protocol | undefined;
+  reading: Required<Reading>;
   test: Pick<ShrinkOptions, 'shows' | 'showsLoosely'>;
 }
 
@@ -114,22 +114,23 @@ async function findFirst(
   io: CliIo,
 ): Promise<Found | undefined> {
   for (const { name, bytes: body } of streams) {
-    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
-    const first = assemble(text, named);
-    const protocol = named ?? (first.protocol === null ? undefined : PROTOCOLS[first.protocol]);
-    const test =
-      'rule' in until ? testFor(until.rule, first, protocol) : { shows: showsTo(until.command, join(folder, 'stream.sse'), io) };
-    if (await test.shows(text)) return { name, text, protocol, test };
+    const encoding = encodingOf(body);
+    const text = Buffer.from(body).toString(encoding);
+    const first = assemble(text, { protocol: named, encoding });
+    const reading = { protocol: named ?? (first.protocol === null ? undefined : PROTOCOLS[first.protocol]), encoding };
+    const file = join(folder, 'stream.sse');
+    const test = 'rule' in until ? testFor(until.rule, first, reading) : { shows: showsTo(until.command, file, encoding, io) };
+    if (await test.shows(text)) return { name, text, reading, test };
   }
   return undefined;
 }
 
 /** The command gets the stream as a file, in the place of `{}` or behind everything else. */
-function showsTo(command: string, file: string, io: CliIo): (text: string) => Promise<boolean> {
+function showsTo(command: string, file: string, encoding: Encoding, io: CliIo): (text: string) => Promise<boolean> {
   const line = command.includes('{}') ? command.replaceAll('{}', file) : `${command} ${file}`;
   return async (text) => {
     const stream = await io.createFile(file);
-    await stream.write(new TextEncoder().encode(text));
+    await stream.write(Buffer.from(text, encoding));
     await stream.commit();
     return (await io.runProgram({ command: line, args: [], env: io.env, isQuiet: true })) === 0;
   };
@@ -146,7 +147,10 @@ async function complain(
   const verb = 'rule' in until ? `does not show ${until.rule}` : 'is no stream for which the command exits with 0';
   await io.stderr.write(`${red('sluice:')} ${what} ${verb}\n`);
   if (!('rule' in until)) return 1;
-  const met = streams.flatMap(({ bytes: body }) => assemble(new TextDecoder().decode(body), protocol).diagnostics);
+  const met = streams.flatMap(({ bytes: body }) => {
+    const encoding = encodingOf(body);
+    return assemble(Buffer.from(body).toString(encoding), { protocol, encoding }).diagnostics;
+  });
   const rules = [...new Set(met.map(({ rule }) => rule))].slice(0, 12);
   await io.stderr.write(rules.length > 0 ? `Met there: ${rules.join(', ')}\n` : 'No departure was met there.\n');
   return 1;
@@ -179,10 +183,13 @@ async function write(
   { out, isJson }: { out: string; isJson: boolean },
   io: CliIo,
 ): Promise<void> {
-  const read = assemble(shrunk.text, found.protocol);
+  const { encoding } = found.reading;
+  const read = assemble(shrunk.text, found.reading);
   const made = caseOf(shrunk.text, read, until);
-  const [bytesBefore, bytesAfter] = [Buffer.byteLength(found.text), Buffer.byteLength(shrunk.text)];
-  const files = { stream: `${made.id}.sse`, case: `${made.id}.jsonl`, report: `${made.id}.md` };
+  const [bytesBefore, bytesAfter] = [Buffer.byteLength(found.text, encoding), Buffer.byteLength(shrunk.text, encoding)];
+  // A case is a line of JSON, which is text: bytes that are not UTF-8 do not fit in.
+  const hasCase = encoding === 'utf8';
+  const files = { stream: `${made.id}.sse`, ...(hasCase && { case: `${made.id}.jsonl` }), report: `${made.id}.md` };
   const facts = {
     until,
     case: made,
@@ -194,9 +201,9 @@ async function write(
     version: readVersion(),
   };
   await io.makeDirectory(out);
-  await save(join(out, files.stream), shrunk.text, io);
-  await save(join(out, files.case), `${JSON.stringify(made)}\n`, io);
-  await save(join(out, files.report), reportOf({ ...facts, stream: files.stream }), io);
+  await save(join(out, files.stream), Buffer.from(shrunk.text, encoding), io);
+  if (files.case !== undefined) await save(join(out, files.case), Buffer.from(`${JSON.stringify(made)}\n`), io);
+  await save(join(out, files.report), Buffer.from(reportOf({ ...facts, stream: files.stream })), io);
   const paths = Object.fromEntries(Object.entries(files).map(([kind, name]) => [kind, join(out, name)]));
   if (isJson) {
     const { tries, isDone: done } = shrunk;
@@ -205,9 +212,9 @@ async function write(
   } else await io.stdout.write(summary(found.name, shrunk, read, { bytesBefore, bytesAfter, paths }, io));
 }
 
-async function save(path: string, text: string, io: CliIo): Promise<void> {
+async function save(path: string, bytes: Uint8Array, io: CliIo): Promise<void> {
   const file = await io.createFile(path);
-  await file.write(new TextEncoder().encode(text));
+  await file.write(bytes);
   await file.commit();
 }
 

@@ -1,4 +1,4 @@
-import { type Assembled, RULES, withTitle } from '@sluice/core';
+import { type Assembled, RULES } from '@sluice/core';
 import type { CaseFile, Until } from './case-file.ts';
 
 export interface ReportFacts {
@@ -32,12 +32,10 @@ export function reportOf(facts: ReportFacts): string {
     '',
     ...fenced(JSON.stringify(facts.case.expected, null, 2), 'json'),
     '',
-    ...read.diagnostics
-      .map(withTitle)
-      .map(
-        ({ rule: id, message, offset, count }) =>
-          `- \`${id}\` at byte ${offset}${count > 1 ? ` (${count} times)` : ''}: ${message}`,
-      ),
+    ...read.diagnostics.map(
+      ({ rule: id, message, offset, count }) =>
+        `- \`${id}\` at byte ${offset}${count > 1 ? ` (${count} times)` : ''}: ${message}`,
+    ),
     '',
     '## To see it again',
     '',

@@ -1,10 +1,24 @@
-import { type Assembled, Assembler, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
+import { isUtf8 } from 'node:buffer';
+import { type Assembled, Examiner, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
 
-/** A stream as the reader understands it. `protocol`: the one it was before it was shrunk; too little is left of some to tell. */
-export function assemble(text: string, protocol: Protocol | undefined): Assembled {
-  const assembler = new Assembler({ protocol: protocol ?? Object.values(PROTOCOLS) });
-  assembler.push(new TextEncoder().encode(text));
-  return assembler.end();
+/** How the text of a stream is written as bytes. A body that is not UTF-8 is read one byte a character, so that no byte changes. */
+export type Encoding = 'utf8' | 'latin1';
+
+/** How the streams of one input are read. */
+export interface Reading {
+  /** The one it was before it was shrunk; too little is left of some to tell. */
+  protocol?: Protocol | undefined;
+  /** `utf8` when absent. */
+  encoding?: Encoding;
+}
+
+export const encodingOf = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf8' : 'latin1');
+
+/** A stream as `sluice doctor` and `sluice assemble` read it. */
+export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): Assembled {
+  const examiner = new Examiner({ protocol: protocol ?? Object.values(PROTOCOLS) });
+  examiner.push(Buffer.from(text, encoding));
+  return examiner.end().message;
 }
 
 interface RuleTest {
@@ -16,11 +30,11 @@ interface RuleTest {
  * Whether a stream shows a departure, and ends as the first stream did. So that the case is about that departure alone, it shows no other
  * than the first did; but some streams say everything twice, and can only shrink when that need not agree.
  */
-export function testFor(rule: RuleId, first: Assembled, protocol: Protocol | undefined): RuleTest {
+export function testFor(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
   const known = new Set<string>(first.diagnostics.map((diagnostic) => diagnostic.rule));
   const end = endOf(first);
   const rulesOf = (text: string): readonly string[] => {
-    const read = assemble(text, protocol);
+    const read = assemble(text, reading);
     return endOf(read) === end ? read.diagnostics.map((diagnostic) => diagnostic.rule) : [];
   };
   return {
