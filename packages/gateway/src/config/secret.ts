@@ -80,7 +80,7 @@ export function redactPatterns(text: string): string {
 }
 
 /** As it is, in a URL, in JSON, in hex, and inside anything in base64. */
-function formsOf(value: string): string[] {
+export function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   return [

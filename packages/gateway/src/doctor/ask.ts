@@ -10,7 +10,7 @@ import {
   type Provider,
   type ProviderProfile,
 } from '@sluice/core';
-import { hideIn, hideKey } from './hide.ts';
+import { KeyHider } from './hide.ts';
 import { type Received, send } from './send.ts';
 
 /** Who is asked. */
@@ -47,10 +47,11 @@ export async function ask(question: object, patient: Patient): Promise<Answer> {
     headers: { ...wire.headers, ...codec.buildHeaders(provider, true) },
     body: JSON.stringify(wire.body),
   };
+  const hider = new KeyHider(key);
   const received = await send(sent).catch((error: unknown) => reasonOf(error));
-  if (typeof received === 'string') return { kind: 'nothing', reason: hideIn(received, key) };
-  const hidden = { ...received, chunks: hideKey(received.chunks, key) };
-  return received.status >= 300 ? refusalOf(hidden, patient) : answerOf(hidden, patient);
+  if (typeof received === 'string') return { kind: 'nothing', reason: hider.text(received) };
+  const hidden = { ...received, chunks: hider.bytes(received.chunks) };
+  return hider.value(received.status >= 300 ? refusalOf(hidden, patient) : answerOf(hidden, patient));
 }
 
 function answerOf({ status, contentType, chunks, broken }: Received, { codec }: Patient): Answer {

@@ -1,4 +1,4 @@
-import { type AssembledError, type Examination, Examiner, type Protocol } from '@sluice/core';
+import { type AssembledError, type Examination, Examiner, type Protocol, scoreOf } from '@sluice/core';
 import { describeSystemError } from '../cli/failures.ts';
 import { type CliIo, systemCode } from '../cli/io.ts';
 import { readInput } from '../cli/read-input.ts';
@@ -44,8 +44,33 @@ export async function checkInput(file: string, { protocols, whole }: Expected, i
   return { name: file, examination, error: examination.message.error };
 }
 
+/** Shown beside a probe that its answer tells nothing about. */
+export const NOT_KNOWN = 'not known';
+
+/** What several checkups come to. `unknown`: nothing is wrong, but a probe did not show what it asked for. */
+export type Verdict = 'clean' | 'sick' | 'unknown';
+
+export function judge(checkups: readonly Checkup[]): Verdict {
+  if (checkups.some(isSick)) return 'sick';
+  return unknownIn(checkups).length > 0 ? 'unknown' : 'clean';
+}
+
+/** The probes that did not show what they asked for. */
+export const unknownIn = (checkups: readonly Checkup[]): string[] =>
+  checkups.flatMap(({ name, probe }) => (probe && probe.outcome !== 'shown' ? [name] : []));
+
+/** The score of one body; undefined when there is none, or when it answers a probe without showing what was asked for. */
+export const scoreIn = ({ examination, probe }: Checkup): number | undefined =>
+  probe && probe.outcome !== 'shown' ? undefined : examination?.score;
+
+/** The score over all: every departure counts once, however many bodies show it. Undefined when no body has a score. */
+export function overallScore(checkups: readonly Checkup[]): number | undefined {
+  if (checkups.every((checkup) => scoreIn(checkup) === undefined)) return undefined;
+  return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
+}
+
 /** Whether a client is in for trouble: no answer, an error, an early end, or a departure that official clients break on. */
-export function isSick({ examination, error, probe }: Checkup): boolean {
+function isSick({ examination, error, probe }: Checkup): boolean {
   const hasErrors = examination?.findings.some(({ severity }) => severity === 'error') ?? false;
   if (probe) return hasErrors || probe.outcome === 'refused' || probe.outcome === 'failed';
   return hasErrors || error !== null || !examination?.message.complete;

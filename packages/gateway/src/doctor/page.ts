@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type Finding, scoreOf } from '@sluice/core';
+import type { Finding } from '@sluice/core';
 import { bytes } from '../cli/layout.ts';
-import type { Checkup } from './checkup.ts';
+import { type Checkup, NOT_KNOWN, overallScore, scoreIn, unknownIn } from './checkup.ts';
 import { countsOf, groupBreaks } from './show.ts';
 
 const STYLE = `:root{color-scheme:light dark;--line:#8884;--soft:#8882;--error:#c0392b;--warning:#b7791f;--info:#2b6cb0;--good:#2f855a}
@@ -31,11 +31,11 @@ const text = (value: string): string =>
 
 /** All reports as one page that needs nothing else. */
 export function renderPage(checkups: readonly Checkup[]): string {
-  const findings = checkups.flatMap(({ examination }) => examination?.findings ?? []);
+  const unknown = unknownIn(checkups);
+  const missing = unknown.length > 0 ? `<p>${NOT_KNOWN}: ${text(unknown.join(', '))}</p>` : '';
+  const score = scoreText(overallScore(checkups), unknown.length > 0);
   const overall =
-    checkups.length > 1
-      ? `<p>${scoreText(scoreOf(findings))} <small>over all ${checkups.length}</small></p>${summary(checkups)}`
-      : '';
+    checkups.length > 1 ? `<p>${score} <small>over all ${checkups.length}</small></p>${missing}${summary(checkups)}` : '';
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer"><title>Sluice doctor</title><style>${STYLE}</style></head>
@@ -45,20 +45,24 @@ ${checkups.map(section).join('\n')}
 `;
 }
 
-const scoreText = (score: number): string =>
-  `<span class="score ${score === 100 ? 'good' : score >= 80 ? 'fair' : 'bad'}">${score}</span> of 100`;
+function scoreText(score: number | undefined, isUpperBound = false): string {
+  if (score === undefined) return `<span class="score fair">${NOT_KNOWN}</span>`;
+  const grade = score === 100 && !isUpperBound ? 'good' : score >= 80 ? 'fair' : 'bad';
+  return `${isUpperBound ? 'at most ' : ''}<span class="score ${grade}">${score}</span> of 100`;
+}
 
 function summary(checkups: readonly Checkup[]): string {
-  const rows = checkups.map(
-    ({ name, examination, probe, error }) =>
-      `<tr><td>${text(name)}</td><td>${probe ? text(probe.outcome) : ''}</td><td>${examination?.score ?? '–'}</td><td>${text(
-        examination ? countsOf(examination.findings) : (error?.message ?? probe?.note ?? ''),
-      )}</td></tr>`,
-  );
+  const rows = checkups.map((checkup) => {
+    const { name, examination, probe, error } = checkup;
+    const score = scoreIn(checkup) ?? (examination ? NOT_KNOWN : '–');
+    const facts = examination ? countsOf(examination.findings) : (error?.message ?? probe?.note ?? '');
+    return `<tr><td>${text(name)}</td><td>${probe ? text(probe.outcome) : ''}</td><td>${score}</td><td>${text(facts)}</td></tr>`;
+  });
   return `<table><tr><th></th><th></th><th>score</th><th></th></tr>${rows.join('')}</table>`;
 }
 
-function section({ name, examination, error, probe }: Checkup): string {
+function section(checkup: Checkup): string {
+  const { name, examination, error, probe } = checkup;
   const facts = [
     probe?.title ?? '',
     probe ? `${probe.outcome}${probe.status === null ? '' : `, HTTP ${probe.status}`}` : '',
@@ -68,7 +72,7 @@ function section({ name, examination, error, probe }: Checkup): string {
     examination ? bytes(examination.bytes) : '',
   ].filter((fact) => fact !== '');
   return `<section><h2>${text(name === '-' ? 'standard input' : name)}</h2><p class="facts">${text(facts.join(' · '))}</p>
-${examination ? `<p>${scoreText(examination.score)} <small>${text(countsOf(examination.findings))}</small></p>` : ''}
+${examination ? `<p>${scoreText(scoreIn(checkup))} <small>${text(countsOf(examination.findings))}</small></p>` : ''}
 ${error ? `<article class="error"><h3>${text(String(error.code))}</h3><p>${text(error.message)}</p></article>` : ''}
 ${(examination?.findings ?? []).map(article).join('\n')}</section>`;
 }

@@ -1,9 +1,9 @@
-import { type Breakage, type Finding, RULES, type RuleId, type Severity, scoreOf } from '@sluice/core';
+import { type Breakage, type Finding, RULES, type RuleId, type Severity } from '@sluice/core';
 import type { Colors } from '../cli/colors.ts';
 import { oneLine } from '../cli/escape.ts';
 import { adviceFor } from '../cli/failures.ts';
 import { bytes, wrap } from '../cli/layout.ts';
-import type { Checkup, Outcome } from './checkup.ts';
+import { type Checkup, NOT_KNOWN, type Outcome, overallScore, scoreIn, unknownIn } from './checkup.ts';
 
 export interface ShowStyle {
   colors: Colors;
@@ -22,7 +22,7 @@ export function showCheckup(checkup: Checkup, style: ShowStyle): string {
   const { red, dim } = style.colors;
   const lines = [heading(checkup, style)];
   if (checkup.probe) lines.push(probeLine(checkup.probe, style));
-  if (examination) lines.push(scoreLine(examination.score, examination.findings, style));
+  if (examination) lines.push(scoreLine({ score: scoreIn(checkup) }, examination.findings, style));
   for (const finding of examination?.findings ?? []) lines.push('', ...showFinding(finding, style));
   if (error) {
     const advice = adviceFor(error);
@@ -57,24 +57,39 @@ export function showOverall(checkups: readonly Checkup[], style: ShowStyle): str
   );
   const findings = [...met.values()];
   const probes = checkups.flatMap(({ probe }) => probe ?? []);
-  const shown = probes.filter(({ outcome }) => outcome === 'shown').length;
+  const unknown = unknownIn(checkups);
+  const counts = `${probes.length - unknown.length} of ${probes.length} probes showed what they asked for`;
   const lines = [
-    scoreLine(scoreOf(findings), findings, style, 'overall'),
-    ...(probes.length > 0 ? [`${' '.repeat(INDENT)}${shown} of ${probes.length} probes showed what they asked for`] : []),
+    scoreLine({ score: overallScore(checkups), isUpperBound: unknown.length > 0 }, findings, style, 'overall'),
+    ...(probes.length > 0 ? [`${' '.repeat(INDENT)}${counts}`] : []),
+    ...(unknown.length > 0 ? [`${' '.repeat(INDENT)}${style.colors.yellow(`${NOT_KNOWN}: ${unknown.join(', ')}`)}`] : []),
     ...(findings.length > 0 ? [`${' '.repeat(INDENT)}${dim('"sluice doctor rules RULE" explains a rule')}`] : []),
   ];
   return `\n${lines.join('\n')}\n`;
 }
 
+interface Score {
+  /** Undefined: not known. */
+  score: number | undefined;
+  /** Something was not shown that could lower it. */
+  isUpperBound?: boolean;
+}
+
 /** "score 74 of 100  1 error, 2 warnings" */
 function scoreLine(
-  score: number,
+  { score, isUpperBound = false }: Score,
   findings: readonly Pick<Finding, 'severity'>[],
   { colors }: ShowStyle,
   label = 'score',
 ): string {
-  const paint = score === 100 ? colors.green : score >= 80 ? colors.yellow : colors.red;
-  return `${colors.cyan(label.padEnd(INDENT))}${paint(`${score} of 100`)}${colors.dim(` · ${countsOf(findings)}`)}`;
+  const counts = score === undefined && findings.length === 0 ? '' : colors.dim(` · ${countsOf(findings)}`);
+  return `${colors.cyan(label.padEnd(INDENT))}${scoreText(score, isUpperBound, colors)}${counts}`;
+}
+
+function scoreText(score: number | undefined, isUpperBound: boolean, colors: Colors): string {
+  if (score === undefined) return colors.yellow(NOT_KNOWN);
+  const paint = score === 100 && !isUpperBound ? colors.green : score >= 80 ? colors.yellow : colors.red;
+  return paint(`${isUpperBound ? 'at most ' : ''}${score} of 100`);
 }
 
 export function countsOf(findings: readonly Pick<Finding, 'severity'>[]): string {

@@ -74,7 +74,7 @@ describe('sluice doctor --url', () => {
       ['usage', 200, 'not-shown'],
       ['error', 404, 'shown'],
     ]);
-    expect(outcome.code).toBe(0);
+    expect(outcome.code).toBe(3);
     expect(asked).toHaveLength(7);
     expect(asked.map(({ body }) => body['stream'])).toEqual(Array(7).fill(true));
   });
@@ -117,6 +117,138 @@ describe('sluice doctor --url', () => {
       isNobody(one) ? refuse(response, 500, { detail: 'oops' }) : goodChat(one, response),
     );
     expect(jsonLines(outcome).at(-1)).toMatchObject({ probe: 'error', status: 500, outcome: 'not-shown' });
+  });
+});
+
+/** A server that shows all that it is asked for. */
+const bestChat: Answer = (one, response) => {
+  if (isNobody(one) || one.path !== '/v1/chat/completions') return goodChat(one, response);
+  const tools = Array.isArray(one.body['tools']) ? one.body['tools'].length : 0;
+  if (tools === 2) return stream(response, twoCalls);
+  if (tools === 1) return stream(response, chatCall('{}'));
+  return stream(response, counted(one.body['reasoning_effort'] === undefined ? 'hello' : 'ten', { reasoning_tokens: 7 }));
+};
+
+const chunks = (...payloads: object[]): string =>
+  `${payloads.map((payload) => `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...payload })}\n\n`).join('')}data: [DONE]\n\n`;
+
+const choice = (delta: object, finish_reason: string | null = null): object => ({
+  choices: [{ index: 0, delta, finish_reason }],
+});
+
+const toolCall = (index: number): object => ({
+  index,
+  id: `call_${index}`,
+  type: 'function',
+  function: { name: 'get_time', arguments: '{}' },
+});
+
+const twoCalls = chunks(
+  choice({ role: 'assistant', content: null }),
+  choice({ tool_calls: [toolCall(0)] }),
+  choice({ tool_calls: [toolCall(1)] }),
+  choice({}, 'tool_calls'),
+);
+
+const counted = (content: string, details: object): string =>
+  chunks(choice({ role: 'assistant', content }), choice({}, 'stop'), {
+    choices: [],
+    usage: { prompt_tokens: 1, completion_tokens: 9, total_tokens: 10, completion_tokens_details: details },
+  });
+
+/** An answer in which nothing of what was asked for is found. */
+const silent: Answer = (_, response) => stream(response, chunks(choice({ role: 'assistant', content: '' }), choice({}, 'stop')));
+
+describe('what no probe shows is not known', () => {
+  const argv = (): string[] => ['--url', `${url}/v1`, '--protocol', 'openai'];
+
+  test('a server that shows everything is clean', async () => {
+    const outcome = await visit(argv(), bestChat);
+    expect(outcome.stdout).toContain('overall   100 of 100 · no departure from the standard');
+    expect(outcome.stdout).toContain('7 of 7 probes');
+    expect(outcome.stdout).not.toContain('not known');
+    expect(outcome.code).toBe(0);
+  });
+
+  test('a server that shows nothing has no score', async () => {
+    const outcome = await visit(argv(), silent);
+    expect(outcome.stdout).not.toMatch(/\d+ of 100/);
+    expect(outcome.stdout).toContain('overall   not known');
+    expect(outcome.stdout).toContain('0 of 7 probes');
+    expect(outcome.code).toBe(3);
+  });
+
+  test('a server that shows a part is scored at most by what it showed', async () => {
+    const outcome = await visit(argv(), goodChat);
+    expect(outcome.stdout).toContain('overall   at most 100 of 100');
+    expect(outcome.stdout).toContain('not known: parallel-tools, reasoning, usage');
+    expect(outcome.code).toBe(3);
+  });
+
+  test('a departure of severity error outweighs what is not known', async () => {
+    const outcome = await visit(argv(), (one, response) =>
+      one.body['tools'] ? stream(response, chatCall('{}').replaceAll('"index":0,"id"', '"id"')) : silent(one, response),
+    );
+    expect(outcome.code).toBe(1);
+  });
+
+  test('programs read null', async () => {
+    const lines = jsonLines(await visit([...argv(), '--json'], goodChat));
+    expect(lines.map(({ probe, score }) => [probe, score])).toEqual([
+      ['text', 100],
+      ['tool', 100],
+      ['parallel-tools', null],
+      ['tool-without-arguments', 100],
+      ['reasoning', null],
+      ['usage', null],
+      ['error', null],
+    ]);
+  });
+
+  test('the page says so, too', async () => {
+    const nothing = await visit([...argv(), '--html'], silent);
+    expect(nothing.stdout).not.toMatch(/<span class="score[^>]*>\d/);
+    expect(nothing.stdout).toContain('not known');
+    const part = await visit([...argv(), '--html'], goodChat);
+    expect(part.stdout).toContain('at most <span class="score fair">100</span> of 100');
+  });
+});
+
+describe('the key in other forms', () => {
+  const SPECIAL = 'sk/doctor+0123456789=abc&"q';
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const escaped = [...SPECIAL].map((character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+
+  /** The key as a server may write it into JSON text. `core` must not be shown. */
+  test.each<[string, string, string]>([
+    ['as it is', JSON.stringify(SPECIAL).slice(1, -1), 'sk/doctor'],
+    ['URL-encoded', encodeURIComponent(SPECIAL), 'sk%2Fdoctor'],
+    ['URL-encoded in lower case', encodeURIComponent(SPECIAL).replaceAll(/%\w\w/g, (code) => code.toLowerCase()), 'sk%2fdoctor'],
+    ['base64', base64(SPECIAL), base64(SPECIAL).slice(0, 12)],
+    ['base64 with the scheme', base64(`Bearer ${SPECIAL}`), base64(`Bearer ${SPECIAL}`).slice(12, 24)],
+    ['base64url', Buffer.from(SPECIAL).toString('base64url'), base64(SPECIAL).slice(0, 12)],
+    ['hex', Buffer.from(SPECIAL).toString('hex'), Buffer.from(SPECIAL).toString('hex').slice(0, 16)],
+    ['escaped for JSON in full', escaped, escaped.slice(0, 24)],
+    ['with escaped slashes', JSON.stringify(SPECIAL).slice(1, -1).replaceAll('/', '\\/'), 'sk\\/doctor'],
+  ])('%s is not shown', async (_, form, core) => {
+    const repeat: Answer = (one, response) => {
+      if (isNobody(one)) {
+        response.writeHead(401, { 'content-type': 'application/json' });
+        response.end(`{"error":{"message":"bad key ${form}","type":"x"}}`);
+      } else stream(response, chat('hi').replaceAll('"index":0,', `"key":"${form}",`).replaceAll('"m-1"', `"m ${form}"`));
+    };
+    for (const style of [['--json'], ['--html'], []]) {
+      const argv = ['--url', `${url}/v1`, '--protocol', 'openai', '--key-env', 'K', ...style];
+      const { stdout, stderr } = await visit(argv, repeat, { K: SPECIAL });
+      expect(stdout).toContain('chat/choice-index-missing');
+      for (const shown of [stdout, stderr]) {
+        expect(shown).not.toContain('sk/doctor');
+        expect(shown).not.toContain(core);
+        // As the excerpt stands in a line of JSON.
+        expect(shown).not.toContain(JSON.stringify(core).slice(1, -1));
+      }
+    }
+    expect(asked[0]?.headers.authorization).toBe(`Bearer ${SPECIAL}`);
   });
 });
 

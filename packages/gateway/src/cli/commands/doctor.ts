@@ -8,7 +8,7 @@ import {
   RULES,
   type RuleId,
 } from '@sluice/core';
-import { type Checkup, checkInput, isSick } from '../../doctor/checkup.ts';
+import { type Checkup, checkInput, judge, type Verdict } from '../../doctor/checkup.ts';
 import { renderPage } from '../../doctor/page.ts';
 import { writeProfile } from '../../doctor/profile-file.ts';
 import { recordOf, ruleRecord } from '../../doctor/record.ts';
@@ -59,7 +59,7 @@ export const doctor: Command = defineCommand({
   usage:
     'doctor [--protocol P] [--whole] [--json|--html] [--profile FILE] FILE…\n  sluice doctor --url URL --model M [--protocol P] [--key-env NAME|--key-stdin] [--json|--html] [--profile FILE]\n  sluice doctor rules [RULE] [--json]',
   about:
-    'Examines recorded response bodies, or asks a server seven small questions and examines the answers. Every departure has a rule, a severity (error: official clients break on it; warning: some clients do; info: worth knowing), its place in bytes and an excerpt. The score is 100, less 20 for each error, 5 for each warning and 1 for each info. "-" is standard input, which is also read when no FILE is named. The exit code is 1 when an input cannot be read, failed, ended early, or departs in a way that official clients break on.',
+    'Examines recorded response bodies, or asks a server seven small questions and examines the answers. Every departure has a rule, a severity (error: official clients break on it; warning: some clients do; info: worth knowing), its place in bytes and an excerpt. The score is 100, less 20 for each error, 5 for each warning and 1 for each info. "-" is standard input, which is also read when no FILE is named. The exit code is 1 when an input cannot be read, failed, ended early, or departs in a way that official clients break on. With --url, it is 3 when nothing is wrong but a probe did not show what it asked for: what it would tell is not known, and the score is at most what is printed.',
   options: OPTIONS,
   examples: [
     { line: 'sluice doctor answer.sse', what: 'what is wrong with this stream?' },
@@ -79,13 +79,16 @@ export const doctor: Command = defineCommand({
       options.url === undefined ? await checkFiles(options, words, io) : await checkLive(options, words, io);
     if (options.html) await io.stdout.write(renderPage(checkups));
     else if (!options.json && checkups.length > 1) await io.stdout.write(showOverall(checkups, styleOf(io)));
-    const code = checkups.some(isSick) ? 1 : 0;
+    const code = EXIT_CODES[judge(checkups)];
     if (options.profile === undefined) return code;
     const examined = checkups.flatMap(({ examination }) => examination ?? []);
     const isWritten = await writeProfile(options.profile, { ...learnProfile(examined), ...learned }, io);
     return isWritten ? code : 1;
   },
 });
+
+/** 2 is wrong usage, as for every command. */
+const EXIT_CODES = { clean: 0, sick: 1, unknown: 3 } as const satisfies Record<Verdict, number>;
 
 interface Visit {
   checkups: Checkup[];
