@@ -23,7 +23,10 @@ export interface BlockScope {
   readonly calls: Calls;
   /** The model that is writing, which signatures belong to. */
   readonly model: string;
-  report(rule: RuleId, detail?: string): void;
+  /** The place in the stream that is being read. */
+  readonly here: () => number;
+  /** Names a departure there, or at another place. */
+  report(rule: RuleId, detail?: string, offset?: number): void;
   /** Tells two blocks of one kind apart: wire indexes are reused. */
   newKey(): number;
 }

@@ -126,8 +126,12 @@ export class ThinkingReader implements BlockReader {
   }
 }
 
-const startText = (scope: BlockScope, value: string): StartText =>
-  new StartText(value, (isRepeated) => scope.report(isRepeated ? 'anthropic/start-text-repeated' : 'anthropic/text-in-start'));
+function startText(scope: BlockScope, value: string): StartText {
+  const start = scope.here();
+  return new StartText(value, (isRepeated) =>
+    isRepeated ? scope.report('anthropic/start-text-repeated') : scope.report('anthropic/text-in-start', undefined, start),
+  );
+}
 
 /** A block that only this protocol understands: its deltas are merged into it as they are. */
 export class OpaqueReader implements BlockReader {

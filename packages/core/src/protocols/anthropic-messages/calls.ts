@@ -16,7 +16,7 @@ export class Calls {
   /** Calls that went on after their blocks had stopped, by the index of the block. */
   readonly late: Map<number, () => ToolUseBlock> = new Map();
   /** The blocks of calls whose arguments are no whole JSON document. */
-  readonly broken: Set<number> = new Set();
+  readonly broken: Map<number, number> = new Map();
 
   constructor(report: (rule: RuleId) => void) {
     this.#report = report;

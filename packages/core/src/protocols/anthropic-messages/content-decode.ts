@@ -37,10 +37,12 @@ export class ContentDecoder implements BlockScope {
   readonly writer: BlockWriter;
   readonly calls: Calls;
   model = '';
-  readonly #report: (rule: RuleId, detail?: string) => void;
+  readonly here: () => number;
+  readonly #report: BlockScope['report'];
   /** The block that each index means now, and those that deltas of another kind opened at the same index. */
   readonly #blocks = new Map<string, BlockReader>();
-  readonly #open = new Set<BlockReader>();
+  /** Blocks that have not stopped, and where they began. */
+  readonly #open = new Map<BlockReader, number>();
   #latest: { key: string; reader: BlockReader } | undefined;
   #lastThinking: ThinkingReader | undefined;
   /** Thinking in which another began: a signature is for all of its block, which may not be split. So the other blocks wait for its stop. */
@@ -49,14 +51,15 @@ export class ContentDecoder implements BlockScope {
   #keys = 0;
   #starts = 0;
 
-  constructor(emit: Emit, report: (rule: RuleId, detail?: string) => void) {
+  constructor(emit: Emit, here: () => number, report: BlockScope['report']) {
+    this.here = here;
     this.#report = report;
     this.writer = new BlockWriter(emit);
     this.calls = new Calls(report);
   }
 
-  report(rule: RuleId, detail?: string): void {
-    this.#report(rule, detail);
+  report(rule: RuleId, detail?: string, offset?: number): void {
+    this.#report(rule, detail, offset);
   }
 
   newKey(): number {
@@ -147,7 +150,7 @@ export class ContentDecoder implements BlockScope {
 
   #add(key: string, reader: BlockReader): void {
     this.#blocks.set(key, reader);
-    this.#open.add(reader);
+    this.#open.set(reader, this.here());
     this.#latest = { key, reader };
     if (reader instanceof ThinkingReader) this.#lastThinking = reader;
   }
@@ -204,11 +207,13 @@ export class ContentDecoder implements BlockScope {
 
   /** Stops what is open. `isCut`: the message did not come to its own end, so that an open call has not either. */
   end(isCut: boolean): void {
-    if (this.#open.size > 0 && !isCut) this.report('anthropic/block-stop-missing');
-    for (const reader of this.#open) this.#stopReader(reader, isCut);
+    for (const [reader, at] of this.#open) {
+      if (!isCut) this.report('anthropic/block-stop-missing', undefined, at);
+      this.#stopReader(reader, isCut);
+    }
     while (this.#whole !== undefined) {
       this.#advance();
-      for (const reader of this.#open) this.#stopReader(reader, isCut);
+      for (const reader of this.#open.keys()) this.#stopReader(reader, isCut);
     }
     this.writer.end();
   }

@@ -36,6 +36,9 @@ class MessagesMachine implements PayloadMachine {
   #usage: JsonObject | undefined;
   #tier: string | undefined;
   #stopReason: string | null = null;
+  /** Where the events with the start and with the stop reason were. */
+  #startAt = 0;
+  #stopAt = 0;
   #stopSequence: string | undefined;
   #deltas = 0;
   /** Content that a relay put into message_start: it counts when no block follows. */
@@ -49,7 +52,11 @@ class MessagesMachine implements PayloadMachine {
   constructor(context: Context, emit: Emit) {
     this.#context = context;
     this.#emit = emit;
-    this.#content = new ContentDecoder(emit, (rule, detail) => this.#context.report(rule, this.#offset, detail));
+    this.#content = new ContentDecoder(
+      emit,
+      () => this.#offset,
+      (rule, detail, offset = this.#offset) => this.#context.report(rule, offset, detail),
+    );
   }
 
   payload(payload: JsonObject, event: string | undefined, offset: number): void {
@@ -137,6 +144,7 @@ class MessagesMachine implements PayloadMachine {
     const model = textOf(message.model);
     this.#id = textOf(message.id) || deriveId('msg_', model);
     if (this.#id !== message.id) this.#context.report('anthropic/message-id-missing', this.#offset);
+    this.#startAt = this.#offset;
     this.#content.model = model;
     this.#content.calls.messageId = this.#id;
     this.#stopReason = textOf(message.stop_reason) || null;
@@ -187,7 +195,10 @@ class MessagesMachine implements PayloadMachine {
     const { delta } = payload;
     if (!isObject(delta)) return;
     this.#deltaFields.look(delta);
-    if (typeof delta['stop_reason'] === 'string' && delta['stop_reason'] !== '') this.#stopReason = delta['stop_reason'];
+    if (typeof delta['stop_reason'] === 'string' && delta['stop_reason'] !== '') {
+      this.#stopReason = delta['stop_reason'];
+      this.#stopAt = this.#offset;
+    }
     if (typeof delta['stop_sequence'] === 'string') this.#stopSequence = delta['stop_sequence'];
   }
 
@@ -195,7 +206,7 @@ class MessagesMachine implements PayloadMachine {
     const early = this.#early;
     this.#early = [];
     if (early.length === 0 || !this.#content.isEmpty) return;
-    this.#context.report('anthropic/content-in-message-start', this.#offset);
+    this.#context.report('anthropic/content-in-message-start', this.#startAt);
     for (const payload of early) this.#read(textOf(payload['type']), payload);
   }
 
@@ -270,9 +281,9 @@ class MessagesMachine implements PayloadMachine {
 
   #inspectStop(said: StopReason, stop: StopReason): void {
     const reason = this.#stopReason;
-    if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#offset);
-    if (reason !== null && stop !== said) this.#context.report('anthropic/end-turn-with-calls', this.#offset);
-    if (this.#content.calls.broken.size > 0 && !isCut(said)) this.#context.report('anthropic/input-not-json', this.#offset);
+    if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#stopAt);
+    if (reason !== null && stop !== said) this.#context.report('anthropic/end-turn-with-calls', this.#stopAt);
+    if (!isCut(said)) for (const at of this.#content.calls.broken.values()) this.#context.report('anthropic/input-not-json', at);
   }
 
   #messageDelta(stop: StopReason | null): MessageDelta {

@@ -25,11 +25,14 @@ export class ToolReader implements BlockReader {
   readonly #arguments = new ArgumentText();
   /** The input of the start, until a delta or the stop decides about it. */
   #held: string;
+  /** Where the last piece of the arguments was. */
+  #last: number;
 
   constructor(scope: BlockScope, type: string, block: WireBlock) {
     this.#scope = scope;
     this.#wireId = block.id;
     this.#held = inputText(block.input);
+    this.#last = scope.here();
     const kind = KINDS[type] ?? 'server';
     this.#block = {
       type: 'tool_use',
@@ -63,6 +66,7 @@ export class ToolReader implements BlockReader {
 
   #push(piece: string): void {
     if (piece === '') return;
+    this.#last = this.#scope.here();
     if (this.isStopped) {
       if (piece.trim() !== '') this.#resume(piece);
       return;
@@ -91,7 +95,7 @@ export class ToolReader implements BlockReader {
   #judge(text: string, reading: Reading, isCut: boolean): ToolUseBlock {
     const isWhole = text.trim() === '' ? !isCut : parseJson(text) !== undefined;
     if (isWhole) this.#scope.calls.broken.delete(this.#index);
-    else this.#scope.calls.broken.add(this.#index);
+    else this.#scope.calls.broken.set(this.#index, this.#last);
     return !isWhole && reading === 'plain' ? { ...this.#block, status: 'incomplete' } : this.#block;
   }
 
@@ -102,7 +106,7 @@ export class ToolReader implements BlockReader {
     const { text: whole, reading, rest } = this.#arguments.end();
     this.#scope.writer.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
     if (reading !== 'plain' && reading !== 'unreadable')
-      this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`);
+      this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`, this.#last);
     const final = this.#judge(whole, reading, isCut);
     this.#scope.writer.stopTool(this.#index, final === this.#block ? undefined : final);
   }

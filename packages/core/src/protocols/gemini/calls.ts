@@ -13,6 +13,8 @@ import { CALL_FIELDS, type WireCall } from './wire.ts';
 interface PendingCall {
   call: Call;
   args: PartialArgs;
+  /** Where the last piece of it was. */
+  offset: number;
 }
 
 /**
@@ -53,7 +55,7 @@ export class CallWriter {
       return 'call';
     }
     if (name === '') return this.#pushNameless(wire, pieces, signature, offset);
-    this.#endUnended(offset);
+    this.#endUnended();
     const call = this.#add(wire, name, fields, offset);
     if (signature !== '') call.signature = signature;
     if (pieces.length === 0 && wire.willContinue !== true) {
@@ -62,7 +64,7 @@ export class CallWriter {
     } else {
       this.#openAll();
       this.#open(call);
-      this.#continue({ call, args: new PartialArgs(wire.args, this.#limits) }, wire, '', offset);
+      this.#continue({ call, args: new PartialArgs(wire.args, this.#limits), offset }, wire, '', offset);
     }
     return 'call';
   }
@@ -127,21 +129,22 @@ export class CallWriter {
 
   #continue(pending: PendingCall, wire: WireCall, signature: string, offset: number): void {
     this.#pending = pending;
+    pending.offset = offset;
     if (signature !== '') this.#sign(pending.call, signature);
     for (const piece of listOf(wire.partialArgs)) pending.args.push(piece);
-    if (wire.willContinue !== true) this.#endPending(true, offset);
+    if (wire.willContinue !== true) this.#endPending(true);
   }
 
   /** Another call, or the end, came where the end of the arguments was due. */
-  #endUnended(offset: number): void {
+  #endUnended(): void {
     if (!this.#pending) return;
-    this.#context.report('gemini/call-not-ended', offset);
-    this.#endPending(!this.#pending.args.isInString, offset);
+    this.#context.report('gemini/call-not-ended', this.#pending.offset);
+    this.#endPending(!this.#pending.args.isInString);
   }
 
-  #endPending(isWhole: boolean, offset: number): void {
+  #endPending(isWhole: boolean): void {
     if (!this.#pending) return;
-    const { call, args } = this.#pending;
+    const { call, args, offset } = this.#pending;
     this.#pending = undefined;
     if (!args.isReadable) this.#context.report('gemini/bad-json-path', offset);
     const text = args.toText(isWhole);
@@ -199,9 +202,9 @@ export class CallWriter {
   }
 
   /** `isClean`: the model says that it came to its end, so that arguments whose end was not marked are whole. */
-  end(isClean: boolean, offset: number): void {
-    if (isClean) this.#endUnended(offset);
-    else this.#endPending(false, offset);
+  end(isClean: boolean): void {
+    if (isClean) this.#endUnended();
+    else this.#endPending(false);
     this.settle();
   }
 }

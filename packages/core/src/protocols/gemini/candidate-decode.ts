@@ -240,7 +240,7 @@ export class CandidateDecoder {
   /** Stops what is open. `isWhole`: the body came to its end without a failure. */
   end(isWhole: boolean): void {
     const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
-    this.#calls.end(isClean, this.#offset);
+    this.#calls.end(isClean);
     const metadata = this.#fields.kept['groundingMetadata'];
     if (metadata && this.#textFlow) this.#cite(this.#textFlow, metadata);
     this.#writer.end();

@@ -15,6 +15,9 @@ interface LiveCall {
   isReady: boolean;
   /** The name as it was after the delta before. */
   name: string;
+  /** Where its first delta is, and the last one so far: what the end decides about the call is shown there. */
+  first: number;
+  last: number;
 }
 
 const READINGS = {
@@ -49,10 +52,11 @@ export class CallWriter {
   accept(call: PendingCall, text: string, name: string | undefined, offset: number): void {
     let live = this.#live.get(call);
     if (!live) {
-      live = { call, started: undefined, isStopped: false, waiting: '', isReady: false, name: '' };
+      live = { call, started: undefined, isStopped: false, waiting: '', isReady: false, name: '', first: offset, last: offset };
       this.#live.set(call, live);
       this.#waiting.add(live);
     }
+    live.last = offset;
     if (name !== undefined && name === live.name) this.#report('chat/tool-name-repeated', offset);
     if (live.isStopped) {
       this.#resumed.add(live);
@@ -95,11 +99,11 @@ export class CallWriter {
   }
 
   /** Opens what could not open before, and stops everything. `isLegacy`: a `function_call`, which has no id. */
-  end(offset: number, isLegacy: boolean): void {
+  end(isLegacy: boolean): void {
     const indexes = new Set<number | undefined>();
     if (this.#blocks.isHolding) for (const live of this.#open) this.#stop(live);
     for (const live of this.#inOrder()) this.#start(live);
-    for (const { call, started } of this.#live.values()) if (started) this.#inspect(call, indexes, offset, isLegacy);
+    for (const live of this.#live.values()) if (live.started) this.#inspect(live, indexes, isLegacy);
     for (const live of this.#open) this.#stop(live);
   }
 
@@ -111,17 +115,17 @@ export class CallWriter {
     });
   }
 
-  #inspect(call: PendingCall, indexes: Set<number | undefined>, offset: number, isLegacy: boolean): void {
+  #inspect({ call, first, last }: LiveCall, indexes: Set<number | undefined>, isLegacy: boolean): void {
     if (call.id === undefined && !isLegacy)
-      this.#report(call.wireId === undefined ? 'chat/tool-id-missing' : 'chat/tool-id-duplicate', offset);
-    if (call.name === '') this.#report('chat/tool-name-missing', offset);
-    if (indexes.has(call.index)) this.#report('chat/tool-index-reused', offset);
+      this.#report(call.wireId === undefined ? 'chat/tool-id-missing' : 'chat/tool-id-duplicate', first);
+    if (call.name === '') this.#report('chat/tool-name-missing', first);
+    if (indexes.has(call.index)) this.#report('chat/tool-index-reused', first);
     if (call.index !== undefined) indexes.add(call.index);
     if (call.type !== 'function' || call.arguments.isEmpty) return;
     const { text, reading } = call.arguments.decide();
-    if (reading !== 'plain') this.#report(READINGS[reading], offset);
+    if (reading !== 'plain') this.#report(READINGS[reading], last);
     else if (!call.arguments.isComplete)
-      this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', offset);
+      this.#report(parseJson(text) === undefined ? 'chat/tool-args-invalid' : 'chat/tool-args-not-object', last);
   }
 
   /** Lets go what other content waits for, and then the calls that came after this content. */

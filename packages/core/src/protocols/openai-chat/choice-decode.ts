@@ -30,6 +30,8 @@ export class ChoiceDecoder {
   #calls: CallTracker | undefined;
   #live: CallWriter | undefined;
   #finish: string | null = null;
+  /** Where the finish reason was. */
+  finishAt = 0;
   /** The last push was a piece of text, and nothing else. */
   saidText = false;
   #role = '';
@@ -87,7 +89,8 @@ export class ChoiceDecoder {
 
   #pushFinish(finish: unknown): void {
     this.#finish = strongerFinish(this.#finish, finish);
-    if (typeof finish === 'string' && !isStandardStop(finish)) {
+    this.finishAt = this.#offset;
+    if (isFilledText(finish) && !isStandardStop(finish)) {
       this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
     }
   }
@@ -242,7 +245,7 @@ export class ChoiceDecoder {
   end(offset: number): void {
     this.#offset = offset;
     this.#readWhole();
-    this.#live?.end(offset, this.#legacy);
+    this.#live?.end(this.#legacy);
     // They came when the text had closed, and it never went on.
     for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
     this.#blocks.end();

@@ -165,7 +165,7 @@ class ChatMachine implements PayloadMachine {
       choice.end(this.#offset);
       const stop = hasFailed ? null : choice.stopReason;
       if (stop === 'tool_use' && choice.finishReason === 'stop')
-        this.#context.report('chat/finish-stop-with-calls', this.#offset);
+        this.#context.report('chat/finish-stop-with-calls', choice.finishAt);
       this.#emit(this.#messageDelta(choice, { stop_reason: stop }));
     }
   }

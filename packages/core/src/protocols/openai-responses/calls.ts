@@ -132,7 +132,7 @@ export class CallWriter {
     const isDecided = call.isSettled || item.kind === 'custom';
     call.isSettled = true;
     const { text, reading } = isDecided ? { text: sent, reading: 'plain' } : call.fragments.decide();
-    if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated');
+    if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated', undefined, item.last);
     const isBetter = whole !== '' && whole.startsWith(sent) && whole !== text && isWorthMore(item, whole, text);
     const chosen = isBetter ? whole : text;
     if (isBetter) this.limits.count(whole.length - sent.length);
@@ -155,7 +155,7 @@ export class CallWriter {
     const isSettled = item.callId !== undefined && filled(item.wire.name) !== undefined && !this.#isWrapper(item);
     if (!isSettled && !isForced) return undefined;
     const name = filled(item.wire.name);
-    if (name === undefined) this.#report('responses/call-name-missing');
+    if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
     this.#interrupt(item);
     const start = toBlock(item, this.#uniqueId(item), name ?? `tool_${this.blocks.length}`);
     call.block = { index: this.#writer.openTool(start), start };
@@ -164,7 +164,7 @@ export class CallWriter {
   }
 
   #uniqueId(item: Item, wanted: string | undefined = item.callId): string {
-    if (wanted === undefined) this.#report('responses/call-id-missing');
+    if (wanted === undefined) this.#report('responses/call-id-missing', undefined, item.first);
     else if (this.#ids.has(wanted)) this.#report('responses/call-id-repeated');
     let id = wanted;
     for (let salt = 0; id === undefined || this.#ids.has(id); salt++)

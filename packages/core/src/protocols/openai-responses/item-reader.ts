@@ -19,7 +19,10 @@ export class ItemReader {
   readonly #store = new ItemStore();
   readonly #report: ReportHere;
 
-  constructor(writer: BlockWriter, report: ReportHere) {
+  readonly #here: () => number;
+
+  constructor(writer: BlockWriter, here: () => number, report: ReportHere) {
+    this.#here = here;
     this.#report = report;
     this.content = new ContentWriter(writer, report);
     this.calls = new CallWriter(writer, (item) => this.content.interrupt(item), report);
@@ -138,7 +141,10 @@ export class ItemReader {
     const item = this.#guessCall(event) ?? this.#callFor(named, event);
     if (!item) return;
     if (isDone) this.calls.whole(item, event.arguments ?? event.input, event.name);
-    else this.calls.fragment(item, argumentsOf(event.delta));
+    else {
+      item.last = this.#here();
+      this.calls.fragment(item, argumentsOf(event.delta));
+    }
   }
 
   #itemFor(channel: Channel, event: WireEvent): Item {
@@ -176,7 +182,10 @@ export class ItemReader {
 
   #add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
     if (kind === 'function' || kind === 'custom') this.calls.limits.open();
-    return this.#store.add(kind, index, wire);
+    const item = this.#store.add(kind, index, wire);
+    item.first = this.#here();
+    item.last = item.first;
+    return item;
   }
 
   #partFor(item: Item, channel: Channel, event: WireEvent): Part {
@@ -203,7 +212,7 @@ export class ItemReader {
     for (const { wire, item } of pairItems(output, this.#store.all)) {
       if (!item && !isWhole) this.#report('responses/item-only-in-output');
       // OpenAI never closes its own `mcp_list_tools`; no client waits for an item that the server runs.
-      if (item && !item.isDone && item.kind !== 'opaque') this.#report('responses/item-not-done');
+      if (item && !item.isDone && item.kind !== 'opaque') this.#report('responses/item-not-done', undefined, item.first);
       this.#finish(item ?? this.#add(kindOf(wire), undefined, wire), wire, isWhole || !item);
     }
   }

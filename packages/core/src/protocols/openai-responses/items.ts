@@ -5,8 +5,8 @@ import type { Flow } from '../shared/block-writer.ts';
 import { isClientItem } from './built-in-calls.ts';
 import { type Channel, filled, type WireItem } from './wire.ts';
 
-/** Names a departure at the place in the stream that is being read. */
-export type ReportHere = (rule: RuleId, detail?: string) => void;
+/** Names a departure at the place in the stream that is being read, or at another. */
+export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => void;
 
 /** `built-in`: a call that the client runs, in an item of its own type. */
 export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
@@ -80,6 +80,9 @@ export class Item {
   /** The latest form: as added, then as done. */
   wire: WireItem;
   isDone = false;
+  /** Where its first event was, and the last piece of its arguments. */
+  first = 0;
+  last = 0;
   /** What the wire says of it may change. */
   isLive = false;
   isSigned = false;

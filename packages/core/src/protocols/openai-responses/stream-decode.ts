@@ -47,10 +47,10 @@ class ResponsesMachine implements PayloadMachine {
     this.#context = context;
     this.#emit = emit;
     this.#writer = new BlockWriter(emit);
-    this.#items = new ItemReader(this.#writer, this.#report);
+    this.#items = new ItemReader(this.#writer, () => this.#offset, this.#report);
   }
 
-  readonly #report: ReportHere = (rule, detail) => this.#context.report(rule, this.#offset, detail);
+  readonly #report: ReportHere = (rule, detail, offset = this.#offset) => this.#context.report(rule, offset, detail);
 
   payload(value: JsonObject, event: string | undefined, offset: number): void {
     this.#offset = offset;
