@@ -348,7 +348,7 @@ const rows: Row[] = [
     text: 'ab',
     calls: [['t', 'f', '{"a":1}']],
     finish: 'tool_calls',
-    rules: ['blocks-overlap', 'block-stop-missing'],
+    rules: ['block-stop-missing', 'blocks-overlap'],
   },
   {
     name: 'a stop without a start',

@@ -113,7 +113,6 @@ const ITEMS = mutations('content', ONLY, {
   },
   'responses/server-items-not-done': {
     title: 'What the server did itself is never said to be done',
-    rule: 'responses/item-not-done',
     // A compaction is nothing but a ciphertext, and that is another one in the final response.
     apply: notDone((type) => !STREAMED.includes(type) && type !== 'compaction'),
   },
