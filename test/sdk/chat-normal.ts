@@ -5,6 +5,8 @@ export const objects = (value: unknown): Json[] => (Array.isArray(value) ? value
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
+const WRITTEN = ['cache_write_tokens', 'cache_creation_input_tokens'];
+
 /** The usage of a completion by the official rules: completion_tokens holds the reasoning, total is the sum, a part is at most the whole. */
 export function officialUsage(completion: Json): void {
   const { usage } = completion;
@@ -15,16 +17,21 @@ export function officialUsage(completion: Json): void {
   const total = sum === 0 ? 0 : Math.max(count(usage['total_tokens']), sum);
   const isAudio = usage['prompt_audio_seconds'] !== undefined && usage['prompt_audio_seconds'] !== null;
   const completionTokens = isAudio ? said.completion : total - said.prompt;
-  const cached = usage['prompt_cache_hit_tokens'] ?? usage['num_cached_tokens'];
-  const prompt: Json = { cached_tokens: count(cached), ...details('prompt_tokens_details') };
+  const prompt = details('prompt_tokens_details');
   const output: Json = { reasoning_tokens: count(usage['reasoning_tokens']), ...details('completion_tokens_details') };
-  prompt['cached_tokens'] = Math.min(count(prompt['cached_tokens']), total - completionTokens);
+  const all: Json = { ...usage, ...prompt };
+  const largest = (names: string[]): number => Math.max(...names.map((name) => count(all[name])));
+  const cached = largest(['cached_tokens', 'prompt_cache_hit_tokens', 'num_cached_tokens', 'cache_read_input_tokens']);
+  // More cached than prompt tokens (Azure's Grok): the prompt leaves them out.
+  const promptTokens = total - completionTokens + (cached > said.prompt ? cached : 0);
   output['reasoning_tokens'] = Math.min(count(output['reasoning_tokens']), completionTokens);
+  prompt['cached_tokens'] = cached;
+  if (WRITTEN.some((name) => typeof all[name] === 'number')) prompt['cache_write_tokens'] = largest(WRITTEN);
   completion['usage'] = {
     ...usage,
-    prompt_tokens: total - completionTokens,
+    prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
-    total_tokens: total,
+    total_tokens: promptTokens + completionTokens,
     prompt_tokens_details: prompt,
     completion_tokens_details: output,
   };

@@ -1,4 +1,4 @@
-import { isFilledText, isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
+import { getOwn, isFilledText, isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
 
 /** What a chat `content` value says: text, or a list of parts (Mistral mixes thinking and text in one delta). */
 export interface ContentReading {
@@ -126,14 +126,24 @@ export function readUsage(chunk: JsonObject): JsonObject | undefined {
   return isObject(groq) && isObject(groq['usage']) ? groq['usage'] : undefined;
 }
 
-/** Every usage object is a cumulative snapshot: the last non-null value of each field wins, and zeros never replace counts. */
-export function mergeUsage(current: JsonObject | undefined, next: JsonObject): JsonObject {
-  if (!current) return overlay({}, next);
-  if (isAllZero(next) && !isAllZero(current)) return current;
-  return overlay(current, next);
+/**
+ * Lays a usage snapshot over the one before: field by field the last non-null value wins. A zero, which relays put where they know no count,
+ * replaces a count only beside another size of the input: that is of another request (server tools, compaction). Returns whether there was a
+ * zero that did not.
+ */
+export function mergeUsage(target: JsonObject, next: JsonObject): boolean {
+  let hasZeros = false;
+  const hasOtherInput = INPUTS.some((key) => next[key] && next[key] !== target[key]);
+  for (const key of Object.keys(next)) {
+    const [value, current] = [next[key], getOwn(target, key)];
+    if (value === 0 && current && !hasOtherInput) hasZeros = true;
+    else if (isObject(value) && isObject(current)) hasZeros = mergeUsage(current, value) || hasZeros;
+    else overlay(target, { [key]: value });
+  }
+  return hasZeros;
 }
 
-const isAllZero = (usage: JsonObject): boolean => Object.values(usage).every((value) => typeof value !== 'number' || value === 0);
+const INPUTS = ['prompt_tokens', 'input_tokens'];
 
 const STRONG: ReadonlySet<string | null> = new Set([
   'length',

@@ -120,7 +120,7 @@ export class ChatAccumulator {
   }
 
   #pushUsage(usage: unknown): void {
-    if (isObject(usage)) this.#usage = mergeUsage(this.#usage, usage);
+    if (isObject(usage)) mergeUsage((this.#usage ??= {}), usage);
   }
 
   #choiceOf(choice: WireChoice): ChatChoice {

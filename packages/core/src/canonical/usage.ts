@@ -9,9 +9,11 @@ export interface CanonicalUsage {
   cache_read_tokens?: number;
   /** Subset of `input_tokens`. */
   cache_creation_tokens?: number;
-  /** Subset of `output_tokens`. */
+  /** Subset of `output_tokens`; as reported when `uncertain`. */
   reasoning_tokens?: number;
   details?: UsageDetails;
+  /** The reported counts contradict each other and nothing tells which of them is right. Never written on the wire. */
+  uncertain?: true;
   /** The usage object of the source, as the wire had it. */
   extensions?: Extensions;
 }

@@ -55,7 +55,8 @@ export function collectStream(
   options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
 ): ConvertedResponse {
   const { from, to, request, model, malformed, isRenamed = true } = options;
-  const reader = new EventReader({ protocol: from.protocol, ...(malformed && { malformed }) });
+  const profile = profileOf(from, options, request?.model);
+  const reader = new EventReader({ protocol: from.protocol, profile, malformed });
   const accumulator = new MessageAccumulator();
   const take = (events: Iterable<CanonicalStreamEvent>): void => {
     for (const event of events) accumulator.push(event);
@@ -69,7 +70,7 @@ export function collectStream(
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
   if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
-  const calls = request && isRenamed ? callsOf(request, from.toolRules(profileOf(from, options, request.model))) : undefined;
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
   const restored = restoreResponse(message, calls, notes.add);
   const response = model === undefined ? restored : { ...restored, model };
   const context = answerContext(options, notes, { seed: () => response.id });

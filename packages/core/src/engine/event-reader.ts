@@ -4,6 +4,7 @@ import type { BlockDeltaEvent, CanonicalStreamEvent } from '../canonical/events.
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
 import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
+import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
 import { NO_BYTES } from '../sse/bytes.ts';
 import { createSseDecoder, type SseDecoder } from '../sse/decode.ts';
@@ -22,6 +23,8 @@ export interface EventReaderOptions {
   maxEventBytes?: number | undefined;
   /** What becomes of an event whose data is no JSON: it is named and skipped, or it ends the stream in an error. `skip` when absent. */
   malformed?: 'skip' | 'fail' | undefined;
+  /** What is known of the server, where the numbers of its usage leave a doubt. */
+  profile?: Partial<ProviderProfile> | undefined;
   /** Told every event as it leaves the decoder; in debug mode, the `push` of a StreamValidator. */
   onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
   /** Asked about every event of the decoder: the error that it gives back takes the place of the event, and ends the stream. */
@@ -41,6 +44,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #frames: SseDecoder;
   readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
   readonly #judge: EventReaderOptions['judge'];
+  readonly #profile: EventReaderOptions['profile'];
   readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
@@ -62,9 +66,10 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #hasLastFrame = false;
   #failedAt: number | undefined;
 
-  constructor({ protocol, onEvent, judge, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
+  constructor({ protocol, profile, onEvent, judge, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
     this.#onEvent = onEvent;
     this.#judge = judge;
+    this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#candidates = 'id' in protocol ? [protocol] : protocol;
     this.#frames = createSseDecoder({ maxLineBytes, maxEventBytes, report: this.#met.report });
@@ -244,7 +249,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       if (payload['error'] || payload['type'] === 'error') this.#hasError = true;
       whole?.push(payload);
     };
-    this.#decoder = protocol.streamDecoder({ report: this.#report, note: (note) => this.notes.push(note) }, { onPayload });
+    const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };
+    this.#decoder = protocol.streamDecoder(context, { onPayload });
     return this.#decoder;
   }
 

@@ -169,8 +169,10 @@ class StreamConverter implements AnswerStream {
 }
 
 /** The reader of the source's side. */
-export function readerOf({ from, maxLineBytes, maxEventBytes, malformed, onEvent, judge }: StreamOptions): EventReader {
-  return new EventReader({ protocol: from.protocol, maxLineBytes, maxEventBytes, malformed, onEvent, judge });
+export function readerOf(options: StreamOptions): EventReader {
+  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, judge } = options;
+  const profile = profileOf(from, options, request?.model);
+  return new EventReader({ protocol: from.protocol, profile, maxLineBytes, maxEventBytes, malformed, onEvent, judge });
 }
 
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>

@@ -306,7 +306,7 @@ export class Exchange {
 
   #passReply(reply: WireReply): WireReply {
     const tap = this.#options.tap !== false;
-    this.#usage = tap ? this.#upstream.glance?.(reply.body)?.usage : undefined;
+    this.#usage = tap ? this.#upstream.glance?.(reply.body, this.#answerProfile)?.usage : undefined;
     if (this.#usage) this.#passed = reply;
     else {
       // Also when nobody taps: an error may stand in its place.

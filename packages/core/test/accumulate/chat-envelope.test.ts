@@ -95,17 +95,22 @@ const ROWS: Row[] = [
     completion: { choices: [choice(0, 'abcd')], usage: { prompt_tokens: 4, completion_tokens: 0, cost: null, tier: 'x' } },
   },
   {
-    name: 'usage of zeros at the end takes nothing back, whatever else it says',
+    name: 'usage of zeros at the end takes no count back',
     chunks: [
       text('a', 0, { usage: { prompt_tokens: 3, completion_tokens: 0, tier: 'x' } }),
       text('b', 0, { usage: { prompt_tokens: 0, completion_tokens: 0, tier: 'y' } }),
     ],
-    completion: { choices: [choice(0, 'ab')], usage: { prompt_tokens: 3, completion_tokens: 0, tier: 'x' } },
+    completion: { choices: [choice(0, 'ab')], usage: { prompt_tokens: 3, completion_tokens: 0, tier: 'y' } },
   },
   {
-    name: 'usage of some zeros counts',
-    chunks: [text('a', 0, { usage: { a: 3, b: 1 } }), text('b', 0, { usage: { a: 0, b: 1 } })],
-    completion: { choices: [choice(0, 'ab')], usage: { a: 0, b: 1 } },
+    name: 'a zero replaces no count',
+    chunks: [text('a', 0, { usage: { a: 3, b: 1 } }), text('b', 0, { usage: { a: 0, b: 2 } })],
+    completion: { choices: [choice(0, 'ab')], usage: { a: 3, b: 2 } },
+  },
+  {
+    name: 'a zero beside another size of the prompt counts',
+    chunks: [text('a', 0, { usage: { prompt_tokens: 3, b: 1 } }), text('b', 0, { usage: { prompt_tokens: 4, b: 0 } })],
+    completion: { choices: [choice(0, 'ab')], usage: { prompt_tokens: 4, b: 0 } },
   },
   {
     name: 'usage of zeros after zeros',

@@ -1,3 +1,4 @@
+import { mergeUsage } from '../../accumulate/chat-delta.ts';
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject, overlay } from '../../accumulate/overlay.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
@@ -18,7 +19,7 @@ import { ContentDecoder } from './content-decode.ts';
 import { decodeError } from './errors.ts';
 import { contentPayloads, isWholeMessage, messagePayloads } from './message-payloads.ts';
 import { decodeStop, decodeStopDetails, isCut, isStandardStop } from './stop.ts';
-import { decodeUsage, mergeUsage } from './usage.ts';
+import { decodeUsage } from './usage.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireMessage } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
@@ -213,7 +214,7 @@ class MessagesMachine implements PayloadMachine {
   #readUsage(usage: unknown): void {
     if (!isObject(usage)) return;
     this.#usage ??= {};
-    if (!mergeUsage(this.#usage, usage)) this.#context.report('anthropic/usage-of-zeros', this.#offset);
+    if (mergeUsage(this.#usage, usage)) this.#context.report('anthropic/usage-of-zeros', this.#offset);
     if (typeof this.#usage['service_tier'] === 'string') this.#tier = this.#usage['service_tier'];
   }
 

@@ -1,21 +1,6 @@
-import { isObject, type JsonObject, overlay } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
 import { countOf, objectOf } from '../shared/read.ts';
-
-/**
- * Lays a snapshot over the one before: field by field the last non-null value wins, and counters may fall (server tools). A snapshot of
- * nothing but zeros, which relays put where they know no counts, replaces no real one. `false`: it was such a snapshot.
- */
-export function mergeUsage(target: JsonObject, snapshot: JsonObject): boolean {
-  if (hasOnlyZeros(snapshot) && !hasOnlyZeros(target)) return false;
-  overlay(target, snapshot);
-  return true;
-}
-
-function hasOnlyZeros(usage: JsonObject): boolean {
-  for (const key in usage) if (typeof usage[key] === 'number' && usage[key] !== 0) return false;
-  return true;
-}
 
 /** `input_tokens` of the wire leaves out what was read from and written to the cache; the canonical count is all of it. */
 export function decodeUsage(raw: JsonObject): CanonicalUsage {

@@ -1,7 +1,7 @@
 import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
-import { listOf, objectOf } from '../shared/read.ts';
+import { cachedOutside, listOf, objectOf } from '../shared/read.ts';
 import { camelKeys, camelObject, camelOf } from './wire.ts';
 
 const COUNTS = [
@@ -26,31 +26,26 @@ function count(value: unknown): number | undefined {
 }
 
 /** One usage object; the wire has no others: the last replaces the former whole, and a count it does not name is 0. */
-export function decodeUsage(raw: JsonObject, note?: (note: Note) => void): CanonicalUsage {
+export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
   const usage = camelKeys(raw);
   const prompt = count(usage['promptTokenCount']) ?? 0;
   const toolPrompt = count(usage['toolUsePromptTokenCount']);
   const thoughts = count(usage['thoughtsTokenCount']);
   const cached = count(usage['cachedContentTokenCount']);
-  const input = prompt + (toolPrompt ?? 0);
-  if (cached !== undefined && cached > input) note?.(clamped(cached, input));
+  const counted = prompt + (toolPrompt ?? 0);
+  const outside = cachedOutside(cached, counted, note);
+  const input = counted + outside;
   const details = decodeDetails(usage, toolPrompt);
   return {
     input_tokens: input,
     output_tokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
-    ...(cached !== undefined && { cache_read_tokens: Math.min(cached, input) }),
+    ...(cached !== undefined && { cache_read_tokens: cached }),
     ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
     ...(details && { details }),
+    ...(outside > 0 && { uncertain: true }),
     extensions: { gemini: raw },
   };
 }
-
-const clamped = (cached: number, input: number): Note => ({
-  code: 'REPAIRED',
-  path: '/usageMetadata/cachedContentTokenCount',
-  feature: 'usage.cache_read_tokens',
-  message: `${cached} cached tokens in a prompt of ${input}: taken as ${input}`,
-});
 
 const MODALITIES = ['MODALITY_UNSPECIFIED', 'TEXT', 'IMAGE', 'VIDEO', 'AUDIO', 'DOCUMENT'] as const;
 

@@ -1,5 +1,5 @@
-import { mergeUsage, wellFormed } from '../../accumulate/chat-delta.ts';
-import { countKeys, isObject, isSet, type JsonObject, present } from '../../accumulate/overlay.ts';
+import { wellFormed } from '../../accumulate/chat-delta.ts';
+import { countKeys, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import type { Context } from '../shared/context.ts';
 import { decodeStop } from './stop.ts';
@@ -27,7 +27,7 @@ export function readPlain(body: JsonObject, context: Context): CanonicalResponse
   };
   if (typeof tier === 'string') response.service_tier = tier;
   if (typeof fingerprint === 'string') response.system_fingerprint = fingerprint;
-  if (usage) response.usage = decodeUsage(mergeUsage(undefined, usage), context.note);
+  if (usage) response.usage = decodeUsage(overlay({}, usage), context);
   response.extensions = { 'openai-chat': { finish_reason: finish, message: { role } } };
   return response;
 }

@@ -12,7 +12,6 @@ export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
   stream_usage: true,
   reasoning_field: 'reasoning_content',
   reasoning_replay: 'as_sent',
-  reasoning_additive: false,
   supports_sampling: true,
   supports_stop: true,
   // Many refuse `developer` (P16).
@@ -39,6 +38,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
     max_tokens_field: 'max_completion_tokens',
     reasoning_field: 'none',
     reasoning_replay: 'never',
+    reasoning_additive: false,
     allowed_tools: true,
     max_tools: 128,
     official: true,
@@ -49,9 +49,15 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   'github-copilot': {},
 
   // recorded: `reasoning` in answers, `reasoning{…}` in requests, reasoning_details replayed on turns with calls (WIRE_FACTS 6).
-  openrouter: { reasoning_field: 'reasoning', reasoning_replay: 'tool_turns', thinking_field: 'reasoning' },
+  // Reasoning is a part of completion_tokens, although 173 of 168 were reported once (z-ai/glm-4.6).
+  openrouter: {
+    reasoning_field: 'reasoning',
+    reasoning_replay: 'tool_turns',
+    reasoning_additive: false,
+    thinking_field: 'reasoning',
+  },
   // recorded: the same words as OpenRouter, nothing replayed.
-  'vercel-gateway': { reasoning_field: 'reasoning', thinking_field: 'reasoning' },
+  'vercel-gateway': { reasoning_field: 'reasoning', reasoning_additive: false, thinking_field: 'reasoning' },
   // recorded: reasoning{…} in the request, reasoning_details in the answer.
   snowflake: { thinking_field: 'reasoning' },
 

@@ -23,13 +23,13 @@ export const readAsStream = (body: JsonObject, context: Context): CanonicalRespo
   readWhole([asChunk(body)], decodeStream(context)).message;
 
 /** See `ProtocolCodec.glance`. */
-export function glance(body: unknown): Glance | undefined {
+export function glance(body: unknown, profile?: Context['profile']): Glance | undefined {
   if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;
   const [choice, another] = listOf(body['choices']);
   const message = isObject(choice) && !another ? choice['message'] : undefined;
   const isText =
     isObject(message) && typeof message['content'] === 'string' && !message['tool_calls'] && !message['function_call'];
-  return isText ? { usage: decodeUsage(body['usage'], () => undefined) } : undefined;
+  return isText ? { usage: decodeUsage(body['usage'], { note: () => undefined, profile }) } : undefined;
 }
 
 function errorOf(body: unknown): CanonicalError {

@@ -66,7 +66,7 @@ class ChatMachine implements PayloadMachine {
     // One object in place of a stream, or once more at the end of one.
     if (object === 'chat.completion') this.#isWholeBody = !this.#started;
     const usage = readUsage(chunk);
-    if (usage) this.#usage = mergeUsage(this.#usage, usage);
+    if (usage) mergeUsage((this.#usage ??= {}), usage);
     this.#fields.look(chunk);
     return usage !== undefined;
   }
@@ -178,7 +178,7 @@ class ChatMachine implements PayloadMachine {
       type: 'message_delta',
       ...(choice.index !== 0 && { choice: choice.index }),
       delta,
-      ...(isMain && this.#usage && { usage: decodeUsage(this.#usage, this.#context.note) }),
+      ...(isMain && this.#usage && { usage: decodeUsage(this.#usage, this.#context) }),
       extensions: { 'openai-chat': { ...(isMain && fields), ...choice.extensions } },
       ...(late?.length && { late_blocks: late }),
       ...(isMain && {

@@ -2,15 +2,17 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { Note } from '../../canonical/notes.ts';
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
-import { countOf, objectOf, within } from '../shared/read.ts';
+import { cachedOutside, countOf, objectOf, within } from '../shared/read.ts';
 
 /** `input_tokens` includes what was cached, `output_tokens` what was reasoned: the canonical counts do too. */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
   const input = objectOf(raw['input_tokens_details']);
   const output = objectOf(raw['output_tokens_details']);
-  const input_tokens = countOf(raw['input_tokens']) ?? countOf(raw['prompt_tokens']) ?? 0;
+  const counted = countOf(raw['input_tokens']) ?? countOf(raw['prompt_tokens']) ?? 0;
+  const cached = countOf(input['cached_tokens']);
+  const outside = cachedOutside(cached, counted, note);
+  const input_tokens = counted + outside;
   const output_tokens = countOf(raw['output_tokens']) ?? countOf(raw['completion_tokens']) ?? 0;
-  const cached = within(countOf(input['cached_tokens']), input_tokens, 'cached_tokens', note);
   const written = within(countOf(input['cache_write_tokens']), input_tokens - (cached ?? 0), 'cache_write_tokens', note);
   const reasoning = within(countOf(output['reasoning_tokens']), output_tokens, 'reasoning_tokens', note);
   return {
@@ -19,6 +21,7 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
     ...(cached !== undefined && { cache_read_tokens: cached }),
     ...(written !== undefined && { cache_creation_tokens: written }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    ...(outside > 0 && { uncertain: true }),
     extensions: { 'openai-responses': raw },
   };
 }

@@ -155,7 +155,7 @@ export interface ProtocolCodec {
   readonly request: Codec<WireRequest, CanonicalRequest>;
   readonly response: Codec<unknown, CanonicalResponse>;
   /** What an ordinary answer used: text, and no call. Undefined when it has to be read to be known. */
-  glance?(body: unknown): Glance | undefined;
+  glance?(body: unknown, profile?: Partial<ProviderProfile>): Glance | undefined;
   readonly error: Codec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;

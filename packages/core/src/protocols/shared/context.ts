@@ -1,5 +1,6 @@
 import type { Note } from '../../canonical/notes.ts';
 import type { Report } from '../../doctor/rules.ts';
+import type { ProviderProfile } from './profile.ts';
 
 /** What a codec may ask of its caller. Everything impure is an argument. */
 export interface Context {
@@ -7,4 +8,6 @@ export interface Context {
   report: Report;
   /** Tells of a loss or a repair. */
   note(note: Note): void;
+  /** What is known of the server whose response is read; absent: nothing. */
+  profile?: Partial<ProviderProfile> | undefined;
 }

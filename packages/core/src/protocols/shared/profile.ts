@@ -12,8 +12,11 @@ export interface ProviderProfile {
    * and the reasoning of other clients; DeepSeek V4 and Kimi need it on turns with tool calls. `never`: the server refuses it.
    */
   reasoning_replay: 'never' | 'as_sent' | 'tool_turns' | 'always';
-  /** Leaves reasoning out of `completion_tokens` although the total does not show it. */
-  reasoning_additive: boolean;
+  /**
+   * Whether reasoning tokens come on top of `completion_tokens`. Absent: `total_tokens` decides; where it does not, the reported count stays and
+   * the usage is `uncertain`.
+   */
+  reasoning_additive?: boolean;
   /** Values of `reasoning_effort` it accepts; absent: all. */
   effort_values?: readonly string[];
   /** How thinking is asked for; absent: in the client's own words, else `reasoning_effort`. DeepSeek and GLM, OpenRouter, Qwen have their own. */
@@ -75,7 +78,6 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   stream_usage: true,
   reasoning_field: 'none',
   reasoning_replay: 'as_sent',
-  reasoning_additive: false,
   supports_sampling: true,
   supports_stop: true,
   system_role: 'system',

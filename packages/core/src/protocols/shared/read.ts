@@ -29,10 +29,20 @@ export function unknownFields(source: object, known: ReadonlySet<string>): JsonO
   return found;
 }
 
-/** A part of a usage count is at most the whole; vendors break that (cached 387 of prompt 293). */
+/** A part of a usage count is at most the whole. */
 export function within(part: number | undefined, whole: number, name: string, note: (note: Note) => void): number | undefined {
   if (part === undefined || part <= whole) return part;
-  const message = `${name} ${part} is more than the whole of ${whole}; the whole is taken`;
-  note({ code: 'REPAIRED', path: `/usage/${name}`, feature: `usage.${name}`, message });
+  noteUsage(note, name, `${name} ${part} is more than the whole of ${whole}; the whole is taken`);
   return whole;
+}
+
+/** The cached tokens that an input count leaves out: all of them when they exceed it (Azure's Grok: 387 of 293), otherwise none. */
+export function cachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
+  if (cached === undefined || cached <= input) return 0;
+  noteUsage(note, 'cached_tokens', `${cached} cached tokens exceed ${input} input tokens; added to them, usage is uncertain`);
+  return cached;
+}
+
+export function noteUsage(note: (note: Note) => void, name: string, message: string): void {
+  note({ code: 'REPAIRED', path: `/usage/${name}`, feature: `usage.${name}`, message });
 }
