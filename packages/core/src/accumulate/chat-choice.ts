@@ -1,16 +1,19 @@
 import {
   DistinctList,
   isCleanFinish,
+  partsOf,
   ReasoningDetails,
   readContentParts,
   readLegacyCall,
   readReasoning,
   strongerFinish,
+  usualChoice,
   wellFormed,
 } from './chat-delta.ts';
 import { type ChatMessage, type ExecutableCall, encodeCall, toExecutable } from './chat-message.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './chat-wire.ts';
 import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present } from './overlay.ts';
+import { Snapshots, type SnapshotsState } from './snapshots.ts';
 import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
 import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
 import { addCopies, UnknownFields } from './unknown-fields.ts';
@@ -19,11 +22,13 @@ export interface ChatChoiceState {
   index: number;
   role: string;
   text: string;
+  snapshots: SnapshotsState;
   reasoning: string;
   refusal: string | null;
   finishReason: string | null;
   calls: ToolCallAssemblerState | null;
   details: JsonObject[];
+  thinking: JsonObject[];
   lists: JsonObject;
   audio: JsonObject | null;
   whole: JsonObject | null;
@@ -36,12 +41,14 @@ export interface ChatChoiceState {
 export class ChatChoice {
   readonly index: number;
   role = 'assistant';
-  text = '';
   reasoning = '';
   refusal: string | null = null;
   finishReason: string | null = null;
+  #text = '';
+  readonly #snapshots = new Snapshots();
   #calls: ToolCallAssembler | undefined;
   #details: ReasoningDetails | undefined;
+  #thinking: ReasoningDetails | undefined;
   #logprobs: { content?: unknown[]; refusal?: unknown[] } | undefined;
   readonly #annotations = new DistinctList();
   #images: unknown[] = [];
@@ -68,10 +75,11 @@ export class ChatChoice {
    * Takes a choice that only continues the text, or the arguments of a call, and says whether it was one. Inside the delta there is nothing else then:
    * its keys are counted. The keys of the choice are left to `look`.
    */
-  continue({ delta, finish_reason, logprobs, message, content_filter_results: filter, usage }: WireChoice): boolean {
+  continue(choice: WireChoice): boolean {
+    const { delta, finish_reason, logprobs, message, content_filter_results: filter, usage, finish_details: details } = choice;
     if (typeof delta !== 'object' || delta === null || this.#whole !== undefined) return false;
     // Azure's filter says something else with every chunk, and so does usage where it stands in the choice.
-    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage)) return false;
+    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage) || isSet(details)) return false;
     return this.#continueWith(delta);
   }
 
@@ -81,16 +89,17 @@ export class ChatChoice {
     if (isSet(role) && role !== this.role) return false;
     if (!isFilledText(content)) return !isSet(content) && (this.#calls?.continue(calls) ?? false);
     if (isSet(calls)) return false;
-    this.text += content;
+    this.#text += this.#snapshots.push(content);
     return true;
   }
 
   /** Takes any choice. */
-  push(choice: WireChoice): void {
+  push(wire: WireChoice): void {
+    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
     const { delta, finish_reason: finish, logprobs, message } = choice;
     this.#view = undefined;
-    if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta);
-    else if (typeof choice.text === 'string') this.text += choice.text;
+    if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta, logprobs);
+    else if (typeof choice.text === 'string') this.#text += this.#snapshots.push(choice.text, isSet(logprobs));
     if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
     if (isSet(logprobs)) this.#pushLogprobs(logprobs);
     // Sent instead of a delta, or once more after the deltas: it counts for what no delta carries.
@@ -105,11 +114,12 @@ export class ChatChoice {
     if (countKeys(choice) !== known) this.#choiceFields.look(choice);
   }
 
-  #pushDelta(delta: WireDelta): void {
+  #pushDelta(delta: WireDelta, logprobs?: unknown): void {
     const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
     const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
-    if (typeof content === 'string') this.text += content;
-    else if (content) this.#pushParts(Array.isArray(content) ? content : [content]);
+    if (typeof content === 'string') this.#text += this.#snapshots.push(content, isSet(logprobs));
+    else if (content) this.#pushParts(partsOf(content));
+    if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
     if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
     if (role && typeof role === 'string') this.role = role;
     if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
@@ -142,10 +152,15 @@ export class ChatChoice {
     this.#details.push(delta.reasoning_details);
   }
 
-  #pushParts(parts: unknown[]): void {
+  #pushThinking(blocks: unknown): void {
+    this.#thinking ??= new ReasoningDetails();
+    this.#thinking.push(blocks);
+  }
+
+  #pushParts(parts: readonly unknown[]): void {
     const { text, thinking, images, other } = readContentParts(parts);
     this.reasoning += thinking;
-    this.text += text;
+    this.#text += this.#snapshots.push(text);
     for (const image of images) this.#images.push(image);
     if (other.length > 0) this.#keepParts(other);
   }
@@ -177,6 +192,10 @@ export class ChatChoice {
     for (const [key, piece] of [['data', data] as const, ['transcript', transcript] as const]) {
       if (typeof piece === 'string') this.#audio[key] = `${this.#audio[key] ?? ''}${piece}`;
     }
+  }
+
+  get text(): string {
+    return this.#text + this.#snapshots.rest;
   }
 
   get toolCalls(): ToolCall[] {
@@ -237,6 +256,7 @@ export class ChatChoice {
     const message: ChatMessage = { role: this.role, content, refusal: this.refusal };
     if (this.reasoning !== '') message['reasoning_content'] = wellFormed(this.reasoning);
     if (this.#details) message['reasoning_details'] = this.#details.entries.map((entry) => overlay({}, entry));
+    if (this.#thinking) message['thinking_blocks'] = this.#thinking.entries.map((entry) => overlay({}, entry));
     if (this.#annotations.items.length > 0) message['annotations'] = [...this.#annotations.items];
     if (this.#images.length > 0) message['images'] = [...this.#images];
     if (this.#audio) message['audio'] = { ...this.#audio };
@@ -263,6 +283,7 @@ export class ChatChoice {
       delete missing['function_call'];
     }
     if (this.reasoning !== '') for (const key of Object.keys(missing)) if (key.startsWith('reasoning')) delete missing[key];
+    if (this.#thinking) delete missing['thinking_blocks'];
     if (this.#annotations.items.length > 0) delete missing['annotations'];
     if (this.#images.length > 0) delete missing['images'];
     if (this.#audio) delete missing['audio'];
@@ -273,12 +294,14 @@ export class ChatChoice {
     return {
       index: this.index,
       role: this.role,
-      text: this.text,
+      text: this.#text,
+      snapshots: { ...this.#snapshots },
       reasoning: this.reasoning,
       refusal: this.refusal,
       finishReason: this.finishReason,
       calls: this.#calls?.toJSON() ?? null,
       details: this.reasoningDetails,
+      thinking: this.#thinking?.entries ?? [],
       lists: { annotations: this.#annotations.items, images: this.#images, logprobs: this.#logprobs ?? null },
       audio: this.#audio ?? null,
       whole: this.#whole ?? null,
@@ -291,7 +314,8 @@ export class ChatChoice {
   static fromJSON(state: ChatChoiceState, idSeed: string, limits: ToolCallLimits): ChatChoice {
     const choice = new ChatChoice(state.index, idSeed, limits);
     choice.role = state.role;
-    choice.text = state.text;
+    choice.#text = state.text;
+    Object.assign(choice.#snapshots, state.snapshots);
     choice.reasoning = state.reasoning;
     choice.refusal = state.refusal;
     choice.finishReason = state.finishReason;
@@ -300,6 +324,7 @@ export class ChatChoice {
       choice.#details = new ReasoningDetails();
       choice.#details.push(state.details);
     }
+    if (state.thinking.length > 0) choice.#pushThinking(state.thinking);
     for (const annotation of listOf(state.lists['annotations'])) choice.#annotations.add(annotation);
     choice.#images = listOf(state.lists['images']);
     choice.#pushLogprobs(state.lists['logprobs']);

@@ -1,3 +1,4 @@
+import type { WireChoice } from './chat-wire.ts';
 import { getOwn, isFilledText, isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
 
 /** What a chat `content` value says: text, or a list of parts (Mistral mixes thinking and text in one delta). */
@@ -8,6 +9,13 @@ export interface ContentReading {
   /** Parts nobody knows: they must survive. */
   other: JsonObject[];
 }
+
+/** Parts that may stand without a list around them. */
+const PARTS: ReadonlySet<unknown> = new Set(['text', 'output_text', 'thinking', 'image_url']);
+
+/** Any other object in place of text is structured output (Cloudflare): its JSON is the text. */
+export const partsOf = (content: unknown): readonly unknown[] =>
+  Array.isArray(content) ? content : [isObject(content) && !PARTS.has(content['type']) ? writeJson(content) : content];
 
 export function readContentParts(parts: readonly unknown[]): ContentReading {
   const reading: ContentReading = { text: '', thinking: '', images: [], other: [] };
@@ -60,7 +68,10 @@ function reasoningDetailText(entry: unknown): string {
   return typeof summary === 'string' ? summary : '';
 }
 
-/** `reasoning_details` of OpenRouter and MiniMax: entries are incremental, told apart by type and index, and must go back verbatim. */
+/**
+ * `reasoning_details` of OpenRouter and MiniMax, `thinking_blocks` of LiteLLM: entries are incremental, told apart by type and index, and must go
+ * back verbatim.
+ */
 export class ReasoningDetails {
   readonly entries: JsonObject[] = [];
   /** By what tells them apart, as JSON: it comes from strangers, and need not be a word. */
@@ -74,15 +85,17 @@ export class ReasoningDetails {
   #merge(entry: JsonObject): void {
     const key = writeJson([entry['type'], entry['index'] ?? entry['id']]);
     const known = this.#byKey.get(key);
-    if (!known) {
+    // LiteLLM does not number its blocks: what is thought after a signature is another one.
+    if (!known || (entry['thinking'] && known['signature'])) {
       const copy = overlay({}, entry);
       this.#byKey.set(key, copy);
       this.entries.push(copy);
       return;
     }
-    const { text, summary, data, signature, ...rest } = entry;
+    const { text, thinking, summary, data, signature, ...rest } = entry;
     overlay(known, rest);
     append(known, 'text', text);
+    append(known, 'thinking', thinking);
     append(known, 'summary', summary);
     appendUnlessSame(known, 'data', data);
     appendUnlessSame(known, 'signature', signature);
@@ -114,6 +127,26 @@ export class DistinctList {
     this.items.push(value);
     return true;
   }
+}
+
+/** Azure's `messages`, and `finish_details` of the vision preview, in the usual form. */
+export function usualChoice(choice: WireChoice): WireChoice {
+  const { messages, finish_details: details } = choice;
+  const usual = { ...choice, finish_reason: choice.finish_reason ?? (isObject(details) ? details['type'] : undefined) };
+  if (!Array.isArray(messages)) return usual;
+  delete usual.messages;
+  const delta: JsonObject = {};
+  for (const message of messages) {
+    if (!isObject(message)) continue;
+    const { index: _index, end_turn: isEnd, delta: inner, ...said } = message;
+    if (isObject(inner)) Object.assign(said, inner);
+    if (isEnd === true) usual.finish_reason ??= 'stop';
+    // What the search found is a message of the tool; newer versions put it into `context`. The last delta is a "[DONE]" of its own.
+    if (said['role'] === 'tool') delta['context'] = { messages: [said] };
+    else if (said['content'] !== '[DONE]') Object.assign(delta, said);
+  }
+  usual.delta = delta;
+  return usual;
 }
 
 /** Usage may ride on any chunk, in a choice (Moonshot) or under `x_groq`. */

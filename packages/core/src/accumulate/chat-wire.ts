@@ -23,6 +23,10 @@ export interface WireChoice {
   usage?: unknown;
   error?: unknown;
   content_filter_results?: unknown;
+  /** In place of `finish_reason`: OpenAI's vision preview. */
+  finish_details?: unknown;
+  /** In place of `delta`: Azure, on your data. */
+  messages?: unknown;
 }
 
 export interface WireDelta {
@@ -38,11 +42,13 @@ export interface WireDelta {
   annotations?: unknown;
   images?: unknown;
   audio?: unknown;
+  /** LiteLLM: the reasoning once more, with its signature. */
+  thinking_blocks?: unknown;
 }
 
 const keysOf = <T>(fields: Record<keyof T, 0>): ReadonlySet<string> => new Set(Object.keys(fields));
 
-export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<Omit<WireChoice, 'content_filter_results'>>({
+export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<Omit<WireChoice, 'content_filter_results' | 'finish_details' | 'messages'>>({
   index: 0,
   delta: 0,
   message: 0,
@@ -66,4 +72,5 @@ export const DELTA_FIELDS: ReadonlySet<string> = keysOf<WireDelta>({
   annotations: 0,
   images: 0,
   audio: 0,
+  thinking_blocks: 0,
 });

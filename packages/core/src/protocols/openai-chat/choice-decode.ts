@@ -1,12 +1,15 @@
 import {
   DistinctList,
+  partsOf,
   ReasoningDetails,
   readContentParts,
   readLegacyCall,
   readReasoning,
   strongerFinish,
+  usualChoice,
 } from '../../accumulate/chat-delta.ts';
 import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
+import { Snapshots } from '../../accumulate/snapshots.ts';
 import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
@@ -35,11 +38,13 @@ export class ChoiceDecoder {
   /** The last push was a piece of text, and nothing else. */
   saidText = false;
   #role = '';
-  readonly #seen = { text: false, reasoning: false, refusal: false, audio: false };
+  readonly #seen = { delta: false, text: false, reasoning: false, refusal: false, audio: false };
+  readonly #snapshots = new Snapshots();
   /** `message` in place of a delta; read at the end, for what no delta carried. */
   #whole: JsonObject | undefined;
   #wholeLogprobs: unknown;
   #details: ReasoningDetails | undefined;
+  #thinking: ReasoningDetails | undefined;
   /** The reasoning before any details. */
   #reasoned = '';
   #legacy = false;
@@ -67,12 +72,19 @@ export class ChoiceDecoder {
     return Boolean(this.#details?.entries.length || this.#deltaFields.kept['content_parts']);
   }
 
-  push(choice: WireChoice, offset: number): void {
+  /** What the choice held in place of a delta or message, none of which was ever read; "" when there was one, or nothing. */
+  get unread(): string {
+    return this.#seen.delta || this.hasContent ? '' : Object.keys(this.#choiceFields.kept).join(', ');
+  }
+
+  push(wire: WireChoice, offset: number): void {
+    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
     this.#offset = offset;
     inspectChoice(choice, this.#finish, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
     this.saidText = false;
     if (isObject(delta)) {
+      this.#seen.delta = true;
       if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
     } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
     if (isObject(message)) this.#pushWhole(message, choice.logprobs);
@@ -108,7 +120,7 @@ export class ChoiceDecoder {
     if (countKeys(delta) !== 1) return false;
     if (typeof content === 'string') {
       this.#pushText(content, logprobs);
-      this.saidText = !isSet(logprobs);
+      this.saidText = !isSet(logprobs) && this.#snapshots.last === null;
     } else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
     else return false;
     return true;
@@ -120,9 +132,9 @@ export class ChoiceDecoder {
     const reasoning = readReasoning(delta, this.#reasoned);
     if (reasoning !== '') this.#pushReasoning(reasoning);
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
+    if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
     if (typeof content === 'string') this.#pushText(content, logprobs);
-    else if (Array.isArray(content)) this.#pushParts(content, logprobs);
-    else if (isObject(content)) this.#pushParts([content], logprobs);
+    else if (typeof content === 'object' && content) this.#pushParts(partsOf(content), logprobs);
     else if (logprobs) this.#pushText('', logprobs);
     if (isFilledText(refusal)) this.#pushRefusal(refusal, logprobs);
     if (Array.isArray(calls)) this.#pushCalls(calls);
@@ -136,7 +148,7 @@ export class ChoiceDecoder {
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
     if (!this.#details) this.#reasoned += thinking;
-    this.#live?.giveWay();
+    this.#giveWay();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
 
@@ -146,7 +158,25 @@ export class ChoiceDecoder {
     this.#details.push(details);
   }
 
-  #pushText(text: string, wireLogprobs: unknown): void {
+  /** The reasoning once more, with its signature. */
+  #pushThinking(blocks: unknown): void {
+    this.#thinking ??= new ReasoningDetails();
+    this.#thinking.push(blocks);
+    const value = this.#thinking.entries.at(-1)?.['signature'];
+    if (!isFilledText(value)) return;
+    this.#blocks.sign(THINKING.kind, { type: 'signature_delta', signature: { origin: 'openai-chat', form: 'signature', value } });
+  }
+
+  /** Lets out text that may have been a snapshot. */
+  #flushText(): void {
+    if (this.#snapshots.held !== '') this.#writeText(this.#snapshots.flush(), undefined);
+  }
+
+  #pushText(delta: string, logprobs: unknown): void {
+    this.#writeText(this.#snapshots.push(delta, isSet(logprobs)), logprobs);
+  }
+
+  #writeText(text: string, wireLogprobs: unknown): void {
     const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['content']) : undefined;
     if (text === '' && !this.#blocks.isOpen('text')) {
       for (const token of logprobs ?? []) this.#late.logprobs.push(token);
@@ -161,12 +191,12 @@ export class ChoiceDecoder {
       for (const annotation of this.#late.annotations.splice(0)) this.#cite(decodeCitation(annotation));
   }
 
-  #pushParts(parts: unknown[], logprobs: unknown): void {
+  #pushParts(parts: readonly unknown[], logprobs: unknown): void {
     this.#context.report('chat/content-parts', this.#offset);
     const { text, thinking, images, other } = readContentParts(parts);
     if (thinking !== '') this.#pushReasoning(thinking);
     this.#pushText(text, logprobs);
-    if (images.length > 0 || other.length > 0) this.#live?.giveWay();
+    if (images.length > 0 || other.length > 0) this.#giveWay();
     for (const image of images) this.#blocks.whole(decodeImage(image));
     for (const raw of other) this.#blocks.whole({ type: 'opaque', origin: 'openai-chat', raw });
   }
@@ -174,7 +204,7 @@ export class ChoiceDecoder {
   #pushRefusal(text: string, wireLogprobs: unknown): void {
     this.#seen.refusal = true;
     const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['refusal']) : undefined;
-    this.#live?.giveWay();
+    this.#giveWay();
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }
 
@@ -190,7 +220,14 @@ export class ChoiceDecoder {
     this.#tracker().push([{ index: 0, type: 'function', function: call }]);
   }
 
+  /** Before content that is no text. */
+  #giveWay(): void {
+    this.#flushText();
+    this.#live?.giveWay();
+  }
+
   #tracker(): CallTracker {
+    this.#flushText();
     if (this.#calls) return this.#calls;
     const calls = new CallTracker({}, callIdSeed(this.#idSeed, this.index), (call, text, name) =>
       live.accept(call, text, name, this.#offset),
@@ -208,7 +245,7 @@ export class ChoiceDecoder {
   #pushMedia({ annotations, images, audio }: WireDelta): void {
     if (Array.isArray(annotations)) for (const annotation of annotations) this.#pushAnnotation(annotation);
     if (Array.isArray(images)) {
-      this.#live?.giveWay();
+      this.#giveWay();
       for (const image of images) if (isObject(image)) this.#blocks.whole(decodeImage(image));
     }
     if (isObject(audio)) this.#pushAudio(audio);
@@ -229,6 +266,7 @@ export class ChoiceDecoder {
     const { id, data, transcript, expires_at: expires } = audio;
     if (!id && !data && !transcript) return; // a blank, from servers that dump a whole struct
     this.#seen.audio = true;
+    this.#flushText();
     if (expires !== undefined) this.#deltaFields.kept['audio'] = { expires_at: expires };
     if (typeof data !== 'string' && typeof transcript !== 'string') {
       if (!this.#blocks.isOpen('audio') && typeof id === 'string') this.#blocks.open(audioFlow(audio));
@@ -245,6 +283,7 @@ export class ChoiceDecoder {
   end(offset: number): void {
     this.#offset = offset;
     this.#readWhole();
+    this.#flushText();
     this.#live?.end(this.#legacy);
     // They came when the text had closed, and it never went on.
     for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
@@ -261,6 +300,7 @@ export class ChoiceDecoder {
     drop(this.#seen.text, 'content');
     drop(this.#seen.refusal, 'refusal');
     drop(this.#seen.reasoning, 'reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details');
+    drop(this.#thinking !== undefined, 'thinking_blocks');
     drop(this.#hasCalls, 'tool_calls', 'function_call');
     drop(this.#seen.audio, 'audio');
     this.#pushDelta(missing, this.#seen.text ? undefined : this.#wholeLogprobs);
@@ -285,6 +325,7 @@ export class ChoiceDecoder {
     const message: JsonObject = { ...this.#deltaFields.kept };
     if (this.#role !== '') message['role'] = this.#role;
     if (this.#details) message['reasoning_details'] = this.#details.entries;
+    if (this.#thinking) message['thinking_blocks'] = this.#thinking.entries;
     if (this.#late.logprobs.length > 0) message['logprobs'] = this.#late.logprobs;
     if (this.#legacy) message['function_call'] = true;
     return {

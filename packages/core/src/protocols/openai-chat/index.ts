@@ -15,7 +15,8 @@ export const openaiChat: Protocol = {
 };
 
 function recognises({ object, choices }: JsonObject): boolean {
-  if (typeof object === 'string' && (object.startsWith('chat.completion') || object === 'text_completion')) return true;
+  // Azure: extensions.chat.completion.chunk.
+  if (typeof object === 'string' && (object.includes('chat.completion') || object === 'text_completion')) return true;
   return (
     Array.isArray(choices) &&
     choices.every((choice) => isObject(choice) && (isObject(choice['delta']) || isObject(choice['message'])))

@@ -154,7 +154,18 @@ class ChatMachine implements PayloadMachine {
     });
   }
 
+  /** The fields of choices that have nothing else: another server's form, which must not pass for an empty message. */
+  get #unread(): string {
+    const unread = [...this.#choices.values()].map((choice) => choice.unread);
+    return unread.every((fields) => fields !== '') ? unread.join(', ') : '';
+  }
+
   #finish(): void {
+    const unread = this.#unread;
+    if (unread !== '') {
+      this.fail(ownError('not_a_stream', 'UPSTREAM_ERROR', `no choice has a delta or a message, only: ${unread.slice(0, 200)}`));
+      return;
+    }
     if (!this.#isFinished) this.#reportMissingFinish();
     this.#endChoices(false);
     this.#emit({ type: 'message_stop' });
