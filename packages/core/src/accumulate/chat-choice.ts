@@ -79,7 +79,8 @@ export class ChatChoice {
     const { delta, finish_reason, logprobs, message, content_filter_results: filter, usage, finish_details: details } = choice;
     if (typeof delta !== 'object' || delta === null || this.#whole !== undefined) return false;
     // Azure's filter says something else with every chunk, and so does usage where it stands in the choice.
-    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage) || isSet(details)) return false;
+    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage) || isSet(details))
+      return false;
     return this.#continueWith(delta);
   }
 

@@ -48,7 +48,9 @@ export interface WireDelta {
 
 const keysOf = <T>(fields: Record<keyof T, 0>): ReadonlySet<string> => new Set(Object.keys(fields));
 
-export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<Omit<WireChoice, 'content_filter_results' | 'finish_details' | 'messages'>>({
+export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<
+  Omit<WireChoice, 'content_filter_results' | 'finish_details' | 'messages'>
+>({
   index: 0,
   delta: 0,
   message: 0,

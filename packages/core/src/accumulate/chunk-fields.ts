@@ -2,7 +2,15 @@ import type { WireChunk } from './chat-wire.ts';
 import { countKeys, isSet, type JsonObject, present } from './overlay.ts';
 import { UnknownFields } from './unknown-fields.ts';
 
-const KNOWN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
+const KNOWN: ReadonlySet<string> = new Set([
+  'id',
+  'object',
+  'created',
+  'model',
+  'choices',
+  'usage',
+  'obfuscation', // OpenAI's padding of each chunk
+]);
 
 /**
  * What chat chunks carry beside the fields with a meaning; the last non-null value wins. Chunks of OpenAI itself have a fixed set of fields:

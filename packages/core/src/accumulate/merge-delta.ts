@@ -67,8 +67,19 @@ interface ListState {
 type ListKind = 'objects' | 'values' | 'mixed';
 
 // These say which thing a delta belongs to. Some servers send them once, some with every chunk: "shell" must not grow to
-// "shellshell", nor index 1 to 2.
-const IDENTITY: ReadonlySet<string> = new Set(['index', 'type', 'id', 'name', 'call_id']);
+// "shellshell", nor index 1 to 2, nor a time to the sum of all times.
+const IDENTITY: ReadonlySet<string> = new Set([
+  'index',
+  'type',
+  'id',
+  'name',
+  'call_id',
+  'object',
+  'created',
+  'created_at',
+  'model',
+  'role',
+]);
 
 export const startMerge = (options: DeltaOptions, owned?: Owned): Merge => ({
   path: [],

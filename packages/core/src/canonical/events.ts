@@ -63,7 +63,7 @@ export interface MessageDelta {
    */
   late_blocks?: { index: number; content_block: ContentBlock }[];
   /** Envelope fields that arrived after the start. */
-  message?: { service_tier?: string; system_fingerprint?: string };
+  message?: { id?: string; model?: string; created?: number; service_tier?: string; system_fingerprint?: string };
 }
 
 export type BlockDelta =

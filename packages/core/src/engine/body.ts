@@ -18,6 +18,15 @@ export function looksLikeSse(head: Uint8Array): boolean {
   return /^\uFEFF?(?:data|event|id|retry)?:/m.test(decodeUtf8(head, 0, head.length));
 }
 
+/** What is in an event stream that nobody understood: the names of its first events, or the first fields. */
+export function describeEvents(head: Uint8Array): string {
+  const text = decodeUtf8(head, 0, head.length);
+  const names = (mark: RegExp): string =>
+    [...new Set(Array.from(text.matchAll(mark), ([, name]) => name))].slice(0, 4).join(', ');
+  const events = names(/^event: ?(\S{1,60})/gm);
+  return events === '' ? `fields ${names(/"(\w{1,60})" ?:/g)}` : `events ${events}`;
+}
+
 function isMostlyUnprintable(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   const strange = text.match(/[\u0001-\u0008\u000e-\u001f\ufffd]/g)?.length ?? 0;

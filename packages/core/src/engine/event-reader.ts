@@ -10,7 +10,7 @@ import { NO_BYTES } from '../sse/bytes.ts';
 import { createSseDecoder, type SseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import type { Stage } from '../stage.ts';
-import { describeBody, looksLikeSse } from './body.ts';
+import { describeBody, describeEvents, looksLikeSse } from './body.ts';
 import { Diagnostics } from './diagnostics.ts';
 import { Echo } from './echo.ts';
 
@@ -200,8 +200,9 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
         this.#failAt(frame, refusal, out);
         return;
       }
-      out.push(event);
-      if (event.type === 'error' && !event.error.upstream) this.#failedAt ??= frame.offset;
+      const isOwn = event.type === 'error' && !event.error.upstream;
+      out.push(isOwn ? { type: 'error', error: this.#explain(event.error) } : event);
+      if (isOwn) this.#failedAt ??= frame.offset;
     }
     if (this.#hasMalformed) this.#failAt(frame, NOT_JSON, out);
   }
@@ -256,12 +257,13 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   /** An "empty" stream may be no stream at all: say what was expected and what was found. */
   #explain(error: CanonicalError): CanonicalError {
-    const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['terminal'];
+    const isEmpty = error.details?.['code'] === 'empty_stream';
     const isSse = looksLikeSse(this.#head);
     if (!isEmpty || (isSse && this.#payloads === 0)) return error;
     if (this.#head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
     const expected = this.#candidates.map(({ id }) => id).join(', ');
-    const found = isSse ? 'an event stream of something else' : describeBody(this.#head);
-    return ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
+    const found = isSse ? `an event stream of something else (${describeEvents(this.#head)})` : describeBody(this.#head);
+    const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
+    return { ...own, details: { ...error.details, ...own.details } };
   }
 }

@@ -166,16 +166,12 @@ const bodyWith = (usage: Json): Json => ({
   choices: [{ index: 0, message: MESSAGE, finish_reason: 'stop' }],
   usage,
 });
-const streamWith = (usage: Json): Uint8Array =>
-  bytesOf(
-    [
-      { ...HEAD, choices: [{ index: 0, delta: MESSAGE, finish_reason: null }] },
-      { ...HEAD, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
-      { ...HEAD, choices: [], usage },
-    ]
-      .map((chunk) => `data: ${JSON.stringify({ ...chunk, object: 'chat.completion.chunk' })}\n\n`)
-      .join('') + 'data: [DONE]\n\n',
-  );
+const frame = (chunk: Json): string => `data: ${JSON.stringify({ ...chunk, object: 'chat.completion.chunk' })}\n\n`;
+const streamWith = (usage: Json): Uint8Array => {
+  const said = frame({ ...HEAD, choices: [{ index: 0, delta: MESSAGE, finish_reason: null }] });
+  const finished = frame({ ...HEAD, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+  return bytesOf(`${said}${finished}${frame({ ...HEAD, choices: [], usage })}data: [DONE]\n\n`);
+};
 
 const CODECS = [openaiChatCodec, anthropicMessagesCodec, openaiResponsesCodec, geminiCodec];
 

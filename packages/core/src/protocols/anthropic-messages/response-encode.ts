@@ -1,8 +1,8 @@
 import { type JsonObject, setOwn } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
-import { dropLogprobs, failureOf, isForeign } from '../shared/answer.ts';
-import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { dropLogprobs, endingOf, isForeign } from '../shared/answer.ts';
+import { type CodecContext, drop } from '../shared/codec.ts';
 import {
   type Answer,
   carrierBlock,
@@ -25,8 +25,8 @@ import { encodeUsage } from './usage.ts';
 
 /** A whole `message` with all fields that the official type requires. Throws when the response is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
-  const { content, stop_reason: stop, stop_details: details, usage, error } = response;
-  if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, details));
+  const { content, stop_details: details, usage, error } = response;
+  const stop = endingOf(response, details, error, context);
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
   const answer: Answer = { context, isForeign: isForeign(response, 'anthropic-messages', context) };
   const { finish_reason: said, stop_details: raw, container = null, diagnostics = null, ...kept } = fieldsOf(response);

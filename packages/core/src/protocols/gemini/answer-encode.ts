@@ -31,6 +31,8 @@ export interface Ending {
   kept: KeptCandidate;
   /** Something was said or called. */
   hasContent: boolean;
+  /** Some of the text is an OpenAI refusal. */
+  saysRefusal: boolean;
   /** The model called, and nothing of it could be written. */
   isMalformed: boolean;
   grounding: Grounding;
@@ -39,9 +41,9 @@ export interface Ending {
 
 /** What a candidate says when it has come to its end; undefined when this protocol has no word for such an end. */
 export function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undefined {
-  const { stop, details, kept, hasContent, isMalformed, grounding, tokens } = ending;
+  const { stop, details, kept, isMalformed, grounding, tokens } = ending;
   // "STOP" without the call would be a silent end, and agents take it for the answer.
-  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, hasContent);
+  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, ending);
   if (finishReason === undefined) return undefined;
   if (stop === 'pause_turn')
     approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });

@@ -50,6 +50,7 @@ export class CandidateEncoder {
   readonly #grounding: Grounding;
   readonly #tokens: TokenLogprob[] = [];
   #hasContent = false;
+  #saysRefusal = false;
   #last = -1;
 
   constructor(index: number, isForeign: boolean, context: CodecContext, send: SendPart) {
@@ -69,6 +70,7 @@ export class CandidateEncoder {
     // Calls can overlap: one that follows does not show that those before it were whole.
     if (block.type !== 'tool_use') this.#calls.settle();
     this.#last = at;
+    if (block.type === 'text' && block.refusal) this.#saysRefusal = true;
     switch (block.type) {
       case 'text':
       case 'thinking':
@@ -149,6 +151,7 @@ export class CandidateEncoder {
       details: delta.stop_details,
       kept,
       hasContent: this.#hasContent,
+      saysRefusal: this.#saysRefusal,
       isMalformed: this.#calls.isMalformed,
       grounding: this.#grounding,
       tokens: this.#tokens,

@@ -2,11 +2,11 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import { parseJson } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
-import { argumentsOf, failureOf, isForeign } from '../shared/answer.ts';
+import { argumentsOf, endingOf, failureOf, isForeign } from '../shared/answer.ts';
 import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
 import { tellInexactNumbers } from '../shared/exact-numbers.ts';
 import { objectOf } from '../shared/read.ts';
-import { encodeEnding, encodeEnvelope, showsThoughts } from './answer-encode.ts';
+import { type Ending, encodeEnding, encodeEnvelope, showsThoughts } from './answer-encode.ts';
 import { encodeServerResult } from './candidate-encode.ts';
 import { Grounding } from './grounding.ts';
 import { isBlocked, partFields, readKept } from './kept.ts';
@@ -62,13 +62,19 @@ class CandidateDraft {
     const parts = content.flatMap((block, i) => this.#parts(block, `/content/${i}`, isCutStop(stop) && i > followed));
     const tokens = content.flatMap((block) => (block.type === 'text' ? (block.logprobs ?? []) : []));
     const details = index === 0 ? this.#details : undefined;
-    const isMalformed = this.#left > 0 && this.#sent === 0;
-    const ending = encodeEnding(
-      { stop, details, kept, hasContent: parts.length > 0, isMalformed, grounding: this.#grounding, tokens },
-      this.#context,
-    );
-    if (!ending) throw new CodecError(failureOf(stop, this.#details));
-    return { content: { ...kept.content, parts: parts.length > 0 ? parts : [{ text: '' }], role: 'model' }, ...ending, index };
+    const ending: Omit<Ending, 'stop'> = {
+      details,
+      kept,
+      hasContent: parts.length > 0,
+      saysRefusal: content.some((block) => block.type === 'text' && block.refusal),
+      isMalformed: this.#left > 0 && this.#sent === 0,
+      grounding: this.#grounding,
+      tokens,
+    };
+    const fields =
+      encodeEnding({ ...ending, stop }, this.#context) ??
+      encodeEnding({ ...ending, stop: endingOf(this.#choice, this.#details, undefined, this.#context) }, this.#context);
+    return { content: { ...kept.content, parts: parts.length > 0 ? parts : [{ text: '' }], role: 'model' }, ...fields, index };
   }
 
   #parts(block: ContentBlock, path: string, isCut: boolean): JsonObject[] {

@@ -74,19 +74,29 @@ const TO_WIRE = {
   max_tokens: 'MAX_TOKENS',
   context_window: 'MAX_TOKENS',
   content_filter: 'SAFETY',
-  // "STOP" without any text would be a silent empty answer, and agents loop on it.
   refusal: 'SAFETY',
 } as const satisfies Record<Exclude<StopReason, 'error'>, string>;
 
+interface Held {
+  /** Something was said or called. */
+  hasContent: boolean;
+  /** The text itself says that it is a refusal (OpenAI). Otherwise it is what the model had said when it was stopped. */
+  saysRefusal: boolean;
+}
+
 /** The word of the wire where it still says what the stop says; undefined when there is none for it. */
-export function encodeStop(stop: StopReason, wire: string | number | undefined, hasContent: boolean): string | undefined {
+export function encodeStop(
+  stop: StopReason,
+  wire: string | number | undefined,
+  { hasContent, saysRefusal }: Held,
+): string | undefined {
   if (wire !== undefined) {
     const name = finishName(wire);
     const read = decodeStop(name, hasContent);
     if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
   }
   if (stop === 'error') return undefined;
-  return stop === 'refusal' && hasContent ? 'STOP' : TO_WIRE[stop];
+  return stop === 'refusal' && saysRefusal ? 'STOP' : TO_WIRE[stop];
 }
 
 /** Stops after which a call without whole arguments has lost them: nobody may run it. */

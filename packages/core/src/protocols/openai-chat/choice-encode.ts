@@ -241,6 +241,7 @@ export class ChoiceEncoder {
   }
 
   #sign(signature: SignedBlob, attach: 'self' | 'next', at: number): void {
+    if (signature.origin === 'openai-chat') return; // it stands in `thinking_blocks`, which go back as they came
     const place = { index: this.#signatures++, start: this.#thoughts.get(at) };
     this.#delta({ reasoning_details: [encodeSignature(signature, attach, place, this.#context)] });
   }

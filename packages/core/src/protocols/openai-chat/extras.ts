@@ -20,6 +20,7 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
     audio: audio && encodeAudio(audio, objectOf(message['audio'])),
     logprobs: encodeLogprobs(content),
     prompt_filter_results: fields['prompt_filter_results'],
+    thinking_blocks: message['thinking_blocks'],
     legacy_function_call: message['function_call'],
   };
   return Object.fromEntries(Object.entries(extras).filter(([, value]) => isSet(value)));

@@ -2,8 +2,8 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { AudioBlock, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/response.ts';
-import { argumentsOf, CharacterCount, failureOf, isForeign } from '../shared/answer.ts';
-import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
+import { argumentsOf, CharacterCount, endingOf, isForeign } from '../shared/answer.ts';
+import { approximate, type CodecContext } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { type KeptChoice, readKept } from './kept.ts';
 import {
@@ -72,8 +72,8 @@ class ChoiceDraft {
   }
 
   encode(error: CanonicalError | undefined): JsonObject {
-    const { index, content, stop_reason: stop } = this.#choice;
-    if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, this.#details));
+    const { index, content } = this.#choice;
+    const stop = endingOf(this.#choice, this.#details, error, this.#context);
     content.forEach((block, i) => {
       if (this.#isForeign && block.type === 'text' && block.text !== '' && this.#calls.length > 0)
         approximateOrder(this.#context, i);
@@ -155,6 +155,7 @@ class ChoiceDraft {
   }
 
   #sign(signature: Parameters<typeof encodeSignature>[0], attach: 'self' | 'next', start?: number): void {
+    if (signature.origin === 'openai-chat') return; // it stands in `thinking_blocks`, which go back as they came
     const place = { index: this.#reasoningDetails.length, start };
     this.#reasoningDetails.push(encodeSignature(signature, attach, place, this.#context));
   }

@@ -24,7 +24,8 @@ export function decodeStream(context: Context, options: StreamDecoderOptions = {
 class ChatMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
-  #started = false;
+  /** What `message_start` said. */
+  #started: { id: string; model: string } | undefined;
   #id = '';
   #model = '';
   #created: number | undefined;
@@ -86,7 +87,7 @@ class ChatMachine implements PayloadMachine {
   }
 
   #start(): void {
-    this.#started = true;
+    this.#started = { id: this.#id, model: this.#model };
     if (this.#id === '') this.#context.report('chat/id-missing', this.#offset);
     this.#emit({
       type: 'message_start',
@@ -194,6 +195,9 @@ class ChatMachine implements PayloadMachine {
       ...(late?.length && { late_blocks: late }),
       ...(isMain && {
         message: {
+          // Some servers name these in a later chunk.
+          ...(!this.#started?.id && this.#id !== '' && { id: this.#id }),
+          ...(!this.#started?.model && this.#model !== '' && { model: this.#model }),
           ...(typeof tier === 'string' && { service_tier: tier }),
           ...(typeof fingerprint === 'string' && { system_fingerprint: fingerprint }),
         },

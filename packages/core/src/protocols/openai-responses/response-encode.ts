@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical/response.ts';
-import { failureOf } from '../shared/answer.ts';
-import { approximate, type CodecContext, CodecError, drop } from '../shared/codec.ts';
+import { endingOf } from '../shared/answer.ts';
+import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { listOf, objectOf } from '../shared/read.ts';
 import { encodeEnvelope, keptEnvelope } from './envelope-encode.ts';
 import { PROTOCOL } from './kept.ts';
@@ -11,8 +11,8 @@ import { encodeFinalUsage } from './usage.ts';
 
 /** A whole response with all fields that the official type requires. Throws when it is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
-  const { content, stop_reason: stop, stop_details: details, extensions, usage, error, choices } = response;
-  if (error || stop === null || stop === 'error') throw new CodecError(error ?? failureOf(stop, details));
+  const { content, stop_details: details, extensions, usage, error, choices } = response;
+  const stop = endingOf(response, details, error, context);
   if (choices && choices.length > 1)
     drop(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
   const envelope = encodeEnvelope(response, context);
@@ -46,7 +46,7 @@ export function endOutput(output: OutputEncoder, { stop, details, kept }: End, c
   if (stop === 'pause_turn')
     approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
   if (stop === 'refusal' && !output.hasRefusal && details?.explanation) output.refuse(details.explanation);
-  const ending = encodeStop(stop, output.hasText || output.hasRefusal);
+  const ending = encodeStop(stop, output.hasRefusal);
   output.finish(ending.status, listOf(kept['late_items']));
   const { finish_reason: status, incomplete_details: why } = kept;
   const reason = objectOf(why)['reason'];

@@ -1,6 +1,6 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { MessageStart } from '../../canonical/events.ts';
+import type { MessageDelta, MessageStart } from '../../canonical/events.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 import { type Item, type ItemKind, kindOf } from './items.ts';
 import { type Naming, pairUp } from './pair-up.ts';
@@ -44,6 +44,16 @@ export function decodeStart(response: WireResponse): MessageStart['message'] {
     model: filled(response.model) ?? '',
     ...(typeof created === 'number' && { created }),
     ...envelopeFields(response),
+  };
+}
+
+/** What the response did not say yet when it started: servers leave out `response.created`, or all of its fields. */
+export function lateFields(first: WireResponse | undefined, last: WireResponse): MessageDelta['message'] {
+  const [id, model, created] = [filled(last.id), filled(last.model), last.created_at];
+  return {
+    ...(id !== undefined && !filled(first?.id) && { id }),
+    ...(model !== undefined && !filled(first?.model) && { model }),
+    ...(first?.created_at === undefined && typeof created === 'number' && { created }),
   };
 }
 

@@ -40,6 +40,6 @@ const TO_WIRE: Record<Exclude<StopReason, 'error'>, Ending> = {
   content_filter: FILTERED,
 };
 
-/** A refusal without a word would be an empty success, and agents loop on it. */
-export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysSomething: boolean): Ending =>
-  stop === 'refusal' && !saysSomething ? FILTERED : TO_WIRE[stop];
+/** `saysRefusal`: the message has a part that says so. Any other text is what the model had said when it was stopped, not an answer. */
+export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): Ending =>
+  stop === 'refusal' && !saysRefusal ? FILTERED : TO_WIRE[stop];

@@ -16,6 +16,7 @@ import {
   decodeStart,
   envelopeFields,
   isWholeResponse,
+  lateFields,
   reasonOf,
   responseExtras,
   responseOf,
@@ -36,7 +37,8 @@ class ResponsesMachine implements PayloadMachine {
   readonly #items: ItemReader;
   #offset = 0;
   #sequence = Number.NEGATIVE_INFINITY;
-  #isStarted = false;
+  /** The form in which the response started; undefined before that. */
+  #first: WireResponse | undefined;
   /** The latest form of the response, and the event that brought it. */
   #response: WireResponse = {};
   #envelope: JsonObject | undefined;
@@ -118,15 +120,15 @@ class ResponsesMachine implements PayloadMachine {
 
   /** `response.created` must come first; content that comes without it is read all the same. */
   #require(): void {
-    if (this.#isStarted) return;
+    if (this.#first) return;
     this.#report('responses/created-missing');
     this.#start({});
   }
 
   #start(response: WireResponse): void {
     this.#response = response;
-    if (this.#isStarted) return;
-    this.#isStarted = true;
+    if (this.#first) return;
+    this.#first = response;
     const message = decodeStart(response);
     this.#items.open(message.id, response.tools);
     this.#emit({ type: 'message_start', message });
@@ -167,7 +169,7 @@ class ResponsesMachine implements PayloadMachine {
 
   #messageDelta(stop_reason: StopReason | null, status: string | undefined): MessageDelta {
     const { usage } = this.#response;
-    const message = envelopeFields(this.#response);
+    const message = { ...lateFields(this.#first, this.#response), ...envelopeFields(this.#response) };
     const reason = reasonOf(this.#response);
     const { content, calls } = this.#items;
     const { late } = content;
@@ -205,7 +207,7 @@ class ResponsesMachine implements PayloadMachine {
   }
 
   #fail(error: CanonicalError, status: string | undefined): void {
-    if (this.#isStarted) {
+    if (this.#first) {
       this.#close();
       this.#emit(this.#messageDelta(null, status));
     }
@@ -220,7 +222,7 @@ class ResponsesMachine implements PayloadMachine {
     if (this.#error) {
       this.#report('responses/error-without-failed');
       this.#fail(this.#error, undefined);
-    } else if (this.#isStarted) {
+    } else if (this.#first) {
       this.#report('responses/terminal-missing');
       this.#truncate('the stream ended without response.completed, response.incomplete or response.failed');
     } else this.#fail(ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without any event of a response'), undefined);

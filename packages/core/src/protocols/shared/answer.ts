@@ -2,8 +2,8 @@ import { writeJson } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalError } from '../../canonical/errors.ts';
 import type { Extensions, ProtocolId } from '../../canonical/protocol.ts';
-import type { StopDetails, StopReason } from '../../canonical/response.ts';
-import { type CodecContext, drop } from './codec.ts';
+import type { CanonicalChoice, StopDetails, StopReason } from '../../canonical/response.ts';
+import { approximate, type CodecContext, CodecError, drop } from './codec.ts';
 
 // What the encoders of answers share.
 
@@ -25,6 +25,24 @@ export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut
   const isEmpty = typeof input === 'string' ? input === '' : Object.keys(input).length === 0;
   if (isEmpty) return isCut ? '' : '{}';
   return typeof input === 'string' ? input : (writeJson(input) ?? '');
+}
+
+/**
+ * How a whole response ends. Throws when it failed. Text that came before the provider broke off is kept, as a stream keeps it: the response is
+ * marked as cut off, so that no client takes it for complete or runs its calls.
+ */
+export function endingOf(
+  { content, stop_reason: stop }: Pick<CanonicalChoice, 'content' | 'stop_reason'>,
+  details: StopDetails | undefined,
+  error: CanonicalError | undefined,
+  context: CodecContext,
+): Exclude<StopReason, 'error'> {
+  const isKept = stop === 'error' && content.some((block) => block.type === 'text' && block.text !== '');
+  if (error || stop === null || (stop === 'error' && !isKept)) throw new CodecError(error ?? failureOf(stop, details));
+  if (stop !== 'error') return stop;
+  const message = `the provider broke off (${details?.raw ?? 'error'}); the text before it is sent as a response that was cut off`;
+  approximate(context, { path: '/stop_reason', feature: 'stop_reason', message });
+  return 'max_tokens';
 }
 
 /** An answer that came to no end, or to a bad one, is an error for the client: no stop is invented. */
