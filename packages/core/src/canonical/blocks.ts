@@ -117,6 +117,8 @@ export interface OpaqueBlock extends Node {
   text?: string;
   /** The id of something that only the origin's server holds: without it, the conversation would be another one. */
   held?: string;
+  /** The tools that it declares are tools of the request, too: without the block only their position is lost. */
+  hoisted?: boolean;
 }
 
 export interface Citation {

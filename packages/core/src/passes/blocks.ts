@@ -14,6 +14,15 @@ export function changeBlocks(request: CanonicalRequest, change: Change): Canonic
   return messages === request.messages ? request : { ...request, messages };
 }
 
+/** Without the assistant messages that lost all of their blocks since `before`, which has the same messages. */
+export function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): CanonicalRequest {
+  const messages = changeAll(request.messages, (message, i) => {
+    const isEmptied = message.role === 'assistant' && message.content.length === 0 && before.messages[i]?.content.length !== 0;
+    return isEmptied ? undefined : message;
+  });
+  return messages === request.messages ? request : { ...request, messages };
+}
+
 /** The list with its items changed, without those that became nothing; the same list when all stayed. */
 export function changeAll<T>(list: T[], change: (item: T, index: number) => T | undefined): T[] {
   const changed = list.map(change);

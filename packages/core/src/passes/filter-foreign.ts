@@ -1,7 +1,8 @@
+import { isObject } from '../accumulate/overlay.ts';
 import type { ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { isClientCall } from '../canonical/response.ts';
-import { changeAll, changeBlocks, inPlaceOf } from './blocks.ts';
+import { changeAll, changeBlocks, inPlaceOf, withoutEmptied } from './blocks.ts';
 import type { Rules } from './rules.ts';
 
 /** What another server stores cannot be looked up here, and nothing less would do. */
@@ -33,7 +34,7 @@ export function filterForeign(request: CanonicalRequest, rules: Rules): Canonica
         return block;
     }
   });
-  return filtered === request ? request : dropBereft(filtered, request, rules);
+  return filtered === request ? request : withoutEmptied(dropBereft(filtered, request, rules), request);
 }
 
 /** The calls that this protocol's own servers ran. The decoder of a protocol keeps something of each call or result that its server made. */
@@ -55,10 +56,21 @@ function drop({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rule
 
 function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {
   if (block.origin === rules.protocol) return block;
-  if (block.text) return inPlaceOf<TextBlock>(block, { type: 'text', text: block.text });
-  rules.drop({ path, feature: 'messages.opaque', message: `a block that only ${block.origin} understands` });
+  const told = { path, feature: 'messages.opaque' };
+  const type = typeOf(block.raw);
+  if (block.text) {
+    rules.note({ code: 'APPROXIMATED', ...told, message: `${type} is not supported by the target; its text is sent` });
+    return inPlaceOf<TextBlock>(block, { type: 'text', text: block.text });
+  }
+  if (block.hoisted) {
+    const message = `${type} is not supported by the target; its tools are declared in the tools of the request`;
+    rules.note({ code: 'APPROXIMATED', ...told, message });
+  } else rules.drop({ ...told, message: `${type} is not supported by the target; dropped` });
   return undefined;
 }
+
+const typeOf = (raw: unknown): string =>
+  isObject(raw) && typeof raw['type'] === 'string' ? raw['type'] : 'a block of another protocol';
 
 function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
   if (typeof block.content === 'string') return block;

@@ -1,15 +1,16 @@
 import type { TextBlock, ThinkingBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type { SignedBlob } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { changeBlocks, inPlaceOf } from './blocks.ts';
+import { changeBlocks, inPlaceOf, withoutEmptied } from './blocks.ts';
 import type { Rules } from './rules.ts';
 
 /** Only who issued a signature can use it: every other one goes, and with it the thinking it was made for (CANONICAL §14). */
 export function filterSignatures(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  return changeBlocks(request, (block, path) => {
+  const filtered = changeBlocks(request, (block, path) => {
     if (block.type === 'thinking') return filterThinking(block, path, rules);
     return block.type === 'tool_use' || block.type === 'text' ? unsign(block, path, rules) : block;
   });
+  return withoutEmptied(filtered, request);
 }
 
 function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {

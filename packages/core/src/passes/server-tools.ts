@@ -8,8 +8,9 @@ import type { Rules } from './rules.ts';
 export function mapServerTools(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (!request.tools) return request;
   const lost = new Set<string>();
+  const losesSearch = request.tools.some((tool) => isForeignSearch(tool, rules));
   const tools = changeAll(request.tools, (tool, i) => {
-    const mapped = mapTool(tool, `/tools/${i}`, rules);
+    const mapped = mapTool(losesSearch ? undefer(tool, `/tools/${i}`, rules) : tool, `/tools/${i}`, rules);
     if (!mapped) lost.add(tool.name);
     return mapped;
   });
@@ -18,6 +19,18 @@ export function mapServerTools(request: CanonicalRequest, rules: Rules): Canonic
   const { tool_choice: choice, ...rest } = request;
   const left = choice && withoutLost(choice, lost, rules);
   return { ...rest, tools, ...(left && { tool_choice: left }) };
+}
+
+const isForeignSearch = ({ server }: CanonicalTool, { protocol }: Rules): boolean =>
+  server?.type === 'tool_search' && server.origin !== protocol;
+
+/** A deferred tool is loaded by a search for tools. Without one nothing would ever load it. */
+function undefer(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
+  const { defer_loading: isDeferred, ...rest } = tool;
+  if (!isDeferred || !rules.says.tools.includes('defer_loading')) return tool;
+  const message = 'the target has no tool search; the tool is sent without defer_loading';
+  rules.drop({ path: `${path}/defer_loading`, feature: 'tools.defer_loading', message });
+  return rest;
 }
 
 function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool | undefined {

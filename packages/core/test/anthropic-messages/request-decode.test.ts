@@ -218,7 +218,7 @@ describe('blocks', () => {
     [
       'compaction',
       { type: 'compaction', content: 'c' },
-      { type: 'opaque', origin: 'anthropic-messages', raw: { type: 'compaction', content: 'c' } },
+      { type: 'opaque', origin: 'anthropic-messages', raw: { type: 'compaction', content: 'c' }, text: 'c' },
     ],
   ];
 

@@ -115,6 +115,7 @@ describe('messages', () => {
           ],
         },
       ],
+      ['APPROXIMATED messages.opaque'],
     ],
     [
       'opaque of others without one',

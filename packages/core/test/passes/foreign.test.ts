@@ -43,7 +43,12 @@ describe('blocks', () => {
   test.each<Row>([
     ['its own', [opaque('openai-responses')], [opaque('openai-responses')]],
     ['of another', [opaque('gemini'), TEXT], [TEXT], ['DROPPED messages.opaque /messages/0/content/0']],
-    ['a stand-in that the source gave', [opaque('gemini', 'shown')], [{ type: 'text', text: 'shown' }]],
+    [
+      'a stand-in that the source gave',
+      [opaque('gemini', 'shown')],
+      [{ type: 'text', text: 'shown' }],
+      ['APPROXIMATED messages.opaque /messages/0/content/0'],
+    ],
     [
       'a call and its result go together, each told where it stands',
       [call('a'), result('a'), TEXT],
@@ -78,11 +83,16 @@ describe('blocks', () => {
         'DROPPED assistant.thinking /messages/0/content/0',
       ],
     ],
-    ['P18 a stand-in is a follower', [reasoning('1'), opaque('gemini', 'x')], [reasoning('1'), { type: 'text', text: 'x' }]],
+    [
+      'P18 a stand-in is a follower',
+      [reasoning('1'), opaque('gemini', 'x')],
+      [reasoning('1'), { type: 'text', text: 'x' }],
+      ['APPROXIMATED messages.opaque /messages/0/content/1'],
+    ],
   ])('%s', (_, content, expected, told = []) => {
     const rules = testRules({ protocol: 'openai-responses' });
     const request: CanonicalRequest = { model: 'm', parameters: {}, messages: [{ role: 'assistant', content }] };
-    expect(filterForeign(request, rules).messages[0]?.content).toEqual(expected);
+    expect(filterForeign(request, rules).messages[0]?.content ?? []).toEqual(expected);
     expect(rules.told).toEqual(told);
   });
 

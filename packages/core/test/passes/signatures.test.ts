@@ -99,7 +99,7 @@ describe('§14', () => {
     ],
   ])('%s', (_, content, expected, told = [], over = {}) => {
     const rules = testRules({ ...CLAUDE, ...over });
-    expect(filterSignatures(request(...content), rules).messages[0]?.content).toEqual(expected);
+    expect(filterSignatures(request(...content), rules).messages[0]?.content ?? []).toEqual(expected);
     expect(rules.told).toEqual(told);
   });
 

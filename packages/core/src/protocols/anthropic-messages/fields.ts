@@ -6,7 +6,9 @@ import { pointerOf } from '../shared/expect.ts';
 import { type Keeper, keeper } from '../shared/kept.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
 
-const kept: Keeper = keeper('anthropic-messages');
+export const PROTOCOL = 'anthropic-messages';
+
+const kept: Keeper = keeper(PROTOCOL);
 
 export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
 export const keep: Keeper['keep'] = kept.keep;

@@ -87,7 +87,16 @@ function decodeBlock(item: unknown, at: string, scope: Scope): ContentBlock | un
   const decode = Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
   if (decode) return decode(block, at, scope);
   if (type.endsWith('_tool_use')) return decodeCall(block, at, scope, 'server');
-  return type.endsWith('_tool_result') ? decodeServerResult(block, scope) : decodeOpaque(block);
+  return type.endsWith('_tool_result') ? decodeServerResult(block, scope) : decodeOther(block);
+}
+
+/** What only this protocol understands. The summary of a compaction is text elsewhere, and a tool that is defined here a tool of the request. */
+function decodeOther(block: JsonObject): OpaqueBlock {
+  const opaque = decodeOpaque(block);
+  const { type, content, tool } = block;
+  if (type === 'compaction' && typeof content === 'string' && content !== '') return { ...opaque, text: content };
+  const isDefined = type === 'tool_addition' && objectOf(tool)['type'] === 'tool_definition';
+  return isDefined ? { ...opaque, hoisted: true } : opaque;
 }
 
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);

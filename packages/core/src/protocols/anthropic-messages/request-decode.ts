@@ -3,7 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../shared/codec.ts';
 import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
-import { objectOf, unknownFields } from '../shared/read.ts';
+import { listOf, objectOf, unknownFields } from '../shared/read.ts';
 import { keep } from './fields.ts';
 import { modelOf } from './interface.ts';
 import { decodeConversation } from './messages-decode.ts';
@@ -13,7 +13,7 @@ import { decodeParameters } from './parameters.ts';
 import { PLACES } from './pointers.ts';
 import { decodeThinking, keptThinking } from './thinking.ts';
 import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
-import { decodeTools } from './tools.ts';
+import { decodeConversationTools, decodeTools } from './tools.ts';
 
 /** The headers that belong to the request: what they switch on stands in the body. */
 export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;
@@ -27,7 +27,8 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   const body = expectObject(wire, 'body');
   expectShallow(body);
   const { system, messages } = decodeConversation(body, context);
-  const tools = decodeTools(body['tools'], context);
+  const declared = decodeTools(body['tools'], context);
+  const tools = [...declared, ...decodeConversationTools(listOf(body['messages']), declared, context)];
   const format = decodeOutputFormat(body, context);
   const thinking = decodeThinking(body, context);
   const stream = optional(body['stream'], 'stream', expectBoolean);

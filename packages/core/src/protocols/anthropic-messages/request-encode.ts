@@ -3,8 +3,9 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, type HeaderBag, rulesTelling, type WireRequest } from '../shared/codec.ts';
+import { withoutHoisted } from '../shared/hoisted-tools.ts';
 import { objectOf } from '../shared/read.ts';
-import { fieldsOf } from './fields.ts';
+import { fieldsOf, PROTOCOL } from './fields.ts';
 import { dropUnreadable } from './media-encode.ts';
 import { encodeMessages, encodeSystem } from './messages-encode.ts';
 import { dropForeign, encodeOptions } from './options.ts';
@@ -38,7 +39,7 @@ export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_
 
 /** Fields of the client's first, what the request says over them. */
 function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(source, caller), rulesOf(caller), caller);
+  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), rulesOf(caller), caller);
   dropForeign(request, context);
   const limit = limitOf(request, context);
   const { body, isThinking, max_tokens = limit } = encodeQuestion(request, limit, context);
@@ -53,7 +54,7 @@ function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): Json
 
 /** Only what is asked: what a count of tokens wants to know. */
 export function encodeQuestionBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(source, caller), rulesOf(caller), caller);
+  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), rulesOf(caller), caller);
   return encodeQuestion(request, undefined, context).body;
 }
 
@@ -128,7 +129,7 @@ function rulesOf(context: CodecContext): Rules {
     custom,
     namespaces,
     objectRoot,
-    protocol: 'anthropic-messages',
+    protocol: PROTOCOL,
     provider: target?.provider.id,
     model: target?.model,
     toolId: profile.tool_id,

@@ -3,14 +3,44 @@ import type { CanonicalTool } from '../../canonical/request.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
 import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
+import { hoistTools } from '../shared/hoisted-tools.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, placed } from './fields.ts';
+import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, PROTOCOL, placed } from './fields.ts';
 
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   return (optional(value, 'tools', expectList) ?? []).map((item, i) => {
     const at = `tools[${i}]`;
     return placed(at, decodeTool(expectObject(item, at), at), context);
   });
+}
+
+/** Tools that blocks of the conversation define and the request does not declare, but for those that a later block removes. */
+export function decodeConversationTools(
+  messages: readonly unknown[],
+  declared: readonly CanonicalTool[],
+  context: CodecContext,
+): CanonicalTool[] {
+  const found = new Map<string, CanonicalTool>();
+  for (const [i, message] of messages.entries())
+    for (const [k, block] of listOf(objectOf(message)['content']).entries())
+      for (const { change, at } of changesIn(objectOf(block), `messages[${i}].content[${k}]`)) {
+        const { type, definition, name } = objectOf(change['tool']);
+        if (change['type'] === 'tool_removal') found.delete(textOf(name));
+        else if (type === 'tool_definition') {
+          const param = `${at}.tool.definition`;
+          const tool = placed(param, decodeTool(expectObject(definition, param), param), context);
+          found.set(tool.name, tool);
+        }
+      }
+  return hoistTools([...found.values()], declared, PROTOCOL);
+}
+
+/** Changes of the tools: a block of its own, or those that a compaction block remembers. */
+function changesIn(block: JsonObject, at: string): { change: JsonObject; at: string }[] {
+  const { type } = block;
+  if (type === 'tool_addition' || type === 'tool_removal') return [{ change: block, at }];
+  if (type !== 'compaction') return [];
+  return listOf(block['tool_changes']).map((change, i) => ({ change: objectOf(change), at: `${at}.tool_changes[${i}]` }));
 }
 
 function decodeTool(tool: JsonObject, at: string): CanonicalTool {

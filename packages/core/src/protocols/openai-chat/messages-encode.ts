@@ -62,8 +62,10 @@ function encodeMessage(message: CanonicalMessage, at: string, context: CodecCont
       const parts = encodeParts(message.content, content, context);
       return [{ ...fields, role: systemRole(role, context), content: joinPlain(parts), ...name }];
     }
-    case 'assistant':
-      return [{ ...encodeAssistant(message, content, context), ...name }];
+    case 'assistant': {
+      const said = encodeAssistant(message, content, context);
+      return said ? [{ ...said, ...name }] : [];
+    }
     case 'tool':
       return message.content.flatMap((block, i) =>
         block.type === 'tool_result' ? [encodeResult(block, `${content}/${i}`, context)] : [],
@@ -89,13 +91,18 @@ interface Sorted {
   audio: AudioBlock | undefined;
 }
 
-function encodeAssistant(message: CanonicalMessage, at: string, context: CodecContext): JsonObject {
+/** Undefined when all that it held was dropped. A message that was empty before stays, and so does one that keeps two user turns apart. */
+function encodeAssistant(message: CanonicalMessage, at: string, context: CodecContext): JsonObject | undefined {
   const { content, thinking, refusals, calls, audio } = sort(message.content, at, context);
+  const replayed = replay(thinking, calls.length > 0, context);
+  const hasMore = calls.length + refusals.length > 0 || audio !== undefined;
+  const isEmptied = !hasMore && content.length === 0 && message.content.length > 0 && Object.keys(replayed).length === 0;
+  if (isEmptied && !context.profile.strict_alternation) return undefined;
   return {
     ...fieldsOf(message),
     role: 'assistant',
-    ...replay(thinking, calls.length > 0, context),
-    content: joinContent(content, context) ?? (calls.length + refusals.length > 0 || audio ? null : ''),
+    ...replayed,
+    content: joinContent(content, context) ?? (hasMore ? null : ''),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...(audio && { audio: { ...fieldsOf(audio), id: audio.audio_id } }),
     ...(calls.length > 0 && { tool_calls: calls.map((call) => encodeCall(call, context)) }),

@@ -76,7 +76,10 @@ class InputReader {
     const result = decodeBuiltInOutput(item);
     if (call) this.#say(this.#signed(call), param);
     else if (result) this.#answer(result, param);
-    else this.#say({ type: 'opaque', origin: PROTOCOL, raw: item } satisfies OpaqueBlock, param);
+    else {
+      const hoisted = item['type'] === 'additional_tools' && { hoisted: true };
+      this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, ...hoisted } satisfies OpaqueBlock, param);
+    }
   }
 
   /** An item that the server stored, which only a server of this protocol can look up. */

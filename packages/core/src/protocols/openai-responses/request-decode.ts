@@ -12,7 +12,7 @@ import { placesIn } from './pointers.ts';
 import { decodeText, keptText } from './text-options.ts';
 import { decodeThinking } from './thinking.ts';
 import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
-import { decodeTools } from './tools-decode.ts';
+import { decodeInputTools, decodeTools } from './tools-decode.ts';
 
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
   return decodeRequestBody(wire.body, context);
@@ -23,7 +23,8 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
   const list = inputOf(body);
   expectShallow(body);
   const { system, messages } = decodeInput(list, { context });
-  const tools = decodeTools(body['tools'], context);
+  const declared = decodeTools(body['tools'], 'tools', context);
+  const tools = [...declared, ...decodeInputTools(list, declared, context)];
   const choice = decodeToolChoice(body['tool_choice']);
   const thinking = decodeThinking(body['reasoning'], context);
   const options = decodeOptions(body, context);

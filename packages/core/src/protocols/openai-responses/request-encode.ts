@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../../canonical/request.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
+import { withoutHoisted } from '../shared/hoisted-tools.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeMessages } from './input-encode.ts';
 import { PROTOCOL } from './kept.ts';
@@ -23,7 +24,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 
 /** Fields of the client's first, what the request says over them. */
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(source, rulesOf(source, caller), caller);
+  const { request, context } = prepare(withoutHoisted(source, PROTOCOL), rulesOf(source, caller), caller);
   const sent = sentIn(request);
   const kept = sent ?? {};
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);

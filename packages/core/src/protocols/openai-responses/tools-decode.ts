@@ -3,17 +3,33 @@ import type { CanonicalTool } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
+import { hoistTools } from '../shared/hoisted-tools.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { keep, PROTOCOL } from './kept.ts';
 
-/** The request's tools. A namespace is no tool: its tools are, and each names it. */
-export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
-  return (optional(value, 'tools', expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
-    const param = `tools[${i}]`;
+/** A list of tools. A namespace is no tool: its tools are, and each names it. */
+export function decodeTools(value: unknown, at: string, context: CodecContext): CanonicalTool[] {
+  return (optional(value, at, expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
+    const param = `${at}[${i}]`;
     const tool = expectObject(item, param);
     const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
     return isGroup ? decodeNamespace(tool, param, context) : [placed(param, decodeTool(tool, param), context)];
   });
+}
+
+/** Items of the input that declare tools. */
+const DECLARING: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
+
+/** Tools that items of the input declare and the request does not. */
+export function decodeInputTools(
+  input: readonly unknown[],
+  declared: readonly CanonicalTool[],
+  context: CodecContext,
+): CanonicalTool[] {
+  const found = input.flatMap((item, i) =>
+    isObject(item) && DECLARING.has(item['type']) ? decodeTools(item['tools'], `input[${i}].tools`, context) : [],
+  );
+  return hoistTools(found, declared, PROTOCOL);
 }
 
 const placed = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
