@@ -26,6 +26,8 @@ export interface CanonicalRequest extends Node {
     previous_response_id?: string;
     conversation_id?: string;
     cached_content?: string;
+    /** A prompt template that the provider stores: only it can expand the template. */
+    prompt_id?: string;
     background?: boolean;
   };
   modalities?: ('text' | 'audio' | 'image')[];

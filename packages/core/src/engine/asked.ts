@@ -5,6 +5,7 @@ import { CodecError, type WireRequest } from '../protocols/shared/codec.ts';
 
 /** What must be known of a question before it is known who answers it. */
 export interface Asked {
+  /** Empty when a stored prompt names it. */
   model: string;
   isStream: boolean;
 }
@@ -13,13 +14,13 @@ export interface Asked {
 const READERS = {
   'openai-chat': askedInBody,
   'anthropic-messages': askedInBody,
-  'openai-responses': askedInBody,
+  'openai-responses': askedInResponses,
   gemini: askedInPath,
 } as const satisfies Record<ProtocolId, (wire: WireRequest) => Partial<Asked>>;
 
 export function readAsked(protocol: ProtocolId, wire: WireRequest): Asked {
   const { model, isStream = false } = READERS[protocol](wire);
-  if (!model)
+  if (model === undefined || (model === '' && !isTemplate(protocol, wire)))
     throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });
   checkModelName(model);
   return { model, isStream };
@@ -44,6 +45,16 @@ function askedInBody({ body, path }: WireRequest): Partial<Asked> {
   const model = path.includes('/deployments/') ? (deploymentOf(path)?.model ?? named) : named;
   return typeof model === 'string' ? { model, isStream: stream === true } : {};
 }
+
+function askedInResponses(wire: WireRequest): Partial<Asked> {
+  const asked = askedInBody(wire);
+  if (asked.model !== undefined || !isTemplate('openai-responses', wire)) return asked;
+  return { model: '', isStream: isObject(wire.body) && wire.body['stream'] === true };
+}
+
+/** A stored prompt names its own model: the request need not. */
+const isTemplate = (protocol: ProtocolId, { body }: WireRequest): boolean =>
+  protocol === 'openai-responses' && isObject(body) && isObject(body['prompt']) && typeof body['prompt']['id'] === 'string';
 
 const MODELS = /\/(?:models|tunedModels)\//;
 const VERB = /^\w+$/;

@@ -161,12 +161,19 @@ class Directory {
   }
 
   resolve(name: string, client: ProtocolId | undefined): readonly ModelTarget[] | undefined {
-    const goals = this.#goals(name);
+    const goals = name === '' ? this.#storing(client) : this.#goals(name);
     return goals?.flatMap(({ provider, model }) => {
       const found = this.#providers.get(provider);
       const isConfigured = this.#configured.has(`${provider}/${model}`);
       return found ? [{ provider: this.#inLanguage(found, client), model, isConfigured }] : [];
     });
+  }
+
+  /** Without a model the client names a prompt that a provider of its protocol stores: a vendor's own before a compatible one. */
+  #storing(client: ProtocolId | undefined): readonly Goal[] {
+    const speaking = [...this.#providers.values()].filter(({ provider, isDemo }) => provider.protocol === client && !isDemo);
+    const found = speaking.find(({ official }) => official) ?? speaking[0];
+    return found ? [{ provider: found.id, model: '' }] : [];
   }
 
   #goals(name: string): readonly Goal[] | undefined {

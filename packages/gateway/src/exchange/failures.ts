@@ -140,10 +140,20 @@ export function upstreamsFault(error: CanonicalError, name: string): CanonicalEr
 }
 
 /** Why a request could not be sent to anybody. */
-export const unanswerable = (model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError =>
-  candidates.length === 0
-    ? { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' }
-    : { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
+export function unanswerable(model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError {
+  if (candidates.length > 0)
+    return { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
+  if (model === '') return NO_TEMPLATES;
+  return { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' };
+}
+
+const NO_TEMPLATES: CanonicalError = {
+  code: 'INVALID_INPUT',
+  message:
+    'prompt: a prompt template cannot be expanded here: no configured provider speaks OpenAI Responses; send "model" and "input" instead',
+  http_status: 400,
+  param: 'prompt',
+};
 
 /** For the log: what the upstream wrote, where the client is told something else. */
 export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>

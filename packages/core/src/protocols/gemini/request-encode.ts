@@ -40,6 +40,7 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
     hasFunctions,
     context,
   );
+  const options = encodeOptions(request, sent, context);
   const contents = encodeContents(request, context);
   if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
   const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
@@ -60,7 +61,7 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
     ...(wireTools.length > 0 && { tools: wireTools }),
     ...(wireConfig && { toolConfig: wireConfig }),
     ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
-    ...encodeOptions(request, sent, context),
+    ...options,
   };
 }
 

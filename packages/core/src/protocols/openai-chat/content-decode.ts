@@ -127,7 +127,27 @@ function decodeImage(part: JsonObject, { at }: Site): ImageBlock {
 const AUDIO_FIELDS = new Set(['type', 'input_audio']);
 const SOUND_FIELDS = new Set(['data', 'format']);
 
-function decodeAudio(part: JsonObject, { at }: Site): AudioBlock {
+/** Mistral takes a text for `input_audio`: base64, a data URL, or the address of a file that only it fetches. */
+function decodeAudio(part: JsonObject, site: Site): AudioBlock | OpaqueBlock {
+  const text = part['input_audio'];
+  if (typeof text !== 'string') return decodeSound(part, site);
+  if (/^https?:/i.test(text)) return { type: 'opaque', origin: 'openai-chat', raw: part };
+  const { data, media_type: type } = splitDataUrl(text) ?? { data: text, media_type: audioType(text) };
+  const source = { data, ...(type !== undefined && { format: type.replace(/^audio\//, ''), media_type: type }) };
+  return { type: 'audio', source, ...marks(part, { ...unknownFields(part, AUDIO_FIELDS), input_audio: text }) };
+}
+
+/** How the base64 of each type begins. */
+const AUDIO_STARTS: readonly (readonly [RegExp, string])[] = [
+  [/^UklGR/, 'audio/wav'],
+  [/^(SUQz|\/\/[uvsr][A-Za-z0-9+/])/, 'audio/mp3'],
+  [/^T2dnU/, 'audio/ogg'],
+  [/^ZkxhQ/, 'audio/flac'],
+];
+
+const audioType = (data: string): string | undefined => AUDIO_STARTS.find(([start]) => start.test(data))?.[1];
+
+function decodeSound(part: JsonObject, { at }: Site): AudioBlock {
   const audio = expectObject(part['input_audio'], `${at}.input_audio`);
   const format = expectText(audio['format'], `${at}.input_audio.format`);
   return {

@@ -67,6 +67,9 @@ function encodeImage(block: ImageBlock, at: string, context: CodecContext): Json
 function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
   const { data, format } = block.source;
   const { input_audio: rest, ...fields } = fieldsOf(block);
+  // A text goes back as it came, and to those who take nothing else; OpenAI takes no text.
+  const isText = context.profile.audio_text ?? (typeof rest === 'string' && !context.profile.official);
+  if (isText) return { ...fields, type: 'input_audio', input_audio: typeof rest === 'string' ? rest : data };
   return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...breakpoint(block, context) };
 }
 

@@ -32,6 +32,7 @@ export function placesOf(pointer: string, part: JsonObject): Record<string, stri
   return {
     'source/detail': `${pointer}/image_url/detail`,
     'source/filename': `${pointer}/file/filename`,
+    'source/data': typeof part['input_audio'] === 'string' ? `${pointer}/input_audio` : undefined,
     cache_control: isBreakpoint(part) ? `${pointer}/prompt_cache_breakpoint` : undefined,
   };
 }

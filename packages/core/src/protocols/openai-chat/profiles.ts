@@ -76,6 +76,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
     stream_usage: false,
     max_tokens_field: 'max_tokens',
     prefix: true,
+    audio_text: true,
     tool_id: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9 },
   },
   // recorded: completion_tokens without the reasoning in 21 of 21 (WIRE_FACTS 7).

@@ -24,6 +24,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 /** Fields of the client's first, what the request says over them. */
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(source, rulesOf(source, caller), caller);
+  dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   const sent = fieldsOf(request);
   const thinking = encodeThinking(request.thinking, sent, context);
   // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
@@ -31,7 +32,6 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
   const messages = encodeMessages(request, context);
   if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
-  dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   if (request.service_tier === 'batch')
     drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
   const body = withoutMapped(sent);
@@ -43,6 +43,8 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
 }
 
 const MAX_BREAKPOINTS = 4;
+/** Formats of audio that is sent as a text, which names none. */
+const AUDIO_TEXTS = ['wav', 'mp3', 'flac', 'ogg', 'm4a', 'webm', ''];
 const OPENAI = ['openai-chat', 'openai-responses'] as const;
 
 const SAYS: Vocabulary = {
@@ -82,7 +84,7 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
     foreignBlocks: 'drop',
     serverTools: serverTools(profile),
     media: {
-      audio: ['wav', 'mp3'],
+      audio: profile.audio_text ? AUDIO_TEXTS : ['wav', 'mp3'],
       imageUrls: true,
       fileUrls: false,
       imageIds: false,

@@ -40,10 +40,12 @@ function decodeState(body: JsonObject): Pick<Options, 'state'> {
     expectText,
   );
   const background = optional(body['background'], 'background', expectBoolean);
+  const template = objectOf(body['prompt'])['id'];
   const state: NonNullable<Options['state']> = {
     ...(previous !== undefined && { previous_response_id: previous }),
     ...(id !== undefined && { conversation_id: id }),
     ...(background !== undefined && { background }),
+    ...(typeof template === 'string' && { prompt_id: template }),
   };
   return Object.keys(state).length > 0 ? { state } : {};
 }

@@ -13,6 +13,7 @@ const PLACES: Readonly<Record<string, string>> = {
   thinking: '/reasoning',
   state: '',
   'state/conversation_id': '/conversation',
+  'state/prompt_id': '/prompt/id',
   prompt_cache: '/prompt_cache_options',
   'prompt_cache/key': '/prompt_cache_key',
 };

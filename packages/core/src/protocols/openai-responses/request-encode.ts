@@ -34,14 +34,17 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   // The API refuses an empty input: instructions of another protocol that stand alone are a message.
   const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && said.length === 0);
   const input = [...items, ...said];
-  const remembers = hasMemory(request) || kept['prompt'] !== undefined;
+  const hasTemplate = kept['prompt'] !== undefined;
+  const remembers = hasMemory(request) || hasTemplate;
   if (input.length === 0 && instructions === undefined && !remembers)
     throw invalid('input', 'must contain at least one message with content');
   return {
     ...withoutMapped(kept),
     ...modelOf(request, context),
     ...(instructions !== undefined && { instructions }),
-    input: remembers ? input : withJsonWord(input, request.output_format, context),
+    ...((input.length > 0 || !hasTemplate) && {
+      input: remembers ? input : withJsonWord(input, request.output_format, context),
+    }),
     ...encodeToolFields(request, kept, sent !== undefined, context),
     ...encodeParameters(request, isSampling, context),
     ...encodeText(request, kept['text'], context),

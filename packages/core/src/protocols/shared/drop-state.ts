@@ -10,12 +10,24 @@ const WIRE: Record<Held, string> = {
   cached_content: 'cachedContent',
 };
 
+/** A template holds instructions, tools and a model that nobody else knows. */
+function refuseTemplate({ state }: CanonicalRequest, who: string, context: CodecContext): void {
+  if (state?.prompt_id === undefined) return;
+  const template = JSON.stringify(state.prompt_id);
+  refuse(context, {
+    path: '/state/prompt_id',
+    feature: 'state.prompt_id',
+    message: `prompt template ${template} is stored by its provider and cannot be expanded for ${who}; send the messages instead`,
+  });
+}
+
 /** Entries of `include` that are heard everywhere: ciphertext travels in a carrier, and log probabilities are a parameter. */
 const HEARD: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
 
 /** What only a server with a memory could do: refused where the answer would be another, told where it would not. `who`: the server. */
 export function dropState(request: CanonicalRequest, who: string, held: readonly Held[], context: CodecContext): void {
   const { state, truncation, include = [] } = request;
+  refuseTemplate(request, who, context);
   for (const name of held)
     if (state?.[name] !== undefined)
       refuse(context, {

@@ -27,6 +27,8 @@ export interface ProviderProfile {
   web_search_options?: boolean;
   /** Continues a trailing assistant message only when it says `prefix: true` (Mistral, DeepSeek). */
   prefix?: boolean;
+  /** Takes `input_audio` as a base64 text of any format, not as an object (Mistral). */
+  audio_text?: boolean;
   supports_sampling: boolean;
   supports_stop: boolean;
   system_role: 'system' | 'developer';
