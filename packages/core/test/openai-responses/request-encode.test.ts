@@ -613,3 +613,22 @@ describe('refused', () => {
     expect(paramOf(() => encode(row, { policy: { strict: true } }))).toBe('/parameters/seed');
   });
 });
+
+describe('a message of the assistant', () => {
+  const itemsOf = (...messages: CanonicalMessage[]): Json[] =>
+    encode({ name: '', request: { messages }, want: {} }).body['input'] as Json[];
+
+  test('that came without an id gets one of its own, which stays the same as the conversation grows', () => {
+    const history = [user('hi'), assistant(text('A'), call('1'), text('A')), result('1', 'x'), assistant(text('A'))];
+    const idsOf = (items: Json[]): unknown[] => items.filter(({ role }) => role === 'assistant').map(({ id }) => id);
+    const first = idsOf(itemsOf(...history));
+    expect(new Set(first).size).toBe(3);
+    for (const id of first) expect(id).toMatch(/^msg_[0-9a-f]{24}$/);
+    expect(idsOf(itemsOf(...history, user('go on'))).slice(0, 3)).toEqual(first);
+  });
+
+  test('that a client of this protocol sent without an id stays without one', () => {
+    const own: ContentBlock = { type: 'text', text: 'A', extensions: { 'openai-responses': {} } };
+    expect(itemsOf(user('hi'), assistant(own))[1]).not.toHaveProperty('id');
+  });
+});

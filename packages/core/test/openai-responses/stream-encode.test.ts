@@ -433,7 +433,14 @@ test('the envelope: an id of this protocol, the model that was asked for, and wh
     foreign({ request }),
   );
   const created = payloads[0]?.['response'] as Json;
-  expect(created).toMatchObject({ id: 'resp_msg_abc', status: 'in_progress', output: [], usage: null, created_at: 7 });
+  expect(created).toMatchObject({
+    id: 'resp_msg_abc',
+    status: 'in_progress',
+    output: [],
+    usage: null,
+    created_at: 7,
+    completed_at: null,
+  });
   expect(last).toMatchObject({
     id: 'resp_msg_abc',
     object: 'response',
@@ -443,7 +450,11 @@ test('the envelope: an id of this protocol, the model that was asked for, and wh
     tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [{ type: 'function', name: 'f', strict: true }] }],
     tool_choice: 'required',
     temperature: 0.5,
-    top_p: null,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    service_tier: 'default',
+    access_programs: null,
     metadata: { a: 'b' },
     reasoning: { effort: 'low', summary: null },
     max_output_tokens: 20,

@@ -36,7 +36,8 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
       incomplete_details: null,
       model: context.request?.model || message.model,
       output: [],
-      ...echo(context),
+      ...(foreign && UNREPORTED),
+      ...echo(context, foreign),
       ...encodeTier(message.service_tier, foreign, context),
       // No field of OpenAI's; servers of this protocol that have it get it back.
       ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
@@ -44,6 +45,15 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
     },
   };
 }
+
+/** Required by the SDK's types or by the Open Responses schema; an upstream of another protocol reports none of them. */
+const UNREPORTED = {
+  access_programs: null,
+  completed_at: null,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  service_tier: 'default',
+} as const satisfies JsonObject;
 
 const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
@@ -63,10 +73,12 @@ export function encodeTier(tier: string | undefined, foreign: boolean, context: 
 const UNASKED: CanonicalRequest = { model: '', messages: [], parameters: {} };
 
 /** A response repeats what was asked; the defaults of the API where nothing was. */
-function echo(context: CodecContext): JsonObject {
+function echo(context: CodecContext, foreign: boolean): JsonObject {
   const { request = UNASKED } = context;
   const { parameters, state, tools = [] } = request;
   const kept = objectOf(request.extensions?.[PROTOCOL]);
+  // OpenAI reports the default where nothing was requested; what an upstream of this protocol left out is not known.
+  const unset = foreign ? 1 : null;
   const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
   const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
   return {
@@ -85,16 +97,20 @@ function echo(context: CodecContext): JsonObject {
     },
     safety_identifier: request.user_id ?? null,
     store: request.store ?? false,
-    temperature: parameters.temperature ?? null,
+    temperature: parameters.temperature ?? unset,
     text: { format: { type: 'text' }, ...objectOf(text) },
     tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
-    tools: encodeTools(tools, true),
+    tools: encodeTools(tools, true).map(completeTool),
     top_logprobs: parameters.top_logprobs ?? 0,
-    top_p: parameters.top_p ?? null,
+    top_p: parameters.top_p ?? unset,
     truncation: request.truncation ?? 'disabled',
     user: null,
   };
 }
+
+/** Schemas require these fields of an echoed function, also where the request left them out. */
+const completeTool = (tool: JsonObject): JsonObject =>
+  tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
 
 /** What the decoder kept of a response of this protocol: it knows better than the request what was asked. */
 export function keptEnvelope(extensions: Extensions | undefined): JsonObject {

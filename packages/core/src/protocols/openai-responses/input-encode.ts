@@ -1,3 +1,4 @@
+import { deriveId } from '../../accumulate/derive-id.ts';
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalMessage } from '../../canonical/request.ts';
@@ -64,6 +65,8 @@ class TurnEncoder {
   readonly #context: CodecContext;
   readonly #items: JsonObject[] = [];
   #texts: TextBlock[] = [];
+  /** The path of the first of them. */
+  #textsAt = '';
   #thoughts: ThinkingBlock[] = [];
   /** Where the latest of them stands. */
   #lastThought = '';
@@ -84,7 +87,7 @@ class TurnEncoder {
   }
 
   #add(block: ContentBlock, path: string): void {
-    if (block.type === 'text') this.#addText(block);
+    if (block.type === 'text') this.#addText(block, path);
     else if (block.type === 'thinking') this.#addThinking(block, path);
     else {
       this.#flush();
@@ -92,10 +95,11 @@ class TurnEncoder {
     }
   }
 
-  #addText(block: TextBlock): void {
+  #addText(block: TextBlock, path: string): void {
     if (block.text === '') return;
     const last = this.#texts.at(-1);
     if (this.#thoughts.length > 0 || (last && !isSameMessage(last, block))) this.#flush();
+    if (this.#texts.length === 0) this.#textsAt = path;
     this.#texts.push(block);
   }
 
@@ -124,7 +128,7 @@ class TurnEncoder {
 
   #flush(): void {
     if (this.#thoughts.length > 0) this.#addReasoning(encodeReasoning(this.#thoughts));
-    if (this.#texts.length > 0) this.#items.push(encodeSaid(this.#texts, this.#message));
+    if (this.#texts.length > 0) this.#items.push(encodeSaid(this.#texts, this.#message, this.#textsAt));
     this.#thoughts = [];
     this.#texts = [];
   }
@@ -164,11 +168,13 @@ function isSameMessage(before: TextBlock, after: TextBlock): boolean {
   return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === fieldsOf(before)['item_id']);
 }
 
-/** Always `output_text`: the API refuses `input_text` of an assistant (P39). */
-function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage): JsonObject {
+/** Always `output_text`: the API refuses `input_text` of an assistant (P39), and llama.cpp refuses a string. */
+function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage, path: string): JsonObject {
   const [first] = texts;
   const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
-  const id = replayableId(itemId ?? message.id, 'msg');
+  const isUnnamed = itemId === undefined && first?.extensions?.[PROTOCOL] !== undefined;
+  // The published type requires an id; an item that a client of this protocol sent without one stays as it is.
+  const id = replayableId(itemId ?? message.id, 'msg') ?? (isUnnamed ? undefined : deriveId('msg_', path));
   const said = phase ?? message.phase;
   return {
     ...objectOf(rest),
