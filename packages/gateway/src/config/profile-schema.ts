@@ -32,6 +32,7 @@ const FIELDS = {
   cache_breakpoints: flag,
   web_search_options: flag,
   prefix: flag,
+  audio_text: flag,
   supports_sampling: flag,
   supports_stop: flag,
   system_role: z.enum(['system', 'developer']),
