@@ -42,6 +42,7 @@ const ENGINE = [
   'estimateAnswer',
   'estimateTokens',
   'nameProvider',
+  'passRequestFor',
   'replay',
   'replayResponse',
   'streamConverter',

@@ -361,6 +361,15 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     whole: ['deep-arguments › in a response are 502: $name', 'deep-arguments › in the body of an error leave its status: $name'],
   },
   {
+    fault: 'refuses an optional field (stream_options, reasoning in the history) with 400 or 422',
+    right: 'repeated once without it and remembered for the target; a second error reaches the client; no failure of the target',
+    stream: [
+      'refused-fields › a refusal of $field ($status, stream: $stream) is healed once and remembered',
+      'refused-fields › a second error reaches the client, and nothing is remembered',
+    ],
+    whole: ['refused-fields › a refusal of $field ($status, stream: $stream) is healed once and remembered'],
+  },
+  {
     fault: 'redirects',
     right: 'not followed: 502, and no retry',
     stream: ['upstream-answers › %i is not followed'],
