@@ -478,6 +478,23 @@ const FIELDS: Row[] = [
     name: 'P121 a client of another protocol asked for nothing to be stored',
     request: {},
     want: { store: false, include: ['reasoning.encrypted_content'] },
+    context: { profile: profileFor('openai', 'gpt-5') },
+  },
+  {
+    name: 'a server about which nothing is known is not asked for encrypted reasoning',
+    request: {},
+    want: { store: false, include: undefined },
+  },
+  {
+    name: 'a server about which nothing is known is asked for encrypted reasoning by a client',
+    request: { include: ['reasoning.encrypted_content'] },
+    want: { include: ['reasoning.encrypted_content'] },
+  },
+  {
+    name: 'a server about which nothing is known is asked for the encrypted reasoning of a model that is known to reason',
+    request: {},
+    want: { include: ['reasoning.encrypted_content'] },
+    context: { profile: profileFor('own', 'openai/gpt-5.1') },
   },
   {
     name: 'P121 a model that cannot reason is not asked for its reasoning',

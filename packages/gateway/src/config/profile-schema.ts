@@ -27,6 +27,7 @@ const FIELDS = {
   reasoning_field: z.enum(['reasoning_content', 'reasoning', 'parts', 'none']),
   reasoning_replay: z.enum(['never', 'as_sent', 'tool_turns', 'always']),
   reasoning_additive: flag,
+  encrypted_reasoning: flag,
   effort_values: z.array(z.string()),
   thinking_field: z.enum(['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking']),
   cache_breakpoints: flag,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { OPENAI_CHAT_PROFILES, openaiChatCodec } from '@sluice/core';
+import { CODECS, convertRequest, OPENAI_CHAT_PROFILES, openaiChatCodec } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { isOwnAddress, PROVIDER_IDS, profileIdOf, rowOf, rowsOf } from '../../src/providers/lookup.ts';
 import type { ProviderRow } from '../../src/providers/row.ts';
@@ -46,6 +46,29 @@ test.each(ROWS.filter(([id, { protocol }]) => protocol === 'openai-chat' && !WIT
   '%s is called the same in core',
   (id) => expect(Object.keys(OPENAI_CHAT_PROFILES)).toContain(profileIdOf(id)),
 );
+
+const MODELS = ['', 'gpt-5.6', 'o3', 'gpt-4o', 'claude-opus-5', 'gemini-3-pro', 'grok-4', 'anthropic/claude-opus-5'];
+
+test.each(ROWS)('the library knows %s by the row of its vendor', (id, { protocol }) => {
+  const { profileFor } = CODECS[protocol];
+  for (const model of MODELS) expect(profileFor(id, model)).toEqual(profileFor(profileIdOf(id), model));
+});
+
+test.each([
+  ['openai-responses', 'openai-responses', { official: true }],
+  ['azure-responses', 'openai-responses', { official: true }],
+  ['xai-responses', 'openai-responses', { encrypted_reasoning: true }],
+] as const)('%s has a profile of its own in the library', (id, protocol, profile) => {
+  expect(CODECS[protocol].profileFor(id)).toMatchObject(profile);
+  expect(CODECS[protocol].profileFor('somebody')).not.toMatchObject(profile);
+});
+
+test('convertRequest takes an id of the second protocol of a vendor', () => {
+  const body = { model: 'gpt-5.6', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], temperature: 0.5 };
+  const sent = (provider: string): unknown =>
+    convertRequest(body, { from: 'openai-chat', to: 'openai-responses', provider }).body;
+  expect(sent('openai-responses')).toEqual(sent('openai'));
+});
 
 test('the vendors of the four protocols are official, nobody else is', () => {
   const official = ROWS.filter(([, row]) => row.official);

@@ -104,14 +104,14 @@ function encodeTier({ service_tier: tier }: CanonicalRequest, context: CodecCont
 
 const ENCRYPTED = 'reasoning.encrypted_content';
 
-/** Without a store the reasoning has to travel with the conversation. A model that cannot reason refuses to be asked. */
+/** Without a store the reasoning has to travel with the conversation. Servers and models that are not known to send it are not asked. */
 function encodeInclude(
   { include = [], parameters }: CanonicalRequest,
   sent: JsonObject | undefined,
   { profile }: CodecContext,
 ): readonly string[] | undefined {
   if (sent) return sent['include'] === undefined && include.length === 0 ? undefined : include;
-  const isReasoning = profile.thinking_mode !== 'none';
+  const isReasoning = profile.encrypted_reasoning && profile.thinking_mode !== 'none';
   const wanted = [...include, ...(isReasoning ? [ENCRYPTED] : []), ...(parameters.logprobs ? [LOGPROBS] : [])];
   return wanted.length > 0 ? [...new Set(wanted)] : undefined;
 }

@@ -18,25 +18,26 @@ export const DEFAULT_RESPONSES_PROFILE: ProviderProfile = {
 
 /**
  * What is known of each provider beyond the default. `recorded` means recordings/openai-responses/<provider>__*; a row without fields is a
- * provider whose departures are all in its answers, which the decoder reads for everyone.
+ * provider whose departures are all in its answers, which the decoder reads for everyone. Requests with encrypted reasoning are recorded for each.
  */
 export const OPENAI_RESPONSES_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
-  openai: { official: true, custom_tools: true },
-  azure: { official: true, custom_tools: true },
+  openai: { official: true, custom_tools: true, encrypted_reasoning: true },
+  azure: { official: true, custom_tools: true, encrypted_reasoning: true },
   // The endpoint of Codex subscriptions.
-  'chatgpt-codex': { official: true, custom_tools: true },
+  'chatgpt-codex': { official: true, custom_tools: true, encrypted_reasoning: true },
   // recorded: item ids that change with every event.
-  'github-copilot': { custom_tools: true },
+  'github-copilot': { custom_tools: true, encrypted_reasoning: true },
   // recorded: reasoning items with `format`, items that overlap.
-  openrouter: {},
+  openrouter: { encrypted_reasoning: true },
   // recorded: x_search.
-  xai: {},
+  xai: { encrypted_reasoning: true },
   // recorded: gpt-oss with reasoning_text, parts counted from 1.
-  bedrock: {},
+  bedrock: { encrypted_reasoning: true },
 };
 
 interface ModelRule {
-  providers: readonly string[];
+  /** Absent: wherever the model runs. */
+  providers?: readonly string[];
   model: RegExp;
   profile: Partial<ProviderProfile>;
 }
@@ -46,6 +47,8 @@ const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
 
 /** Every rule that fits is laid over the row of the provider, in this order. */
 const MODEL_RULES: readonly ModelRule[] = [
+  // Reasoning models of OpenAI behind whatever gateway; `openai/gpt-5` is how some call them.
+  { model: /^(openai\/)?(o\d|gpt-([5-9]|\d\d)(?!-chat)([.-]|$))/, profile: { encrypted_reasoning: true } },
   // These refuse `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
   { providers: OPENAI, model: /^(gpt-(3|4)|chatgpt-|gpt-5-chat)/, profile: { thinking_mode: 'none', custom_tools: false } },
   { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, custom_tools: false, effort_values: ['low', 'medium', 'high'] } },
@@ -68,7 +71,7 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_RESPONSES_PROFILE, ...row };
   for (const rule of MODEL_RULES)
-    if (rule.providers.includes(providerId) && rule.model.test(base)) Object.assign(profile, rule.profile);
+    if ((rule.providers?.includes(providerId) ?? true) && rule.model.test(base)) Object.assign(profile, rule.profile);
   return profile;
 });
 

@@ -29,6 +29,9 @@ export interface ProviderProfile {
   prefix?: boolean;
   /** Takes `input_audio` as a base64 text of any format, not as an object (Mistral). */
   audio_text?: boolean;
+  // OpenAI Responses
+  /** Takes `include: ["reasoning.encrypted_content"]`; others may refuse an entry they do not know. */
+  encrypted_reasoning: boolean;
   supports_sampling: boolean;
   supports_stop: boolean;
   system_role: 'system' | 'developer';
@@ -80,6 +83,7 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   stream_usage: true,
   reasoning_field: 'none',
   reasoning_replay: 'as_sent',
+  encrypted_reasoning: false,
   supports_sampling: true,
   supports_stop: true,
   system_role: 'system',

@@ -6,8 +6,26 @@ export type FindProfile = (providerId: string, model?: string) => ProviderProfil
 const PROVIDERS = { entries: 100, bytes: 64 * 1024 };
 const MODELS = { entries: 200, bytes: 64 * 1024 };
 
+/**
+ * Providers that are reached in a second protocol under an id of their own. Each protocol has one row for a vendor, under the vendor's id; the
+ * ids here are those of docs/config.md.
+ */
+const VENDORS: Readonly<Record<string, string>> = {
+  'openai-responses': 'openai',
+  'azure-responses': 'azure',
+  'xai-responses': 'xai',
+  'openrouter-anthropic': 'openrouter',
+  'vercel-gateway-anthropic': 'vercel-gateway',
+  'deepseek-anthropic': 'deepseek',
+  'moonshot-anthropic': 'moonshot',
+  'zai-anthropic': 'zai',
+  'minimax-anthropic': 'minimax',
+};
+
+const vendorOf = (id: string): string => (Object.hasOwn(VENDORS, id) && VENDORS[id]) || id;
+
 /** The rules of models are many, and every exchange asks for the same few: what was found is kept, and frozen, for it is everybody's. */
 export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
-  const byProvider = remember(PROVIDERS, (id) => remember(MODELS, (model) => Object.freeze(find(id, model))));
+  const byProvider = remember(PROVIDERS, (id) => remember(MODELS, (model) => Object.freeze(find(vendorOf(id), model))));
   return (providerId, model = '') => byProvider(providerId)(model);
 }
