@@ -150,23 +150,24 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
     expect(signatures).toEqual(expected(row));
   });
 
-  test.skipIf(isUnnamed(row)).each(codecs)('nobody else gets one: another provider of $id', (other) => {
-    const sent = (() => {
-      try {
-        return convertRequest(next, { from: client, to: other, provider: 'other', model: 'm' });
-      } catch (error) {
-        if (error instanceof CodecError) return undefined;
-        throw error;
+  if (!isUnnamed(row))
+    test.each(codecs)('nobody else gets one: another provider of $id', (other) => {
+      const sent = (() => {
+        try {
+          return convertRequest(next, { from: client, to: other, provider: 'other', model: 'm' });
+        } catch (error) {
+          if (error instanceof CodecError) return undefined;
+          throw error;
+        }
+      })();
+      if (!sent) return;
+      const text = JSON.stringify(sent.body);
+      for (const signature of expected(row)) {
+        const value = signature.slice(signature.indexOf(': ') + 2);
+        expect(text.includes(value) || text.includes('cv1.'), 'a foreign signature').toBe(false);
       }
-    })();
-    if (!sent) return;
-    const text = JSON.stringify(sent.body);
-    for (const signature of expected(row)) {
-      const value = signature.slice(signature.indexOf(': ') + 2);
-      expect(text.includes(value) || text.includes('cv1.'), 'a foreign signature').toBe(false);
-    }
-    if (expected(row).length > 0) expect(sent.notes.filter(({ code }) => code === 'DROPPED')).not.toEqual([]);
-  });
+      if (expected(row).length > 0) expect(sent.notes.filter(({ code }) => code === 'DROPPED')).not.toEqual([]);
+    });
 });
 
 test.skipIf(!SHARED)('there is something to test', () => {

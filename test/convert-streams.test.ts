@@ -105,19 +105,20 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
     // Gemini has no words for half a call.
     const isCut = original.invalid_arguments.length > 0 || original.finish_reason !== 'tool_calls';
 
-    test.skipIf(isLate(name))('a stream converted and then collected is a stream collected and then converted', () => {
-      let whole: unknown;
-      try {
-        whole = collectStream([bytes], { from, to }).body;
-      } catch (error) {
-        if (!(error instanceof CodecError)) throw error;
-        expect(streamed.error ?? (streamed.complete ? 'complete' : 'cut')).not.toBe('complete');
-        return;
-      }
-      const isBroken = original.invalid_arguments.length > 0;
-      expect(said(streamed, isBroken)).toEqual(said(read(to, bytesOf(JSON.stringify(whole))), isBroken));
-      expect(said(read(to, replayResponse(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
-    });
+    if (!isLate(name))
+      test('a stream converted and then collected is a stream collected and then converted', () => {
+        let whole: unknown;
+        try {
+          whole = collectStream([bytes], { from, to }).body;
+        } catch (error) {
+          if (!(error instanceof CodecError)) throw error;
+          expect(streamed.error ?? (streamed.complete ? 'complete' : 'cut')).not.toBe('complete');
+          return;
+        }
+        const isBroken = original.invalid_arguments.length > 0;
+        expect(said(streamed, isBroken)).toEqual(said(read(to, bytesOf(JSON.stringify(whole))), isBroken));
+        expect(said(read(to, replayResponse(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
+      });
 
     test('what was said is what the client reads', () => {
       expect(streamed.text.length).toBeGreaterThanOrEqual(original.text.length);
@@ -128,10 +129,10 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
       else expect(streamed.error).toBeNull();
     });
 
-    test('in other pieces it is the same', () => {
-      if (bytes.length > 20_000) return;
-      expect(Buffer.from(convert(splitEvery(bytes, 7), { from, to })).equals(Buffer.from(converted))).toBe(true);
-    });
+    if (bytes.length <= 20_000)
+      test('in other pieces it is the same', () => {
+        expect(Buffer.from(convert(splitEvery(bytes, 7), { from, to })).equals(Buffer.from(converted))).toBe(true);
+      });
   },
 );
 
@@ -147,13 +148,12 @@ describe.skipIf(!SHARED).each(
   test.each(codecs)('as a whole and as a stream of $id', (to) => {
     if (!from) throw new Error('no codec');
     const body: unknown = JSON.parse(readRecording(file).toString());
-    let whole: unknown;
-    try {
-      whole = convertResponse(body, { from, to }).body;
-    } catch (error) {
-      if (error instanceof CodecError) return; // an error in the place of an answer
-      throw error;
+    if (isError(body, from)) {
+      expect(() => convertResponse(body, { from, to })).toThrow(CodecError);
+      expect(() => replayResponse(body, { from, to })).toThrow(CodecError);
+      return;
     }
+    const { body: whole } = convertResponse(body, { from, to });
     const replayed = replayResponse(body, { from, to });
     expect(said(read(to, replayed.body))).toEqual(said(read(to, bytesOf(JSON.stringify(whole)))));
   });

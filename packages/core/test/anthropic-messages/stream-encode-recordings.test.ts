@@ -95,12 +95,13 @@ describe.each(rows)('$name', ({ name, bytes, events, frames, isError }) => {
     expect(MessagesGrammar.check(frames)).toBe(isError ? 'error' : 'stopped');
   });
 
-  test.skipIf(isError || isLate(events))('decoded again is the same message', () => {
-    const again = accumulate(decodeMessages(new TextEncoder().encode(bodyOf(frames))));
-    const first = accumulate(events);
-    expect(again.complete).toBe(true);
-    expect(normalForm(again.message as unknown as Json)).toEqual(normalForm(first.message as unknown as Json));
-  });
+  if (!isError && !isLate(events))
+    test('decoded again is the same message', () => {
+      const again = accumulate(decodeMessages(new TextEncoder().encode(bodyOf(frames))));
+      const first = accumulate(events);
+      expect(again.complete).toBe(true);
+      expect(normalForm(again.message as unknown as Json)).toEqual(normalForm(first.message as unknown as Json));
+    });
 
   test('is read by the official SDK', async () => {
     if (isError) return expect(readStream(bodyOf(frames))).rejects.toThrow();

@@ -50,16 +50,18 @@ describe.skipIf(!SHARED).each(streams)('identity of $file', ({ file }) => {
     expect(GeminiGrammar.check(frames, true)).toBe(isError ? 'error' : 'done');
   });
 
-  test.skipIf(isError || isPieced(payloads))('gives back everything', () => {
-    expect(normalForm(fold(fragmentsOf(frames)))).toEqual(normalForm(fold(payloads)));
-  });
+  if (!isError && !isPieced(payloads))
+    test('gives back everything', () => {
+      expect(normalForm(fold(fragmentsOf(frames)))).toEqual(normalForm(fold(payloads)));
+    });
 
-  test.skipIf(isError)('is read again as the same message, also as a JSON list', () => {
-    const { message } = run(bytes);
-    expect(run(piecesOf(frames).join('')).message).toEqual(sameMessage(message));
-    expect(run(asArray(frames)).message).toEqual(sameMessage(message));
-    expect(JSON.parse(asArray(frames))).toEqual(fragmentsOf(frames));
-  });
+  if (!isError)
+    test('is read again as the same message, also as a JSON list', () => {
+      const { message } = run(bytes);
+      expect(run(piecesOf(frames).join('')).message).toEqual(sameMessage(message));
+      expect(run(asArray(frames)).message).toEqual(sameMessage(message));
+      expect(JSON.parse(asArray(frames))).toEqual(fragmentsOf(frames));
+    });
 
   test.each(SDKS)('is read by $name', async ({ stream }) => {
     if (isError) return expect(stream(piecesOf(frames))).rejects.toThrow();

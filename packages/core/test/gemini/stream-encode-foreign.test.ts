@@ -111,23 +111,23 @@ describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
     } else expect(heard.usage).toBeUndefined();
   });
 
-  test.skipIf(isFailure)('says the same as a whole response', async () => {
-    const body = encodeResponse(message, geminiContext({ source: protocol.id }));
-    for (const { generate } of SDKS) {
-      const heard = hear([await generate(200, JSON.stringify(body))]);
-      expect(heard.text).toBe(textOf(message.content, 'text'));
-      expect(heard.thoughts).toBe(textOf(message.content, 'thinking'));
-      expect(heard.calls).toEqual(callsOf(message));
-      expect(heard.finish).toBe(hear(fragmentsOf(frames) as never).finish);
-      expect(heard.usage).toEqual(hear(fragmentsOf(frames) as never).usage);
-    }
-  });
+  if (!isFailure)
+    test('says the same as a whole response', async () => {
+      const body = encodeResponse(message, geminiContext({ source: protocol.id }));
+      for (const { generate } of SDKS) {
+        const heard = hear([await generate(200, JSON.stringify(body))]);
+        expect(heard.text).toBe(textOf(message.content, 'text'));
+        expect(heard.thoughts).toBe(textOf(message.content, 'thinking'));
+        expect(heard.calls).toEqual(callsOf(message));
+        expect(heard.finish).toBe(hear(fragmentsOf(frames) as never).finish);
+        expect(heard.usage).toEqual(hear(fragmentsOf(frames) as never).usage);
+      }
+    });
 
   const signed = message.content.filter((block) => 'signature' in block && block.signature);
 
-  test.skipIf(isFailure || signed.length === 0)(
-    'P81 P86 what was signed comes back from a client that keeps the stream as its history',
-    () => {
+  if (!isFailure && signed.length > 0)
+    test('P81 P86 what was signed comes back from a client that keeps the stream as its history', () => {
       const contents = fragmentsOf(frames).flatMap(({ candidates }) =>
         (candidates as { content: object }[]).map(({ content }) => content),
       );
@@ -140,8 +140,7 @@ describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
       );
       const back = (messages[1]?.content ?? []).filter((block) => 'signature' in block && block.signature);
       expect(back.map(essence)).toEqual(signed.filter(isCarried).map(essence));
-    },
-  );
+    });
 });
 
 /** The signature of a call that is not sent is not needed either. */

@@ -150,15 +150,17 @@ describe.each(Object.entries(ROWS))('%s', (_, row) => {
     expect(last(row.protocol, calls(CALLS + 1, row))).toMatchObject(tooLarge(`more than ${CALLS} tool calls`));
   });
 
-  test.runIf(row.isCounted)('so do arguments that are too long together', () => {
-    expect(last(row.protocol, calls(65, row, MEBI))).toMatchObject(tooLarge('characters of tool arguments'));
-  });
+  if (row.isCounted)
+    test('so do arguments that are too long together', () => {
+      expect(last(row.protocol, calls(65, row, MEBI))).toMatchObject(tooLarge('characters of tool arguments'));
+    });
 
-  test.runIf(row.stream)('and those of one call', () => {
-    const more = JSON.stringify(row.stream?.more);
-    const payloads = [JSON.stringify(row.stream?.open), ...Array.from({ length: 65 }, () => more)];
-    expect(last(row.protocol, payloads)).toMatchObject(tooLarge('characters of tool arguments'));
-  });
+  if (row.stream)
+    test('and those of one call', () => {
+      const more = JSON.stringify(row.stream?.more);
+      const payloads = [JSON.stringify(row.stream?.open), ...Array.from({ length: 65 }, () => more)];
+      expect(last(row.protocol, payloads)).toMatchObject(tooLarge('characters of tool arguments'));
+    });
 });
 
 test.each(['Responses items', 'Gemini parts', 'Anthropic blocks', 'chat deltas'])('%s within the limits are read', (name) => {

@@ -28,14 +28,15 @@ describe.each(ROWS)('$name', (row) => {
   });
 
   // Chunks of some length are searched by words: every alignment of the row in such a chunk.
-  test.skipIf(startsWithBom(row))('behind a long comment', () => {
-    for (let length = 3000; length < 3008; length++) {
-      const comment = bytesOf(`:${'c'.repeat(length - 3)}\n\n`);
-      const { frames, reports } = decode([Uint8Array.from([...comment, ...bytes])]);
-      expect(frames).toEqual(whole.frames.map((frame) => ({ ...frame, offset: (frame.offset ?? 0) + length })));
-      expect(reports).toEqual(whole.reports.map(([rule, offset]) => [rule, offset + length]));
-    }
-  });
+  if (!startsWithBom(row))
+    test('behind a long comment', () => {
+      for (let length = 3000; length < 3008; length++) {
+        const comment = bytesOf(`:${'c'.repeat(length - 3)}\n\n`);
+        const { frames, reports } = decode([Uint8Array.from([...comment, ...bytes])]);
+        expect(frames).toEqual(whole.frames.map((frame) => ({ ...frame, offset: (frame.offset ?? 0) + length })));
+        expect(reports).toEqual(whole.reports.map(([rule, offset]) => [rule, offset + length]));
+      }
+    });
 });
 
 const TOKENS = [
