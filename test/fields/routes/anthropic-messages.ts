@@ -143,10 +143,13 @@ function withServerPartners(blocks: Block[]): Block[] {
     if (block.type === 'mcp_tool_result')
       return [{ type: 'mcp_tool_use', id: String(block.tool_use_id), name: 'alpha', server_name: 'alpha', input: {} }, block];
     if (block.tool_use_id !== undefined && block.type !== 'tool_result')
-      return [{ type: 'server_tool_use', id: block.tool_use_id, name: block.type.replace('_tool_result', ''), input: {} }, block];
+      return [{ type: 'server_tool_use', id: block.tool_use_id, name: serverToolOf(block.type), input: {} }, block];
     return [block];
   });
 }
+
+const serverToolOf = (result: string): string =>
+  result === 'tool_search_tool_result' ? 'tool_search_tool_regex' : result.replace('_tool_result', '');
 
 const webResult = (id: string): Block => ({ type: 'web_search_tool_result', tool_use_id: id, content: [] });
 
