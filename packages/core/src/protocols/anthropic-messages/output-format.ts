@@ -40,6 +40,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs ?? context.source === 'anthropic-messages')
     return { format: { type: 'json_schema', schema } };
-  approximate(context, { path, feature: 'output_format.json_schema', message: 'the schema is told in the instructions' });
+  const told = { path: `${path}/json_schema/schema`, feature: 'output_format.json_schema' };
+  approximate(context, { ...told, message: 'the schema is told in the instructions' });
   return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };
 }

@@ -197,6 +197,8 @@ function encodeBudget(
       `${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`,
       context,
     );
+  else if (asked < wanted)
+    tellBudget('budget_tokens', `a budget of ${asked} tokens is sent as ${wanted}, the least that is legal`, context);
   const fitted = fit(wanted, limit, request, context);
   return {
     thinking: { type: 'enabled', budget_tokens: fitted.budget, ...displayOf(thinking, context) },
