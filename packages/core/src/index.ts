@@ -57,6 +57,7 @@ export {
   type TranslateOptions,
   type UpstreamRequest,
 } from './engine/index.ts';
+export { findJsonStrings, type Span, withFields } from './engine/json-fields.ts';
 export { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from './engine/request-limits.ts';
 export { type Route, routeOf } from './engine/route.ts';
 export { accumulate, readEvents } from './io/by-name.ts';
@@ -68,6 +69,7 @@ export { CODECS, findCodec } from './protocols/codecs.ts';
 export { GRAMMARS } from './protocols/grammars.ts';
 export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
+export { deploymentOf } from './protocols/openai-chat/interface.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
 export {
   type Codec,

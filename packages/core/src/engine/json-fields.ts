@@ -1,9 +1,21 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+const COMMA = 0x2c;
+const OPENERS: ReadonlySet<number> = new Set([OPEN_BRACE, OPEN_BRACKET]);
 const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
-/** Behind the string that begins at `from`; the text is valid JSON. */
+// Positions in JSON text, so that a value can be replaced and everything else stays to the letter: big integers, `1.0`, the order and the spaces
+// by which prompts are cached. The text is valid JSON: nothing is checked again.
+
+/** A value in a text, from its first character to the one behind its last. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** Behind the string that begins at `from`. */
 function endOfString(text: string, from: number): number {
   let end = text.indexOf('"', from + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
@@ -24,22 +36,20 @@ function valueAfter(text: string, at: number): number | undefined {
   return AFTER_KEY.test(text) ? AFTER_KEY.lastIndex : undefined;
 }
 
-/** The value of a top-level field: text from `start` up to `end`. */
-interface Span {
+/** The value of a top-level field. */
+interface Field extends Span {
   name: string;
-  start: number;
-  end: number;
 }
 
 interface Found {
-  spans: Span[];
+  spans: Field[];
   /** Where the object closes. */
   close: number;
 }
 
 /** The values of these top-level fields, in their order; undefined when one of them is named twice. One pass over the text. */
 function findFields(text: string, names: readonly string[]): Found | undefined {
-  const spans: Span[] = [];
+  const spans: Field[] = [];
   let depth = 0;
   let close = 0;
   for (let at = 0; at < text.length; at++) {
@@ -57,7 +67,7 @@ function findFields(text: string, names: readonly string[]): Found | undefined {
 }
 
 /** The field whose key stands from `at` to `end`; undefined when it is none of these, or no key. */
-function fieldAt(text: string, at: number, end: number, names: readonly string[]): Span | undefined {
+function fieldAt(text: string, at: number, end: number, names: readonly string[]): Field | undefined {
   const name = nameIn(text.slice(at, end), names);
   const start = name === undefined ? undefined : valueAfter(text, end);
   return name === undefined || start === undefined ? undefined : { name, start, end: endOfValue(text, start) };
@@ -93,8 +103,7 @@ function nameIn(key: string, names: readonly string[]): string | undefined {
 }
 
 /**
- * The JSON text of an object with other values of these top-level fields, and everything else to the letter: big integers, `1.0`, the order and
- * the spaces by which prompts are cached. Fields that it lacks are added at its end. Undefined when a field is named more than once: two readers
+ * The JSON text of an object with other values of these top-level fields, and everything else to the letter. Fields that it lacks are added at its end. Undefined when a field is named more than once: two readers
  * might not see the same value.
  */
 export function withFields(text: string, fields: Readonly<Record<string, unknown>>): string | undefined {
@@ -115,4 +124,79 @@ export function withFields(text: string, fields: Readonly<Record<string, unknown
     isFirst = false;
   }
   return written + text.slice(found.close);
+}
+
+const SPACE = /\s*/y;
+const COLON = /\s*:\s*/y;
+
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  pattern.test(text);
+  return pattern.lastIndex;
+}
+
+/** Any entry of a list. */
+const EACH = '*';
+
+/**
+ * The strings at a path of a JSON text: `['requests', '*', 'params', 'model']`. Undefined when a key on the path stands twice in its object: then
+ * two readers might not see the same value.
+ */
+export function findJsonStrings(text: string, path: readonly string[]): readonly Span[] | undefined {
+  const found: Span[] = [];
+  return collect(text, skip(SPACE, text, 0), path, found) === AMBIGUOUS ? undefined : found;
+}
+
+const AMBIGUOUS = -1;
+
+/** Behind the value that begins at `at`, as `endOfValue`; the depth of recursion is that of the path. */
+function collect(text: string, at: number, path: readonly string[], found: Span[]): number {
+  const [key] = path;
+  const first = text.charCodeAt(at);
+  if (key === undefined) {
+    const end = endOfValue(text, at);
+    if (first === QUOTE) found.push({ start: at, end });
+    return end;
+  }
+  if (first === OPEN_BRACKET && key === EACH) return collectEntries(text, at, path, found);
+  return first === OPEN_BRACE && key !== EACH ? collectMember(text, at, path, found) : endOfValue(text, at);
+}
+
+function collectEntries(text: string, from: number, [, ...rest]: readonly string[], found: Span[]): number {
+  let at = skip(SPACE, text, from + 1);
+  if (CLOSERS.has(text.charCodeAt(at))) return at + 1;
+  for (;;) {
+    const end = collect(text, at, rest, found);
+    if (end === AMBIGUOUS) return AMBIGUOUS;
+    at = skip(SPACE, text, end);
+    if (text.charCodeAt(at) !== COMMA) return at + 1;
+    at = skip(SPACE, text, at + 1);
+  }
+}
+
+function collectMember(text: string, from: number, [key = '', ...rest]: readonly string[], found: Span[]): number {
+  let isFound = false;
+  let at = skip(SPACE, text, from + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const endOfKey = endOfString(text, at);
+    const isIt = isKey(text, at, endOfKey, key);
+    if (isIt && isFound) return AMBIGUOUS;
+    isFound ||= isIt;
+    const value = skip(COLON, text, endOfKey);
+    const end = isIt ? collect(text, value, rest, found) : endOfValue(text, value);
+    if (end === AMBIGUOUS) return AMBIGUOUS;
+    at = skip(SPACE, text, end);
+    if (text.charCodeAt(at) !== COMMA) return at + 1;
+    at = skip(SPACE, text, at + 1);
+  }
+  return at + 1;
+}
+
+/** Every letter of a key may be written as an escape of six characters. */
+function isKey(text: string, start: number, end: number, key: string): boolean {
+  const length = end - start - 2;
+  if (length === key.length) return text.startsWith(key, start + 1);
+  if (length < key.length || length > 6 * key.length) return false;
+  const written = text.slice(start, end);
+  return written.includes('\\') && JSON.parse(written) === key;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FrameEdge } from '../../src/engine/frame-edge.ts';
-import { withFields } from '../../src/engine/json-fields.ts';
+import { findJsonStrings, withFields } from '../../src/engine/json-fields.ts';
 import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
 import { CODECS } from '../../src/protocols/codecs.ts';
 
@@ -302,6 +302,31 @@ describe('top-level fields in the text of a request', () => {
         },
       ),
     ));
+});
+
+describe('strings at a path of a text', () => {
+  const PATH = ['requests', '*', 'params', 'model'];
+  test.each([
+    ['{"requests":[{"params":{"model":"a"}},{"params":{"x":[{"model":1}],"model":"b"}}]}', ['"a"', '"b"']],
+    [' { "requests" : [ { "params" : { "model" : "a" } } , { } , [ ] , null , "x" , 1.50 ] , "model" : "c" } ', ['"a"']],
+    ['{"requests":[]}', []],
+    ['{"requests":{"params":{"model":"a"}}}', []],
+    ['{"requests":[{"params":"model"},{"params":{"model":["a"]}},{"params":{"model":null}}]}', []],
+    ['{"requests":[{"p\\u0061rams":{"\\u006d\\u006f\\u0064\\u0065\\u006c":"a\\"b"}}]}', ['"a\\"b"']],
+    ['{"requests":[{"params":{"model":"a","model":"b"}}]}', undefined],
+    ['{"requests":[],"requests":[]}', undefined],
+    ['[{"requests":[{"params":{"model":"a"}}]}]', []],
+    ['"requests"', []],
+    ['7', []],
+  ])('%s', (text, expected) => {
+    expect(findJsonStrings(text, PATH)?.map(({ start, end }) => text.slice(start, end))).toEqual(expected);
+  });
+
+  test('deep and long texts are read in linear time', () => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000);
+    const text = `{"a":${deep},"b":"${'\\\\'.repeat(500_000)}","model":"m"}`;
+    expect(findJsonStrings(text, ['model'])).toHaveLength(1);
+  });
 });
 
 describe('the edge of the last frame', () => {

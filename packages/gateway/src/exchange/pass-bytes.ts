@@ -7,9 +7,9 @@ import { dispositionFirst } from '../upstream/headers.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import { isDeeperThan, MAX_ERROR_DEPTH } from './depth.ts';
+import type { Destination } from './destination.ts';
 import { connectionError, nameOf, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
-import type { Destination } from './passthrough.ts';
 import type { Presence } from './presence.ts';
 import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
 import type { Services, Speaker } from './services.ts';
@@ -36,15 +36,15 @@ export interface PassedQuestion {
 }
 
 /**
- * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. The provider is
- * the operator's choice; what the client sends chooses none but the path there, and `findDestination` says which paths.
+ * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. `findDestination`
+ * says which provider and which paths.
  */
-export function passBytes(question: PassedQuestion, destination: Destination, body: Buffer, services: Services): Promise<Result> {
-  const call = callFor(question, destination, body, services.limits);
-  return new Promise((resolve) => new Passage(question, destination.speaker, services, resolve).begin(call));
+export function passBytes(question: PassedQuestion, destination: Destination, services: Services): Promise<Result> {
+  const call = callFor(question, destination, services.limits);
+  return new Promise((resolve) => new Passage(question, destination, services, resolve).begin(call));
 }
 
-function callFor({ request, headers }: PassedQuestion, { url, speaker }: Destination, body: Buffer, limits: Limits): Call {
+function callFor({ request, headers }: PassedQuestion, { url, speaker, body }: Destination, limits: Limits): Call {
   const { method = 'GET' } = request;
   const { provider, origin, times } = speaker;
   const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
@@ -73,7 +73,8 @@ class Passage implements Receiver {
   #refusal: Collector | undefined;
   #isSettled = false;
 
-  constructor(question: PassedQuestion, speaker: Speaker, services: Services, resolve: (result: Result) => void) {
+  constructor(question: PassedQuestion, destination: Destination, services: Services, resolve: (result: Result) => void) {
+    const { speaker, model } = destination;
     const { provider, times } = speaker;
     this.#question = question;
     this.#services = services;
@@ -85,7 +86,7 @@ class Passage implements Receiver {
       onSilence: presence.guard(() => this.#breakOff(this.#silence())),
       onTotal: presence.guard(() => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs))),
     });
-    this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol };
+    this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
   }
 
   begin(call: Call): void {
@@ -137,7 +138,13 @@ class Passage implements Receiver {
   end(): void {
     this.#line?.hangUp();
     if (this.#refusal) this.#refuse(withoutBom(this.#refusal.take()).toString('utf8'));
-    else this.#question.response.end();
+    else this.#answered();
+  }
+
+  #answered(): void {
+    const { provider, model } = this.#progress;
+    if (provider !== undefined && model !== undefined) this.#services.metrics.answeredFor(provider, model);
+    this.#question.response.end();
     this.#settle({ status: this.#status, ending: 'answered' });
   }
 

@@ -48,8 +48,11 @@ export interface Directory {
   resolve(model: string, client: ProtocolId): readonly Candidate[];
   /** Why nobody answers for a name. */
   whyUnknown(model: string): string;
-  /** A provider that has the endpoints of this protocol, for those that are only passed on; one of the protocol itself first. */
-  speaker(protocol: ProtocolId): Speaker | undefined;
+  /**
+   * Providers that have the endpoints of this protocol, for those that are only passed on. First those whose `passthrough` is not `off`; among
+   * these, those of the protocol itself.
+   */
+  speakers(protocol: ProtocolId): readonly Speaker[];
   /** Names that clients may ask for. */
   readonly models: readonly string[];
   /** Providers whose models nobody has written down: they are asked for them. */

@@ -33,12 +33,13 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   };
   return {
     resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),
-    speaker: (protocol) => {
-      const speaking = [...state.providers.values()]
+    speakers: (protocol) => {
+      const rank = ({ provider, passthrough }: ConfiguredProvider): number =>
+        (passthrough === 'off' ? 2 : 0) + (provider.protocol === protocol ? 0 : 1);
+      return [...state.providers.values()]
         .filter(({ provider, isDemo }) => sharesEndpoints(provider.protocol, protocol) && !isDemo)
-        .toSorted((a, b) => Number(b.provider.protocol === protocol) - Number(a.provider.protocol === protocol));
-      const found = speaking.find(({ passthrough }) => passthrough !== 'off') ?? speaking[0];
-      return found && speaker(found);
+        .toSorted((a, b) => rank(a) - rank(b))
+        .map(speaker);
     },
     ...listed(state, speaker),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, encodeError, type HeaderBag, type InterfaceType, type Route } from '@sluice/core';
 import { Conversation, type Question, type Result } from '../exchange/conversation.ts';
+import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { INTERNAL } from '../exchange/failures.ts';
 import { answerLane } from '../exchange/lane.ts';
 import { endingOf } from '../exchange/outcome.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
-import { findDestination } from '../exchange/passthrough.ts';
 import type { Presence } from '../exchange/presence.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import type { Directory, Services } from '../exchange/services.ts';
@@ -95,11 +95,13 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
   }
 }
 
-/** The body is read only when the endpoint is allowed. */
+/** The body is read only when the endpoint is allowed; it may name the model, and so the provider. */
 async function pass(incoming: Incoming, services: Services): Promise<Result> {
-  const { request, route, directory } = incoming;
-  const destination = findDestination({ method: request.method ?? 'GET', route, directory });
-  return passBytes(incoming, destination, await readBody(incoming, services.limits), services);
+  const { request, headers, route, directory } = incoming;
+  const passed = { method: request.method ?? 'GET', route, directory };
+  checkPassable(passed);
+  const bytes = await readBody(incoming, services.limits);
+  return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
 }
 
 async function questionOf(incoming: Incoming, services: Services): Promise<Question> {

@@ -174,11 +174,8 @@ describe('a call that would leave the address of its provider', () => {
         ...made,
         directory: () => {
           const directory = made.directory();
-          const speaker: typeof directory.speaker = (protocol) => {
-            const found = directory.speaker(protocol);
-            return found && moved(found);
-          };
-          return { ...directory, speaker, resolve: (...asked) => directory.resolve(...asked).map(moved) };
+          const speakers: typeof directory.speakers = (protocol) => directory.speakers(protocol).map(moved);
+          return { ...directory, speakers, resolve: (...asked) => directory.resolve(...asked).map(moved) };
         },
       }),
     });

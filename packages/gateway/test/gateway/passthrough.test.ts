@@ -70,8 +70,8 @@ const HARMLESS: readonly Asked[] = [
   ['POST', '/v1/messages/batches', ANTHROPIC],
   ['POST', '/v1/files?beta=true', ANTHROPIC],
   ['POST', '/v1/complete', ANTHROPIC],
-  ['POST', '/v1beta/models/imagen-4:predict', GOOGLE],
-  ['POST', '/v1beta/models/veo-3:predictLongRunning', GOOGLE],
+  ['POST', '/v1beta/models/pass-gemini/imagen-4:predict', GOOGLE],
+  ['POST', '/v1beta/models/pass-gemini/veo-3:predictLongRunning', GOOGLE],
   ['POST', '/v1beta/cachedContents', GOOGLE],
 ];
 

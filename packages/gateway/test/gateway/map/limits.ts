@@ -166,4 +166,12 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'request-encoding › compressed bytes without content are limited, too',
     'request-encoding › a client that leaves in the middle leaves nothing behind',
   ],
+  'A request that is passed on goes to the provider that its model names, and to no other.': [
+    'passthrough-models › %s goes to the provider of the model, with everything else to the letter',
+    'passthrough-models › %s goes to the provider of the model, wherever its part stands',
+    'passthrough-models › %s: a model of an unknown provider gets 404, as in chat',
+    'passthrough-models › %s for %s gets an error that says why',
+    'passthrough-models › %s %s: what could be read in two ways is refused',
+    'passthrough-models › hostile bodies are read in linear time',
+  ],
 };

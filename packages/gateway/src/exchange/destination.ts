@@ -1,0 +1,238 @@
+import { CODECS, CodecError, checkModelName, deploymentOf, type Provider, type Route } from '@sluice/core';
+import type { Passthrough } from '../config/options.ts';
+import { nameOf } from './failures.ts';
+import { type EndpointKind, findEndpoint } from './find-endpoint.ts';
+import { sharesEndpoints } from './known-endpoints.ts';
+import { type NamedModels, readNamedModels } from './named-models.ts';
+import type { Candidate, Directory, Speaker } from './services.ts';
+
+export interface PassedRequest {
+  method: string;
+  route: Route;
+  directory: Directory;
+}
+
+/** The body of a request, and the `content-type` that its client names. */
+export interface PassedBody {
+  bytes: Buffer;
+  type: string;
+}
+
+/** Where a request is passed on to, and what is sent there. */
+export interface Destination {
+  speaker: Speaker;
+  url: string;
+  body: Buffer;
+  /** As the provider calls it; undefined when the request names none. */
+  model?: string;
+}
+
+/** Refuses a request that no provider would get, whatever its body names: the body need not be read then. */
+export function checkPassable(request: PassedRequest): void {
+  const { type, path } = request.route;
+  const named = modelInPath(request.route);
+  if (named) {
+    const target = findNamed(request, named.name);
+    checkAllowed(request, target, urlAt(target.provider, type, target.model, named.withModel(target.model)));
+    return;
+  }
+  // The model is not known yet. Only Azure has it in its paths, and there any name will do.
+  const refusals = speakersFor(request).map((speaker) => refusalOf(request, speaker, urlAt(speaker.provider, type, 'm', path)));
+  const [first] = refusals;
+  if (first && refusals.every((reason) => reason !== undefined)) throw first;
+}
+
+/**
+ * Finds the provider for a request that is passed on: the one that its model names, or the first of its protocol when it names none. Checks that
+ * its `passthrough` setting allows the endpoint. Throws the refusal.
+ */
+export function findDestination(request: PassedRequest, body: PassedBody): Destination {
+  const destination = namedDestination(request, body) ?? firstDestination(request, body);
+  checkAllowed(request, destination.speaker, destination.url);
+  return destination;
+}
+
+function firstDestination(request: PassedRequest, { bytes }: PassedBody): Destination {
+  const { type, path } = request.route;
+  const [speaker] = speakersFor(request);
+  return { speaker, url: urlAt(speaker.provider, type, '', path), body: bytes };
+}
+
+function speakersFor(request: PassedRequest): readonly [Speaker, ...Speaker[]] {
+  const { directory, route } = request;
+  const [first, ...others] = directory.speakers(route.client.id);
+  if (first) return [first, ...others];
+  const reason = `no provider with protocol ${route.client.id} is configured`;
+  throw refuse('NOT_FOUND', `${shown(request)} cannot be passed on: ${reason}`);
+}
+
+function namedDestination(request: PassedRequest, { bytes, type }: PassedBody): Destination | undefined {
+  const inBody = readNamedModels(bytes, type);
+  const inPath = modelInPath(request.route);
+  return inPath?.isDeployment ? deployedDestination(request, inPath, inBody) : routedDestination(request, inPath, inBody);
+}
+
+/** Azure does not read the model of the body, so its clients put anything there; other servers read nothing else. */
+function deployedDestination({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
+  const target = findNamed({ ...request, route }, name);
+  const { model, provider } = target;
+  return { speaker: target, url: urlAt(provider, route.type, model, route.path), body: inBody.set(model), model };
+}
+
+function routedDestination(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
+  const { route } = request;
+  const query = new URLSearchParams(queryOf(route.path));
+  const inQuery = query.get('model');
+  const names = [...inBody.names, ...(inPath ? [inPath.name] : []), ...(inQuery ? [inQuery] : [])];
+  const targets = names.map((name) => findNamed(request, name));
+  const [target] = targets;
+  if (!target) return undefined;
+  checkOneProvider(targets);
+  if (inQuery) query.set('model', targets.at(-1)?.model ?? '');
+  const path = inPath?.withModel(targets[inBody.names.length]?.model ?? '') ?? route.path;
+  const { provider, model } = target;
+  return {
+    speaker: target,
+    url: urlAt(provider, route.type, model, inQuery ? `${pathOf(path)}?${query}` : path),
+    body: inBody.rename(inBody.names.map((name, i) => renamed(name, targets[i]?.model ?? ''))),
+    model,
+  };
+}
+
+function checkOneProvider(targets: readonly Candidate[]): void {
+  const providers = [...new Set(targets.map(({ provider }) => JSON.stringify(provider.id)))];
+  if (providers.length < 2) return;
+  const message = `model: names more than one provider (${providers.slice(0, 5).join(', ')}); send one request for each`;
+  throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: 'model' });
+}
+
+/** Gemini's bodies name models as resources. */
+const RESOURCE = /^models\//;
+
+const renamed = (before: string, model: string): string => (RESOURCE.test(before) ? `models/${model}` : model);
+
+/** The provider of a model, as for a conversation, but only one that has the endpoints of the client's protocol. Never another. */
+function findNamed(request: PassedRequest, name: string): Candidate {
+  const { directory, route } = request;
+  const model = name.replace(RESOURCE, '');
+  checkModelName(model);
+  const candidates = directory.resolve(model, route.client.id);
+  const [first] = candidates;
+  if (!first) throw refuse('NOT_FOUND', directory.whyUnknown(model));
+  const native = candidates.filter(
+    ({ provider, transport }) => !transport && sharesEndpoints(provider.protocol, route.client.id),
+  );
+  const found = native.find(({ passthrough }) => passthrough !== 'off') ?? native[0];
+  if (!found) throw refuse('NOT_FOUND', `${nameOf(first)} has no ${shown(request)}${whyMissing(first, route)}`);
+  return found;
+}
+
+const whyMissing = ({ provider, transport }: Candidate, { client }: Route): string =>
+  transport ? '' : `: its protocol is ${provider.protocol}; name a model of a provider with protocol ${client.id}`;
+
+interface PathModel {
+  name: string;
+  /** An Azure deployment. Its URL is built from the model; the path stays as it is. */
+  isDeployment: boolean;
+  withModel(model: string): string;
+}
+
+function modelInPath({ client, path }: Route): PathModel | undefined {
+  if (client.id === 'gemini') return geminiModelIn(path);
+  const deployment = deploymentOf(path);
+  return deployment && { name: deployment.model, isDeployment: true, withModel: () => path };
+}
+
+const COLLECTION = '/models/';
+
+/** `/v1beta/models/{model}:{verb}` and `/v1beta/models/{model}/operations/{id}`; the name may have slashes. */
+function geminiModelIn(path: string): PathModel | undefined {
+  const plain = pathOf(path);
+  const start = plain.indexOf(COLLECTION) + COLLECTION.length;
+  const operations = plain.lastIndexOf('/operations/');
+  const end = operations > start ? operations : plain.lastIndexOf(':');
+  if (start < COLLECTION.length || end <= start) return undefined;
+  const withModel = (model: string): string =>
+    path.slice(0, start) + model.split('/').map(encodeURIComponent).join('/') + path.slice(end);
+  return { name: decoded(plain.slice(start, end)), isDeployment: false, withModel };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const pathOf = (path: string): string => path.split('?', 1)[0] ?? '';
+const queryOf = (path: string): string => path.slice(pathOf(path).length + 1);
+
+function checkAllowed(request: PassedRequest, speaker: Speaker, url: string): void {
+  const reason = refusalOf(request, speaker, url);
+  if (reason) throw reason;
+}
+
+/** Why a request may not be sent to this URL of a provider. */
+function refusalOf(request: PassedRequest, { provider, passthrough }: Speaker, url: string): CodecError | undefined {
+  const { route, method, directory } = request;
+  // Audio and images have fixed paths, all of them stateless.
+  const kind = route.type === 'PASSTHROUGH' ? kindOf(url, method, provider) : 'stateless';
+  const why = whyRefused(kind, passthrough, { isShared: !directory.gatekeeper.isOpen });
+  return why && refuse(why.code, `${shown(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`);
+}
+
+/** The endpoint as messages name it. */
+const shown = ({ method, route }: PassedRequest): string => `${method} ${pathOf(route.path).slice(0, 200)}`;
+
+interface Refusal {
+  code: keyof typeof STATUS;
+  reason: string;
+  remedy: string;
+}
+
+/** `isShared`: several clients use the operator's key, and an object that one of them stored is not the others' business. */
+function whyRefused(
+  kind: EndpointKind | undefined,
+  passthrough: Passthrough,
+  { isShared }: { isShared: boolean },
+): Refusal | undefined {
+  if (passthrough === 'all') return undefined;
+  if (passthrough === 'off')
+    return { code: 'PERMISSION', reason: 'is not passed on to the provider', remedy: '"known" or "all" to allow it' };
+  if (kind === undefined)
+    return { code: 'NOT_FOUND', reason: 'is not a known endpoint of the provider', remedy: '"all" to pass on every path' };
+  return kind === 'stored' && isShared
+    ? { code: 'PERMISSION', reason: 'reaches stored objects, which all client keys would share', remedy: '"all" to allow it' }
+    : undefined;
+}
+
+/** Only Chat knows audio and images by their type; to all others they are paths like any other. */
+function urlAt(provider: Provider, type: Route['type'], model: string, path: string): string {
+  const codec = CODECS[provider.protocol];
+  return codec.buildUrl(codec.supports(type) ? type : 'PASSTHROUGH', { provider, model, stream: false }, model, path);
+}
+
+/** Reads the endpoint from the URL that is sent, so that what is checked cannot differ from it. */
+function kindOf(url: string, method: string, provider: Provider): EndpointKind | undefined {
+  const { pathname, searchParams } = new URL(url);
+  const root = new URL(urlAt(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
+  const path = withoutUpload(pathname, provider);
+  if (!path.startsWith(root) || [...searchParams.keys()].some((name) => METHOD_OVERRIDE.test(name))) return undefined;
+  return findEndpoint(provider.protocol, method, path.slice(root.length).replace(DEPLOYMENT, ''));
+}
+
+/** Dated versions of Azure have some endpoints below a deployment. */
+const DEPLOYMENT = /^deployments\/[^/]+\//;
+
+/** Google's uploads create the object of the path without that word. */
+const withoutUpload = (pathname: string, { protocol }: Provider): string =>
+  protocol === 'gemini' ? pathname.replace(/\/upload(?=\/v\d)/, '') : pathname;
+
+/** Google's frontends, and some web frameworks, take the method from such a parameter. */
+const METHOD_OVERRIDE = /^(\$.*|_method|x-http-method(-override)?)$/i;
+
+const STATUS = { NOT_FOUND: 404, PERMISSION: 403 } as const;
+
+const refuse = (code: keyof typeof STATUS, message: string): CodecError =>
+  new CodecError({ code, message, http_status: STATUS[code] });
