@@ -2,7 +2,10 @@ import type { ProviderId } from './table.ts';
 
 /** Whose models are called like this, for names without a provider. The vendor itself: only there is the bare name the model's name. */
 const FAMILIES: readonly (readonly [names: RegExp, provider: ProviderId])[] = [
-  [/^(gpt-|chatgpt-|codex-|o[1-9](-|$)|text-embedding-|(omni|text)-moderation-|ft:|davinci|babbage-|tts-|whisper-|dall-e|sora-)/, 'openai'],
+  [
+    /^(gpt-|chatgpt-|codex-|o[1-9](-|$)|text-embedding-|(omni|text)-moderation-|ft:|davinci|babbage-|tts-|whisper-|dall-e|sora-)/,
+    'openai',
+  ],
   [/^claude-/, 'anthropic'],
   [/^(gemini-|gemma-|gemini-embedding|imagen-|veo-|lyria-|learnlm-)/, 'google'],
   [/^(mistral-|ministral-|magistral-|codestral-|devstral-|pixtral-|voxtral-|open-mi[sx]tral-)/, 'mistral'],
