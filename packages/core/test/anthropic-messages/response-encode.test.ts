@@ -63,7 +63,11 @@ test('without usage there are zeros: the SDK writes into it', () => {
 
 describe('blocks', () => {
   const rows: [name: string, content: ContentBlock[], wire: Json[], notes?: string[]][] = [
-    ['P80 unsigned thinking', [{ type: 'thinking', thinking: 'hm' }], [{ type: 'thinking', thinking: 'hm', signature: '' }]],
+    [
+      'P80 unsigned thinking',
+      [{ type: 'thinking', thinking: 'hm' }],
+      [{ type: 'thinking', thinking: 'hm', signature: 'cv1.openai-chat..signature.self.' }],
+    ],
     ['thinking that says and carries nothing', [{ type: 'thinking', thinking: '' }], []],
     ['an empty text', [text('')], []],
     ['a call', [use({ input_raw: '{"a":1}', input: { a: 1 } })], [{ ...CALL, input: { a: 1 } }]],

@@ -185,7 +185,7 @@ describe('blocks', () => {
     [
       'P80 unsigned thinking',
       [...open(0, THINKING), ...delta(0, { type: 'thinking_delta', thinking: 'hm' }), ...close(0), ...say(1, 'a')],
-      ['0+thinking', '0 thinking "hm"', '0-', '1+text', '1 text "a"', '1-'],
+      ['0+thinking', '0 thinking "hm"', '0 signature self:undefined:', '0-', '1+text', '1 text "a"', '1-'],
     ],
     ['P134 what is left out takes no index', [...open(0, THINKING), ...close(0), ...say(1, 'a')], ['0+text', '0 text "a"', '0-']],
     [
@@ -202,7 +202,7 @@ describe('blocks', () => {
     [
       'a signature that comes late finds its block by the index',
       [...open(0, { type: 'thinking', thinking: 'hm' }), ...close(0), ...say(1, 'a'), ...sign(0, OWN)],
-      ['0+thinking', '0 thinking "hm"', '0-', '1+text', '1 text "a"', '1-', '0 signature "sig"'],
+      ['0+thinking', '0 thinking "hm"', '0 signature self:undefined:', '0-', '1+text', '1 text "a"', '1-', '0 signature "sig"'],
     ],
     [
       'redacted thinking is whole in its start',

@@ -1,9 +1,10 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { Citation, ImageBlock, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { Citation, ContentBlock, ImageBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
 import { isClientCall } from '../../canonical/response.ts';
-import { type Attach, encodeCarrier } from '../shared/carrier.ts';
+import { isForeign } from '../shared/answer.ts';
+import { type Attach, encodeCarrier, encodeCarrierInId } from '../shared/carrier.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { fieldsOf } from './fields.ts';
 
@@ -16,6 +17,17 @@ export interface Answer {
   context: CodecContext;
   /** It was given in another protocol. */
   isForeign: boolean;
+  /** The request allows thinking blocks. Without it a client expects none, and an empty one breaks some (genkit). */
+  wantsThinking: boolean;
+  /** Reasoning that shows nothing, on its way into the id of the next call: there is no block that could carry it. */
+  held?: SignedBlob | undefined;
+}
+
+export function createAnswer(source: Parameters<typeof isForeign>[0], context: CodecContext): Answer {
+  const { request } = context;
+  const isOther = isForeign(source, OWN, context);
+  const isRequested = !request || (request.thinking !== undefined && request.thinking.type !== 'disabled');
+  return { context, isForeign: isOther, wantsThinking: isRequested || !isOther };
 }
 
 /** The id looks like one of this protocol, unless it is one; the model is the one that the client asked for. */
@@ -47,6 +59,24 @@ export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: Co
   return blob.origin === OWN ? blob.value : encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', attach);
 }
 
+/** Reasoning of another provider that nobody signed: clients want some signature, and one that carries nothing is read as none. */
+export function encodeUnsigned(context: CodecContext): string {
+  const origin = context.source ?? context.target?.provider.protocol ?? 'openai-chat';
+  return encodeSignature({ origin, form: 'signature', value: '' }, 'self', context);
+}
+
+/** A signature without a place: no thinking was requested, and no call follows that could carry it. */
+export function dropSignature(path: string, type: ContentBlock['type'], { context }: Answer): void {
+  const message = `the signature of a ${type} block cannot be carried to a client that did not request thinking; dropped`;
+  context.note({ code: 'DROPPED', path, feature: `content.${type}.signature`, message });
+}
+
+/** The last of a response: what no call took along. */
+export function dropHeld(answer: Answer): void {
+  if (answer.held) dropSignature('/content', 'thinking', answer);
+  answer.held = undefined;
+}
+
 /** A thinking block that says nothing and only carries the signature of something else. */
 export const carrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
   type: 'thinking',
@@ -71,14 +101,27 @@ const TYPES = { function: 'tool_use', custom: 'tool_use', server: 'server_tool_u
 >;
 
 /** The head of a call; the official type asks who called. */
-export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, context: CodecContext): JsonObject => ({
+export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, answer: Answer): JsonObject => ({
   type: TYPES[block.kind ?? 'function'],
   ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
   ...fieldsOf(block),
-  id: encodeCallId(block.id, path, context),
+  id: encodeSignedId(block, path, answer),
   name: block.name,
   input,
 });
+
+/** The id, and behind it what the client has to bring back where no thinking block may carry it: the call's signature, or reasoning before it. */
+function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, answer: Answer): string {
+  const { context, wantsThinking, held } = answer;
+  const id = encodeCallId(source, path, context);
+  const blob = signature ?? held;
+  if (wantsThinking || !blob || blob.origin === OWN) return id;
+  if (!signature) answer.held = undefined;
+  const provider = blob.provider ?? context.target?.provider.id ?? '';
+  const carried = encodeCarrierInId(id, blob, provider, signature ? 'next' : 'self');
+  if (carried === undefined) dropSignature(path, 'tool_use', answer);
+  return carried ?? id;
+}
 
 const MAX_CLEAN_ID = 40;
 

@@ -3,7 +3,17 @@ import type { AudioBlock, Citation, ContentBlock, TextBlock, ThinkingBlock } fro
 import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { dropLogprobs } from '../shared/answer.ts';
-import { type Answer, carrierBlock, encodeCitation, encodeSignature, NO_LOGPROBS, tellAudio } from './answer.ts';
+import type { Attach } from '../shared/carrier.ts';
+import {
+  type Answer,
+  carrierBlock,
+  dropSignature,
+  encodeCitation,
+  encodeSignature,
+  encodeUnsigned,
+  NO_LOGPROBS,
+  tellAudio,
+} from './answer.ts';
 import type { BlockPort } from './block-port.ts';
 import { fieldsOf } from './fields.ts';
 
@@ -63,18 +73,24 @@ export class TextWriter implements BlockWriter {
   /** What is signed before it begins follows its signature. */
   #begin(): number {
     if (this.index !== undefined) return this.index;
-    const { port, answer } = this.#scope;
-    if (this.#signature) port.whole(carrierBlock(this.#signature, 'next', answer.context));
-    this.#signature = undefined;
+    const { port } = this.#scope;
+    this.#carry('next');
     this.index = port.start({ ...this.#fields, type: 'text', text: '', citations: null });
     return this.index;
   }
 
   /** A signature that came when the text had gone out stands behind it, for itself. */
   stop(): void {
-    const { port, answer } = this.#scope;
-    if (this.index !== undefined) port.stop(this.index);
-    if (this.#signature) port.whole(carrierBlock(this.#signature, 'self', answer.context));
+    if (this.index !== undefined) this.#scope.port.stop(this.index);
+    this.#carry('self');
+  }
+
+  #carry(attach: Attach): void {
+    const { port, answer, path } = this.#scope;
+    if (!this.#signature) return;
+    if (answer.wantsThinking) port.whole(carrierBlock(this.#signature, attach, answer.context));
+    else dropSignature(path, 'text', answer);
+    this.#signature = undefined;
   }
 }
 
@@ -108,12 +124,21 @@ export class ThinkingWriter implements BlockWriter {
 
   stop(): void {
     const { port, answer } = this.#scope;
-    // Another protocol's reasoning that shows nothing and carries nothing; ours may be empty and is passed on as it is.
-    if (this.index === undefined && !this.#signature && answer.isForeign) return;
+    // Another protocol's reasoning that shows nothing: without thinking, what it carries waits for a call. Ours may be empty, and is passed on.
+    if (this.index === undefined && answer.isForeign && (!this.#signature || !answer.wantsThinking)) {
+      answer.held = this.#signature ?? answer.held;
+      return;
+    }
     const index = this.#begin();
-    if (this.#signature)
-      port.delta(index, 'signature_delta', 'signature', encodeSignature(this.#signature, 'self', answer.context));
+    const signature = this.#encodeSignature();
+    if (signature !== '') port.delta(index, 'signature_delta', 'signature', signature);
     port.stop(index);
+  }
+
+  #encodeSignature(): string {
+    const { context, isForeign } = this.#scope.answer;
+    if (this.#signature) return encodeSignature(this.#signature, 'self', context);
+    return isForeign ? encodeUnsigned(context) : '';
   }
 }
 

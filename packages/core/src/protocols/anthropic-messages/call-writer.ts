@@ -3,7 +3,7 @@ import type { ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
-import { carrierBlock, encodeCall } from './answer.ts';
+import { carrierBlock, dropSignature, encodeCall } from './answer.ts';
 import type { BlockWriter, WriterScope } from './block-writers.ts';
 import { INVALID, tellWrapped } from './call-input.ts';
 
@@ -43,9 +43,11 @@ export class CallWriter implements BlockWriter {
   #begin(): number {
     if (this.index !== undefined) return this.index;
     const { port, answer } = this.#scope;
-    if (this.#signature) port.whole(carrierBlock(this.#signature, 'next', answer.context));
+    if (this.#signature && answer.wantsThinking) port.whole(carrierBlock(this.#signature, 'next', answer.context));
+    const { signature: _, ...block } = this.#block;
+    const signed = this.#signature ? { ...block, signature: this.#signature } : block;
     this.#signature = undefined;
-    this.index = port.start(encodeCall(this.#block, {}, this.#scope.path, answer.context));
+    this.index = port.start(encodeCall(signed, {}, this.#scope.path, answer));
     return this.index;
   }
 
@@ -85,7 +87,9 @@ export class CallWriter implements BlockWriter {
     else if (this.#form === 'other') this.#wrap();
     if (this.#isEmpty) port.delta(index, 'input_json_delta', 'partial_json', '');
     port.stop(index);
-    if (this.#signature) port.whole(carrierBlock(this.#signature, 'self', answer.context));
+    if (!this.#signature) return;
+    if (answer.wantsThinking) port.whole(carrierBlock(this.#signature, 'self', answer.context));
+    else dropSignature(this.#scope.path, 'tool_use', answer);
   }
 
   /** A text that was cut stays open, as the arguments of a function do. */

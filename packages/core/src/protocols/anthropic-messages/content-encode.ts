@@ -3,7 +3,7 @@ import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { type BlockEvent, BlockSerializer } from '../shared/block-serializer.ts';
 import { drop } from '../shared/codec.ts';
-import { type Answer, carrierBlock, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
+import { type Answer, carrierBlock, dropHeld, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
 import { BlockPort, type Send } from './block-port.ts';
 import {
   AudioWriter,
@@ -41,6 +41,7 @@ export class ContentEncoder {
   /** Stops what is open. */
   end(): void {
     this.#serializer.end();
+    dropHeld(this.#answer);
   }
 
   #write(event: BlockEvent): void {
@@ -138,6 +139,7 @@ export class ContentEncoder {
   }
 
   #carry(blob: SignedBlob): void {
-    this.#port.whole(carrierBlock(blob, 'self', this.#answer.context));
+    if (this.#answer.wantsThinking) this.#port.whole(carrierBlock(blob, 'self', this.#answer.context));
+    else this.#answer.held = blob;
   }
 }

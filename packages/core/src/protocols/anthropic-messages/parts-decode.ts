@@ -11,7 +11,7 @@ import type {
 } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { isClientCall } from '../../canonical/response.ts';
-import { decodeCarrier } from '../shared/carrier.ts';
+import { decodeCarrier, decodeCarrierInId } from '../shared/carrier.ts';
 import { type CodecContext, invalid } from '../shared/codec.ts';
 import { splitDataUrl } from '../shared/data-url.ts';
 import {
@@ -36,7 +36,7 @@ export interface Scope {
   next: SignedBlob | undefined;
 }
 
-type Decode = (block: JsonObject, at: string, scope: Scope) => ContentBlock | undefined;
+type Decode = (block: JsonObject, at: string, scope: Scope) => ContentBlock | ContentBlock[] | undefined;
 
 const BY_TYPE: Readonly<Record<string, Decode>> = {
   text: decodeText,
@@ -45,7 +45,7 @@ const BY_TYPE: Readonly<Record<string, Decode>> = {
   search_result: decodeSearchResult,
   thinking: decodeThinking,
   redacted_thinking: (block) => decodeRedacted(block, ''),
-  tool_use: (block, at, scope) => decodeCall(block, at, scope, undefined),
+  tool_use: decodeToolUse,
   mcp_tool_use: (block, at, scope) => decodeCall(block, at, scope, 'mcp'),
   tool_result: decodeToolResult,
 };
@@ -71,9 +71,9 @@ export function decodeContent(content: unknown, at: string, place: Place, scope:
   if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, scope.context)];
   return expectList(content, at).flatMap((item, i) => {
     const param = `${at}[${i}]`;
-    const block = decodeBlock(item, param, scope);
-    if (block && !ALLOWED[place](block)) throw invalid(`${param}.type`, `a block of this type cannot stand here`);
-    return block ? [placed(param, block, scope.context)] : [];
+    const blocks = [decodeBlock(item, param, scope) ?? []].flat();
+    if (!blocks.every(ALLOWED[place])) throw invalid(`${param}.type`, `a block of this type cannot stand here`);
+    return blocks.map((block) => placed(param, block, scope.context));
   });
 }
 
@@ -81,7 +81,7 @@ const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =
   decodeContent(content, at, 'part', scope).filter(isPart);
 
 /** A type that nobody here knows is passed on as it is. */
-function decodeBlock(item: unknown, at: string, scope: Scope): ContentBlock | undefined {
+function decodeBlock(item: unknown, at: string, scope: Scope): ReturnType<Decode> {
   const block = expectObject(item, at);
   const type = expectName(block['type'], `${at}.type`);
   const decode = Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
@@ -227,11 +227,20 @@ function decodeThinking(block: JsonObject, at: string, scope: Scope): ThinkingBl
   const isNext = carrier?.attach === 'next';
   if (isNext) scope.next = placed(`${at}.signature`, carrier.blob, scope.context);
   if (isNext && thinking === '') return undefined;
-  const signature = value === '' || isNext ? undefined : (carrier?.blob ?? signatureOf(value, ''));
+  const isUnsigned = value === '' || carrier?.blob.value === '';
+  const signature = isUnsigned || isNext ? undefined : (carrier?.blob ?? signatureOf(value, ''));
   return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };
 }
 
 const CALL_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
+
+/** A call of the client's tools. Its id may carry the call's signature, or reasoning that stood before the call. */
+function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
+  const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
+  if (carried?.attach === 'next') scope.next = placed(`${at}.id`, carried.blob, scope.context);
+  const call = decodeCall({ ...block, id }, at, scope, undefined);
+  return carried?.attach === 'self' ? [{ type: 'thinking', thinking: '', signature: carried.blob }, call] : [call];
+}
 
 /** The type of a call that the provider runs is kept: it says whose it is. That the model itself called says nothing. */
 function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' | 'mcp' | undefined): ToolUseBlock {
@@ -263,7 +272,7 @@ function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | '
 const RESULT_FIELDS: ReadonlySet<string> = new Set(['type', 'tool_use_id', 'content', 'is_error', 'cache_control']);
 
 function decodeToolResult(block: JsonObject, at: string, scope: Scope): ToolResultBlock {
-  const id = expectName(block['tool_use_id'], `${at}.tool_use_id`);
+  const { id } = decodeCarrierInId(expectName(block['tool_use_id'], `${at}.tool_use_id`));
   const name = scope.names.get(id);
   const isError = optional(block['is_error'], `${at}.is_error`, expectBoolean);
   return {

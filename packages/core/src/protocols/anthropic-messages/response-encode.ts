@@ -1,17 +1,21 @@
 import { type JsonObject, setOwn } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
-import { dropLogprobs, endingOf, isForeign } from '../shared/answer.ts';
+import { dropLogprobs, endingOf } from '../shared/answer.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import {
   type Answer,
   carrierBlock,
+  createAnswer,
   dropChoices,
+  dropHeld,
+  dropSignature,
   encodeCall,
   encodeCitation,
   encodeEnvelope,
   encodeSignature,
   encodeTier,
+  encodeUnsigned,
   imageText,
   isLostCall,
   isOwnBlock,
@@ -28,7 +32,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   const { content, stop_details: details, usage, error } = response;
   const stop = endingOf(response, details, error, context);
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
-  const answer: Answer = { context, isForeign: isForeign(response, 'anthropic-messages', context) };
+  const answer = createAnswer(response, context);
   const { finish_reason: said, stop_details: raw, container = null, diagnostics = null, ...kept } = fieldsOf(response);
   const { id, type, role, model } = encodeEnvelope(response, answer);
   const message: JsonObject = {
@@ -44,6 +48,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
     container,
     diagnostics,
   };
+  dropHeld(answer);
   for (const name of Object.keys(kept)) if (!Object.hasOwn(message, name)) setOwn(message, name, kept[name]);
   return message;
 }
@@ -58,7 +63,7 @@ function encodeBlock(block: ContentBlock, path: string, answer: Answer): JsonObj
       return encodeThinking(block, answer);
     case 'tool_use':
       if (isLostCall(block, path, answer)) return [];
-      return signed(block, encodeCall(block, encodeInput(block, path, context, INVALID), path, context), context);
+      return encodeToolUse(block, path, answer);
     case 'image':
       return [plainText(imageText(block, path, context))];
     case 'audio':
@@ -84,30 +89,39 @@ function lose(type: string, path: string, context: CodecContext): JsonObject[] {
 }
 
 /** What another provider signed follows its signature. */
-const signed = ({ signature }: TextBlock | ToolUseBlock, block: JsonObject, context: CodecContext): JsonObject[] =>
-  signature ? [carrierBlock(signature, 'next', context), block] : [block];
+const signed = ({ signature }: TextBlock | ToolUseBlock, block: JsonObject, { context, wantsThinking }: Answer): JsonObject[] =>
+  signature && wantsThinking ? [carrierBlock(signature, 'next', context), block] : [block];
 
-function encodeText(block: TextBlock, path: string, { context }: Answer): JsonObject[] {
+const encodeToolUse = (block: ToolUseBlock, path: string, answer: Answer): JsonObject[] =>
+  signed(block, encodeCall(block, encodeInput(block, path, answer.context, INVALID), path, answer), answer);
+
+function encodeText(block: TextBlock, path: string, answer: Answer): JsonObject[] {
+  const { context, wantsThinking } = answer;
   const { text, citations = [], signature, logprobs } = block;
   if (logprobs) dropLogprobs(path, NO_LOGPROBS, context);
   const cited = citations.flatMap((citation) => encodeCitation(citation, `${path}/citations`, context) ?? []);
-  if (text === '' && cited.length === 0) return signature ? [carrierBlock(signature, 'self', context)] : [];
+  if (signature && !wantsThinking) dropSignature(path, 'text', answer);
+  if (text === '' && cited.length === 0) return signature && wantsThinking ? [carrierBlock(signature, 'self', context)] : [];
   const written = { ...fieldsOf(block), type: 'text', text, citations: cited.length > 0 ? cited : null };
-  return signed(block, written, context);
+  return signed(block, written, answer);
 }
 
-/** Thinking always has a signature; none is empty, and such a block is not sent to Anthropic again (P80). */
-function encodeThinking(block: ThinkingBlock, { context, isForeign }: Answer): JsonObject[] {
+/** Thinking always has a signature. What nobody signed is not sent to Anthropic again (P80). */
+function encodeThinking(block: ThinkingBlock, answer: Answer): JsonObject[] {
+  const { context, isForeign, wantsThinking } = answer;
   const { thinking, signature } = block;
   if (signature?.origin === 'anthropic-messages' && signature.form === 'redacted')
     return [{ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value }];
-  if (isForeign && thinking === '' && !signature) return [];
+  if (isForeign && thinking === '' && (!signature || !wantsThinking)) {
+    answer.held = signature ?? answer.held;
+    return [];
+  }
   return [
     {
       ...fieldsOf(block),
       type: 'thinking',
       thinking,
-      signature: signature ? encodeSignature(signature, 'self', context) : '',
+      signature: signature ? encodeSignature(signature, 'self', context) : isForeign ? encodeUnsigned(context) : '',
     },
   ];
 }

@@ -4,10 +4,10 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/usage.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
-import { failureOf, isForeign } from '../shared/answer.ts';
+import { failureOf } from '../shared/answer.ts';
 import type { BlockEvent } from '../shared/block-serializer.ts';
 import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
-import { type Answer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
+import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
 import { written } from './block-port.ts';
 import { ContentEncoder } from './content-encode.ts';
 import { encodeErrorEvent } from './errors-encode.ts';
@@ -95,7 +95,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #start(message: MessageStart['message']): Answer {
-    const answer: Answer = { context: this.#context, isForeign: isForeign(message, 'anthropic-messages', this.#context) };
+    const answer = createAnswer(message, this.#context);
     this.#answer = answer;
     this.#content = new ContentEncoder(answer, (event, data) => this.#out.push({ event, data }));
     this.#send('message_start', {

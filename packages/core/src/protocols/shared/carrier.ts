@@ -26,15 +26,54 @@ export function encodeCarrier({ origin, form, value }: SignedBlob, provider: str
 export const holdsCarrier = (text: string): boolean => text.includes(PREFIX);
 
 /** What a carrier holds; undefined for anything else: such a value was issued by the protocol it came in. */
-export function decodeCarrier(text: string): { blob: SignedBlob; attach: Attach } | undefined {
+export function decodeCarrier(text: string): Carried | undefined {
   if (!text.startsWith(PREFIX)) return undefined;
   const [origin = '', provider = '', form = '', attach = '', encoded = '', ...rest] = text.slice(PREFIX.length).split('.');
+  return rest.length > 0 ? undefined : readFields(origin, unescapeDots(provider), form, attach, encoded);
+}
+
+interface Carried {
+  blob: SignedBlob;
+  attach: Attach;
+}
+
+function readFields(origin: string, issuer: string, form: string, attach: string, encoded: string): Carried | undefined {
   const value = fromBase64Url(encoded);
-  if (rest.length > 0 || value === undefined || !isProtocol(origin) || !isForm(form)) return undefined;
+  if (value === undefined || !isProtocol(origin) || !isForm(form)) return undefined;
   if (attach !== 'self' && attach !== 'next') return undefined;
-  const issuer = unescapeDots(provider);
   return { blob: { origin, form, value, ...(issuer !== '' && { provider: issuer }) }, attach };
 }
+
+const ID_MARK = '--cv1--';
+
+/** Longer ids are not written. Clients replay an id as it is, and send it twice a turn; a signature of Gemini has a few kB. */
+const MAX_ID = 16_384;
+
+/** The same behind the id of a call, in the characters that ids may have: letters, digits, `_`, `-`. Undefined where the id would be too long. */
+export function encodeCarrierInId(
+  id: string,
+  { origin, form, value }: SignedBlob,
+  provider: string,
+  attach: Attach,
+): string | undefined {
+  const carried = `${id}${ID_MARK}${[origin, escapeWord(provider), form, attach, toBase64Url(value)].join('--')}`;
+  return carried.length > MAX_ID ? undefined : carried;
+}
+
+/** The id as its issuer wrote it, and what was carried behind it. */
+export function decodeCarrierInId(text: string): { id: string; carried?: Carried } {
+  const at = text.indexOf(ID_MARK);
+  if (at <= 0) return { id: text };
+  const [origin = '', provider = '', form = '', attach = '', ...value] = text.slice(at + ID_MARK.length).split('--');
+  const carried = readFields(origin, unescapeWord(provider), form, attach, value.join('--'));
+  return carried ? { id: text.slice(0, at), carried } : { id: text };
+}
+
+const escapeWord = (text: string): string =>
+  text.replace(/[^a-zA-Z0-9]/g, (char) => `_${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+const unescapeWord = (text: string): string =>
+  text.replace(/_([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
 const isProtocol = (text: string): text is ProtocolId => Object.hasOwn(PROTOCOLS, text);
 const isForm = (text: string): text is SignedBlob['form'] => Object.hasOwn(FORMS, text);
