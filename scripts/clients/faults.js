@@ -11,13 +11,16 @@ const READ_MS = 100;
 
 const sse = (data, event) => `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 
-const chat = (code, type = 'server_error') => sse({ error: { message: MARK, type, code, param: null } });
-const anthropic = (type) => sse({ type: 'error', error: { type, message: MARK } }, 'error');
+/** The message of the gateway for a lost connection: some clients retry by these words. */
+const HANG_UP = `${MARK}: socket hang up`;
+
+const chat = (code, message = MARK) => sse({ error: { message, type: 'server_error', code, param: null } });
+const anthropic = (type, message = MARK) => sse({ type: 'error', error: { type, message } }, 'error');
 
 /** As the gateway writes it: the error, then the failed response. */
-function responses(code) {
+function responses(code, message = MARK) {
   const response = { id: 'resp_1', object: 'response', created_at: 0, model: 'mock-model', status: 'failed', output: [] };
-  const error = { type: 'server_error', code, message: MARK, param: null };
+  const error = { type: 'server_error', code, message, param: null };
   return (
     sse({ ...error, type: 'error', sequence_number: 9, error }, 'error') +
     sse(
@@ -29,14 +32,25 @@ function responses(code) {
 
 const GEMINI_ERROR = { error: { code: 503, message: MARK, status: 'UNAVAILABLE' } };
 
-/** The error event of each protocol: as the gateway wrote it for lost connections, and in the forms that clients retry. */
+/** The error event of each protocol: `gateway` is what the gateway writes for a lost connection, the others are what was tried. */
 const EVENTS = {
-  'openai-chat': { plain: chat(null), busy: chat('overloaded'), reset: chat('ECONNRESET') },
-  'anthropic-messages': { plain: anthropic('api_error'), busy: anthropic('overloaded_error'), reset: anthropic('timeout_error') },
+  'openai-chat': {
+    plain: chat(null),
+    busy: chat('overloaded'),
+    reset: chat('ECONNRESET'),
+    gateway: chat('ECONNRESET', HANG_UP),
+  },
+  'anthropic-messages': {
+    plain: anthropic('api_error'),
+    busy: anthropic('overloaded_error'),
+    reset: anthropic('timeout_error'),
+    gateway: anthropic('overloaded_error', HANG_UP),
+  },
   'openai-responses': {
     plain: responses('server_error'),
     busy: responses('server_is_overloaded'),
     reset: responses('ECONNRESET'),
+    gateway: responses('ECONNRESET', HANG_UP),
   },
   gemini: { plain: sse(GEMINI_ERROR), bare: `${JSON.stringify(GEMINI_ERROR)}\r\n` },
 };
@@ -51,12 +65,18 @@ export const FAULTS = [
   { id: 'plain-end', what: 'error event, then the end of the body', in: ALL, steps: ['plain', 'end'] },
   { id: 'busy-end', what: 'error event that says overloaded', in: OTHERS, steps: ['busy', 'end'] },
   { id: 'reset-end', what: 'error event with code ECONNRESET (Anthropic: timeout_error)', in: OTHERS, steps: ['reset', 'end'] },
+  {
+    id: 'gateway-end',
+    what: '**as the gateway writes it**: code ECONNRESET (Anthropic: overloaded_error), "socket hang up"',
+    in: OTHERS,
+    steps: ['gateway', 'end'],
+  },
   { id: 'plain-pause-cut', what: 'error event, then a closed connection', in: ALL, steps: ['plain', 'pause', 'cut'] },
   { id: 'bare-end', what: 'error as bare JSON, then the end of the body', in: GEMINI, steps: ['bare', 'end'] },
   { id: 'pause-bare-end', what: 'pause, error as bare JSON, then the end', in: GEMINI, steps: ['pause', 'bare', 'end'] },
   {
     id: 'plain-bare-pause-bare-end',
-    what: 'error event and bare JSON, pause, bare JSON again, then the end',
+    what: '**as the gateway writes it**: error event and bare JSON, pause, bare JSON again, then the end',
     in: GEMINI,
     steps: ['plain', 'bare', 'pause', 'bare', 'end'],
   },

@@ -34,7 +34,12 @@ const results = existsSync(store) ? JSON.parse(readFileSync(store, 'utf8')) : { 
 if (part !== 'page') await runAll(cellsOf(part));
 // A part of the results would make a page of holes out of a whole one.
 const isWhole = part === undefined && options.only === '';
-if (part === 'page' || isWhole) writeFileSync(`${root}docs/clients.md`, renderPage(results));
+if (part === 'page' || isWhole) writePage();
+
+function writePage() {
+  const reactions = existsSync(`${folder}/errors.json`) ? JSON.parse(readFileSync(`${folder}/errors.json`, 'utf8')) : {};
+  writeFileSync(`${root}docs/clients.md`, renderPage(results, reactions));
+}
 
 /** A cell has a name, which is its key in the results. `through`: by the gateway, or alone. */
 function cellsOf(wanted) {
@@ -71,20 +76,25 @@ async function runAll(cells) {
     process.exit(2);
   }
   const queue = cells.map((cell, i) => ({ cell, place: `${i + 1}/${cells.length}` }));
-  const jobs = Array.from({ length: Number(options.jobs) }, (_, i) => runJob(queue, inst, `${folder}/stage-${i}`));
-  await Promise.all(jobs);
+  const stages = [];
+  const closeAll = () => Promise.all(stages.map((stage) => stage.close()));
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => closeAll().then(() => process.exit(1)));
+  try {
+    for (let job = 0; job < Number(options.jobs); job++) stages.push(await openStage(`${folder}/stage-${job}`));
+    await Promise.all(stages.map((stage) => runJob(queue, inst, stage)));
+  } finally {
+    await closeAll();
+  }
 }
 
 /** Each job has its own upstream and gateway: a cell reads the gateway's log, and restarts the upstream. */
-async function runJob(queue, inst, place) {
+function openStage(place) {
   mkdirSync(place, { recursive: true });
-  const stage = await setStage({ clients, folder: place });
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stage.close().then(() => process.exit(1)));
-  try {
-    for (let next = queue.shift(); next; next = queue.shift()) await runCell(next.cell, { inst, stage, place: next.place });
-  } finally {
-    await stage.close();
-  }
+  return setStage({ clients, folder: place });
+}
+
+async function runJob(queue, inst, stage) {
+  for (let next = queue.shift(); next; next = queue.shift()) await runCell(next.cell, { inst, stage, place: next.place });
 }
 
 async function runCell({ key, client, upstream, variant, through }, { inst, stage, place }) {

@@ -1,19 +1,27 @@
 // docs/clients.md from the results of the matrix and from the table of clients that the commands use.
 import { CLIENTS as SETUPS } from '../../packages/gateway/dist/cli/clients.js';
 import { setupLines } from '../../packages/gateway/dist/cli/setup.js';
+import { FAULTS } from './faults.js';
 import { CLIENTS, UPSTREAMS, VARIANTS } from './table.js';
 
 const TARGET = { url: 'http://127.0.0.1:4141', key: 'any', model: 'provider/model' };
 
-export function renderPage(results) {
+/** `results`: of matrix.js; `reactions`: of errors.js. */
+export function renderPage(results, reactions) {
+  const protocols = Object.keys(UPSTREAMS);
   return [
     HEAD,
     '## Every client with every upstream protocol',
     pairs(results),
     '## Upstreams that misbehave',
     tally(results),
-    ...Object.keys(UPSTREAMS).map((protocol) => `### ${protocol}\n\n${variants(protocol, results)}`),
-    LEGEND,
+    ...protocols.map((protocol) => `### ${protocol}\n\n${variants(protocol, results)}`),
+    '### Worse through the gateway',
+    worse(results),
+    '## Streams that fail in the middle',
+    ERRORS,
+    chosen(reactions),
+    ...protocols.map((protocol) => `### ${protocol}: failed streams\n\n${faults(protocol, reactions)}`),
     '## Setting clients up',
     SETUP,
     ...Object.entries(SETUPS).map(([id, client]) => setup(id, client)),
@@ -23,23 +31,29 @@ export function renderPage(results) {
 
 const HEAD = `# Clients
 
-This page is written by \`scripts/clients/matrix.js\`; nothing in it is typed by hand. Real clients run as they are, headless, against a gateway whose upstreams are one scripted
-model that speaks all four protocols. A file holds a random word; the prompt names the file; the model calls the client's own tool to read it. A cell passes when the client's last words have
-the word in them and its exit code is 0: the request was taken, the stream read, the tool called, its result sent back, and the second stream read. The log of the gateway must say, too, that the upstream of the cell was asked, and no other one.
+This page is written by \`scripts/clients/matrix.js\`; nothing in it is typed by hand. Real clients run unmodified and headless against a gateway whose upstreams are one scripted
+model that speaks all four protocols. A file holds a random word, and the prompt names the file. The model calls the client's own tool to read it. A cell passes when the client's final output
+contains the word and its exit code is 0: the request was accepted, the stream parsed, the tool called, its result sent back, and the second stream parsed. The log of the gateway must also show
+that the upstream of the cell received the request, and no other one.
 
 \`\`\`sh
 npm run build
-INST=<folder> <shared folder>/clients/install.sh     # the clients, once, outside of the repository; about 2 GB
-INST=<folder> node scripts/clients/matrix.js         # all of it; "pairs", "variants" or "page" for a part, --only PATTERN for some cells, --again for all of them
+INST=<folder> <shared folder>/clients/install.sh all   # the clients, once, outside of the repository; about 2 GB
+INST=<folder> node scripts/clients/errors.js --jobs 2  # how clients react to failed streams, without the gateway
+INST=<folder> node scripts/clients/matrix.js --jobs 2  # everything else; "pairs", "variants", "alone" or "page" for a part, --only PATTERN for some cells, --again for all
 \`\`\``;
 
-const LEGEND = `What cannot be healed, and should not be: ${VARIANTS.filter(({ cannot }) => cannot)
-  .map(({ what, cannot }) => `*${what}* (${cannot})`)
-  .join(', ')}. There the client gets an error in its own protocol; those that ask again by themselves pass.
-An answer that ends without saying so is not made whole: half a program that looks like a whole one does more harm than an error. Clients that took such an answer for a whole one are told.`;
+const ERRORS = `When an upstream fails after part of a response was sent, only the stream itself can tell the client. What a client does then depends on the form of the error, so each form was tried with every
+client, without the gateway. **retries**: the client sends the request again and succeeds. reports: it shows the message of the error. fails: it fails with a message of its own.
+**silent**: it takes the partial response for a complete one. The gateway uses the form in bold.
 
-const SETUP = `\`sluice env CLIENT\` prints what follows, for your address, key and model; \`sluice run CLIENT -- …\` starts the client that way, for one run, with a gateway of its own
-if none listens. [docs/gateway.md](gateway.md) tells more.`;
+- A closed connection without an error event hides the reason from SDKs, and Gemini CLI does not retry it.
+- Qwen Code retries chat errors by \`code: "ECONNRESET"\`; opencode, pi and Qwen Code retry Anthropic errors by \`overloaded_error\`; pi and Continue retry by "socket hang up" in the message.
+- Codex gives up on \`server_is_overloaded\`, so Responses streams never use it.
+- @google/genai 2 and the AI SDK read an error only from a \`data:\` event. @google/genai 1, pi and Kimi Code read it only from bare JSON that arrives on its own. Gemini streams therefore carry both.`;
+
+const SETUP = `\`sluice env CLIENT\` prints the following for your address, key and model. \`sluice run CLIENT -- …\` starts the client with these settings for one run, and starts a gateway
+if none is listening. See [docs/gateway.md](gateway.md).`;
 
 const mark = (cell) => (cell === undefined ? ' ' : cell.passed ? 'ok' : '**fails**');
 
@@ -52,11 +66,11 @@ function pairs({ cells, versions }) {
   ]);
   const run = rows.flatMap((row) => row.slice(2)).filter((cell) => cell !== ' ');
   const passed = run.filter((cell) => cell === 'ok').length;
-  return `${passed} of ${run.length} pass.\n\n${table(['client', 'it speaks', ...upstreams.map((id) => `upstream: ${id}`)], rows)}`;
+  return `${passed} of ${run.length} pass.\n\n${table(['client', 'protocol', ...upstreams.map((id) => `upstream: ${id}`)], rows)}`;
 }
 
 /** Alone, then through the gateway. */
-const COURSES = { 'ok ok': 'ok', 'fails ok': '**healed**', 'fails fails': 'fails', 'ok fails': '**told**' };
+const COURSES = { 'ok ok': 'ok', 'fails ok': '**healed**', 'fails fails': 'fails', 'ok fails': '**worse**' };
 
 function courseOf(name, variant, { cells }) {
   const [alone, through] = ['alone', 'through'].map((way) => cells[`${name} > ${variant} ${way}`]);
@@ -75,10 +89,50 @@ function tally(results) {
   const alone = count(({ course }) => course.startsWith('ok'));
   const through = count(({ course }) => course.endsWith('ok'));
   const open = count(({ course, cannot }) => course.endsWith('fails') && !cannot);
-  return `Each client with each variant of an upstream of its own protocol, alone and through the gateway (\`repair: true\`). Of ${courses.length} cells, ${alone} pass alone and ${through} through the gateway;
-${count(({ course }) => course === 'fails ok')} are healed, and ${open === 0 ? 'none' : open} of those that fail through the gateway could be healed.
+  return `Each client with each variant of an upstream of its own protocol, alone and through the gateway (\`repair: true\`). Of ${courses.length} cells, ${alone} pass alone and ${through} through the gateway.
+${count(({ course }) => course === 'fails ok')} are healed, ${count(({ course }) => course === 'ok fails')} are worse, and ${open} fail through the gateway although a gateway could heal them.
 
-ok: passes both ways. **healed**: fails alone, passes through the gateway. fails: both ways. **told**: passes alone, and is told of an error through the gateway. Blank: not run.`;
+ok: passes both ways. **healed**: fails alone, passes through the gateway. fails: both ways. **worse**: passes alone, fails through the gateway. Blank: not run.
+
+No gateway can heal these variants: ${VARIANTS.filter(({ cannot }) => cannot)
+    .map(({ what, cannot }) => `*${what}* (${cannot})`)
+    .join(', ')}. The client gets an error in its own protocol; clients that retry by themselves pass.`;
+}
+
+/** Every cell that passes alone only, with the reason. */
+function worse(results) {
+  const lines = VARIANTS.flatMap(({ id, what, cannot, in: protocols }) => {
+    const names = CLIENTS.filter(
+      ({ protocol, name }) => protocols.includes(protocol) && courseOf(name, id, results) === 'ok fails',
+    );
+    const titles = names.map(({ title, name }) => `${title} ${results.versions[name] ?? ''}`.trim()).join(', ');
+    return names.length === 0 ? [] : [`- *${what}* (${cannot ?? 'open'}): ${titles}`];
+  });
+  if (lines.length === 0) return 'None.';
+  return `A response that ends early is never presented as complete: half a program that looks like a whole one does more harm than an error.\n\n${lines.join('\n')}`;
+}
+
+/** What the form that the gateway uses comes to. */
+function chosen(reactions) {
+  const cells = CLIENTS.map(({ name, protocol }) => ({
+    cut: reactions[`${name} > cut`],
+    now: reactions[`${name} > ${protocol === 'gemini' ? 'plain-bare-pause-bare-end' : 'gateway-end'}`],
+  })).filter(({ now }) => now !== undefined);
+  const count = (test) => cells.filter(test).length;
+  const kept = count(({ cut, now }) => cut === 'retries' && now === 'retries');
+  return `Of ${cells.length} clients, ${count(({ now }) => now === 'retries')} retry this form, ${count(({ now }) => now === 'reports')} report its message, ${count(({ now }) => now === 'fails')} fail with a message of their own,
+and ${count(({ now }) => now === 'silent')} take it for success. ${kept} of the ${count(({ cut }) => cut === 'retries')} clients that retry a closed connection retry this form too.`;
+}
+
+const REACTIONS = { retries: '**retries**', reports: 'reports', fails: 'fails', silent: '**silent**' };
+
+function faults(protocol, reactions) {
+  const clients = CLIENTS.filter((client) => client.protocol === protocol && !client.isWhole);
+  const rows = FAULTS.filter((fault) => fault.in.includes(protocol)).map(({ id, what }) => [
+    what,
+    ...clients.map(({ name }) => REACTIONS[reactions[`${name} > ${id}`]] ?? ' '),
+  ]);
+  return table(['the stream ends in …', ...clients.map(({ title }) => title)], rows);
 }
 
 function variants(protocol, results) {

@@ -13,7 +13,7 @@ const row = (name, protocol, folder, more = {}) => ({ name, protocol, folder, in
 /** Newest versions, installed beside the pinned ones; they run with node 22. */
 const LATEST = { inst: 'latest' };
 
-/** `inst`, `folder`: where it is installed, relative to INST; `package`: what its version is read from. */
+/** `inst`, `folder`: where it is installed, relative to INST; `package`: what its version is read from; `isWhole`: it requests no streams. */
 export const CLIENTS = [
   row('sdk-openai-chat', 'openai-chat', 'sdk-openai', { package: 'openai', title: 'openai SDK, chat' }),
   row('sdk-openai-responses', 'openai-responses', 'sdk-openai', { package: 'openai', title: 'openai SDK, responses' }),
@@ -49,7 +49,7 @@ export const CLIENTS = [
     ...LATEST,
     runner: 'claude-code',
     package: '@anthropic-ai/claude-code',
-    title: 'Claude Code',
+    title: 'Claude Code, newest',
   }),
   row('claude-agent-sdk', 'anthropic-messages', 'claude-agent-sdk', {
     ...LATEST,
@@ -71,7 +71,7 @@ export const CLIENTS = [
     'openai-chat': 'openai',
     'anthropic-messages': 'anthropic',
   }),
-  row('grok-cli', 'openai-chat', 'grok-cli', { ...LATEST, package: '@vibe-kit/grok-cli', title: 'Grok CLI' }),
+  row('grok-cli', 'openai-chat', 'grok-cli', { ...LATEST, package: '@vibe-kit/grok-cli', title: 'Grok CLI', isWhole: true }),
   row('langchain-openai', 'openai-chat', 'langchain', { package: '@langchain/openai', title: 'LangChain, chat' }),
   row('langchain-openai-responses', 'openai-responses', 'langchain', {
     package: '@langchain/openai',
@@ -108,18 +108,18 @@ const RESPONSES = ['openai-responses'];
 const GEMINI = ['gemini'];
 
 /**
- * What the upstream does differently. `cannot`: why no gateway can make an answer of it (a client that asks again by itself passes all the same).
- * `once`: only the first answer of a process is so. `seconds`: how long a client gets, where it can only fail.
+ * What the upstream does differently. `cannot`: why no gateway can make a response of it (a client that retries by itself passes all the same).
+ * `once`: only the first response of a process is so. `seconds`: how long a client gets, where it can only fail.
  */
 export const VARIANTS = [
-  { id: 'thinking', what: 'thinks before it answers', in: ALL },
+  { id: 'thinking', what: 'sends reasoning first', in: ALL },
   { id: 'parallel', what: 'calls two tools at once', in: ALL },
-  { id: 'notext', what: 'calls a tool without a word', in: ALL },
+  { id: 'notext', what: 'calls a tool without text', in: ALL },
   { id: 'onechunk', what: 'whole stream in one chunk', in: ALL },
   { id: 'bytes', what: 'chunks of seven bytes', in: ALL },
   { id: 'crlf', what: 'lines end in CR LF', in: ALL },
   { id: 'nousage', what: 'no usage', in: ALL },
-  { id: 'stopreason', what: '"stop" although a tool is called', in: ALL },
+  { id: 'stopreason', what: 'finish reason "stop" with a tool call', in: ALL },
   { id: 'objargs', what: 'tool arguments in the wrong form', in: ALL },
   { id: 'noid', what: 'no ids on tool calls or items', in: NOT_GEMINI },
   { id: 'noindex', what: 'no indexes', in: ALL },
@@ -127,16 +127,16 @@ export const VARIANTS = [
   { id: 'noevent', what: 'no event: lines', in: [...MESSAGES, ...RESPONSES] },
   { id: 'eventline', what: 'event: lines', in: [...CHAT, ...GEMINI] },
   { id: 'noblockstop', what: 'blocks and items never end', in: [...MESSAGES, ...RESPONSES] },
-  { id: 'minimal', what: 'only the last event of each thing', in: [...MESSAGES, ...RESPONSES, ...GEMINI] },
+  { id: 'minimal', what: 'only the last event of each item', in: [...MESSAGES, ...RESPONSES, ...GEMINI] },
   { id: 'emptyoutput', what: 'response.completed without its output', in: RESPONSES },
   { id: 'nodone', what: 'no end marker', in: [...CHAT, ...MESSAGES] },
   { id: 'done', what: '[DONE] where it does not belong', in: [...RESPONSES, ...GEMINI] },
   { id: 'comment', what: 'comments between the events', in: ALL },
-  { id: 'unkevent', what: 'an event nobody knows', in: [...MESSAGES, ...RESPONSES] },
-  { id: 'unkfield', what: 'fields nobody knows', in: ALL },
+  { id: 'unkevent', what: 'an unknown event', in: [...MESSAGES, ...RESPONSES] },
+  { id: 'unkfield', what: 'unknown fields', in: ALL },
   { id: 'extra', what: 'comments, unknown events and fields', in: ALL },
   { id: 'noctype', what: 'content-type: text/plain', in: ALL },
-  { id: 'json', what: 'JSON although a stream was asked for', in: ALL },
+  { id: 'json', what: 'JSON although a stream was requested', in: ALL },
   { id: 'geminiid', what: 'ids on function calls', in: GEMINI },
   { id: 'noaux', what: '404 for models and token counts', in: ALL },
   { id: 'loop', what: 'four rounds of tool calls, two of them at once', in: ALL },
@@ -144,11 +144,17 @@ export const VARIANTS = [
   { id: 'needreason', what: 'demands its reasoning back with tool calls', in: CHAT },
   { id: 'nomaxtokens', what: 'refuses max_tokens', in: CHAT },
   { id: 'noadaptive', what: 'refuses adaptive thinking and output_config', in: MESSAGES },
-  { id: 'e429', what: '429 at first', in: ALL, once: true },
-  { id: 'e503', what: '503 at first', in: ALL, once: true },
-  { id: 'nofinish', what: 'ends without saying that it has ended', in: ALL, cannot: 'a cut answer looks the same' },
-  { id: 'miderror', what: 'an error in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
-  { id: 'abort', what: 'breaks off in the middle, at first', in: ALL, once: true, cannot: 'half of the answer was told' },
+  { id: 'e429', what: '429, once', in: ALL, once: true },
+  { id: 'e503', what: '503, once', in: ALL, once: true },
+  { id: 'nofinish', what: 'ends without a finish reason or end marker', in: ALL, cannot: 'a truncated response looks the same' },
+  { id: 'miderror', what: 'an error in the middle, once', in: ALL, once: true, cannot: 'half of the response was sent' },
+  {
+    id: 'abort',
+    what: 'closes the connection in the middle, once',
+    in: ALL,
+    once: true,
+    cannot: 'half of the response was sent',
+  },
   { id: 'hang', what: 'stops in the middle and stays connected', in: ALL, seconds: 20, cannot: 'the rest never comes' },
   { id: 'e401', what: '401, always', in: ALL, cannot: 'the key is wrong' },
 ];

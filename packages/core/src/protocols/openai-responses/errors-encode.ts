@@ -60,7 +60,7 @@ export function encodeStreamError(error: CanonicalError): JsonObject {
 }
 
 /** The error in the body of a response. */
-export function encodeErrorObject(error: CanonicalError): JsonObject {
+function encodeErrorObject(error: CanonicalError): JsonObject {
   const { type, code } = TO_WIRE[error.code];
   const own = error.upstream?.protocol === PROTOCOL ? error.upstream : undefined;
   return {
