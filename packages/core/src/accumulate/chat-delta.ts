@@ -131,15 +131,15 @@ export class DistinctList {
 
 /** Azure's `messages`, and `finish_details` of the vision preview, in the usual form. */
 export function usualChoice(choice: WireChoice): WireChoice {
+  const usual = { ...choice };
   const { messages, finish_details: details } = choice;
-  const usual = { ...choice, finish_reason: choice.finish_reason ?? (isObject(details) ? details['type'] : undefined) };
+  if (isObject(details)) usual.finish_reason ??= details['type'];
   if (!Array.isArray(messages)) return usual;
   delete usual.messages;
   const delta: JsonObject = {};
-  for (const message of messages) {
-    if (!isObject(message)) continue;
+  for (const message of messages.filter(isObject)) {
     const { index: _index, end_turn: isEnd, delta: inner, ...said } = message;
-    if (isObject(inner)) Object.assign(said, inner);
+    Object.assign(said, inner);
     if (isEnd === true) usual.finish_reason ??= 'stop';
     // What the search found is a message of the tool; newer versions put it into `context`. The last delta is a "[DONE]" of its own.
     if (said['role'] === 'tool') delta['context'] = { messages: [said] };

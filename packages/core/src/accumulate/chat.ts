@@ -120,7 +120,9 @@ export class ChatAccumulator {
   }
 
   #pushUsage(usage: unknown): void {
-    if (isObject(usage)) mergeUsage((this.#usage ??= {}), usage);
+    if (!isObject(usage)) return;
+    this.#usage ??= {};
+    mergeUsage(this.#usage, usage);
   }
 
   #choiceOf(choice: WireChoice): ChatChoice {

@@ -29,46 +29,32 @@ export class Snapshots implements SnapshotsState {
   push(delta: string, isPiece = false): string {
     const { last } = this;
     if (last === null || delta === '') return delta;
-    if (isPiece || !this.#extends(last, delta)) return this.#isCertain && delta === last ? '' : this.#takePieces(delta);
-    this.last = delta;
-    this.count++;
+    const isCertain = this.count >= ENOUGH && last.length >= LONG_ENOUGH;
+    if (isCertain && delta === last) return '';
     this.held += delta;
-    return this.count === 1 || this.#isCertain ? this.#take() : '';
+    this.last = !isPiece && continues(last, delta, this.count) ? delta : null;
+    this.count++;
+    const waits = this.last !== null && (delta.length < LONG_ENOUGH || this.count < ENOUGH) && this.count > 1;
+    return waits ? '' : this.flush();
   }
 
-  /** Decides about what waits: other content comes, or the end. */
+  /** What waits, decided: other content comes, or the end. */
   flush(): string {
-    if (this.held === '') return '';
-    return this.count < ENOUGH ? this.#takePieces('') : this.#take();
+    const { rest } = this;
+    if (this.count > 1 && this.count < ENOUGH) this.last = null;
+    this.sent = this.last?.length ?? 0;
+    this.held = '';
+    return rest;
   }
 
   /** What `flush` would return. */
   get rest(): string {
-    return this.count < ENOUGH ? this.held : (this.last ?? '').slice(this.sent);
+    return this.last === null || this.count < ENOUGH ? this.held : this.last.slice(this.sent);
   }
+}
 
-  #extends(last: string, delta: string): boolean {
-    if (delta.length <= last.length || !delta.startsWith(last)) return false;
-    if (this.count !== 1) return true;
-    const rest = delta.slice(last.length);
-    return !rest.startsWith(last) && !last.startsWith(rest);
-  }
-
-  get #isCertain(): boolean {
-    return this.count >= ENOUGH && this.last !== null && this.last.length >= LONG_ENOUGH;
-  }
-
-  #take(): string {
-    const { last, sent } = this;
-    this.held = '';
-    this.sent = last?.length ?? 0;
-    return (last ?? '').slice(sent);
-  }
-
-  #takePieces(delta: string): string {
-    const pieces = this.held + delta;
-    this.last = null;
-    this.held = '';
-    return pieces;
-  }
+function continues(last: string, delta: string, count: number): boolean {
+  if (delta.length <= last.length || !delta.startsWith(last)) return false;
+  const rest = delta.slice(last.length);
+  return count !== 1 || !(rest.startsWith(last) || last.startsWith(rest));
 }

@@ -353,12 +353,6 @@ test('id, model and time of response.completed reach the message', () => {
   expect(message).toMatchObject({ id: 'resp_9', model: 'gpt-x', created: 7 });
 });
 
-test('a chat stream that names id and model in a later chunk', () => {
-  const [first, ...rest] = deltas('a', 'b');
-  const bytes = framed(openaiChatCodec, [{ choices: first?.['choices'] }, ...rest]);
-  expect(assemble(openaiChatCodec.protocol, [bytes])).toMatchObject({ id: 'r1', model: 'm', text: 'ab' });
-});
-
 describe('LiteLLM: thinking_blocks keep their signature', () => {
   const block = (thinking: string, signature?: string): Json => ({
     reasoning_content: thinking,

@@ -106,7 +106,6 @@ const ROWS: Row[] = [
       prompt_tokens_details: {
         cached_tokens: 20,
         cache_creation_tokens: 10,
-        cache_creation_token_details: { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 3 },
       },
       cache_creation_input_tokens: 10,
       cache_read_input_tokens: 20,
@@ -116,7 +115,6 @@ const ROWS: Row[] = [
       output_tokens: 25,
       cache_read_tokens: 20,
       cache_creation_tokens: 10,
-      details: { cache_creation_5m: 7, cache_creation_1h: 3 },
     },
   },
   {
@@ -131,20 +129,17 @@ const ROWS: Row[] = [
     want: { input_tokens: 130, output_tokens: 25, cache_read_tokens: 20, cache_creation_tokens: 10 },
   },
   {
-    name: 'new-api: cached_creation_tokens and the split of Claude',
+    name: 'new-api: cached_creation_tokens',
     usage: {
       prompt_tokens: 130,
       completion_tokens: 25,
       prompt_tokens_details: { cached_tokens: 20, cached_creation_tokens: 10 },
-      claude_cache_creation_5_m_tokens: 10,
-      claude_cache_creation_1_h_tokens: 0,
     },
     want: {
       input_tokens: 130,
       output_tokens: 25,
       cache_read_tokens: 20,
       cache_creation_tokens: 10,
-      details: { cache_creation_5m: 10 },
     },
   },
   {

@@ -10,7 +10,7 @@ import type {
 } from '../../canonical/blocks.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { BLOB_FIELDS, camelObject, FUNCTION_RESPONSE_FIELDS, type WirePart } from './wire.ts';
+import { BLOB_FIELDS, CARRIER_FIELDS, camelObject, FUNCTION_RESPONSE_FIELDS, type WirePart } from './wire.ts';
 
 type MediaBlock = ImageBlock | AudioBlock | FileBlock;
 
@@ -76,7 +76,7 @@ export function decodeResult(result: JsonObject, tool_use_id: string, fields: Js
   const isError = isFailure(response);
   const text = responseText(response);
   const media = listOf(result['parts'])
-    .filter((part) => isObject(part) && Object.keys(part).length > 0)
+    .filter((part) => isObject(part) && unknownFields(part, CARRIER_FIELDS))
     .map((part) => decodeMedia(camelObject(part), unknownFields(camelObject(part), MEDIA_FIELDS)) ?? opaque(objectOf(part)));
   const within = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
   const kept = { ...fields, ...(Object.keys(within).length > 0 && { functionResponse: within }) };

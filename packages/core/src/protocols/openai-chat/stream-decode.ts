@@ -24,8 +24,7 @@ export function decodeStream(context: Context, options: StreamDecoderOptions = {
 class ChatMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
-  /** What `message_start` said. */
-  #started: { id: string; model: string } | undefined;
+  #started = false;
   #id = '';
   #model = '';
   #created: number | undefined;
@@ -67,7 +66,10 @@ class ChatMachine implements PayloadMachine {
     // One object in place of a stream, or once more at the end of one.
     if (object === 'chat.completion') this.#isWholeBody = !this.#started;
     const usage = readUsage(chunk);
-    if (usage) mergeUsage((this.#usage ??= {}), usage);
+    if (usage) {
+      this.#usage ??= {};
+      mergeUsage(this.#usage, usage);
+    }
     this.#fields.look(chunk);
     return usage !== undefined;
   }
@@ -87,7 +89,7 @@ class ChatMachine implements PayloadMachine {
   }
 
   #start(): void {
-    this.#started = { id: this.#id, model: this.#model };
+    this.#started = true;
     if (this.#id === '') this.#context.report('chat/id-missing', this.#offset);
     this.#emit({
       type: 'message_start',
@@ -157,14 +159,18 @@ class ChatMachine implements PayloadMachine {
 
   /** The fields of choices that have nothing else: another server's form, which must not pass for an empty message. */
   get #unread(): string {
-    const unread = [...this.#choices.values()].map((choice) => choice.unread);
-    return unread.every((fields) => fields !== '') ? unread.join(', ') : '';
+    let unread = '';
+    for (const choice of this.#choices.values()) {
+      unread = choice.unread;
+      if (unread === '') break;
+    }
+    return unread.slice(0, 200);
   }
 
   #finish(): void {
     const unread = this.#unread;
     if (unread !== '') {
-      this.fail(ownError('not_a_stream', 'UPSTREAM_ERROR', `no choice has a delta or a message, only: ${unread.slice(0, 200)}`));
+      this.fail(ownError('not_a_stream', 'UPSTREAM_ERROR', `choices have no delta or message, only: ${unread}`));
       return;
     }
     if (!this.#isFinished) this.#reportMissingFinish();
@@ -195,9 +201,6 @@ class ChatMachine implements PayloadMachine {
       ...(late?.length && { late_blocks: late }),
       ...(isMain && {
         message: {
-          // Some servers name these in a later chunk.
-          ...(!this.#started?.id && this.#id !== '' && { id: this.#id }),
-          ...(!this.#started?.model && this.#model !== '' && { model: this.#model }),
           ...(typeof tier === 'string' && { service_tier: tier }),
           ...(typeof fingerprint === 'string' && { system_fingerprint: fingerprint }),
         },

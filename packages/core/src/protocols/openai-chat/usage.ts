@@ -1,24 +1,18 @@
-import { countKeys, isSet, type JsonObject } from '../../accumulate/overlay.ts';
+import { isSet, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
 import type { Context } from '../shared/context.ts';
 import { cachedOutside, countOf, noteUsage, objectOf, within } from '../shared/read.ts';
 
 type UsageContext = Pick<Context, 'note' | 'profile'>;
 
-/** The spellings of one count, in the details of the prompt or beside them. */
-const READ = [
-  'cached_tokens', // Moonshot: at the top level
-  'prompt_cache_hit_tokens',
-  'num_cached_tokens',
-  'precached_prompt_tokens', // GigaChat
-  'cache_read_input_tokens', // LiteLLM, and Anthropic's own
-];
-const WRITTEN = [
-  'cache_write_tokens',
-  'cache_creation_input_tokens', // LiteLLM, and Anthropic's own
-  'cache_creation_tokens', // LiteLLM
-  'cached_creation_tokens', // new-api
-];
+/**
+ * The spellings of one count, in the details of the prompt or beside them: `cached_tokens` (Moonshot: at the top level), `num_cached_tokens`,
+ * `precached_prompt_tokens` (GigaChat), `prompt_cache_hit_tokens` (DeepSeek), `cache_read_input_tokens` (LiteLLM, and Anthropic's own).
+ */
+const READ = /^(num_|pre)?cached(_prompt)?_tokens$|_cache_hit_|^cache_read_/;
+/** `cache_write_tokens`, `cache_creation_tokens` and `cache_creation_input_tokens` (LiteLLM), `cached_creation_tokens` (new-api). */
+const WRITTEN = /^cached?_(write|creation)(_input)?_tokens$/;
+const REASONING = 'reasoning_tokens';
 
 /** `prompt_tokens` includes what was cached, `completion_tokens` what was reasoned: the canonical counts do too. */
 export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): CanonicalUsage {
@@ -26,27 +20,25 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
   const completion = objectOf(raw['completion_tokens_details'] ?? raw['output_tokens_details']);
   const read = largest(READ, prompt, raw);
   const written = largest(WRITTEN, prompt, raw);
-  const reasoned = largest(['reasoning_tokens'], completion, raw);
-  let input = countOf(raw['prompt_tokens']) || countOf(raw['input_tokens']) || 0;
+  const reasoned = countOf(completion[REASONING]) ?? countOf(raw[REASONING]);
+  const counted = countOf(raw['prompt_tokens']);
+  let input = counted || countOf(raw['input_tokens']) || 0;
   let output = countOf(raw['completion_tokens']) || countOf(raw['output_tokens']) || 0;
   const isCounted = input + output > 0;
   // Anthropic's own counts leave out what the cache had.
-  if (!countOf(raw['prompt_tokens']) && isSet(raw['cache_read_input_tokens'] ?? raw['cache_creation_input_tokens']))
+  if (!counted && isSet(raw['cache_read_input_tokens'] ?? raw['cache_creation_input_tokens']))
     input += (read ?? 0) + (written ?? 0);
   const excluded = cachedOutside(read, input, note);
   input += excluded;
-  let uncertain = excluded > 0;
   // Tokens that only the total shows: xAI and Gemini's compatible endpoint leave out reasoning, Mistral leaves out audio of the prompt.
   const outside = isCounted ? Math.max(0, (countOf(raw['total_tokens']) ?? 0) - input - output) : 0;
   const additive = profile?.reasoning_additive;
   if (isSet(raw['prompt_audio_seconds'])) input += outside;
   else if (additive !== false) output += outside || (additive && reasoned) || 0;
-  let reasoning = reasoned;
-  if (additive === undefined && reasoned !== undefined && reasoned > output) {
-    uncertain = true;
-    noteUsage(note, 'reasoning_tokens', `${reasoned} reasoning tokens exceed ${output} output tokens; usage is uncertain`);
-  } else reasoning = within(reasoned, output, 'reasoning_tokens', note);
-  const details = decodeDetails(raw, prompt, completion);
+  const isOver = additive === undefined && reasoned !== undefined && reasoned > output;
+  if (isOver) noteUsage(note, REASONING, reasoned, output, 'usage is uncertain');
+  const reasoning = isOver ? reasoned : within(reasoned, output, REASONING, note);
+  const details = decodeDetails(prompt, completion);
   return {
     input_tokens: input,
     output_tokens: output,
@@ -54,15 +46,17 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
     ...(written !== undefined && { cache_creation_tokens: written }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
     ...(details && { details }),
-    ...(uncertain && { uncertain }),
+    ...((isOver || excluded > 0) && { uncertain: true }),
     extensions: { 'openai-chat': raw },
   };
 }
 
 /** Relays fill in one spelling and leave zeros in the others. */
-function largest(names: readonly string[], ...sources: readonly JsonObject[]): number | undefined {
-  const counts = sources.flatMap((source) => names.flatMap((name) => countOf(source[name]) ?? []));
-  return counts.length > 0 ? Math.max(...counts) : undefined;
+function largest(names: RegExp, ...sources: readonly JsonObject[]): number | undefined {
+  let most: number | undefined;
+  for (const source of sources)
+    for (const key in source) if (names.test(key)) most = Math.max(most ?? 0, countOf(source[key]) ?? 0);
+  return most;
 }
 
 /** Where each detail stands on the wire; zeros say nothing. */
@@ -74,24 +68,10 @@ const COMPLETION_DETAILS = {
   rejected_prediction_tokens: 'rejected_prediction',
 } as const;
 
-/** How long the cache keeps what was written to it: Anthropic and LiteLLM, and new-api. */
-const CREATION_DETAILS = {
-  ephemeral_5m_input_tokens: 'cache_creation_5m',
-  ephemeral_1h_input_tokens: 'cache_creation_1h',
-  claude_cache_creation_5_m_tokens: 'cache_creation_5m',
-  claude_cache_creation_1_h_tokens: 'cache_creation_1h',
-} as const;
-
-function decodeDetails(raw: JsonObject, prompt: JsonObject, completion: JsonObject): UsageDetails | undefined {
-  const details = {
-    ...readDetails(prompt, PROMPT_DETAILS),
-    ...readDetails(completion, COMPLETION_DETAILS),
-    ...readDetails(
-      { ...raw, ...objectOf(raw['cache_creation']), ...objectOf(prompt['cache_creation_token_details']) },
-      CREATION_DETAILS,
-    ),
-  };
-  return countKeys(details) > 0 ? details : undefined;
+function decodeDetails(prompt: JsonObject, completion: JsonObject): UsageDetails | undefined {
+  const inputs = readDetails(prompt, PROMPT_DETAILS);
+  const outputs = readDetails(completion, COMPLETION_DETAILS);
+  return inputs || outputs ? { ...inputs, ...outputs } : undefined;
 }
 
 function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails | undefined {

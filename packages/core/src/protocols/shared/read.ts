@@ -32,17 +32,18 @@ export function unknownFields(source: object, known: ReadonlySet<string>): JsonO
 /** A part of a usage count is at most the whole. */
 export function within(part: number | undefined, whole: number, name: string, note: (note: Note) => void): number | undefined {
   if (part === undefined || part <= whole) return part;
-  noteUsage(note, name, `${name} ${part} is more than the whole of ${whole}; the whole is taken`);
+  noteUsage(note, name, part, whole, 'reduced to it');
   return whole;
 }
 
 /** The cached tokens that an input count leaves out: all of them when they exceed it (Azure's Grok: 387 of 293), otherwise none. */
 export function cachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
   if (cached === undefined || cached <= input) return 0;
-  noteUsage(note, 'cached_tokens', `${cached} cached tokens exceed ${input} input tokens; added to them, usage is uncertain`);
+  noteUsage(note, 'cached_tokens', cached, input, 'added to it, usage is uncertain');
   return cached;
 }
 
-export function noteUsage(note: (note: Note) => void, name: string, message: string): void {
+export function noteUsage(note: (note: Note) => void, name: string, part: number, whole: number, what: string): void {
+  const message = `${name}: ${part} is more than the ${whole} it should be a part of; ${what}`;
   note({ code: 'REPAIRED', path: `/usage/${name}`, feature: `usage.${name}`, message });
 }
