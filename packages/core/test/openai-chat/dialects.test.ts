@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, splitAt, validate } from '../../../../test/run.ts';
+import { ToolCallAssembler } from '../../src/accumulate/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 
 interface Call {
@@ -47,6 +48,24 @@ const chunk = (delta: Chunk['choices'][0]['delta'], finish: string | null = null
   id: 'c1',
   model: 'm',
   choices: [{ index: 0, delta, finish_reason: finish }],
+});
+
+const named = (name: string | undefined, args: string): Chunk =>
+  chunk({ tool_calls: [{ index: 0, function: { ...(name !== undefined && { name }), arguments: args } }] });
+
+test.each([
+  ['', [named('f', '{"x":1}'), named('fo', ''), named(undefined, '{"y":2}')]],
+  [' with text behind it', [named('f', '{"x":1}'), named('fo', ''), chunk({ content: 'T' }), named(undefined, '{"y":2}')]],
+])('a longer name after whole arguments%s is that of the call whose arguments follow', (_, chunks) => {
+  const all = [...chunks, chunk({}, 'tool_calls')];
+  const calls = assemble(openaiChat, [bytesOf(all.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''))]).tool_calls;
+  const assembler = new ToolCallAssembler();
+  for (const one of all) assembler.push(one);
+  for (const found of [calls, assembler.finish()])
+    expect(found.map(({ name, arguments: text }) => [name, text])).toEqual([
+      ['f', '{"x":1}'],
+      ['fo', '{"y":2}'],
+    ]);
 });
 
 /** A stream as the standard has it: role, deltas, one call after the other, finish. */

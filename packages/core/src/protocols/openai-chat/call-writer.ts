@@ -109,9 +109,12 @@ export class CallWriter {
 
   /** After `end`: the calls that changed after their blocks had stopped. */
   get late(): { index: number; content_block: ToolUseBlock }[] {
-    return [...this.#resumed].flatMap(({ call, started }) => {
+    return [...this.#live.values()].flatMap((live) => {
+      const { call, started } = live;
+      // A longer name that came after whole arguments may turn out to be that of another call.
+      if (!started || (started.block.name === this.#calls.nameOf(call) && !this.#resumed.has(live))) return [];
       const now = { ...this.#block(call), input_raw: call.arguments.decide().text };
-      return !started || isSameBlock(started.block, now) ? [] : [{ index: started.index, content_block: now }];
+      return isSameBlock(started.block, now) ? [] : [{ index: started.index, content_block: now }];
     });
   }
 
