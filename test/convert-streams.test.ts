@@ -136,6 +136,9 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
   },
 );
 
+/** Errors in the place of a response, with a status of success. */
+const FAILED: ReadonlySet<string> = new Set(['openai-chat/openrouter__google-gemini-2.5-flash-lite__object-basic.json']);
+
 const bodies = readManifest().filter(({ stream, status, file }) => !stream && status < 400 && file.endsWith('.json'));
 
 describe.skipIf(!SHARED).each(
@@ -148,7 +151,7 @@ describe.skipIf(!SHARED).each(
   test.each(codecs)('as a whole and as a stream of $id', (to) => {
     if (!from) throw new Error('no codec');
     const body: unknown = JSON.parse(readRecording(file).toString());
-    if (isError(body, from)) {
+    if (FAILED.has(file)) {
       expect(() => convertResponse(body, { from, to })).toThrow(CodecError);
       expect(() => replayResponse(body, { from, to })).toThrow(CodecError);
       return;

@@ -42,6 +42,7 @@ const HOME: Partial<Record<ProtocolCodec['id'], Partial<ProviderProfile>>> = {
     max_stop: 100,
     tool_id: { pattern: /^[\x21-\x7e]+$/, max: 100 },
   },
+  'openai-responses': { encrypted_reasoning: true },
 };
 
 const homeProfile = ({ id }: ProtocolCodec): { profile?: Partial<ProviderProfile> } => {
