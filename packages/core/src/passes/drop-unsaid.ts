@@ -15,7 +15,9 @@ export function dropUnsaid(request: CanonicalRequest, rules: SayingRules): Canon
   return {
     ...request,
     ...(choice && { tool_choice: dropWord(choice, rules) }),
-    ...(tools && { tools: changeAll(tools, (tool, i) => dropFields(tool, `/tools/${i}`, rules)) }),
+    ...(tools && {
+      tools: changeAll(tools, (tool, i) => dropCallers(dropFields(tool, `/tools/${i}`, rules), `/tools/${i}`, rules)),
+    }),
     ...(system && { system: changeAll(system, (block, i) => dropCitations(block, `/system/${i}`, rules)) }),
     messages: changeAll(request.messages, (message, i) => dropInMessage(message, `/messages/${i}`, rules)),
   };
@@ -56,6 +58,16 @@ function dropFields(tool: CanonicalTool, path: string, rules: SayingRules): Cano
     delete rest[field];
   }
   return rest;
+}
+
+function dropCallers(tool: CanonicalTool, path: string, rules: SayingRules): CanonicalTool {
+  const { allowed_callers: callers, ...rest } = tool;
+  const lost = callers?.filter((caller) => rules.says.foreignCallers.test(caller)) ?? [];
+  if (!callers || lost.length === 0) return tool;
+  const message = `allowed callers ${lost.join(', ')} are not supported by the target; dropped`;
+  rules.drop({ path: `${path}/allowed_callers`, feature: 'tools.allowed_callers', message });
+  const left = callers.filter((caller) => !lost.includes(caller));
+  return left.length > 0 ? { ...rest, allowed_callers: left } : rest;
 }
 
 function dropInMessage(message: CanonicalMessage, path: string, rules: SayingRules): CanonicalMessage {

@@ -136,10 +136,14 @@ function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[
   const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
   const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
   if (data === undefined) return lose(path, 'audio', 'audio can only be sent inline', rules);
-  if (!rules.media.audio.includes(format))
-    return lose(path, 'audio', `audio of the format ${format || '(unknown)'} is not taken`, rules);
+  if (!rules.media.audio.includes(format)) return lose(path, 'audio', audioLoss(format, rules), rules);
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
 }
+
+const audioLoss = (format: string, { media }: MediaRules): string =>
+  media.audio.length === 0
+    ? 'audio is not supported by the target; dropped'
+    : `audio format ${format || '(unknown)'} is not supported by the target; dropped`;
 
 /** A document of text becomes text, and one of blocks becomes these, where the target knows only files. */
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {

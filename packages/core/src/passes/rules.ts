@@ -83,6 +83,8 @@ export interface Vocabulary {
   detail: 'everywhere' | 'messages' | 'nowhere';
   /** A tool choice that holds calls to their schemas (Gemini's VALIDATED). */
   validated: boolean;
+  /** Callers of tools that only another protocol knows. */
+  foreignCallers: RegExp;
   tools: readonly ToolField[];
 }
 

@@ -270,8 +270,159 @@ const ALONE: Row[] = [
   },
 ];
 
+const MARK = { type: 'ephemeral', ttl: '1h' };
+const OPENROUTER = { provider: 'openrouter', model: 'anthropic/claude-opus-4.5' };
+const MARKED = claude({
+  cache_control: { type: 'ephemeral' },
+  system: [{ type: 'text', text: 's', cache_control: MARK }],
+  tools: [{ name: 'f', input_schema: SCHEMA, cache_control: MARK }],
+  messages: [
+    USER,
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] },
+    {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: 'c', content: 'done', cache_control: { type: 'ephemeral' } }],
+    },
+  ],
+});
+
+const MARKS: Row[] = [
+  {
+    name: 'cache_control for Claude at OpenRouter',
+    from: 'anthropic-messages',
+    to: 'openai-chat',
+    ...OPENROUTER,
+    body: MARKED,
+    sends: {
+      cache_control: { type: 'ephemeral' },
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 's', cache_control: MARK }] },
+        USER,
+        {
+          role: 'assistant',
+          content: null,
+          reasoning: '',
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: [{ type: 'text', text: 'done', cache_control: { type: 'ephemeral' } }] },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', parameters: SCHEMA }, cache_control: MARK }],
+    },
+  },
+  {
+    name: 'cache_control for other models at OpenRouter',
+    from: 'anthropic-messages',
+    to: 'openai-chat',
+    provider: 'openrouter',
+    model: 'openai/gpt-5',
+    body: claude({ system: [{ type: 'text', text: 's', cache_control: MARK }] }),
+    sends: { messages: [{ role: 'system', content: 's' }, USER] },
+    told: ['DROPPED /system/0/cache_control there are no cache breakpoints'],
+  },
+  {
+    name: 'cache_control on messages is kept where it stands',
+    from: 'openai-chat',
+    to: 'openai-chat',
+    ...OPENROUTER,
+    body: chat({ messages: [{ role: 'user', content: 'hi', cache_control: { type: 'ephemeral' } }] }),
+    sends: { messages: [{ role: 'user', content: 'hi', cache_control: { type: 'ephemeral' } }] },
+  },
+];
+
+const AUDIO = { type: 'input_audio', input_audio: { data: 'QUJD', format: 'wav' } };
+
+const FOREIGN: Row[] = [
+  {
+    name: 'input_audio',
+    from: 'openai-chat',
+    to: 'openai-responses',
+    body: chat({ messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, AUDIO] }] }),
+    sends: { input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }] },
+    told: ['DROPPED /messages/0/content/1 audio is not supported by the target; dropped'],
+  },
+  {
+    name: 'input_audio is kept',
+    from: 'openai-responses',
+    to: 'openai-responses',
+    body: responses({ input: [{ type: 'message', role: 'user', content: [AUDIO] }] }),
+    sends: { input: [{ type: 'message', role: 'user', content: [AUDIO] }] },
+  },
+  ...(
+    [
+      ['anthropic-messages', 'openai-responses', ['direct', 'code_execution_20250825'], ['direct'], 'code_execution_20250825'],
+      ['anthropic-messages', 'openai-responses', ['code_execution_20250825'], undefined, 'code_execution_20250825'],
+      ['anthropic-messages', 'openai-responses', ['direct'], ['direct'], undefined],
+      ['openai-responses', 'anthropic-messages', ['programmatic', 'direct'], ['direct'], 'programmatic'],
+      ['openai-responses', 'openai-responses', ['programmatic'], ['programmatic'], undefined],
+      ['anthropic-messages', 'anthropic-messages', ['code_execution_20250825'], ['code_execution_20250825'], undefined],
+    ] as const
+  ).map(([from, to, callers, left, lost]): Row => {
+    const tool = { name: 'f', allowed_callers: [...callers] };
+    const own = { type: 'function', ...tool, parameters: SCHEMA, strict: false };
+    const kept = left && { allowed_callers: [...left] };
+    return {
+      name: `allowed_callers ${callers.join()}`,
+      from,
+      to,
+      body: from === 'openai-responses' ? responses({ tools: [own] }) : claude({ tools: [{ ...tool, input_schema: SCHEMA }] }),
+      sends: {
+        tools: [
+          to === 'openai-responses'
+            ? { type: 'function', name: 'f', parameters: SCHEMA, strict: false, ...kept }
+            : { name: 'f', input_schema: SCHEMA, ...(from === to ? {} : { strict: false }), ...kept },
+        ],
+      },
+      ...(lost && {
+        told: [`DROPPED /tools/0/allowed_callers allowed callers ${lost} are not supported by the target; dropped`],
+      }),
+    };
+  }),
+];
+
+/** Tiers of each protocol, and what becomes of them elsewhere: the word that is sent, or the note. */
+const TIERS: Row[] = (
+  [
+    ['openai-chat', 'openai-responses', 'flex', 'flex'],
+    ['openai-chat', 'openai-responses', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
+    ['openai-chat', 'gemini', 'default', 'standard'],
+    ['openai-chat', 'gemini', 'scale', undefined, 'DROPPED /service_tier Gemini has no service tier scale'],
+    ['openai-chat', 'gemini', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
+    ['openai-chat', 'anthropic-messages', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
+    ['openai-chat', 'openai-chat', 'on_demand', 'on_demand'],
+    ['openai-chat', 'openai-chat', 'fast', 'fast'],
+    ['openai-responses', 'openai-responses', 'future', 'future'],
+    ['anthropic-messages', 'openai-responses', 'standard_only', 'default'],
+    [
+      'anthropic-messages',
+      'openai-responses',
+      'future',
+      undefined,
+      'DROPPED /service_tier only anthropic-messages knows service_tier',
+    ],
+    ['anthropic-messages', 'anthropic-messages', 'future', 'future'],
+    ['gemini', 'openai-responses', 'FLEX', 'flex'],
+    ['gemini', 'openai-responses', 'future', undefined, 'DROPPED /serviceTier only gemini knows serviceTier'],
+    ['gemini', 'gemini', 'future', 'future'],
+  ] as const
+).map(([from, to, tier, sent, note]): Row => {
+  const bodies: Record<ProtocolId, Json> = {
+    'openai-chat': chat({ service_tier: tier }),
+    'openai-responses': responses({ service_tier: tier }),
+    'anthropic-messages': claude({ service_tier: tier }),
+    gemini: google({ serviceTier: tier }),
+  };
+  return {
+    name: `service tier ${tier}`,
+    from,
+    to,
+    body: bodies[from],
+    sends: { [to === 'gemini' ? 'serviceTier' : 'service_tier']: sent },
+    ...(note && { told: [note] }),
+  };
+});
+
 describe('what the target does not know is mapped with a note, and kept where the protocol is the same', () => {
-  test.each([...THINKING, ...CHOICES, ...ALONE])(
+  test.each([...THINKING, ...CHOICES, ...ALONE, ...MARKS, ...FOREIGN, ...TIERS])(
     '$name ($from to $to)',
     ({ from, to, body, provider, model, sends, told = [] }) => {
       const path = from === 'gemini' ? { path: '/v1beta/models/m:generateContent' } : {};

@@ -431,11 +431,7 @@ describe('tools', () => {
     ['seed "none"', { tool_choice: 'none' }, { type: 'none' }],
     ['seed "required"', { tool_choice: 'required' }, { type: 'any' }],
     ['WIRE_FACTS 27 "any"', { tool_choice: 'any' }, { type: 'any' }],
-    [
-      '"__proto__"',
-      { tool_choice: '__proto__' },
-      { type: 'auto', native: { value: '__proto__', origin: 'openai-chat' } },
-    ],
+    ['"__proto__"', { tool_choice: '__proto__' }, { type: 'auto', native: { value: '__proto__', origin: 'openai-chat' } }],
     ['seed function', { tool_choice: { type: 'function', function: { name: 'f' } } }, { type: 'tool', name: 'f' }],
     ['seed custom', { tool_choice: { type: 'custom', custom: { name: 'c' } } }, { type: 'tool', name: 'c' }],
     [

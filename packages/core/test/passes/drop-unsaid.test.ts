@@ -14,6 +14,7 @@ const ALL: Vocabulary = {
   stretches: true,
   detail: 'everywhere',
   validated: true,
+  foreignCallers: /^foreign/,
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema', 'input_examples', 'eager_input_streaming'],
 };
 const NONE: Vocabulary = {
@@ -25,6 +26,7 @@ const NONE: Vocabulary = {
   stretches: false,
   detail: 'nowhere',
   validated: false,
+  foreignCallers: /^foreign/,
   tools: [],
 };
 const AT = '/messages/0/content/0';

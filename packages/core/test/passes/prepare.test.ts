@@ -320,6 +320,7 @@ describe('any request, any rules', () => {
         stretches: flag,
         detail: fc.constantFrom('everywhere', 'messages', 'nowhere'),
         validated: flag,
+        foreignCallers: fc.constantFrom(/^x/, /./),
         tools: fc.constantFrom([], ['strict', 'output_schema']),
       }),
       serverTools: fc.constant({ web_search: () => ({ wire_type: 'own', config: {} }) }),

@@ -61,6 +61,7 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
       stretches: false,
       detail: 'everywhere',
       validated: false,
+      foreignCallers: /^foreign/,
       tools: ['strict'],
     },
     ...over,

@@ -31,6 +31,7 @@ const FIELDS = {
   effort_values: z.array(z.string()),
   thinking_field: z.enum(['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking']),
   cache_breakpoints: flag,
+  cache_control: flag,
   web_search_options: flag,
   prefix: flag,
   audio_text: flag,

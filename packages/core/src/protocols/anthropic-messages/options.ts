@@ -8,26 +8,34 @@ import { decodeCacheControl, encodeCacheControl } from './fields.ts';
 
 type Options = Pick<CanonicalRequest, 'user_id' | 'service_tier' | 'prompt_cache'>;
 
-const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { standard_only: 'standard' };
+const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'standard' };
 const TIERS_TO_WIRE: Readonly<Record<string, string>> = { standard: 'standard_only', default: 'standard_only', auto: 'auto' };
 
 /** What a request says beside the conversation. */
 export function decodeOptions(body: JsonObject): Options {
   const user = optional(optional(body['metadata'], 'metadata', expectObject)?.['user_id'], 'metadata.user_id', expectText);
-  const tier = optional(body['service_tier'], 'service_tier', expectText);
+  const tier = tierOf(body);
   const { cache_control: mark } = decodeCacheControl(body);
   return {
     ...(user !== undefined && { user_id: user }),
-    ...(tier !== undefined && { service_tier: (Object.hasOwn(TIERS_FROM_WIRE, tier) && TIERS_FROM_WIRE[tier]) || tier }),
+    ...(tier !== undefined && { service_tier: tier }),
     ...(mark && { prompt_cache: { cache_control: mark } }),
   };
 }
 
+function tierOf(body: JsonObject): string | undefined {
+  const word = optional(body['service_tier'], 'service_tier', expectText);
+  return word !== undefined && Object.hasOwn(TIERS_FROM_WIRE, word) ? TIERS_FROM_WIRE[word] : undefined;
+}
+
 const USER_FIELDS: ReadonlySet<string> = new Set(['user_id']);
 
+/** A tier without a canonical word goes back as it came. */
 export function keptOptions(body: JsonObject): JsonObject {
   const metadata = unknownFields(objectOf(body['metadata']), USER_FIELDS);
-  return metadata ? { metadata } : {};
+  const { service_tier: tier } = body;
+  const isKept = typeof tier === 'string' && tierOf(body) === undefined;
+  return { ...(metadata && { metadata }), ...(isKept && { service_tier: tier }) };
 }
 
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {

@@ -105,6 +105,7 @@ const saidBy = ({ profile, source }: CodecContext): Vocabulary => ({
   stretches: false,
   detail: 'nowhere',
   validated: false,
+  foreignCallers: /^programmatic$/,
   tools: [
     'defer_loading',
     'allowed_callers',

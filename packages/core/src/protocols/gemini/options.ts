@@ -14,14 +14,28 @@ export const OPTION_FIELDS: readonly string[] = ['cachedContent', 'serviceTier']
 
 export function decodeOptions(body: JsonObject, config: JsonObject): Options {
   const cached = optional(body['cachedContent'], 'cachedContent', expectText);
-  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
+  const tier = tierOf(body);
   return {
     ...decodeLabels(body['labels']),
-    ...(tier && !tier.endsWith('unspecified') && { service_tier: tier }),
+    ...(tier !== undefined && { service_tier: tier }),
     ...(cached && { state: { cached_content: cached } }),
     ...decodeModalities(config['responseModalities']),
     ...decodeVoice(config['speechConfig']),
   };
+}
+
+const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
+
+const tierOf = (body: JsonObject): string | undefined => {
+  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
+  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
+};
+
+/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
+export function keptOptions(body: JsonObject): JsonObject {
+  const { serviceTier: tier } = body;
+  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
+  return isKept ? { serviceTier: tier } : {};
 }
 
 /** Texts only; what holds something else goes back as it came. */
@@ -51,12 +65,12 @@ function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   dropForeign(request, context);
   const { service_tier: tier, state, metadata } = request;
-  const isTier = tier !== undefined && tier !== 'auto';
-  if (isTier && tier === 'batch') lose('service_tier', 'Gemini has no service tier batch', context);
+  const isTier = tier !== undefined && TIERS.includes(tier);
+  if (tier !== undefined && !isTier && tier !== 'auto') lose('service_tier', `Gemini has no service tier ${tier}`, context);
   if (metadata && Object.keys(metadata).length > 0 && !sent['labels']) lose('metadata', 'only Vertex takes labels', context);
   return {
     ...(state?.cached_content !== undefined && { cachedContent: state.cached_content }),
-    ...(isTier && tier !== 'batch' && { serviceTier: tier }),
+    ...(isTier && { serviceTier: tier }),
     ...(metadata && sent['labels'] !== undefined && { labels: metadata }),
   };
 }

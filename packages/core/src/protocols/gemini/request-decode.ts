@@ -8,7 +8,7 @@ import { decodeContents, expectContents, partsOf } from './contents-decode.ts';
 import { decodeParameters, keptConfig } from './generation-config.ts';
 import { modelOf, placeOf } from './interface.ts';
 import { keep } from './kept.ts';
-import { decodeOptions, OPTION_FIELDS } from './options.ts';
+import { decodeOptions, keptOptions, OPTION_FIELDS } from './options.ts';
 import { decodeOutputFormat } from './output-format.ts';
 import { PLACES } from './pointers.ts';
 import { decodeThinking } from './thinking.ts';
@@ -52,6 +52,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
     ...decodeOptions(body, config),
     ...keep({
       ...unknownFields(body, MAPPED),
+      ...keptOptions(body),
       ...(generationConfig && { generationConfig }),
       ...(toolConfig && { toolConfig }),
       ...(rest && { systemInstruction: rest }),

@@ -89,6 +89,7 @@ const saidBy = (profile: ProviderProfile): Vocabulary => ({
   // How closely an image is looked at can be said from Gemini 3 on.
   detail: profile.gemini3 ? 'messages' : 'nowhere',
   validated: true,
+  foreignCallers: /./,
   tools: profile.json_schema_params ? ['output_schema'] : [],
 });
 

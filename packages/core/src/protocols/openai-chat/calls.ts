@@ -6,7 +6,7 @@ import { type CodecContext, CodecError, isStrict, repair } from '../shared/codec
 import { expectList, expectName, expectObject, expectShallowJson, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf } from '../shared/read.ts';
 import type { CallBook } from './call-book.ts';
-import { decodeCacheControl, fieldsOf, keep, unknownWithin } from './fields.ts';
+import { decodeCacheControl, encodeMark, fieldsOf, keep, unknownWithin } from './fields.ts';
 
 export function decodeCalls(value: unknown, at: string, context: CodecContext): ToolUseBlock[] {
   return (optional(value, at, expectList) ?? []).map((item, i) =>
@@ -82,9 +82,10 @@ export function decodeLegacyCall(value: unknown, at: string, book: CallBook, con
 }
 
 /** A custom call is one where custom tools are known; elsewhere it is a call of the function that stands for it. */
-export function encodeCall(call: ToolUseBlock, { profile }: CodecContext): JsonObject {
-  const { function: functionRest, custom: customRest, ...fields } = fieldsOf(call);
-  if (call.kind === 'custom' && profile.custom_tools && typeof call.input === 'string')
+export function encodeCall(call: ToolUseBlock, context: CodecContext): JsonObject {
+  const { function: functionRest, custom: customRest, ...kept } = fieldsOf(call);
+  const fields = { ...kept, ...encodeMark(call, context) };
+  if (call.kind === 'custom' && context.profile.custom_tools && typeof call.input === 'string')
     return { ...fields, id: call.id, type: 'custom', custom: { ...objectOf(customRest), name: call.name, input: call.input } };
   const body = { ...objectOf(functionRest), name: call.name, arguments: encodeArguments(call) };
   return { ...fields, id: call.id, type: 'function', function: body };

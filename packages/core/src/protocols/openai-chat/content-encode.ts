@@ -5,7 +5,7 @@ import type { SystemBlock } from '../../canonical/request.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { encodeBreakpoint } from '../shared/prompt-cache.ts';
 import { objectOf } from '../shared/read.ts';
-import { fieldsOf } from './fields.ts';
+import { encodeMark, fieldsOf } from './fields.ts';
 
 /** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. Empty text is left out. */
 export function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
@@ -40,8 +40,8 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
 }
 
 /** A mark in the words of OpenRouter goes back as it came, wherever it stood; only models that know breakpoints get one. */
-const breakpoint = (block: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
-  profile.cache_breakpoints ? encodeBreakpoint(block) : {};
+const breakpoint = (block: { cache_control?: CacheControl }, context: CodecContext): JsonObject =>
+  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeMark(block, context);
 
 export function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
   return { ...fieldsOf(block), type: 'text', text: block.text, ...breakpoint(block, context) };

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
+import type { CodecContext } from '../shared/codec.ts';
 import { type Keeper, keeper } from '../shared/kept.ts';
 import { decodeBreakpoint, isBreakpoint, isTtl } from '../shared/prompt-cache.ts';
 import { objectOf, unknownFields } from '../shared/read.ts';
@@ -26,6 +27,12 @@ export function decodeCacheControl(source: JsonObject): { cache_control?: CacheC
   const { type, ttl } = objectOf(source['cache_control']);
   return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
+
+/** A mark in Anthropic's words, for servers that take it; one that the client itself sent in this protocol is among the kept fields. */
+export const encodeMark = (node: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
+  profile.cache_control && node.cache_control
+    ? { cache_control: { type: 'ephemeral', ...(node.cache_control.ttl && { ttl: node.cache_control.ttl }) } }
+    : {};
 
 /** What a part calls otherwise than the canonical block. */
 export function placesOf(pointer: string, part: JsonObject): Record<string, string | undefined> {

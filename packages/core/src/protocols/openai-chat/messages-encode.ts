@@ -7,13 +7,14 @@ import type {
   ToolResultBlock,
   ToolUseBlock,
 } from '../../canonical/blocks.ts';
+import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { isClientCall } from '../../canonical/response.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeCall } from './calls.ts';
 import { encodeContent, encodeParts, encodeText, isPlainText } from './content-encode.ts';
-import { fieldsOf } from './fields.ts';
+import { encodeMark, fieldsOf } from './fields.ts';
 import { encodeReasoning, encodeThinkingPart, sentField } from './reasoning.ts';
 
 /** Instructions first, then the conversation in its order. */
@@ -32,9 +33,21 @@ function encodeSystem(system: readonly SystemBlock[], context: CodecContext): Js
     else runs.push([block]);
   }
   return runs.map((run) => {
-    const content = joinPlain(run.map((block) => encodeText(withoutMessage(block), context)));
     const [first] = run;
-    return { ...(first && objectOf(fieldsOf(first)['message'])), role: systemRole(first?.role, context), content };
+    const fields = objectOf(first && fieldsOf(first)['message']);
+    const content = joinPlain(
+      (context.profile.cache_control ? unmarked(run, fields) : run).map((block) => encodeText(withoutMessage(block), context)),
+    );
+    return { ...fields, role: systemRole(first?.role, context), content };
+  });
+}
+
+/** A mark that the client itself set on the whole message stands there, and not on its last block too. */
+function unmarked<T extends ContentBlock | SystemBlock>(blocks: readonly T[], message: JsonObject): readonly T[] {
+  if (message['cache_control'] === undefined) return blocks;
+  return blocks.map((block) => {
+    const { cache_control: _, ...rest } = block as T & { cache_control?: CacheControl }; // opaque blocks have none
+    return rest as T; // the mark is optional
   });
 }
 
@@ -54,17 +67,18 @@ const systemRole = (role: unknown, { profile }: CodecContext): string =>
 function encodeMessage(message: CanonicalMessage, at: string, context: CodecContext): JsonObject[] {
   const name = message.name !== undefined && { name: message.name };
   const content = `${at}/content`;
+  const said = context.profile.cache_control ? unmarked(message.content, fieldsOf(message)) : message.content;
   switch (message.role) {
     case 'user':
-      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(message.content, content, context), ...name }];
+      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(said, content, context), ...name }];
     case 'system': {
       const { role = 'system', ...fields } = fieldsOf(message);
-      const parts = encodeParts(message.content, content, context);
+      const parts = encodeParts(said, content, context);
       return [{ ...fields, role: systemRole(role, context), content: joinPlain(parts), ...name }];
     }
     case 'assistant': {
-      const said = encodeAssistant(message, content, context);
-      return said ? [{ ...said, ...name }] : [];
+      const encoded = encodeAssistant(message, content, context);
+      return encoded ? [{ ...encoded, ...name }] : [];
     }
     case 'tool':
       return message.content.flatMap((block, i) =>
@@ -177,7 +191,8 @@ const SAYS_ERROR = /^\s*error/i;
 
 function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
   const fields = fieldsOf(block);
-  const content = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
+  const said = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
+  const content = markResult(said, encodeMark(block, context));
   return {
     ...fields,
     role: 'tool',
@@ -186,6 +201,13 @@ function encodeResult(block: ToolResultBlock, at: string, context: CodecContext)
     ...(fields['name'] !== undefined && block.name !== undefined && { name: block.name }),
     content: block.is_error ? markError(content, at, context) : content,
   };
+}
+
+/** A result as a whole has no place for a mark: its last part has. */
+function markResult(content: string | JsonObject[], mark: JsonObject): string | JsonObject[] {
+  if (Object.keys(mark).length === 0 || content.length === 0) return content;
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return parts.map((part, i) => (i === parts.length - 1 ? { ...part, ...mark } : part));
 }
 
 function encodeResultParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {

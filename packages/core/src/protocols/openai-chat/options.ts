@@ -2,7 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
-import { decodeMetadata, decodeTier, encodeUserId, shortUser } from '../shared/openai-fields.ts';
+import { decodeMetadata, decodeTier, encodeTier, encodeUserId, shortUser } from '../shared/openai-fields.ts';
 import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
 import { isTexts, objectOf } from '../shared/read.ts';
 
@@ -108,7 +108,7 @@ function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
   const { metadata, service_tier: tier, store, modalities, audio_output: audio, verbosity } = request;
   return {
     metadata: metadata ?? odd(sent['metadata'], isOddMetadata),
-    service_tier: tier === undefined || tier === 'batch' ? undefined : tier === 'standard' ? 'default' : tier,
+    service_tier: encodeTier(tier, sent['service_tier']),
     store,
     modalities: modalities ?? odd(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
     audio: audio && { ...objectOf(sent['audio']), ...audio },

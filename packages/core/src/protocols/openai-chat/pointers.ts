@@ -27,6 +27,7 @@ export function placesIn(body: JsonObject): Record<string, string> {
 /** Fields that are kept as they came although the canonical request says them, too. */
 export const FIELDS: Readonly<Record<string, string>> = {
   prompt_cache_retention: '/prompt_cache',
+  service_tier: '/service_tier',
   thinking: '/thinking',
   reasoning: '/thinking',
   enable_thinking: '/thinking',

@@ -181,6 +181,8 @@ const MODEL_RULES: readonly ModelRule[] = [
   },
   // recorded: prompt_cache_breakpoint with gpt-5.6-sol and gpt-5.6-terra.
   { providers: ['openai'], model: /^gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)/, profile: { cache_breakpoints: true } },
+  // recorded: on messages and calls, for Claude. openrouter.ai/docs: on parts, tools and the request.
+  { providers: ['openrouter'], model: /^~?anthropic\/|claude/, profile: { cache_control: true } },
   // recorded: gpt-4o-mini-search-preview.
   { providers: OPENAI, model: /-search-(preview|api)/, profile: { web_search_options: true } },
   // recorded: 400 "does not support parameter reasoningEffort".

@@ -6,7 +6,7 @@ import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from
 import { dropState } from '../shared/drop-state.ts';
 import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf } from '../shared/read.ts';
-import { fieldsOf } from './fields.ts';
+import { encodeMark, fieldsOf } from './fields.ts';
 import { encodeMessages } from './messages-encode.ts';
 import { encodeOptions, OPTION_FIELDS } from './options.ts';
 import { addHint, encodeOutputFormat } from './output-format.ts';
@@ -39,6 +39,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   body['messages'] = hint ? addHint(messages, hint, context) : messages;
   Object.assign(body, encodeToolFields(request, context), encodeParameters(request, isSampling, sent, context));
   if (format) body['response_format'] = format;
+  Object.assign(body, encodeMark(request.prompt_cache ?? {}, context));
   return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
 }
 
@@ -56,6 +57,7 @@ const SAYS: Vocabulary = {
   stretches: false,
   detail: 'everywhere',
   validated: false,
+  foreignCallers: /./,
   tools: ['strict'],
 };
 
@@ -112,14 +114,19 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
     // Where there are none they are lost, whatever their number.
     maxStop: profile.supports_stop ? profile.max_stop : Number.POSITIVE_INFINITY,
     maxTools: profile.max_tools,
-    cacheMarks: { places: placesOf(profile), most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
+    cacheMarks: { places: placesOf(profile), most: MAX_BREAKPOINTS, ttls: profile.cache_control ? CLAUDE_TTLS : OPENAI_TTLS },
     says: SAYS,
   };
 }
 
+const OPENAI_TTLS = ['30m', '12h'] as const;
+const CLAUDE_TTLS = ['5m', '1h'] as const;
+
 /** Only models that know breakpoints get them; OpenAI's others cache by themselves. */
-const placesOf = ({ cache_breakpoints: knows, official }: ProviderProfile): CacheMarkRule['places'] =>
-  knows ? 'parts' : official ? 'automatic' : 'none';
+function placesOf({ cache_breakpoints: knows, cache_control: isClaude, official }: ProviderProfile): CacheMarkRule['places'] {
+  if (isClaude) return 'everywhere';
+  return knows ? 'parts' : official ? 'automatic' : 'none';
+}
 
 /** What the client sent under these names is said by the canonical fields. */
 const MAPPED: ReadonlySet<string> = new Set([...OPTION_FIELDS, ...THINKING_FIELDS, 'response_format', 'stream_options', 'top_k']);

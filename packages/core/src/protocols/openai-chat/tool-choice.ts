@@ -61,7 +61,7 @@ function decodeAllowed(body: JsonObject, at: string): ToolChoice {
 /** All that a request says about tools. Without tools the API refuses to hear about their choice. */
 export function encodeToolFields(request: CanonicalRequest, context: CodecContext): JsonObject {
   const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
-  const encoded = encodeTools(restrict(tools, choice, context));
+  const encoded = encodeTools(restrict(tools, choice, context), context);
   const search = encoded.search && { web_search_options: encoded.search };
   if (encoded.tools.length === 0) {
     if (choice && isForcing(choice) && !search)

@@ -7,7 +7,7 @@ import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf, textOf, unknownFields } from '../shared/read.ts';
-import { decodeCacheControl, fieldsOf, keep, unknownWithin } from './fields.ts';
+import { decodeCacheControl, encodeMark, fieldsOf, keep, unknownWithin } from './fields.ts';
 
 /** The request's tools; search models are told to search by a field of its own, which is a tool like any other. */
 export function decodeTools(body: JsonObject, context: CodecContext): CanonicalTool[] {
@@ -105,13 +105,13 @@ interface EncodedTools {
 }
 
 /** All that is left of a prepared request's server tools is chat's own. */
-export function encodeTools(tools: readonly CanonicalTool[]): EncodedTools {
+export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): EncodedTools {
   const encoded: EncodedTools['tools'] = [];
   let search: JsonObject | undefined;
   for (const tool of tools) {
     if (tool.server?.wire_type === WEB_SEARCH_OPTIONS) search = tool.server.config;
     else if (tool.server) encoded.push({ ...tool.server.config, type: tool.server.wire_type });
-    else encoded.push(tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool));
+    else encoded.push({ ...(tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool)), ...encodeMark(tool, context) });
   }
   return { tools: encoded, search };
 }

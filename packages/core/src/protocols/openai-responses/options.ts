@@ -2,7 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type CodecContext, drop, refuse } from '../shared/codec.ts';
 import { expectBoolean, expectList, expectText, optional } from '../shared/expect.ts';
-import { decodeMetadata, decodeTier, encodeUserId } from '../shared/openai-fields.ts';
+import { decodeMetadata, decodeTier, encodeTier, encodeUserId } from '../shared/openai-fields.ts';
 import { decodePromptCache, encodePromptCache } from '../shared/prompt-cache.ts';
 import { isTexts, objectOf } from '../shared/read.ts';
 import { LOGPROBS } from './parameters.ts';
@@ -78,7 +78,7 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject | unde
   const kept = sent ?? {};
   const options = {
     metadata: metadata ?? (isTexts(objectOf(kept['metadata'])) ? undefined : kept['metadata']),
-    service_tier: encodeTier(request, context),
+    service_tier: encodeTier(request.service_tier, kept['service_tier']),
     // Left out it means yes; a client of another protocol never asked for that (P121).
     store: request.store ?? (sent ? undefined : false),
     previous_response_id: state?.previous_response_id,
@@ -95,12 +95,6 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject | unde
 
 const encodeConversation = (id: string | undefined, kept: unknown): unknown =>
   id !== undefined && objectOf(kept)['id'] === id ? kept : id;
-
-function encodeTier({ service_tier: tier }: CanonicalRequest, context: CodecContext): string | undefined {
-  if (tier !== 'batch') return tier === 'standard' ? 'default' : tier;
-  drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Responses has no service tier batch' });
-  return undefined;
-}
 
 const ENCRYPTED = 'reasoning.encrypted_content';
 
@@ -126,8 +120,12 @@ function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context
 }
 
 /** What only other protocols can be asked for. */
-function dropForeign({ modalities, audio_output: audio, state }: CanonicalRequest, context: CodecContext): void {
+function dropForeign(
+  { modalities, audio_output: audio, state, service_tier: tier }: CanonicalRequest,
+  context: CodecContext,
+): void {
   const lose = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
+  if (tier === 'batch') lose('service_tier', 'OpenAI Responses has no service tier batch');
   if (modalities?.some((word) => word !== 'text')) lose('modalities', 'OpenAI Responses answers in text');
   if (audio) lose('audio_output', 'OpenAI Responses does not speak');
   if (state?.cached_content !== undefined)

@@ -28,6 +28,7 @@ export const placesIn = (body: JsonObject): Record<string, string> => ({
 export const FIELDS: Readonly<Record<string, string>> = {
   'reasoning/generate_summary': '/thinking/summary',
   prompt_cache_retention: '/prompt_cache',
+  service_tier: '/service_tier',
   id: '',
   status: '',
   // Of calls that the client runs, what the call of a function says.

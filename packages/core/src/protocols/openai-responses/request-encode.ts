@@ -73,6 +73,7 @@ const SAYS: Vocabulary = {
   stretches: false,
   detail: 'everywhere',
   validated: false,
+  foreignCallers: /^code_execution/,
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
 };
 
@@ -100,7 +101,8 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
     foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     media: {
-      audio: ['wav', 'mp3'],
+      // Messages of the API hold no audio: only a client of this protocol knows that its server takes some.
+      audio: sentIn(request) ? ['wav', 'mp3'] : [],
       imageUrls: true,
       fileUrls: true,
       imageIds: true,

@@ -20,11 +20,26 @@ export function decodeMetadata(value: unknown): Pick<CanonicalRequest, 'metadata
   return metadata && isTexts(metadata) ? { metadata } : {};
 }
 
-const TIERS: Readonly<Record<string, string>> = { default: 'standard', fast: 'priority' };
+const TIERS: Readonly<Record<string, string>> = {
+  auto: 'auto',
+  default: 'standard',
+  flex: 'flex',
+  scale: 'scale',
+  priority: 'priority',
+  fast: 'priority',
+};
 
+/** A tier that only its server knows has no canonical word, and goes back as it came. */
 export function decodeTier(value: unknown): Pick<CanonicalRequest, 'service_tier'> {
-  const tier = optional(value, 'service_tier', expectText);
-  return tier === undefined ? {} : { service_tier: (Object.hasOwn(TIERS, tier) && TIERS[tier]) || tier };
+  const word = optional(value, 'service_tier', expectText);
+  const tier = word !== undefined && Object.hasOwn(TIERS, word) ? TIERS[word] : undefined;
+  return tier === undefined ? {} : { service_tier: tier };
+}
+
+/** `sent`: the client's own word, which stands as long as it means the same. */
+export function encodeTier(tier: string | undefined, sent: unknown): string | undefined {
+  if (typeof sent === 'string' && decodeTier(sent).service_tier === tier) return sent;
+  return tier === undefined || tier === 'batch' ? undefined : tier === 'standard' ? 'default' : tier;
 }
 
 /** Longer ids are refused. */

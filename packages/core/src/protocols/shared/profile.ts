@@ -23,6 +23,8 @@ export interface ProviderProfile {
   thinking_field?: 'reasoning_effort' | 'thinking' | 'reasoning' | 'enable_thinking';
   /** Takes `prompt_cache_breakpoint` on content parts (OpenAI from gpt-5.6). */
   cache_breakpoints?: boolean;
+  /** Takes Anthropic's `cache_control` on parts, calls, tools and the request (OpenRouter, for Claude). */
+  cache_control?: boolean;
   /** A search model: web search is asked for by `web_search_options`. */
   web_search_options?: boolean;
   /** Continues a trailing assistant message only when it says `prefix: true` (Mistral, DeepSeek). */
