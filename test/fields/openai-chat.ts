@@ -1,4 +1,4 @@
-import { changed, derived, extension, type Ledger, mapped } from './decision.ts';
+import { changed, derived, dropped, extension, type Ledger, mapped } from './decision.ts';
 
 const messages = 'messages[].content[]';
 const SUM = 'the sum of both';
@@ -172,7 +172,7 @@ const response = {
 
 const stream = {
   ...envelope,
-  obfuscation: extension,
+  obfuscation: dropped('padding of one chunk, not a field of the message'),
   'choices[].delta.role': derived('always assistant, in the first chunk'),
   'choices[].delta.content': mapped('content[].text'),
   'choices[].delta.refusal': mapped('content[].text'),

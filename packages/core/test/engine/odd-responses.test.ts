@@ -205,13 +205,6 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'text before a chat server broke off is kept',
-    from: openaiChatCodec,
-    body: whole({ message: { role: 'assistant', content: 'Let me' }, finish_reason: 'network_error' }),
-    want: { text: 'Let me', finish_reason: 'error' },
-    as: Object.fromEntries(CODECS.map(({ id }) => [id, { text: 'Let me', finish_reason: 'length' as const }])),
-  },
-  {
     name: 'the obfuscation of a chunk is not a field of the message',
     from: openaiChatCodec,
     stream: deltas('Hi', ' you').map((chunk) => ({ ...chunk, obfuscation: 'aB3' })),
@@ -339,6 +332,17 @@ describe('a response that nothing could be read from is an error that names what
     );
     expect(assemble(ALL, [bytes]).protocol).not.toBe('openai-responses');
   });
+});
+
+test('text before a broken connection is an error, in a body as in a stream', () => {
+  const body = whole({ message: { role: 'assistant', content: 'Let me' }, finish_reason: 'network_error' });
+  for (const to of CODECS) expect(() => convertResponse(body, { from: openaiChatCodec, to })).toThrow('broke off');
+});
+
+test('a body that was filtered has no message, and is not an error', () => {
+  const body = whole({ finish_reason: 'content_filter', content_filter_results: { hate: { filtered: true } } });
+  const { response } = convertResponse(body, { from: openaiChatCodec, to: openaiChatCodec });
+  expect(response).toMatchObject({ content: [], stop_reason: 'content_filter' });
 });
 
 test('what was found by Azure on your data is kept as context', () => {

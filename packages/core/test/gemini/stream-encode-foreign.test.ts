@@ -62,11 +62,14 @@ function callsOf(message: CanonicalResponse): { id: string; name: string; args: 
     });
 }
 
+const saysRefusal = ({ content }: CanonicalResponse): boolean =>
+  content.some((block) => block.type === 'text' && block.refusal === true);
+
 /** A turn of calls without one that can be run has a word of its own. */
-function finishOf(message: CanonicalResponse, text: string): string {
+function finishOf(message: CanonicalResponse): string {
   const stop = message.stop_reason as Exclude<StopReason, 'error'>;
   if (stop === 'tool_use' && clientCalls(message).length > 0 && callsOf(message).length === 0) return 'MALFORMED_FUNCTION_CALL';
-  return stop === 'refusal' && text !== '' ? 'STOP' : FINISH[stop];
+  return stop === 'refusal' && saysRefusal(message) ? 'STOP' : FINISH[stop];
 }
 
 type Calls = ReturnType<typeof callsOf>;
@@ -104,7 +107,7 @@ describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
     expect(heard.text).toBe(text);
     expect(heard.thoughts).toBe(textOf(message.content, 'thinking'));
     expect(heard.calls).toEqual(LIVE[name]?.(callsOf(message)) ?? callsOf(message));
-    expect(heard.finish).toBe(finishOf(message, text));
+    expect(heard.finish).toBe(finishOf(message));
     if (message.usage) {
       const { input_tokens, output_tokens } = message.usage;
       expect(heard.usage).toMatchObject({ totalTokenCount: input_tokens + output_tokens });

@@ -318,7 +318,23 @@ const ROWS: Row[] = [
     notes: ['DROPPED content.server_tool_use', 'DROPPED content.tool_result', 'DROPPED content.opaque'],
   },
   { name: 'P38 a refusal without a word', events: [...start, ...finish('refusal')], parts: [], finish: 'SAFETY' },
-  { name: 'P37 a refusal in words', events: [...start, ...say(0, 'No.'), ...finish('refusal')], parts: [{ text: 'No.' }] },
+  {
+    name: 'P37 a refusal in words',
+    events: [
+      ...start,
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', refusal: true } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'No.' } },
+      { type: 'content_block_stop', index: 0 },
+      ...finish('refusal'),
+    ],
+    parts: [{ text: 'No.' }],
+  },
+  {
+    name: 'a refusal after some text is no plain stop',
+    events: [...start, ...say(0, 'To make'), ...finish('refusal')],
+    parts: [{ text: 'To make' }],
+    finish: 'SAFETY',
+  },
   { name: 'a turn that was paused', events: [...start, ...finish('pause_turn')], parts: [], notes: ['APPROXIMATED stop_reason'] },
   {
     name: 'pings say nothing',

@@ -72,9 +72,10 @@ export class ChoiceDecoder {
     return Boolean(this.#details?.entries.length || this.#deltaFields.kept['content_parts']);
   }
 
-  /** What the choice held in place of a delta or message, none of which was ever read; "" when there was one, or nothing. */
+  /** The fields of a choice that ended well and never had a delta or a message; "" for any other. */
   get unread(): string {
-    return this.#seen.delta || this.hasContent ? '' : Object.keys(this.#choiceFields.kept).join(', ');
+    const isRead = this.#seen.delta || this.hasContent || this.stopReason !== 'end_turn';
+    return isRead ? '' : Object.keys(this.#choiceFields.kept).join(', ');
   }
 
   push(wire: WireChoice, offset: number): void {

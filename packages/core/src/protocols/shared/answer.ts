@@ -28,8 +28,8 @@ export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut
 }
 
 /**
- * How a whole response ends. Throws when it failed. Text that came before the provider broke off is kept, as a stream keeps it: the response is
- * marked as cut off, so that no client takes it for complete or runs its calls.
+ * How a whole response ends. Throws when it failed. When the provider says how the model failed (Gemini: MALFORMED_FUNCTION_CALL), the text
+ * before it is kept, as a stream keeps it: the response is marked as cut off, so that no client takes it for complete or runs its calls.
  */
 export function endingOf(
   { content, stop_reason: stop }: Pick<CanonicalChoice, 'content' | 'stop_reason'>,
@@ -37,10 +37,10 @@ export function endingOf(
   error: CanonicalError | undefined,
   context: CodecContext,
 ): Exclude<StopReason, 'error'> {
-  const isKept = stop === 'error' && content.some((block) => block.type === 'text' && block.text !== '');
+  const isKept = stop === 'error' && details && content.some((block) => block.type === 'text' && block.text !== '');
   if (error || stop === null || (stop === 'error' && !isKept)) throw new CodecError(error ?? failureOf(stop, details));
   if (stop !== 'error') return stop;
-  const message = `the provider broke off (${details?.raw ?? 'error'}); the text before it is sent as a response that was cut off`;
+  const message = `the provider broke off (${details?.raw}); the text before it is sent as a response that was cut off`;
   approximate(context, { path: '/stop_reason', feature: 'stop_reason', message });
   return 'max_tokens';
 }
