@@ -18,6 +18,13 @@ test.each<[string, unknown, unknown, unknown]>([
   ['a blank identity after null', { id: null }, { id: '' }, { id: '' }],
   ['an identity of nothing at all', { id: null }, { id: undefined }, { id: null }],
   ['an identity after a blank one', { id: '' }, { id: 'a' }, { id: 'a' }],
+  ['the time of a chunk is not added up', { created: 5, created_at: 6 }, { created: 5, created_at: 6 }, { created: 5, created_at: 6 }],
+  [
+    'the envelope of a chunk does not grow',
+    { object: 'chat.completion.chunk', model: 'm', role: 'assistant' },
+    { object: 'chat.completion.chunk', model: 'm', role: 'assistant' },
+    { object: 'chat.completion.chunk', model: 'm', role: 'assistant' },
+  ],
   ['null where there is nothing', {}, { a: null, id: null }, { a: null, id: null }],
   ['two entries without an index stay two', [{ a: 1 }, { a: 2 }], [{ index: 0 }], [{ a: 1 }, { a: 2 }, { index: 0 }]],
   ['an index of two digits, as text', [{ index: 12, t: 'a' }], [{ index: '12', t: 'b' }], [{ index: '12', t: 'ab' }]],
