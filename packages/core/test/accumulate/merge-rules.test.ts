@@ -18,7 +18,12 @@ test.each<[string, unknown, unknown, unknown]>([
   ['a blank identity after null', { id: null }, { id: '' }, { id: '' }],
   ['an identity of nothing at all', { id: null }, { id: undefined }, { id: null }],
   ['an identity after a blank one', { id: '' }, { id: 'a' }, { id: 'a' }],
-  ['the time of a chunk is not added up', { created: 5, created_at: 6 }, { created: 5, created_at: 6 }, { created: 5, created_at: 6 }],
+  [
+    'the time of a chunk is not added up',
+    { created: 5, created_at: 6 },
+    { created: 5, created_at: 6 },
+    { created: 5, created_at: 6 },
+  ],
   [
     'the envelope of a chunk does not grow',
     { object: 'chat.completion.chunk', model: 'm', role: 'assistant' },
