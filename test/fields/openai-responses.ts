@@ -148,7 +148,7 @@ const request = {
   ...Object.fromEntries(
     ['function_call_output', 'custom_tool_call_output'].flatMap((result) => [
       [`input[${result}].output`, mapped(`${BLOCKS}.content`)],
-      [`input[${result}].output[input_text].text`, mapped(`${BLOCKS}.content[].text`, { as: `input[${result}].output` })],
+      [`input[${result}].output[input_text].text`, mapped(`${BLOCKS}.content[].text`)],
       ...Object.entries(inputParts(`input[${result}].output`, `${BLOCKS}.content[]`)),
       [`input[${result}].call_id`, mapped(`${BLOCKS}.tool_use_id`)],
       [`input[${result}].id`, extension],

@@ -215,4 +215,12 @@ describe('ids', () => {
     expect(new Set(calls).size).toBe(calls.length);
     expect(mapIds(request, testRules({ toolId: rule }))).toBe(request);
   });
+
+  test('a result that precedes its call leaves the name of the call to the result behind it', () => {
+    const [, result] = turn('a');
+    const messages = [...turn('a'), ...(result ? [result] : []), ...turn('a')];
+    const [calls, results] = idsOf(mapIds({ model: 'm', parameters: {}, messages }, testRules({ toolId: rule })));
+    expect(results).toEqual(['a', 'a', calls[1]]);
+    expect(calls[1]).not.toBe('a');
+  });
 });
