@@ -43,15 +43,9 @@ export const NORMAL_FORM: readonly Silence[] = [
     covers: ({ key }) => isOneOf(key, ...DEFAULTS),
   },
   {
-    name: 'labels of a format',
-    reason:
-      'OpenAI asks for a name of the schema, and it is no part of the answer; where schemas are always kept, strict says nothing',
-    covers: ({ path }) => isOneOf(path, '/output_format/json_schema/name', '/output_format/json_schema/strict'),
-  },
-  {
-    name: 'an effort that is switched off',
-    reason: 'Anthropic takes an effort beside disabled thinking; elsewhere there is one word for both (CANONICAL §15)',
-    covers: ({ path }, from) => from === 'anthropic-messages' && path === '/thinking/effort',
+    name: 'a schema that is always kept',
+    reason: 'a protocol that keeps to every schema need not be told not to be strict',
+    covers: ({ key }) => isOneOf(key, '/output_format/json_schema/strict false', '/output_format/json_schema/strict true'),
   },
   {
     name: 'thinking that is not shown',
@@ -70,5 +64,8 @@ export const NORMAL_FORM: readonly Silence[] = [
   },
 ];
 
-/** Not refused by strict: what a dialect of JSON schema cannot say stands in the description instead (CANONICAL §13). */
-export const UNREFUSED: ReadonlySet<string> = new Set(['tools.schema', 'output_format.schema']);
+/**
+ * Not refused by strict: what a dialect of JSON schema cannot say stands in the description instead (CANONICAL §13), and the name of a schema
+ * has no effect on the response.
+ */
+export const UNREFUSED: ReadonlySet<string> = new Set(['tools.schema', 'output_format.schema', 'output_format.name']);

@@ -123,8 +123,25 @@ function valueAt(body: unknown, pointer: string): unknown {
 }
 
 /** Requests that a protocol refuses, rather than lose what they are about. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof CodecError && (error.error.code === 'INCOMPATIBLE_FEATURE' || error.error.code === 'INVALID_INPUT');
+const isRefusal = (error: unknown): error is CodecError =>
+  error instanceof CodecError && (error.error.code === 'INCOMPATIBLE_FEATURE' || error.error.code === 'INVALID_INPUT');
+
+/** Why it was refused; undefined when it was not. */
+export function refusalOf(run: () => unknown): CodecError | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (isRefusal(error)) return error;
+    throw error;
+  }
+}
+
+/** Whether a trip comes to its end, or on which way it is refused. */
+export function outcomeOf(trip: Trip): 'arrived' | 'refused there' | 'refused back' {
+  if (!refusalOf(() => travel(trip))) return 'arrived';
+  const { source, to } = trip;
+  return refusalOf(() => convertRequest(source.body, { ...sourceOptions(source), to })) ? 'refused there' : 'refused back';
 }
 
 export function attempt<T>(run: () => T): T | undefined {

@@ -74,6 +74,7 @@ const request = {
   parallel_tool_calls: mapped('parallel_tool_use'),
   previous_response_id: mapped('state'),
   'prompt.**': extension,
+  'prompt.id': mapped('state.prompt_id'),
   prompt_cache_key: mapped('prompt_cache.key'),
   'prompt_cache_options.mode': mapped('prompt_cache.mode'),
   'prompt_cache_options.ttl': mapped('prompt_cache.ttl'),

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '../canonical/blocks.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
 import { isClientCall } from '../canonical/response.ts';
-import { changeBlocks } from './blocks.ts';
+import { changeAll, changeBlocks } from './blocks.ts';
 import { type Called, keyOf, sentNames } from './call-names.ts';
 import type { Rules } from './rules.ts';
 
@@ -9,7 +9,8 @@ import type { Rules } from './rules.ts';
  * Tool names that the target would refuse get new ones, and namespaces it does not know become part of the name: in definitions, in the
  * choice, in calls and in results alike. The names are those of the source, so that whoever reads the answer can make the same table again.
  */
-export function mapNames(request: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
+export function mapNames(given: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
+  const request = withoutRepeated(given, rules);
   const names = sentNames(source, rules);
   if (names.size === 0) return request;
   const places = findPlaces(request, rules);
@@ -34,6 +35,25 @@ export function mapNames(request: CanonicalRequest, rules: Rules, source: Canoni
     ...(tools && { tools }),
     ...(request.tool_choice && { tool_choice: renameChoice(request.tool_choice, chosen) }),
   };
+}
+
+/** Targets refuse two tools with one name, or call either of them: the first one is sent. */
+function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const seen = new Set<string>();
+  const tools =
+    request.tools &&
+    changeAll(request.tools, (tool, i) => {
+      if (!isClientCall(tool.kind)) return tool;
+      const key = `${tool.namespace ?? ''}\0${tool.name}`;
+      if (seen.has(key)) {
+        const message = `tool name "${tool.name}" is declared twice; only the first declaration is sent`;
+        rules.repair({ path: `/tools/${i}`, feature: 'tools.name', message });
+        return undefined;
+      }
+      seen.add(key);
+      return tool;
+    });
+  return tools === request.tools ? request : { ...request, ...(tools && { tools }) };
 }
 
 /** The first place of each name: where it is declared, else where it was called. Only `tool_choice` names the others. */

@@ -115,6 +115,7 @@ const foreignId = (path: string, what: string, rules: MediaRules): never =>
 
 function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
   const { url, data, file_id: id } = block.source;
+  if (data === '') return lose(path, 'image', 'the image has no data; dropped', rules);
   if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
   if (url !== undefined) return lose(path, 'image', 'images are not fetched by URL', rules);
   if (id === undefined) return lose(path, 'image', 'the image has neither data nor a URL', rules);
@@ -136,6 +137,7 @@ function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[
   const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
   const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
   if (data === undefined) return lose(path, 'audio', 'audio can only be sent inline', rules);
+  if (data === '') return lose(path, 'audio', 'the audio has no data; dropped', rules);
   if (!rules.media.audio.includes(format)) return lose(path, 'audio', audioLoss(format, rules), rules);
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
 }
@@ -150,10 +152,10 @@ function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] 
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
   if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : spellOut(block, path, rules);
   if (type?.startsWith('video/') && !rules.media.video) return lose(path, 'file', `a film of ${type} cannot be seen`, rules);
-  if (data !== undefined) return [block];
+  if (data) return [block];
   if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : foreignId(path, 'file', rules);
   if (url !== undefined && rules.media.fileUrls) return [block];
-  return lose(path, 'file', url === undefined ? 'the file has no data' : 'documents are not fetched by URL', rules);
+  return lose(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
 }
 
 function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {

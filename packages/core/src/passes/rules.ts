@@ -108,9 +108,11 @@ export interface ToolRules {
 }
 
 /** How a target writes a server tool that another protocol named: what comes back takes its place. */
-export type ServerToolRule = (
-  config: Record<string, unknown>,
-) => Pick<NonNullable<CanonicalTool['server']>, 'wire_type' | 'config'>;
+export interface ServerToolRule {
+  /** Fields of the configuration that are written: `user_location`, `filters/allowed_domains`. All others are lost. */
+  reads: readonly string[];
+  write(config: Record<string, unknown>): Pick<NonNullable<CanonicalTool['server']>, 'wire_type' | 'config'>;
+}
 
 /** What a target asks of a request. */
 export interface Rules extends Telling, ToolRules {
@@ -137,12 +139,17 @@ export interface Rules extends Telling, ToolRules {
   alternate: boolean;
   /** Tool results are part of the user's turn: the encoder folds them into it. */
   foldResults: boolean;
+  /** A message of a user or an assistant that says nothing. */
+  emptyMessages: 'keep' | 'drop';
   /** Text of nothing but white space counts as empty. */
   dropWhitespace: boolean;
   /** The user speaks first. */
   firstUser: boolean;
-  /** An assistant's last word: taken as a prefill, taken without white space at its end, or not taken, so that the user says "Continue." */
-  trailingAssistant: 'keep' | 'trim' | 'continue';
+  /**
+   * An assistant's last message. `keep`: taken as a prefill, `trim`: without white space at its end. `tell`: sent, but not continued although
+   * the source would have been. `continue`: not taken, so that the user says "Continue."
+   */
+  trailingAssistant: 'keep' | 'tell' | 'trim' | 'continue';
   /** Instructions in the middle: anywhere, only behind a user's turn, or nowhere (they become a reminder in the user's next turn). */
   midSystem: 'keep' | 'after_user' | 'reminder';
   schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };

@@ -24,6 +24,12 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
     : { ...converted, output_format: { ...format, json_schema: { ...format.json_schema, schema: after } } };
 }
 
+/** Whether strict mode of OpenAI takes a schema as it is. */
+export const fitsStrictMode = (schema: JsonSchema): boolean =>
+  schema['type'] === 'object' &&
+  isStrictShape(schema) &&
+  sameJson(convertSchema(schema, DIALECTS['openai-strict']).schema, schema);
+
 function convertTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
   const { input_schema: schema, ...rest } = tool;

@@ -1,4 +1,4 @@
-import { isObject } from '../accumulate/overlay.ts';
+import { isObject, sameJson } from '../accumulate/overlay.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
 import { changeAll } from './blocks.ts';
 import { BUILT_IN_TOOLS, type BuiltIn } from './built-in-tools.ts';
@@ -39,7 +39,12 @@ function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
   const told = { path, feature: `tools.${server.type}` };
   const rule = Object.hasOwn(rules.serverTools ?? {}, server.type) ? rules.serverTools?.[server.type] : undefined;
   if (rule) {
-    const own = rule(server.config);
+    const own = rule.write(server.config);
+    for (const field of unread(server.config, rule.reads)) {
+      const name = field.replaceAll('/', '.');
+      const message = `${server.wire_type} field "${name}" is not supported by the target; dropped`;
+      rules.drop({ path: `${path}/${field}`, feature: `${told.feature}.${name}`, message });
+    }
     rules.note({ code: 'APPROXIMATED', ...told, message: `${server.wire_type} is sent as ${own.wire_type}` });
     return { ...tool, server: { type: server.type, origin: rules.protocol, ...own } };
   }
@@ -50,6 +55,20 @@ function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
   }
   rules.drop({ ...told, message: `${server.wire_type} is no tool of this provider` });
   return undefined;
+}
+
+/** Values that a field has when it is left out. `name` says no more than the tool. */
+const IDLE: Readonly<Record<string, unknown>> = { search_context_size: 'medium', container: { type: 'auto' } };
+
+/** The fields of a configuration that say something and are not read, as paths. */
+function unread(config: Record<string, unknown>, reads: readonly string[], within = ''): string[] {
+  return Object.entries(config).flatMap(([name, value]) => {
+    const field = `${within}${name}`;
+    const saysNothing = value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+    if (field === 'name' || saysNothing || reads.includes(field) || sameJson(IDLE[field], value)) return [];
+    const isPart = isObject(value) && reads.some((read) => read.startsWith(`${field}/`));
+    return isPart ? unread(value, reads, `${field}/`) : [field];
+  });
 }
 
 /** A search for tools that the client runs brings its own description and schema. */

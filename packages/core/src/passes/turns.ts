@@ -26,6 +26,11 @@ export function trailingAssistant(request: CanonicalRequest, rules: Rules): Cano
   if (rules.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
   const path = `/messages/${request.messages.length - 1}`;
   if (rules.trailingAssistant === 'trim') return trim(request, path, rules);
+  if (rules.trailingAssistant === 'tell') {
+    const message = 'the target does not continue a trailing assistant message; the model starts a new one';
+    rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
+    return request;
+  }
   const message = 'the model continues no message of its own; the user says "Continue."';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
   return { ...request, messages: [...request.messages, says('Continue.')] };

@@ -188,7 +188,7 @@ describe('the conversation', () => {
         ['assistant', 'tool_use a'],
         ['user', 'tool_result a'],
       ],
-      ['REPAIRED messages.empty'],
+      ['REPAIRED messages.whitespace', 'REPAIRED messages.empty'],
     ],
   ];
 
@@ -747,7 +747,7 @@ describe('output formats', () => {
   test('a schema where the model has structured outputs', () => {
     const { body, notes } = encode({ output_format: format });
     expect(body['output_config']).toEqual({ format: { type: 'json_schema', schema: format.json_schema.schema } });
-    expect(notes).toEqual([]);
+    expect(notes).toEqual(['DROPPED output_format.name']);
   });
 
   test('in the instructions where it has not', () => {
@@ -757,7 +757,7 @@ describe('output formats', () => {
       { type: 'text', text: 'Be brief.' },
       { type: 'text', text: expect.stringContaining('"additionalProperties":false') },
     ]);
-    expect(notes).toEqual(['APPROXIMATED output_format.json_schema']);
+    expect(notes).toEqual(['DROPPED output_format.name', 'APPROXIMATED output_format.json_schema']);
   });
 
   test('JSON of any form', () => {

@@ -653,6 +653,7 @@ describe('fields', () => {
       'seed json_schema; #36 a name',
       { output_format: json },
       { response_format: { type: 'json_schema', json_schema: { name: 'response', schema } } },
+      ['APPROXIMATED output_format.name'],
     ],
     ['seed user', { user_id: 'u' }, { user: 'u' }],
     ['user on OpenAI', { user_id: 'u' }, { user: 'u', safety_identifier: 'u' }, [], { profile: { official: true } }],

@@ -546,7 +546,7 @@ const FIELDS: Row[] = [
         { type: 'web_search', filters: { allowed_domains: ['a.org'] }, user_location: { type: 'approximate', city: 'Rome' } },
       ],
     },
-    notes: ['APPROXIMATED tools.web_search'],
+    notes: ['DROPPED tools.web_search.max_uses', 'APPROXIMATED tools.web_search'],
   },
   {
     name: 'a conversation of the server',

@@ -117,7 +117,12 @@ describe('tools', () => {
   });
   const run = (tools: CanonicalTool[], tool_choice?: ToolChoice, over: Partial<Rules> = {}) => {
     const rules = testRules({
-      serverTools: { web_search: (config) => ({ wire_type: 'googleSearch', config: { of: config['max_uses'] } }) },
+      serverTools: {
+        web_search: {
+          reads: ['max_uses'],
+          write: (config) => ({ wire_type: 'googleSearch', config: { of: config['max_uses'] } }),
+        },
+      },
       ...over,
     });
     const request = mapServerTools(

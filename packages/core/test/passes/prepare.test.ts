@@ -38,7 +38,14 @@ test('pairs first, then names and ids, then media, then turns and numbers', () =
 
 test('P10 P14 P11: instructions and a cut conversation for a target where turns alternate', () => {
   const said = (role: CanonicalMessage['role'], text: string): CanonicalMessage => ({ role, content: [{ type: 'text', text }] });
-  const rules = testRules({ alternate: true, foldResults: true, dropWhitespace: true, firstUser: true, midSystem: 'reminder' });
+  const rules = testRules({
+    alternate: true,
+    foldResults: true,
+    emptyMessages: 'drop',
+    dropWhitespace: true,
+    firstUser: true,
+    midSystem: 'reminder',
+  });
   const { messages } = run(
     {
       model: 'm',
@@ -301,6 +308,7 @@ describe('any request, any rules', () => {
       }),
       alternate: flag,
       foldResults: flag,
+      emptyMessages: fc.constantFrom('keep' as const, 'drop' as const),
       dropWhitespace: flag,
       firstUser: flag,
       trailingAssistant: fc.constantFrom('keep', 'trim', 'continue'),
@@ -323,7 +331,7 @@ describe('any request, any rules', () => {
         foreignCallers: fc.constantFrom(/^x/, /./),
         tools: fc.constantFrom([], ['strict', 'output_schema']),
       }),
-      serverTools: fc.constant({ web_search: () => ({ wire_type: 'own', config: {} }) }),
+      serverTools: fc.constant({ web_search: { reads: [], write: () => ({ wire_type: 'own', config: {} }) } }),
       maxTools: fc.constantFrom(2, 128),
     },
     { requiredKeys: [] },

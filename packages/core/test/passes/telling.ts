@@ -43,6 +43,7 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
     },
     alternate: false,
     foldResults: false,
+    emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,
     trailingAssistant: 'keep',

@@ -59,13 +59,19 @@ describe('instructions in the middle', () => {
 });
 
 describe('empty texts and messages', () => {
-  const CLAUDE: Partial<Rules> = { dropWhitespace: true, foldResults: true };
+  const CLAUDE: Partial<Rules> = { dropWhitespace: true, emptyMessages: 'drop' };
   const EMPTY = (at: number) => [`REPAIRED messages.empty /messages/${at}`];
 
   test.each<Row>([
     ['P29 an empty text', [user('', 'a')], [user('a')], [], {}],
     ['P29 white space is something', [user(' ')], [user(' ')], [], {}],
-    ['P29 white space is nothing', [user(' \n', 'a')], [user('a')], [], CLAUDE],
+    [
+      'P29 white space is nothing',
+      [user(' \n', 'a')],
+      [user('a')],
+      ['REPAIRED messages.whitespace /messages/0/content/0'],
+      CLAUDE,
+    ],
     ['P29 turns are kept', [user(''), assistant('')], [user(), assistant()], [], {}],
     ['P29 turns that say nothing go', [user(''), assistant('a')], [assistant('a')], EMPTY(0), CLAUDE],
     ['instructions without any', [user('a'), system('')], [user('a')], [], {}],

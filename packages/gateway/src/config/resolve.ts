@@ -170,10 +170,10 @@ class Directory {
   }
 
   /** Without a model the client names a prompt that a provider of its protocol stores: a vendor's own before a compatible one. */
-  #storing(client: ProtocolId | undefined): readonly Goal[] {
+  #storing(client: ProtocolId | undefined): readonly Goal[] | undefined {
     const speaking = [...this.#providers.values()].filter(({ provider, isDemo }) => provider.protocol === client && !isDemo);
     const found = speaking.find(({ official }) => official) ?? speaking[0];
-    return found ? [{ provider: found.id, model: '' }] : [];
+    return found && [{ provider: found.id, model: '' }];
   }
 
   #goals(name: string): readonly Goal[] | undefined {

@@ -3,23 +3,32 @@ import type { OutputFormat } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
 import { describedSchema } from '../shared/described-schema.ts';
+import { expectObject, optional, pointerOf } from '../shared/expect.ts';
 import { objectOf } from '../shared/read.ts';
 
-/** `output_config.format`, or `output_format` as the beta called it. */
+/** `output_config.format`, or `output_format` as the beta called it. A type of the future goes back as it came. */
 export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
-  const format = formatOf(body);
-  if (format['type'] !== 'json_schema' || !isObject(format['schema'])) return undefined;
-  const place = objectOf(body['output_config'])['format'] ? '/output_config/format' : '/output_format';
-  return at(place, { type: 'json_schema' as const, json_schema: { schema: format['schema'] } }, context, { json_schema: place });
+  const config = optional(body['output_config'], 'output_config', expectObject) ?? {};
+  const current = optional(config['format'], 'output_config.format', expectObject);
+  const format = current ?? optional(body['output_format'], 'output_format', expectObject);
+  if (format?.['type'] !== 'json_schema') return undefined;
+  const param = current ? 'output_config.format' : 'output_format';
+  const schema = expectObject(format['schema'], `${param}.schema`);
+  const place = pointerOf(param);
+  return at(place, { type: 'json_schema' as const, json_schema: { schema } }, context, { json_schema: place });
 }
 
-/** What of it has no place in the canonical form: a type of the future, whole. */
-export function keptFormat(body: JsonObject): JsonObject | undefined {
-  const format = formatOf(body);
-  return Object.keys(format).length > 0 && !decodeOutputFormat(body) ? format : undefined;
+/** What of both places has no place in the canonical form. */
+export function keptFormat(body: JsonObject): { current?: unknown; old?: JsonObject } {
+  const { format } = objectOf(body['output_config']);
+  const old = body['output_format'];
+  const isRead = (value: unknown): boolean => objectOf(value)['type'] === 'json_schema';
+  const isOldRead = !isObject(format) && isRead(old);
+  return {
+    ...(isObject(format) && !isRead(format) && { current: format }),
+    ...(isObject(old) && !isOldRead && { old }),
+  };
 }
-
-const formatOf = (body: JsonObject): JsonObject => objectOf(objectOf(body['output_config'])['format'] ?? body['output_format']);
 
 interface Encoded {
   format?: JsonObject;

@@ -85,9 +85,9 @@ function keptConfig(body: JsonObject): JsonObject {
   const config = objectOf(body['output_config']);
   const { effort } = config;
   const isAlone = !body['thinking'] && effort !== undefined && effort !== null;
-  const format = keptFormat(body);
-  const kept = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format && { format }) };
-  return Object.keys(kept).length > 0 ? { output_config: kept } : {};
+  const { current: format, old } = keptFormat(body);
+  const kept = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
+  return { ...(Object.keys(kept).length > 0 && { output_config: kept }), ...(old && { output_format: old }) };
 }
 
 function keptHeaders(headers: HeaderBag): JsonObject {

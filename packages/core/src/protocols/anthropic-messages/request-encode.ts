@@ -152,6 +152,7 @@ function rulesOf(context: CodecContext): Rules {
     },
     alternate: true,
     foldResults: true,
+    emptyMessages: 'drop',
     dropWhitespace: true,
     firstUser: true,
     trailingAssistant: profile.prefill ? 'trim' : 'continue',

@@ -4,7 +4,7 @@ import { isClientCall } from '../../canonical/response.ts';
 import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { dropThinking } from '../shared/drop-thinking.ts';
+import { dropIdleEffort, dropThinking } from '../shared/drop-thinking.ts';
 import { expectObject, expectText, optional } from '../shared/expect.ts';
 import { countOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { fieldsOf } from './fields.ts';
@@ -96,6 +96,7 @@ type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: numbe
 
 const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
   none: (thinking, _request, _limit, context) => {
+    dropIdleEffort(thinking, context);
     dropThinking(thinking, context);
     return OFF;
   },

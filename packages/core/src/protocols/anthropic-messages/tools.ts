@@ -100,12 +100,30 @@ function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
   };
 }
 
+const WEB_FETCH: ServerToolRule = {
+  reads: [],
+  write: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
+};
+
 /** The tools of other providers that have a counterpart here; of a search, what all of them can say. */
 export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
-  web_fetch: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
-  url_context: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
-  code_execution: () => ({ wire_type: 'code_execution_20250825', config: { name: 'code_execution' } }),
+  web_search: {
+    reads: [
+      'max_uses',
+      'allowed_domains',
+      'blocked_domains',
+      'filters/allowed_domains',
+      'filters/blocked_domains',
+      'user_location',
+    ],
+    write: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
+  },
+  web_fetch: WEB_FETCH,
+  url_context: WEB_FETCH,
+  code_execution: {
+    reads: [],
+    write: () => ({ wire_type: 'code_execution_20250825', config: { name: 'code_execution' } }),
+  },
 };
 
 /** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */

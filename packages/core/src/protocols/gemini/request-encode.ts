@@ -129,6 +129,7 @@ function rulesOf(context: CodecContext): Rules {
     },
     alternate: true,
     foldResults: true,
+    emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: true,
     trailingAssistant: 'keep',

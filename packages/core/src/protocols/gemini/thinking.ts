@@ -3,7 +3,7 @@ import type { Effort, ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { dropThinking } from '../shared/drop-thinking.ts';
+import { dropIdleEffort, dropThinking } from '../shared/drop-thinking.ts';
 import { expectBoolean, expectNumber, expectObject, expectText, optional, pointerOf } from '../shared/expect.ts';
 import { camelKeys } from './wire.ts';
 
@@ -53,6 +53,7 @@ export function encodeThinking(
   const said = optional(kept, PARAM, expectObject);
   if (said && sameJson(decodeThinking(said), thinking)) return camelKeys(said);
   const { profile } = context;
+  dropIdleEffort(thinking, context);
   if (profile.thinking_mode === 'none') {
     dropThinking(thinking, context);
     return undefined;

@@ -5,11 +5,13 @@ import { type CodecContext, drop } from '../shared/codec.ts';
 import { fieldsOf } from './kept.ts';
 import { schemaOf } from './tools-decode.ts';
 
-/** Tools of other protocols that Google has too. Where the user is, and which domains count, it cannot be told. */
+const bare = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
+
+/** Tools of other protocols that Google has too. They take no settings. */
 export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: () => ({ wire_type: 'googleSearch', config: {} }),
-  code_execution: () => ({ wire_type: 'codeExecution', config: {} }),
-  web_fetch: () => ({ wire_type: 'urlContext', config: {} }),
+  web_search: bare('googleSearch'),
+  code_execution: bare('codeExecution'),
+  web_fetch: bare('urlContext'),
 };
 
 const SCHEMA_FIELDS = ['parametersJsonSchema', 'parameters', 'responseJsonSchema', 'response'] as const;

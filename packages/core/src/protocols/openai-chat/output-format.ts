@@ -2,6 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { OutputFormat } from '../../canonical/request.ts';
 import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
+import { namedSchema } from '../shared/openai-target.ts';
 import { listOf, objectOf, textOf } from '../shared/read.ts';
 import { unknownWithin } from './fields.ts';
 
@@ -48,22 +49,20 @@ interface Encoded {
   hint?: string;
 }
 
-const DEFAULT_NAME = 'response';
-
 /** A server without schemas is asked for JSON, and told the schema. */
 export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonObject, context: CodecContext): Encoded {
   if (!format) return kept['type'] === undefined ? {} : { response_format: kept };
   if (format.type === 'json_object') return { response_format: { ...kept, type: 'json_object' }, hint: 'Respond in JSON.' };
-  const { name = DEFAULT_NAME, ...schema } = format.json_schema;
+  const { schema } = format.json_schema;
   if (context.profile.json_schema) {
-    const rest = objectOf(kept['json_schema']);
-    return { response_format: { ...kept, type: 'json_schema', json_schema: { ...rest, name, ...schema } } };
+    const json_schema = { ...objectOf(kept['json_schema']), ...namedSchema(format.json_schema, context) };
+    return { response_format: { ...kept, type: 'json_schema', json_schema } };
   }
   const message = 'this provider takes no schema of the answer; it is asked for JSON and told the schema';
   context.note({ code: 'APPROXIMATED', path: '/output_format', feature: 'output_format.json_schema', message });
   return {
     response_format: { type: 'json_object' },
-    hint: `Respond in JSON that matches this schema: ${JSON.stringify(schema.schema)}`,
+    hint: `Respond in JSON that matches this schema: ${JSON.stringify(schema)}`,
   };
 }
 

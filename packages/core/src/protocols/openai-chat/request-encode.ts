@@ -4,6 +4,7 @@ import { prepare } from '../../passes/prepare.ts';
 import type { CacheMarkRule, Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
 import { dropState } from '../shared/drop-state.ts';
+import { continuesPrefill } from '../shared/openai-target.ts';
 import type { ProviderProfile } from '../shared/profile.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeMark, fieldsOf } from './fields.ts';
@@ -100,9 +101,10 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
     },
     alternate: profile.strict_alternation,
     foldResults: false,
+    emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: 'keep',
+    trailingAssistant: !profile.prefix && continuesPrefill(context) ? 'tell' : 'keep',
     midSystem: 'keep',
     schemas: {
       tool: 'openai',

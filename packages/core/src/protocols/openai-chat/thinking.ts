@@ -3,7 +3,7 @@ import type { ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { dropThinking } from '../shared/drop-thinking.ts';
+import { dropIdleEffort, dropThinking } from '../shared/drop-thinking.ts';
 import { countOf, objectOf } from '../shared/read.ts';
 
 /** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
@@ -48,7 +48,7 @@ function readThinking(body: JsonObject): ThinkingConfig | undefined {
   if (!type) return undefined;
   return {
     type,
-    ...(type !== 'disabled' && effort && { effort }),
+    ...(effort && { effort }),
     ...(type !== 'disabled' && budget !== undefined && { budget_tokens: budget }),
     ...(type !== 'disabled' && (summary === 'auto' || summary === 'concise' || summary === 'detailed') && { summary }),
   };
@@ -105,6 +105,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
     !field || FIELDS.every((name) => said[name] === undefined || name === 'reasoning_effort' || DIALECT_OF[name] === field);
   if (Object.keys(said).length > 0 && isSpoken && sameJson(decodeThinking(said), thinking)) return said;
   if (!thinking) return {};
+  dropIdleEffort(thinking, context);
   if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
   // A server shows what it thinks, in its own way.
   if (thinking.display === 'omitted') lose('display', 'OpenAI Chat cannot be asked not to show thinking', context);

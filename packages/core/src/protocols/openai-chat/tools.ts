@@ -116,9 +116,14 @@ export function encodeTools(tools: readonly CanonicalTool[], context: CodecConte
   return { tools: encoded, search };
 }
 
+const WEB_SEARCH: ServerToolRule = {
+  reads: ['search_context_size', 'user_location'],
+  write: (config) => ({ wire_type: WEB_SEARCH_OPTIONS, config: encodeSearch(config) }),
+};
+
 /** What of other protocols' server tools has a counterpart here: search, on models that search. */
 export const serverTools = ({ web_search_options: isSearching }: ProviderProfile): Readonly<Record<string, ServerToolRule>> =>
-  isSearching ? { web_search: (config) => ({ wire_type: WEB_SEARCH_OPTIONS, config: encodeSearch(config) }) } : {};
+  isSearching ? { web_search: WEB_SEARCH } : {};
 
 /** The portable core of a web search: where the user is, and how much is read. */
 function encodeSearch(config: JsonObject): JsonObject {

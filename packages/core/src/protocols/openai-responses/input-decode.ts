@@ -90,8 +90,12 @@ class InputReader {
   message(item: JsonObject, param: string): void {
     const role = expectText(item['role'], `${param}.role`);
     if (role === 'assistant') {
-      for (const [block, place] of decodeAssistantItem(item, param, this.#next !== undefined))
-        this.#say(this.#signed(block), place);
+      const blocks = decodeAssistantItem(item, param, this.#next !== undefined);
+      for (const [block, place] of blocks) this.#say(this.#signed(block), place);
+      if (blocks.length === 0) {
+        const message = 'a message without content is not accepted; dropped';
+        repair(this.#scope.context, { path: pointerOf(param), feature: 'messages.empty', message });
+      }
       return;
     }
     if (!ROLES.includes(role)) throw invalid(`${param}.role`, `must be one of ${ROLES.join(', ')}`);

@@ -4,6 +4,7 @@ import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
 import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
 import { withoutHoisted } from '../shared/hoisted-tools.ts';
+import { continuesPrefill } from '../shared/openai-target.ts';
 import { objectOf } from '../shared/read.ts';
 import { encodeMessages } from './input-encode.ts';
 import { PROTOCOL } from './kept.ts';
@@ -114,9 +115,10 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
     },
     alternate: profile.strict_alternation,
     foldResults: false,
+    emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: 'keep',
+    trailingAssistant: continuesPrefill(context) ? 'tell' : 'keep',
     midSystem: 'keep',
     schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai' },
     bounds: BOUNDS,

@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRequest, OutputFormat } from '../../canonical/request.ts';
-import { approximate, type CodecContext } from '../shared/codec.ts';
+import type { CodecContext } from '../shared/codec.ts';
 import { expectBoolean, expectObject, expectText, optional } from '../shared/expect.ts';
+import { namedSchema } from '../shared/openai-target.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
 
 type TextOptions = Pick<CanonicalRequest, 'output_format' | 'verbosity'>;
@@ -58,8 +59,6 @@ export function keptText(value: unknown): JsonObject {
 
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
-const DEFAULT_NAME = 'response';
-
 export function encodeText({ output_format: format, verbosity }: TextOptions, sent: unknown, context: CodecContext): JsonObject {
   const kept = objectOf(sent);
   const text = {
@@ -72,16 +71,10 @@ export function encodeText({ output_format: format, verbosity }: TextOptions, se
 
 function encodeFormat(format: OutputFormat, context: CodecContext): JsonObject {
   if (format.type === 'json_object') return { type: 'json_object' };
-  const { name, description, schema, strict } = format.json_schema;
-  if (name === undefined)
-    approximate(context, {
-      path: '/output_format',
-      feature: 'output_format.name',
-      message: `the schema of the answer has to have a name, and is called ${DEFAULT_NAME}`,
-    });
+  const { name, description, schema, strict } = namedSchema(format.json_schema, context);
   return {
     type: 'json_schema',
-    name: name ?? DEFAULT_NAME,
+    name,
     ...(description !== undefined && { description }),
     schema,
     ...(strict !== undefined && { strict }),

@@ -3,7 +3,7 @@ import type { ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import { effortOf, isEffort, nearestEffort } from '../../passes/effort.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { dropThinking } from '../shared/drop-thinking.ts';
+import { dropIdleEffort, dropThinking } from '../shared/drop-thinking.ts';
 import { expectObject, optional } from '../shared/expect.ts';
 
 const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies ThinkingConfig['summary'][];
@@ -34,6 +34,7 @@ function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
 export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unknown, context: CodecContext): JsonObject {
   if (kept !== undefined && sameJson(decodeThinking(kept), thinking)) return { reasoning: kept };
   if (!thinking) return {};
+  dropIdleEffort(thinking, context);
   if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
   const effort = thinking.type === 'disabled' ? encodeNone(context) : encodeEffort(thinking, context);
   const summary = thinking.type === 'disabled' ? undefined : encodeSummary(thinking, context);

@@ -6,8 +6,14 @@ import { fieldsOf } from './kept.ts';
 
 /** Tools that other protocols' servers know, in the words of this one. */
 export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: (config) => ({ wire_type: 'web_search', config: encodeSearch(config) }),
-  code_execution: () => ({ wire_type: 'code_interpreter', config: { container: { type: 'auto' } } }),
+  web_search: {
+    reads: ['allowed_domains', 'search_context_size', 'user_location'],
+    write: (config) => ({ wire_type: 'web_search', config: encodeSearch(config) }),
+  },
+  code_execution: {
+    reads: [],
+    write: () => ({ wire_type: 'code_interpreter', config: { container: { type: 'auto' } } }),
+  },
 };
 
 /** The portable core of a search: where to look, and where the user is. */
