@@ -150,23 +150,15 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
     expect(signatures).toEqual(expected(row));
   });
 
-  if (!isUnnamed(row))
+  const signatures = expected(row).map((signature) => signature.slice(signature.indexOf(': ') + 2));
+
+  if (!isUnnamed(row) && signatures.length > 0)
     test.each(codecs)('nobody else gets one: another provider of $id', (other) => {
-      const sent = (() => {
-        try {
-          return convertRequest(next, { from: client, to: other, provider: 'other', model: 'm' });
-        } catch (error) {
-          if (error instanceof CodecError) return undefined;
-          throw error;
-        }
-      })();
-      if (!sent) return;
+      const sent = convertRequest(next, { from: client, to: other, provider: 'other', model: 'm' });
       const text = JSON.stringify(sent.body);
-      for (const signature of expected(row)) {
-        const value = signature.slice(signature.indexOf(': ') + 2);
-        expect(text.includes(value) || text.includes('cv1.'), 'a foreign signature').toBe(false);
-      }
-      if (expected(row).length > 0) expect(sent.notes.filter(({ code }) => code === 'DROPPED')).not.toEqual([]);
+      expect(signatures.filter((value) => text.includes(value))).toEqual([]);
+      expect(text).not.toContain('cv1.');
+      expect(sent.notes.filter(({ code }) => code === 'DROPPED')).not.toEqual([]);
     });
 });
 

@@ -211,7 +211,7 @@ describe('any wire body', () => {
   test('arbitrary JSON: CodecError or a request', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        attempt(() => decodeRequestBody(value, bareContext()));
+        expect(() => attempt(() => decodeRequestBody(value, bareContext()))).not.toThrow();
       }),
     );
   });

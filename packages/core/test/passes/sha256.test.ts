@@ -23,9 +23,8 @@ test.each([54, 55, 56, 57, 63, 64, 65, 119, 120, 128])('%i bytes', (length) => {
 
 test('any text', () => {
   fc.assert(
-    fc.property(
-      fc.string({ unit: 'binary', maxLength: 300 }),
-      (text) => sha256(text) === createHash('sha256').update(text).digest('hex'),
-    ),
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+      expect(sha256(text)).toBe(createHash('sha256').update(text).digest('hex'));
+    }),
   );
 });
