@@ -19,13 +19,6 @@ import { readManifest, readRecording, SHARED } from './shared.ts';
 
 type Json = Record<string, unknown>;
 
-/** Deviations of requests that await a change elsewhere. */
-const PENDING: readonly { deviation: RegExp; why: string }[] = [
-  { deviation: /no declared member has type "input_audio"/, why: 'audio has no declared form in OpenAI Responses' },
-  { deviation: /^service_tier: "on_demand"/, why: 'service tiers of other vendors' },
-  { deviation: /allowed_callers\[\]/, why: "Anthropic's names of callers" },
-];
-
 const requests = [...recordedRequests(), ...clientRequests()];
 const byName = new Map(requests.map((source) => [source.name, source]));
 const recordings = readManifest().filter(({ status }) => status < 400);
@@ -106,8 +99,6 @@ const pairs = codecs.flatMap((from) =>
   }),
 );
 
-const isPending = (found: string): boolean => PENDING.some(({ deviation }) => deviation.test(found));
-
 const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {});
 
 /** Fields that the Open Responses schema requires beyond the SDK's types. */
@@ -147,7 +138,7 @@ test.skipIf(!SHARED).each(pairs)('$from.id as $to.id: $part follows the types of
     const isOwn = from.id === id;
     const kept = new Set(isOwn ? before.flatMap((value) => deviations(id, part, value, isOwn)) : []);
     const ours = new Set(after.flatMap((value) => deviations(id, part, value, isOwn)));
-    return [...ours].filter((one) => !kept.has(one) && !isPending(one)).map((one) => `${file}: ${one}`);
+    return [...ours].filter((one) => !kept.has(one)).map((one) => `${file}: ${one}`);
   });
   expect(found).toEqual([]);
 });

@@ -249,9 +249,15 @@ const others = (own: ProtocolId): ProtocolId[] => UPSTREAMS.filter((id) => id !=
 const REFUSED: readonly Refusal[] = [
   {
     call: /responses/,
-    paths: ['conversation', 'previous_response_id'],
+    paths: ['conversation', 'previous_response_id', 'input[item_reference]'],
     to: others('openai-responses'),
     why: 'the earlier turns are stored at OpenAI: without them the model answers another conversation',
+  },
+  {
+    call: /responses/,
+    paths: ['prompt'],
+    to: others('openai-responses'),
+    why: 'the prompt template is stored at OpenAI: without it the model answers another prompt',
   },
   {
     call: /generateContent/,
@@ -290,26 +296,10 @@ const REFUSED: readonly Refusal[] = [
   },
 ];
 
-/** Awaits a change elsewhere: the first is refused today and must not be, the second must be refused and is not yet. */
-const PENDING: readonly Refusal[] = [
-  {
-    call: /chat/,
-    paths: ['only a developer message'],
-    to: ['anthropic-messages', 'gemini'],
-    why: 'a conversation of instructions alone gets a minimal user turn',
-  },
-  {
-    call: /responses/,
-    paths: ['input[item_reference]'],
-    to: others('openai-responses'),
-    why: 'the item is stored at OpenAI: moves to REFUSED',
-  },
-];
-
 const met = new Set<Refusal>();
 
 function isRefused(name: string, path: string, to: ProtocolId): boolean {
-  const found = [...REFUSED, ...PENDING].find(
+  const found = REFUSED.find(
     (one) => one.call.test(name) && one.to.includes(to) && one.paths.some((pattern) => matcher(pattern)(path)),
   );
   if (found) met.add(found);

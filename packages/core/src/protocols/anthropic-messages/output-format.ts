@@ -49,7 +49,17 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs ?? context.source === 'anthropic-messages')
     return { format: { type: 'json_schema', schema } };
-  const told = { path: `${path}/json_schema/schema`, feature: 'output_format.json_schema' };
-  approximate(context, { ...told, message: 'the schema is told in the instructions' });
+  for (const place of placesOf(path, context))
+    approximate(context, {
+      path: place,
+      feature: 'output_format.json_schema',
+      message: 'the schema is told in the instructions',
+    });
   return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };
+}
+
+/** Gemini has the schema beside the type, not below it: a note for each. */
+function placesOf(path: string, { locate = (same) => same }: CodecContext): string[] {
+  const schema = `${path}/json_schema/schema`;
+  return locate(schema).startsWith(locate(path)) ? [path] : [path, schema];
 }
