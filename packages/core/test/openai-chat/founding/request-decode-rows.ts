@@ -254,6 +254,10 @@ const CHOICES: Row[] = [
     { type: 'any' },
     { actual: { type: 'any', allowed_tools: ['f'] }, reason: SUBSET },
   ),
+  choice('of an unknown word is nothing', 'sometimes', undefined, {
+    actual: { type: 'auto', native: { origin: 'openai-chat', value: 'sometimes' } },
+    reason: 'In chat it goes on unchanged; other protocols get auto, with a note (#12).',
+  }),
 ];
 
 const parameter = (says: string, body: Json, path: string, wanted: unknown): Row =>
