@@ -38,11 +38,9 @@ const REFUSED: Readonly<Record<string, number>> = {
   'gemini to anthropic-messages, refused there': 2,
   'gemini to openai-chat, refused there': 2,
   'gemini to openai-responses, refused there': 2,
-  'openai-chat to anthropic-messages, refused there': 1,
-  'openai-chat to gemini, refused there': 1,
-  'openai-responses to anthropic-messages, refused there': 2,
-  'openai-responses to gemini, refused there': 2,
-  'openai-responses to openai-chat, refused there': 2,
+  'openai-responses to anthropic-messages, refused there': 3,
+  'openai-responses to gemini, refused there': 3,
+  'openai-responses to openai-chat, refused there': 3,
 };
 
 const travelled = rows.map((trip) => ({ trip, name: trip.name, outcome: outcomeOf(trip) }));

@@ -364,6 +364,7 @@ const FOREIGN: Row[] = [
       name: `allowed_callers ${callers.join()}`,
       from,
       to,
+      ...(to === 'anthropic-messages' && { provider: 'anthropic', model: 'claude-opus-5' }),
       body: from === 'openai-responses' ? responses({ tools: [own] }) : claude({ tools: [{ ...tool, input_schema: SCHEMA }] }),
       sends: {
         tools: [
