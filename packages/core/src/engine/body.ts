@@ -4,7 +4,7 @@ import { decodeUtf8 } from '../sse/bytes.ts';
 export function describeBody(head: Uint8Array): string {
   if (head.length === 0) return 'an empty body';
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
-  const text = decodeUtf8(head, 0, head.length).trimStart();
+  const text = decodeUtf8(head).trimStart();
   if (text === '') return 'only white space';
   if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
   if (/^<(!doctype html|html)/i.test(text)) return `an HTML page (${quote(text)})`;
@@ -15,12 +15,12 @@ export function describeBody(head: Uint8Array): string {
 
 /** Whether a body has the outward form of an event stream: a line with a field or a comment. */
 export function looksLikeSse(head: Uint8Array): boolean {
-  return /^\uFEFF?(?:data|event|id|retry)?:/m.test(decodeUtf8(head, 0, head.length));
+  return /^\uFEFF?(?:data|event|id|retry)?:/m.test(decodeUtf8(head));
 }
 
 /** What an event stream holds that nobody understood: its first event, or the first field in it. */
 export const describeEvents = (head: Uint8Array): string =>
-  /^event:.{1,60}|"\w{1,60}"/m.exec(decodeUtf8(head, 0, head.length))?.[0] ?? '';
+  /^event:.{1,60}|"\w{1,60}"/m.exec(decodeUtf8(head))?.[0] ?? '';
 
 function isMostlyUnprintable(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for

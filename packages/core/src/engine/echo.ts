@@ -1,5 +1,5 @@
 import type { BlockDeltaEvent } from '../canonical/events.ts';
-import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, QUOTE, SPACE } from '../sse/bytes.ts';
+import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, isAt, QUOTE, SPACE } from '../sse/bytes.ts';
 
 /** A longer text gains nothing: reading it is what costs. */
 const LONGEST_TEXT = 1024;
@@ -33,7 +33,7 @@ export class Echo {
   learn(chunk: Uint8Array, event: BlockDeltaEvent): void {
     this.forget();
     if (event.delta.type !== 'text_delta' || chunk.length > LONGEST_CHUNK || this.#misses++ >= PATIENCE) return;
-    const whole = decodeUtf8(chunk, 0, chunk.length);
+    const whole = decodeUtf8(chunk);
     const literal = JSON.stringify(event.delta.text);
     const at = whole.indexOf(literal);
     // Where nothing is escaped, a text stands as it is; where it stands but once, that is its place.
@@ -52,11 +52,6 @@ function withText({ index, choice }: BlockDeltaEvent, text: string): BlockDeltaE
   return choice === undefined
     ? { type: 'content_block_delta', index, delta }
     : { type: 'content_block_delta', index, choice, delta };
-}
-
-function isAt(piece: Uint8Array, chunk: Uint8Array, from: number): boolean {
-  for (let at = 0; at < piece.length; at++) if (piece[at] !== chunk[from + at]) return false;
-  return true;
 }
 
 function isPlainAscii(chunk: Uint8Array): boolean {

@@ -35,8 +35,11 @@ export interface EventReaderOptions {
 const MAX_UNRECOGNISED = 256;
 const HEAD_BYTES = 1024;
 const MALFORMED: RuleId = 'sse/malformed-json';
-const MALFORMED_ERROR = ownError('stream_error', 'UPSTREAM_ERROR', 'an event of the stream is not JSON');
-const NOT_JSON: CanonicalError = { ...MALFORMED_ERROR, details: { ...MALFORMED_ERROR.details, rule: MALFORMED } };
+const NOT_JSON: CanonicalError = {
+  code: 'UPSTREAM_ERROR',
+  message: 'an event of the stream is not JSON',
+  details: { code: 'stream_error', rule: MALFORMED },
+};
 
 /** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
@@ -48,7 +51,16 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
-  #protocol: Protocol | undefined;
+  /** The protocol, as soon as it is known; it stays undefined when nothing in the body tells. */
+  protocol: Protocol | undefined;
+  /** The framing failed (a limit was passed, or an event that is no JSON): whatever follows is ignored, and reading on is of no use. */
+  hasFailed = false;
+  /** Where the frame began in which we found an error ourselves, in bytes from the start of the body; what the source calls an error is none. */
+  failedAt: number | undefined;
+  /** A payload speaks of an error. Decoders may wait for more before they tell. */
+  hasError = false;
+  /** After `end`: the last frame lacked the blank line behind it, and was whole all the same. */
+  hasLastFrame = false;
   #decoder: FrameDecoder | undefined;
   #whole: WireAccumulator | undefined;
   readonly #echo = new Echo();
@@ -58,13 +70,9 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** The beginning of the body, up to the first payload: it tells what was sent in place of a stream. */
   #head: Uint8Array = NO_BYTES;
   #ended = false;
-  #hasFailed = false;
   /** We ended the stream ourselves: nothing of it is decoded any more. */
   #isOver = false;
   #hasMalformed = false;
-  #hasError = false;
-  #hasLastFrame = false;
-  #failedAt: number | undefined;
 
   constructor({ protocol, profile, onEvent, judge, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
     this.#onEvent = onEvent;
@@ -75,31 +83,6 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#frames = createSseDecoder({ maxLineBytes, maxEventBytes, report: this.#met.report });
     const [only, another] = this.#candidates;
     if (only && !another) this.#use(only);
-  }
-
-  /** The protocol, as soon as it is known; it stays undefined when nothing in the body tells. */
-  get protocol(): Protocol | undefined {
-    return this.#protocol;
-  }
-
-  /** The framing failed (a limit was passed, or an event that is no JSON): whatever follows is ignored, and reading on is of no use. */
-  get hasFailed(): boolean {
-    return this.#hasFailed;
-  }
-
-  /** Where the frame began in which we found an error ourselves, in bytes from the start of the body; what the source calls an error is none. */
-  get failedAt(): number | undefined {
-    return this.#failedAt;
-  }
-
-  /** A payload speaks of an error. Decoders may wait for more before they tell. */
-  get hasError(): boolean {
-    return this.#hasError;
-  }
-
-  /** After `end`: the last frame lacked the blank line behind it, and was whole all the same. */
-  get hasLastFrame(): boolean {
-    return this.#hasLastFrame;
   }
 
   get diagnostics(): Diagnostic[] {
@@ -153,7 +136,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#ended = true;
     const out: CanonicalStreamEvent[] = [];
     for (const frame of this.#frames.end()) {
-      this.#hasLastFrame = true;
+      this.hasLastFrame = true;
       this.#accept(frame, out);
     }
     // An error body has the same shape in three protocols and none recognises it: the first one may read it.
@@ -178,7 +161,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   #accept(frame: SseFrame, out: CanonicalStreamEvent[]): void {
-    if (frame.failure) this.#hasFailed = true;
+    if (frame.failure) this.hasFailed = true;
     if (this.#decoder) {
       this.#decode(frame, this.#decoder, out);
       return;
@@ -202,7 +185,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       }
       const isOwn = event.type === 'error' && !event.error.upstream;
       out.push(isOwn ? { type: 'error', error: this.#explain(event.error) } : event);
-      if (isOwn) this.#failedAt ??= frame.offset;
+      if (isOwn) this.failedAt ??= frame.offset;
     }
     if (this.#hasMalformed) this.#failAt(frame, NOT_JSON, out);
   }
@@ -210,8 +193,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** What the frame said is lost: an answer that goes on as if nothing had been would be wrong. */
   #failAt({ offset = 0 }: SseFrame, error: CanonicalError, out: CanonicalStreamEvent[]): void {
     out.push({ type: 'error', error });
-    this.#failedAt ??= offset;
-    this.#hasFailed = true;
+    this.failedAt ??= offset;
+    this.hasFailed = true;
     this.#isOver = true;
     this.#ended = true;
   }
@@ -238,7 +221,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   #use(protocol: Protocol): FrameDecoder {
-    this.#protocol = protocol;
+    this.protocol = protocol;
     return this.#decodeWith(protocol);
   }
 
@@ -247,7 +230,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {
       this.#payloads++;
-      if (payload['error'] || payload['type'] === 'error') this.#hasError = true;
+      if (payload['error'] || payload['type'] === 'error') this.hasError = true;
       whole?.push(payload);
     };
     const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };

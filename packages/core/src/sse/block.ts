@@ -1,7 +1,14 @@
+import { parseAny } from '../accumulate/overlay.ts';
 import type { Report } from '../doctor/rules.ts';
-import { ByteBuffer, COLON, decodeUtf8, isUtf8, OPEN_ARRAY, SPACE } from './bytes.ts';
+import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, OPEN_ARRAY, SPACE } from './bytes.ts';
 import type { ChunkReader } from './chunk.ts';
 import type { SseFrame } from './frame.ts';
+
+// The first byte tells the fields apart: d(ata), e(vent, rror), i(d), r(etry); [ is that of a bare [DONE].
+const D = 0x64;
+const E = 0x65;
+const I = 0x69;
+const R = 0x72;
 
 const ascii = (text: string): Uint8Array => Uint8Array.from(text, (char) => char.charCodeAt(0));
 const DATA = ascii('data');
@@ -9,17 +16,11 @@ const EVENT = ascii('event');
 const ID = ascii('id');
 const RETRY = ascii('retry');
 const ERROR = ascii('error');
-// The first byte tells the fields apart: d(ata), e(vent, rror), i(d), r(etry); [ is that of a bare [DONE].
-const D = 0x64;
-const E = 0x65;
-const I = 0x69;
-const R = 0x72;
 
 /** Where the value of the field begins; -1 when the line is another field. A line without a colon is a field with an empty value. */
 function valueStart(line: Uint8Array, from: number, to: number, name: Uint8Array): number {
   const end = from + name.length;
-  if (end > to) return -1;
-  for (let at = 0; at < name.length; at++) if (line[from + at] !== name[at]) return -1;
+  if (end > to || !isAt(name, line, from)) return -1;
   if (end === to) return to;
   if (line[end] !== COLON) return -1;
   // Only one space is taken off: the rest belongs to the value.
@@ -28,18 +29,10 @@ function valueStart(line: Uint8Array, from: number, to: number, name: Uint8Array
 
 const isDone = (data: string): boolean => data.trim() === '[DONE]';
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isPayload = (text: string): boolean => isDone(text) || parseAny(text) !== undefined;
 
 /** Data that is worth keeping without its blank line: a payload, the sentinel, or several of them, a line each. */
-const isWhole = (data: string): boolean =>
-  isDone(data) || isJson(data) || data.split('\n').every((line) => isDone(line) || isJson(line));
+const isWhole = (data: string): boolean => isPayload(data) || data.split('\n').every(isPayload);
 
 /** Puts lines together to frames: the fields of the event that is open, by the rules of WHATWG EventSource. */
 export class EventBlock {
@@ -128,10 +121,10 @@ export class EventBlock {
 
   /** The blank line. */
   dispatch(): void {
-    if (this.#data !== undefined) this.#putEvent(this.#data);
+    if (this.#data !== undefined) this.#putField(this.#data);
     else if (this.#event === 'error') {
       this.#report?.('sse/error-event-without-data', this.#offset);
-      this.#putEvent('');
+      this.#putField('');
     }
     this.clear();
   }
@@ -140,8 +133,7 @@ export class EventBlock {
   bare(bytes: Uint8Array, from: number, to: number, offset: number): void {
     if (!this.#saidBare) this.#report?.('sse/bare-json', offset);
     this.#saidBare = true;
-    const data = this.#text(bytes, from, to, offset);
-    this.put(this.#event === '' ? { data, bare: true, offset } : { event: this.#event, data, bare: true, offset });
+    this.#putEvent({ data: this.#text(bytes, from, to, offset), bare: true, offset });
     this.clear();
   }
 
@@ -172,9 +164,10 @@ export class EventBlock {
   #eventField(line: Uint8Array, start: number, to: number): void {
     if (start < 0) return;
     // Streams repeat a few names: comparing bytes is much cheaper than decoding them.
-    if (!this.#isLastName(line, start, to)) {
-      this.#lastName.clear();
-      this.#lastName.append(line, start, to);
+    const last = this.#lastName;
+    if (to - start !== last.length || !isAt(last.bytes, line, start, last.length)) {
+      last.clear();
+      last.append(line, start, to);
       this.#lastEvent = decodeUtf8(line, start, to);
     }
     this.#event = this.#lastEvent;
@@ -220,18 +213,15 @@ export class EventBlock {
     return text;
   }
 
-  #isLastName(line: Uint8Array, start: number, to: number): boolean {
-    const { bytes, length } = this.#lastName;
-    if (to - start !== length) return false;
-    for (let at = 0; at < length; at++) if (line[start + at] !== bytes[at]) return false;
-    return true;
-  }
-
-  #putEvent(data: string): void {
-    const offset = this.#offset;
-    const frame: SseFrame = this.#event === '' ? { data, offset } : { event: this.#event, data, offset };
+  #putField(data: string): void {
+    const frame: SseFrame = { data, offset: this.#offset };
     if (this.#id !== undefined) frame.id = this.#id;
     if (this.#retry !== undefined) frame.retry = this.#retry;
+    this.#putEvent(frame);
+  }
+
+  #putEvent(frame: SseFrame): void {
+    if (this.#event !== '') frame.event = this.#event;
     this.#frames.push(frame);
   }
 

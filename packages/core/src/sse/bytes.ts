@@ -20,7 +20,13 @@ const SHORT = 24;
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-export const decodeUtf8 = (bytes: Uint8Array, from: number, to: number): string => UTF8.decode(bytes.subarray(from, to));
+export const decodeUtf8 = (bytes: Uint8Array, from?: number, to?: number): string => UTF8.decode(bytes.subarray(from, to));
+
+/** Whether the first `length` bytes of `piece` stand in `bytes` at `from`. */
+export function isAt(piece: Uint8Array, bytes: Uint8Array, from: number, length: number = piece.length): boolean {
+  for (let at = 0; at < length; at++) if (piece[at] !== bytes[from + at]) return false;
+  return true;
+}
 
 export function isUtf8(bytes: Uint8Array, from: number, to: number): boolean {
   try {

@@ -189,7 +189,7 @@ class FrameReader implements SseDecoder {
       cutter.value.clear();
     } else if (cut === 'refused') this.#resumeLine();
     // An empty array says nothing: its line is one that nobody knows.
-    else if (cut === 'end' && cutter.isEmpty) this.#keep(Uint8Array.of(cutter.opener), 0, 1, cutter.offset);
+    else if (cut === 'end' && cutter.isEmpty) this.#keepByte(cutter.opener);
     // What follows a document is read like a new line: concatenated documents, or the line end.
     this.#tailIsBlank = this.#tail.length === 0;
     return cutter.position;
@@ -197,9 +197,13 @@ class FrameReader implements SseDecoder {
 
   /** The brace or bracket was the beginning of an ordinary line. */
   #resumeLine(): void {
-    const { leftLine, isIndented, opener, offset } = this.#cutter;
-    if (!leftLine) this.#keep(Uint8Array.of(opener), 0, 1, offset);
-    else if (isIndented) this.#keep(Uint8Array.of(SPACE), 0, 1, offset);
+    const { leftLine, isIndented, opener } = this.#cutter;
+    if (!leftLine) this.#keepByte(opener);
+    else if (isIndented) this.#keepByte(SPACE);
+  }
+
+  #keepByte(byte: number): void {
+    this.#keep(Uint8Array.of(byte), 0, 1, this.#cutter.offset);
   }
 
   // One message for both limits: which of them is passed first would depend on how the bytes were split.
