@@ -22,18 +22,10 @@ export interface StreamResult {
   error: CanonicalError | null;
 }
 
-class ChoiceBuilder {
+interface ChoiceBuilder {
   readonly index: number;
-  readonly blocks = new Map<number, ContentBlock>();
-  delta: MessageDelta | undefined;
-
-  constructor(index: number) {
-    this.index = index;
-  }
-
-  get content(): ContentBlock[] {
-    return [...this.blocks.values()];
-  }
+  readonly blocks: Map<number, ContentBlock>;
+  delta?: MessageDelta;
 }
 
 /**
@@ -94,7 +86,7 @@ export class MessageAccumulator {
   #choice(index = 0): ChoiceBuilder {
     let choice = this.#choices.get(index);
     if (!choice) {
-      choice = new ChoiceBuilder(index);
+      choice = { index, blocks: new Map() };
       this.#choices.set(index, choice);
     }
     return choice;
@@ -153,21 +145,17 @@ export class MessageAccumulator {
     const main = this.#choices.get(0) ?? this.#choices.values().next().value;
     const { id = '', model = '', usage, ...rest } = this.#start ?? {};
     const delta = main?.delta;
-    const message: CanonicalResponse = {
-      id,
-      model,
-      ...rest,
-      content: cleaned(main),
-      stop_reason: delta?.delta.stop_reason ?? null,
-    };
-    if (delta?.delta.stop_sequence !== undefined) message.stop_sequence = delta.delta.stop_sequence;
-    if (delta?.delta.stop_details) message.stop_details = delta.delta.stop_details;
+    const { stop_reason = null, stop_sequence, stop_details } = delta?.delta ?? {};
+    const message: CanonicalResponse = { id, model, ...rest, content: cleaned(main), stop_reason };
+    if (stop_sequence !== undefined) message.stop_sequence = stop_sequence;
+    if (stop_details) message.stop_details = stop_details;
     Object.assign(message, delta?.message);
-    const finalUsage = delta?.usage ?? [...this.#choices.values()].map((choice) => choice.delta?.usage).find(Boolean);
+    const choices = [...this.#choices.values()];
+    const finalUsage = delta?.usage ?? choices.find((choice) => choice.delta?.usage)?.delta?.usage;
     if (finalUsage) message.usage = finalUsage;
     else if (usage) message.usage = { input_tokens: 0, output_tokens: 0, ...usage };
     if (delta?.extensions) message.extensions = { ...message.extensions, ...delta.extensions };
-    if (this.#choices.size > 1) message.choices = [...this.#choices.values()].toSorted((a, b) => a.index - b.index).map(toChoice);
+    if (choices.length > 1) message.choices = choices.sort((a, b) => a.index - b.index).map(toChoice);
     if (this.#error) message.error = this.#error;
     return message;
   }
@@ -179,7 +167,7 @@ export class MessageAccumulator {
 }
 
 function cleaned(choice: ChoiceBuilder | undefined): ContentBlock[] {
-  return (choice?.content ?? []).map((block) => {
+  return [...(choice?.blocks.values() ?? [])].map((block) => {
     if (block.type === 'text') return { ...block, text: wellFormed(block.text) };
     if (block.type === 'thinking') return { ...block, thinking: wellFormed(block.thinking) };
     return block;

@@ -42,6 +42,13 @@ export interface BlockDeltaEvent {
   delta: BlockDelta;
 }
 
+/** The event there are most of: without a spread, which would cost more than all the rest of it. */
+export function blockDelta(index: number, choice: number | undefined, delta: BlockDelta): BlockDeltaEvent {
+  return choice === undefined
+    ? { type: 'content_block_delta', index, delta }
+    : { type: 'content_block_delta', index, choice, delta };
+}
+
 export interface BlockStop {
   type: 'content_block_stop';
   index: number;

@@ -1,4 +1,4 @@
-import type { BlockDeltaEvent } from '../canonical/events.ts';
+import { type BlockDeltaEvent, blockDelta } from '../canonical/events.ts';
 import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, isAt, QUOTE, SPACE } from '../sse/bytes.ts';
 
 /** A longer text gains nothing: reading it is what costs. */
@@ -26,7 +26,7 @@ export class Echo {
     if (length <= 0 || length > LONGEST_TEXT || !isAt(head, chunk, 0) || !isAt(tail, chunk, end)) return undefined;
     this.#misses = 0;
     const text = plainText(chunk, head.length, end);
-    return text === undefined ? undefined : withText(event, text);
+    return text === undefined ? undefined : blockDelta(event.index, event.choice, { type: 'text_delta', text });
   }
 
   /** The chunk, which is one whole frame, says this event and nothing else that is new. */
@@ -44,14 +44,6 @@ export class Echo {
   forget(): void {
     this.#last = undefined;
   }
-}
-
-/** Without a spread: there is one for nearly every chunk. */
-function withText({ index, choice }: BlockDeltaEvent, text: string): BlockDeltaEvent {
-  const delta = { type: 'text_delta', text } as const;
-  return choice === undefined
-    ? { type: 'content_block_delta', index, delta }
-    : { type: 'content_block_delta', index, choice, delta };
 }
 
 function isPlainAscii(chunk: Uint8Array): boolean {

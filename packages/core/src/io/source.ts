@@ -38,7 +38,7 @@ export async function* readChunks(source: ByteSource, signal?: AbortSignal): Asy
 }
 
 interface OpenSource {
-  next(): Promise<IteratorResult<Uint8Array | string, unknown>>;
+  next(): Promise<ReadableStreamReadResult<Uint8Array | string> | IteratorResult<Uint8Array | string, unknown>>;
   cancel(reason: unknown): void;
 }
 
@@ -46,10 +46,7 @@ function openSource(source: Exclude<ByteSource, string | Uint8Array>): OpenSourc
   if ('getReader' in source) {
     const reader = source.getReader();
     return {
-      next: async () => {
-        const { done, value } = await reader.read();
-        return done ? { done, value: undefined } : { done, value };
-      },
+      next: () => reader.read(),
       cancel: (reason) => void reader.cancel(reason).catch(() => undefined),
     };
   }

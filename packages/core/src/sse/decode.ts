@@ -187,23 +187,17 @@ class FrameReader implements SseDecoder {
       if (this.#block.hasData) this.#block.dispatch();
       this.#block.bare(cutter.value.bytes, 0, cutter.value.length, cutter.offset);
       cutter.value.clear();
-    } else if (cut === 'refused') this.#resumeLine();
+    } else if (cut === 'refused') this.#resumeLine(cutter.lineStart);
     // An empty array says nothing: its line is one that nobody knows.
-    else if (cut === 'end' && cutter.isEmpty) this.#keepByte(cutter.opener);
+    else if (cut === 'end' && cutter.isEmpty) this.#resumeLine(cutter.opener);
     // What follows a document is read like a new line: concatenated documents, or the line end.
     this.#tailIsBlank = this.#tail.length === 0;
     return cutter.position;
   }
 
-  /** The brace or bracket was the beginning of an ordinary line. */
-  #resumeLine(): void {
-    const { leftLine, isIndented, opener } = this.#cutter;
-    if (!leftLine) this.#keepByte(opener);
-    else if (isIndented) this.#keepByte(SPACE);
-  }
-
-  #keepByte(byte: number): void {
-    this.#keep(Uint8Array.of(byte), 0, 1, this.#cutter.offset);
+  /** The brace or bracket was no document: an ordinary line begins with this byte. */
+  #resumeLine(byte: number | undefined): void {
+    if (byte !== undefined) this.#keep(Uint8Array.of(byte), 0, 1, this.#cutter.offset);
   }
 
   // One message for both limits: which of them is passed first would depend on how the bytes were split.

@@ -41,11 +41,11 @@ export class JsonCutter {
   isOpen = false;
   /** No value has begun since the opener. */
   isEmpty = true;
-  /** Set when a line ended between the opener and what `read` refused. */
-  leftLine = false;
-  /** Set when blanks stood before it, on its line. */
-  isIndented = false;
 
+  /** Set when a line ended between the opener and what `read` refused. */
+  #leftLine = false;
+  /** Set when blanks stood before it, on its line. */
+  #isIndented = false;
   #depth = 0;
   /** The depth at which values stand: 0 for an object, 1 for the elements of an array. */
   #floor = 0;
@@ -59,13 +59,19 @@ export class JsonCutter {
   open(bytes: Uint8Array, at: number, base: number, isInEvent: boolean): void {
     this.isOpen = this.isEmpty = true;
     this.#isInEvent = isInEvent;
-    this.leftLine = this.isIndented = this.#proven = this.#inString = this.#escaped = false;
+    this.#leftLine = this.#isIndented = this.#proven = this.#inString = this.#escaped = false;
     this.#depth = 1;
     this.opener = bytes[at] ?? 0;
     this.#floor = this.opener === OPEN_ARRAY ? 1 : 0;
     this.offset = base + at;
     this.value.clear();
     if (this.#floor === 0) this.value.append(bytes, at, at + 1);
+  }
+
+  /** After `refused`: what the ordinary line begins with, of which the brace or bracket was a part; undefined for nothing. */
+  get lineStart(): number | undefined {
+    if (!this.#leftLine) return this.opener;
+    return this.#isIndented ? SPACE : undefined;
   }
 
   /** `base` is the place of `bytes[0]` in the body. */
@@ -81,10 +87,10 @@ export class JsonCutter {
     const from = this.position;
     let at = from;
     while (isSpace(bytes[at])) {
-      this.isIndented = bytes[at] === SPACE || bytes[at] === TAB;
-      if (!this.isIndented) {
+      this.#isIndented = bytes[at] === SPACE || bytes[at] === TAB;
+      if (!this.#isIndented) {
         if (this.#isInEvent) break;
-        this.leftLine = true;
+        this.#leftLine = true;
       }
       at++;
     }

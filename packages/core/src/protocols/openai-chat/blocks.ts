@@ -55,7 +55,9 @@ export function asContent(logprobs: unknown): unknown {
 const ranked = (top: unknown): JsonObject[] | undefined =>
   isObject(top) ? Object.entries(top).map(([token, logprob]) => ({ token, logprob })) : undefined;
 
-export function decodeLogprobs(tokens: unknown): TokenLogprob[] | undefined {
+/** Those of the text, or of the refusal. */
+export function decodeLogprobs(logprobs: unknown, side: 'content' | 'refusal'): TokenLogprob[] | undefined {
+  const tokens = isObject(logprobs) ? logprobs[side] : undefined;
   if (!Array.isArray(tokens) || tokens.length === 0) return undefined;
   return tokens.filter(isObject).map((token) => {
     const top = token['top_logprobs'];

@@ -178,7 +178,7 @@ export class ChoiceDecoder {
   }
 
   #writeText(text: string, wireLogprobs: unknown): void {
-    const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['content']) : undefined;
+    const logprobs = decodeLogprobs(wireLogprobs, 'content');
     if (text === '' && !this.#blocks.isOpen('text')) {
       for (const token of logprobs ?? []) this.#late.logprobs.push(token);
       return;
@@ -204,7 +204,7 @@ export class ChoiceDecoder {
 
   #pushRefusal(text: string, wireLogprobs: unknown): void {
     this.#seen.refusal = true;
-    const logprobs = isObject(wireLogprobs) ? decodeLogprobs(wireLogprobs['refusal']) : undefined;
+    const logprobs = decodeLogprobs(wireLogprobs, 'refusal');
     this.#giveWay();
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }

@@ -1,4 +1,4 @@
-import { isSet, type JsonObject } from '../../accumulate/overlay.ts';
+import { countKeys, isSet, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalUsage, UsageDetails } from '../../canonical/usage.ts';
 import type { Context } from '../shared/context.ts';
 import { cachedOutside, countOf, noteUsage, objectOf, within } from '../shared/read.ts';
@@ -38,14 +38,14 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
   const isOver = additive === undefined && reasoned !== undefined && reasoned > output;
   if (isOver) noteUsage(note, REASONING, reasoned, output, 'usage is uncertain');
   const reasoning = isOver ? reasoned : within(reasoned, output, REASONING, note);
-  const details = decodeDetails(prompt, completion);
+  const details = { ...readDetails(prompt, PROMPT_DETAILS), ...readDetails(completion, COMPLETION_DETAILS) };
   return {
     input_tokens: input,
     output_tokens: output,
     ...(read !== undefined && { cache_read_tokens: read }),
     ...(written !== undefined && { cache_creation_tokens: written }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
-    ...(details && { details }),
+    ...(countKeys(details) > 0 && { details }),
     ...((isOver || excluded > 0) && { uncertain: true }),
     extensions: { 'openai-chat': raw },
   };
@@ -68,18 +68,11 @@ const COMPLETION_DETAILS = {
   rejected_prediction_tokens: 'rejected_prediction',
 } as const;
 
-function decodeDetails(prompt: JsonObject, completion: JsonObject): UsageDetails | undefined {
-  const inputs = readDetails(prompt, PROMPT_DETAILS);
-  const outputs = readDetails(completion, COMPLETION_DETAILS);
-  return inputs || outputs ? { ...inputs, ...outputs } : undefined;
-}
-
-function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails | undefined {
-  let details: UsageDetails | undefined;
-  for (const wire in fields) {
-    const name = fields[wire];
+function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails {
+  const details: UsageDetails = {};
+  for (const [wire, name] of Object.entries(fields)) {
     const count = countOf(source[wire]);
-    if (name && count) details = { ...details, [name]: count };
+    if (count) details[name] = count;
   }
   return details;
 }

@@ -1,6 +1,6 @@
 import { wellFormed } from '../../accumulate/chat-delta.ts';
 import type { Citation, ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
-import type { BlockDelta, CanonicalStreamEvent } from '../../canonical/events.ts';
+import { type BlockDelta, blockDelta, type CanonicalStreamEvent } from '../../canonical/events.ts';
 
 export type Emit = (event: CanonicalStreamEvent) => void;
 
@@ -162,11 +162,8 @@ export class BlockWriter {
     if (ready) this.#emitDelta(block.index, ready);
   }
 
-  /** The event there are most of: without a spread, which would cost more than all the rest of it. */
   #emitDelta(index: number, delta: BlockDelta): void {
-    const choice = this.#choice?.choice;
-    if (choice === undefined) this.#emit({ type: 'content_block_delta', index, delta });
-    else this.#emit({ type: 'content_block_delta', index, choice, delta });
+    this.#emit(blockDelta(index, this.#choice?.choice, delta));
   }
 
   #stop(block: OpenBlock, final: ContentBlock | undefined): void {
