@@ -90,7 +90,7 @@ export function describeMessage(protocol: Protocol | null, result: StreamResult,
   const { message, complete, error } = result;
   const fields = protocol ? (message.extensions?.[protocol.id] ?? {}) : {};
   const { extensions: usageExtensions, ...usage } = message.usage ?? {};
-  const calls = callsOf(protocol, message.content, CUT.has(message.stop_reason));
+  const calls = callsOf(protocol, message);
   const wireFinish = fields['finish_reason'];
   return {
     protocol: protocol?.id ?? null,
@@ -133,15 +133,18 @@ function textsOf(content: readonly ContentBlock[]): { text: string; reasoning: s
   return { text, reasoning, refusal };
 }
 
+/** What a message and one of several choices have in common. */
+type Content = Pick<CanonicalChoice, 'content' | 'stop_reason'>;
+
 /** A message that did not come to its own end: a call without arguments may have lost them. */
 const CUT: ReadonlySet<StopReason | null> = new Set([null, 'max_tokens', 'content_filter', 'context_window', 'error'] as const);
 
-function callsOf(protocol: Protocol | null, content: readonly ContentBlock[], isCutOff: boolean): AssembledCall[] {
+function callsOf(protocol: Protocol | null, { content, stop_reason }: Content): AssembledCall[] {
   const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
   const indexOf = (block: ToolUseBlock): number | undefined => protocol?.callIndex?.(block);
   const indexes = new Set(blocks.map(indexOf));
   if (indexes.size === blocks.length && !indexes.has(undefined)) blocks.sort((a, b) => (indexOf(a) ?? 0) - (indexOf(b) ?? 0));
-  return blocks.map((block) => describeCall(protocol, block, isCutOff));
+  return blocks.map((block) => describeCall(protocol, block, CUT.has(stop_reason)));
 }
 
 function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: boolean): AssembledCall {
@@ -167,11 +170,11 @@ function invalidOf(calls: readonly AssembledCall[], content: readonly ContentBlo
 
 function finishWord(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
   if (error) return isNothingRead(error) ? null : 'error';
-  return stopWord(message.stop_reason, message.content);
+  return stopWord(message);
 }
 
 /** An OpenAI refusal ends with "stop"; the refusal of another protocol has no text of its own and is a filter. */
-function stopWord(stop: StopReason | null, content: readonly ContentBlock[]): FinishWord | null {
+function stopWord({ content, stop_reason: stop }: Content): FinishWord | null {
   if (stop === null) return null;
   const hasRefusalText = stop === 'refusal' && content.some((block) => block.type === 'text' && block.refusal);
   return hasRefusalText ? 'stop' : WORDS[stop];
@@ -201,11 +204,11 @@ function extrasOf(protocol: Protocol | null, message: CanonicalResponse, { diagn
   };
 }
 
-function describeChoice(protocol: Protocol | null, { index, content, stop_reason }: CanonicalChoice): JsonObject {
+function describeChoice(protocol: Protocol | null, choice: CanonicalChoice): JsonObject {
   return {
-    index,
-    ...textsOf(content),
-    tool_calls: callsOf(protocol, content, CUT.has(stop_reason)),
-    finish_reason: stopWord(stop_reason, content),
+    index: choice.index,
+    ...textsOf(choice.content),
+    tool_calls: callsOf(protocol, choice),
+    finish_reason: stopWord(choice),
   };
 }

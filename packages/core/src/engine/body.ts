@@ -7,7 +7,7 @@ export function describeBody(head: Uint8Array): string {
   const text = decodeUtf8(head).trimStart();
   if (text === '') return 'only white space';
   if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
-  if (/^<(!doctype html|html)/i.test(text)) return `an HTML page (${quote(text)})`;
+  if (/^<(!doctype )?html/i.test(text)) return `an HTML page (${quote(text)})`;
   if (text.startsWith('<')) return `XML or HTML (${quote(text)})`;
   if (/^[{[]/.test(text)) return `other JSON (${quote(text)})`;
   return `text that is no event stream (${quote(text)})`;
@@ -15,7 +15,7 @@ export function describeBody(head: Uint8Array): string {
 
 /** Whether a body has the outward form of an event stream: a line with a field or a comment. */
 export function looksLikeSse(head: Uint8Array): boolean {
-  return /^\uFEFF?(?:data|event|id|retry)?:/m.test(decodeUtf8(head));
+  return /^\uFEFF?(data|event|id|retry)?:/m.test(decodeUtf8(head));
 }
 
 /** What an event stream holds that nobody understood: its first event, or the first field in it. */
@@ -24,7 +24,7 @@ export const describeEvents = (head: Uint8Array): string =>
 
 function isMostlyUnprintable(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  const strange = text.match(/[\u0001-\u0008\u000e-\u001f\ufffd]/g)?.length ?? 0;
+  const strange = text.match(/[\x01-\x08\x0e-\x1f\ufffd]/g)?.length ?? 0;
   return strange * 10 > text.length;
 }
 

@@ -127,7 +127,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     const refusal = this.#judge?.(event);
     if (!refusal) return [event];
     const out: CanonicalStreamEvent[] = [];
-    this.#failAt({ data: '', offset }, refusal, out);
+    this.#failAt(offset, refusal, out);
     return out;
   }
 
@@ -180,18 +180,18 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     for (const event of decoder.push(frame)) {
       const refusal = this.#judge?.(event);
       if (refusal) {
-        this.#failAt(frame, refusal, out);
+        this.#failAt(frame.offset, refusal, out);
         return;
       }
       const isOwn = event.type === 'error' && !event.error.upstream;
       out.push(isOwn ? { type: 'error', error: this.#explain(event.error) } : event);
       if (isOwn) this.failedAt ??= frame.offset;
     }
-    if (this.#hasMalformed) this.#failAt(frame, NOT_JSON, out);
+    if (this.#hasMalformed) this.#failAt(frame.offset, NOT_JSON, out);
   }
 
   /** What the frame said is lost: an answer that goes on as if nothing had been would be wrong. */
-  #failAt({ offset = 0 }: SseFrame, error: CanonicalError, out: CanonicalStreamEvent[]): void {
+  #failAt(offset = 0, error: CanonicalError, out: CanonicalStreamEvent[]): void {
     out.push({ type: 'error', error });
     this.failedAt ??= offset;
     this.hasFailed = true;

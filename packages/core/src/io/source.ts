@@ -10,20 +10,13 @@ export type ByteSource =
 export async function* readChunks(source: ByteSource, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
   signal?.throwIfAborted();
-  if (typeof source === 'string') {
-    yield encoder.encode(source);
-    return;
-  }
-  if (source instanceof Uint8Array) {
-    yield source;
-    return;
-  }
-  const { next, cancel } = openSource(source);
-  const aborted = whenAborted(signal);
+  const { next, cancel } = openSource(typeof source === 'string' || source instanceof Uint8Array ? [source] : source);
+  const listening = new AbortController();
+  const aborted = signal && whenAborted(signal, listening.signal);
   let isDone = false;
   try {
     for (;;) {
-      const read = await (aborted ? Promise.race([next(), aborted.promise]) : next());
+      const read = await (aborted ? Promise.race([next(), aborted]) : next());
       if (read.done) {
         isDone = true;
         return;
@@ -31,15 +24,15 @@ export async function* readChunks(source: ByteSource, signal?: AbortSignal): Asy
       yield typeof read.value === 'string' ? encoder.encode(read.value) : read.value;
     }
   } finally {
-    aborted?.forget();
+    listening.abort();
     // Not awaited: a source that hangs must not keep the caller waiting once it has turned away.
-    if (!isDone) cancel(signal?.reason);
+    if (!isDone) void Promise.resolve(cancel(signal?.reason)).catch(() => undefined);
   }
 }
 
 interface OpenSource {
   next(): Promise<ReadableStreamReadResult<Uint8Array | string> | IteratorResult<Uint8Array | string, unknown>>;
-  cancel(reason: unknown): void;
+  cancel(reason: unknown): unknown;
 }
 
 function openSource(source: Exclude<ByteSource, string | Uint8Array>): OpenSource {
@@ -47,25 +40,21 @@ function openSource(source: Exclude<ByteSource, string | Uint8Array>): OpenSourc
     const reader = source.getReader();
     return {
       next: () => reader.read(),
-      cancel: (reason) => void reader.cancel(reason).catch(() => undefined),
+      cancel: (reason) => reader.cancel(reason),
     };
   }
   const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   return {
     next: async () => iterator.next(),
-    cancel: () => void Promise.resolve(iterator.return?.()).catch(() => undefined),
+    cancel: () => iterator.return?.(),
   };
 }
 
-/** A promise that rejects when the signal aborts, and a way to stop listening. */
-function whenAborted(signal: AbortSignal | undefined): { promise: Promise<never>; forget(): void } | undefined {
-  if (!signal) return undefined;
-  let forget = (): void => undefined;
-  const promise = new Promise<never>((_, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    forget = () => signal.removeEventListener('abort', onAbort);
+/** A promise that rejects when the signal aborts; `end` stops the listening. */
+function whenAborted(signal: AbortSignal, end: AbortSignal): Promise<never> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: end });
   });
-  promise.catch(() => undefined);
-  return { promise, forget: () => forget() };
+  aborted.catch(() => undefined);
+  return aborted;
 }

@@ -1,5 +1,6 @@
 import { parseAny } from '../accumulate/overlay.ts';
 import type { Report } from '../doctor/rules.ts';
+import { NOTHING } from '../stage.ts';
 import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, OPEN_ARRAY, SPACE } from './bytes.ts';
 import type { ChunkReader } from './chunk.ts';
 import type { SseFrame } from './frame.ts';
@@ -10,7 +11,7 @@ const E = 0x65;
 const I = 0x69;
 const R = 0x72;
 
-const ascii = (text: string): Uint8Array => Uint8Array.from(text, (char) => char.charCodeAt(0));
+const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 const DATA = ascii('data');
 const EVENT = ascii('event');
 const ID = ascii('id');
@@ -62,10 +63,6 @@ export class EventBlock {
     this.#report = report;
   }
 
-  get hasFrames(): boolean {
-    return this.#frames.length > 0;
-  }
-
   /** No line of an event has come. */
   get isEmpty(): boolean {
     return this.#offset < 0;
@@ -75,7 +72,8 @@ export class EventBlock {
     return this.#data !== undefined;
   }
 
-  takeFrames(): SseFrame[] {
+  takeFrames(): readonly SseFrame[] {
+    if (this.#frames.length === 0) return NOTHING;
     const frames = this.#frames;
     this.#frames = [];
     return frames;

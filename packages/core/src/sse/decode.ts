@@ -84,7 +84,7 @@ class FrameReader implements SseDecoder {
     while (at < chunk.length && !this.#closed) at = this.#cutter.isOpen ? this.#cutJson(chunk, at) : this.#readLine(chunk, at);
     this.#chunk.close();
     this.#base += chunk.length;
-    return this.#takeFrames();
+    return this.#block.takeFrames();
   }
 
   end(): readonly SseFrame[] {
@@ -93,11 +93,7 @@ class FrameReader implements SseDecoder {
     this.#block.end(this.#tail.bytes, this.#tail.length, this.#tailOffset);
     if (this.#block.isTooLarge) this.#fail(this.#tailOffset);
     this.#close();
-    return this.#takeFrames();
-  }
-
-  #takeFrames(): readonly SseFrame[] {
-    return this.#block.hasFrames ? this.#block.takeFrames() : NOTHING;
+    return this.#block.takeFrames();
   }
 
   /** The byte order mark may come in three pieces. What only began like one is the beginning of the first line. */

@@ -13,10 +13,9 @@ import {
   TAB,
 } from './bytes.ts';
 
-const bytesOf = (text: string): ReadonlySet<number | undefined> => new Set(Array.from(text, (char) => char.charCodeAt(0)));
 /** What may follow the opener: `{oops` and `[info] …` are no documents. */
-const AFTER_OBJECT = bytesOf('"}');
-const AFTER_ARRAY = bytesOf('{["]-0123456789tfn');
+const AFTER_OBJECT = '"}';
+const AFTER_ARRAY = '{["]-0123456789tfn';
 
 const isSpace = (byte: number | undefined): boolean => byte === SPACE || byte === LF || byte === CR || byte === TAB;
 export const opensJson = (byte: number | undefined): boolean => byte === OPEN_OBJECT || byte === OPEN_ARRAY;
@@ -97,7 +96,7 @@ export class JsonCutter {
     if (this.#floor === 0) this.value.append(bytes, from, at);
     this.position = at;
     if (at === bytes.length) return false;
-    this.#proven = (this.#floor === 0 ? AFTER_OBJECT : AFTER_ARRAY).has(bytes[at]);
+    this.#proven = (this.#floor === 0 ? AFTER_OBJECT : AFTER_ARRAY).includes(String.fromCharCode(bytes[at] ?? 0));
     this.isOpen = this.#proven;
     return this.#proven;
   }

@@ -115,7 +115,7 @@ export class CallWriter {
   }
 
   #sign(call: Call, signature: string): void {
-    if (call.index !== undefined) this.#writer.signTool(call.index, { type: 'signature_delta', signature: signed(signature) });
+    if (call.index !== undefined) this.#writer.emitDelta(call.index, { type: 'signature_delta', signature: signed(signature) });
   }
 
   #wholeText(args: unknown, offset: number): string {

@@ -32,7 +32,7 @@ export class ChoiceDecoder {
   /** Most answers call nothing. */
   #calls: CallTracker | undefined;
   #live: CallWriter | undefined;
-  #finish: string | null = null;
+  finishReason: string | null = null;
   /** Where the finish reason was. */
   finishAt = 0;
   /** The last push was a piece of text, and nothing else. */
@@ -62,10 +62,6 @@ export class ChoiceDecoder {
     this.#blocks = new BlockWriter(emit, index);
   }
 
-  get finishReason(): string | null {
-    return this.#finish;
-  }
-
   /** Ciphertexts, and parts that nobody knows (`content_parts`, when they are written again), are no blocks and yet an answer. */
   get hasContent(): boolean {
     if (!this.#blocks.isEmpty || this.#hasCalls || this.#seen.audio || this.#whole) return true;
@@ -81,27 +77,25 @@ export class ChoiceDecoder {
   push(wire: WireChoice, offset: number): void {
     const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
     this.#offset = offset;
-    inspectChoice(choice, this.#finish, offset, this.#context.report);
+    inspectChoice(choice, this.finishReason, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
     this.saidText = false;
     if (isObject(delta)) {
       this.#seen.delta = true;
       if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
     } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
-    if (isObject(message)) this.#pushWhole(message, choice.logprobs);
+    if (isObject(message)) {
+      this.#wholeLogprobs = logprobs;
+      this.#whole = overlay(this.#whole ?? {}, message);
+    }
     if (isSet(finish)) this.#pushFinish(finish);
-    if (message !== undefined || this.#finish !== null) this.saidText = false;
+    if (message !== undefined || this.finishReason !== null) this.saidText = false;
     this.#lookAround(choice);
     if (this.#blocks.isHolding) this.#live?.resume();
   }
 
-  #pushWhole(message: JsonObject, logprobs: unknown): void {
-    this.#wholeLogprobs = logprobs;
-    this.#whole = overlay(this.#whole ?? {}, message);
-  }
-
   #pushFinish(finish: unknown): void {
-    this.#finish = strongerFinish(this.#finish, finish);
+    this.finishReason = strongerFinish(this.finishReason, finish);
     this.finishAt = this.#offset;
     if (isFilledText(finish) && !isStandardStop(finish)) {
       this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
@@ -314,7 +308,7 @@ export class ChoiceDecoder {
 
   /** `finish_reason` in the canonical words, corrected by what the choice holds. */
   get stopReason(): StopReason {
-    const stop = decodeStop(this.#finish);
+    const stop = decodeStop(this.finishReason);
     const { text, refusal } = this.#seen;
     if (stop !== 'end_turn') return stop;
     if (this.#calls?.hasClientCall) return 'tool_use';
@@ -330,7 +324,7 @@ export class ChoiceDecoder {
     if (this.#late.logprobs.length > 0) message['logprobs'] = this.#late.logprobs;
     if (this.#legacy) message['function_call'] = true;
     return {
-      finish_reason: this.#finish,
+      finish_reason: this.finishReason,
       ...(countKeys(this.#choiceFields.kept) > 0 && { choice: this.#choiceFields.kept }),
       ...(countKeys(message) > 0 && { message }),
     };

@@ -12,15 +12,10 @@ export function inspectChoice(choice: WireChoice, finish: string | null, offset:
   else if (finish !== null && typeof next === 'string') report('chat/finish-repeated', offset);
   else if (finish !== null && isObject(delta) && (delta['content'] || delta['tool_calls']))
     report('chat/content-after-finish', offset);
-  if (isObject(delta)) inspectDelta(delta, offset, report);
-}
-
-function inspectDelta(delta: Record<string, unknown>, offset: number, report: Report): void {
+  if (!isObject(delta)) return;
   const { role, reasoning_content, reasoning } = delta;
   if (role === '' || role === null) report('chat/role-blank', offset);
-  if (isFilledText(reasoning_content) && isFilledText(reasoning)) {
-    report('chat/reasoning-twice', offset);
-  }
+  if (isFilledText(reasoning_content) && isFilledText(reasoning)) report('chat/reasoning-twice', offset);
 }
 
 /** Names the departures of one tool-call delta. */

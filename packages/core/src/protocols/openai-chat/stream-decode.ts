@@ -115,8 +115,8 @@ class ChatMachine implements PayloadMachine {
     if (hasEnded) return; // after an error
     this.#offset = offset;
     if (!this.#hasAnything) {
-      const empty = ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message: only [DONE]');
-      this.fail({ ...empty, details: { ...empty.details, terminal: true } });
+      const message = 'the stream ended without a message: only [DONE]';
+      this.fail({ code: 'UPSTREAM_ERROR', message, details: { code: 'empty_stream', terminal: true } });
       return;
     }
     this.#finish();
@@ -157,20 +157,12 @@ class ChatMachine implements PayloadMachine {
     });
   }
 
-  /** The fields of choices that have nothing else: another server's form, which must not pass for an empty message. */
-  get #unread(): string {
-    let unread = '';
-    for (const choice of this.#choices.values()) {
-      unread = choice.unread;
-      if (unread === '') break;
-    }
-    return unread.slice(0, 200);
-  }
-
   #finish(): void {
-    const unread = this.#unread;
-    if (unread !== '') {
-      this.fail(ownError('not_a_stream', 'UPSTREAM_ERROR', `choices have no delta or message, only: ${unread}`));
+    // Choices that have other fields only: another server's form, which must not pass for an empty message.
+    const unread = [...this.#choices.values()].map((choice) => choice.unread);
+    const last = unread.at(-1);
+    if (last && !unread.includes('')) {
+      this.fail(ownError('not_a_stream', 'UPSTREAM_ERROR', `choices have no delta or message, only: ${last.slice(0, 200)}`));
       return;
     }
     if (!this.#isFinished) this.#reportMissingFinish();

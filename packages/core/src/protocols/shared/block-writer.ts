@@ -134,12 +134,8 @@ export class BlockWriter {
     }
     const index = this.#last.get(at);
     if (index === undefined) return false;
-    this.#emitDelta(index, delta);
+    this.emitDelta(index, delta);
     return true;
-  }
-
-  signTool(index: number, delta: Extract<BlockDelta, { type: 'signature_delta' }>): void {
-    this.#emitDelta(index, delta);
   }
 
   /** The last block of a flow, open or not. */
@@ -159,16 +155,17 @@ export class BlockWriter {
 
   #send(block: OpenBlock, delta: BlockDelta): void {
     const ready = carrySurrogate(block, delta);
-    if (ready) this.#emitDelta(block.index, ready);
+    if (ready) this.emitDelta(block.index, ready);
   }
 
-  #emitDelta(index: number, delta: BlockDelta): void {
+  /** A delta for the block of this index, whether it is open or has stopped. */
+  emitDelta(index: number, delta: BlockDelta): void {
     this.#emit(blockDelta(index, this.#choice?.choice, delta));
   }
 
   #stop(block: OpenBlock, final: ContentBlock | undefined): void {
     const { index, carry } = block;
-    if (carry) this.#emitDelta(index, withText(carry, '\uFFFD'));
+    if (carry) this.emitDelta(index, withText(carry, '\uFFFD'));
     this.#emit({ type: 'content_block_stop', index, ...this.#choice, ...(final && { content_block: final }) });
   }
 }

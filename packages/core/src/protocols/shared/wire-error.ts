@@ -3,7 +3,7 @@ import type { CanonicalError, ErrorCode } from '../../canonical/errors.ts';
 import type { ProtocolId } from '../../canonical/protocol.ts';
 
 const CONTEXT_LENGTH =
-  /max(imum)? context (length|size)|context (window|size|length)|too many (prompt )?tokens|prompt (is )?too long|messages is too long|token limit reached/i;
+  /context (window|size|length)|too many (prompt )?tokens|prompt (is )?too long|messages is too long|token limit reached/i;
 
 /** What the providers call their errors in `code`, `type` and `status`: the first pattern that fits the first name that fits any. */
 const BY_NAME: readonly (readonly [RegExp, ErrorCode])[] = [
