@@ -19,8 +19,7 @@ export function looksLikeSse(head: Uint8Array): boolean {
 }
 
 /** What an event stream holds that nobody understood: its first event, or the first field in it. */
-export const describeEvents = (head: Uint8Array): string =>
-  /^event:.{1,60}|"\w{1,60}"/m.exec(decodeUtf8(head))?.[0] ?? '';
+export const describeEvents = (head: Uint8Array): string => /^event:.{1,60}|"\w{1,60}"/m.exec(decodeUtf8(head))?.[0] ?? '';
 
 function isMostlyUnprintable(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for

@@ -1,15 +1,9 @@
 import { parseAny } from '../accumulate/overlay.ts';
 import type { Report } from '../doctor/rules.ts';
 import { NOTHING } from '../stage.ts';
-import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, OPEN_ARRAY, SPACE } from './bytes.ts';
+import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, LOWER_D, LOWER_E, LOWER_I, LOWER_R, OPEN_ARRAY, SPACE } from './bytes.ts';
 import type { ChunkReader } from './chunk.ts';
 import type { SseFrame } from './frame.ts';
-
-// The first byte tells the fields apart: d(ata), e(vent, rror), i(d), r(etry); [ is that of a bare [DONE].
-const D = 0x64;
-const E = 0x65;
-const I = 0x69;
-const R = 0x72;
 
 const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 const DATA = ascii('data');
@@ -91,18 +85,19 @@ export class EventBlock {
   /** One line, without its end. */
   line(line: Uint8Array, from: number, to: number, offset: number): void {
     if (this.#offset < 0) this.#offset = offset;
+    // The first byte tells the fields apart: d(ata), e(vent, rror), i(d), r(etry); [ is that of a bare [DONE].
     switch (line[from]) {
-      case D:
+      case LOWER_D:
         this.#dataField(line, valueStart(line, from, to, DATA), to, offset);
         break;
-      case E:
+      case LOWER_E:
         this.#eventField(line, valueStart(line, from, to, EVENT), to);
         this.#errorField(line, valueStart(line, from, to, ERROR), to, offset);
         break;
-      case I:
+      case LOWER_I:
         this.#idField(line, valueStart(line, from, to, ID), to);
         break;
-      case R:
+      case LOWER_R:
         this.#retryField(line, valueStart(line, from, to, RETRY), to);
         break;
       case OPEN_ARRAY:

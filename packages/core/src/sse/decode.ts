@@ -123,7 +123,11 @@ class FrameReader implements SseDecoder {
         return at + 1;
       }
       const start = first === SPACE || first === TAB ? skipBlanks(chunk, at) : at;
-      if (opensJson(chunk[start])) return this.#openJson(chunk, start);
+      if (opensJson(chunk[start])) {
+        this.#tail.clear();
+        this.#cutter.open(chunk, start, this.#base, this.#block.hasData);
+        return start + 1;
+      }
       this.#tailIsBlank = start === chunk.length;
     }
     const end = this.#chunk.lineEnd(chunk, at);
@@ -166,12 +170,6 @@ class FrameReader implements SseDecoder {
   #keep(bytes: Uint8Array, from: number, to: number, offset: number): void {
     this.#tail.append(bytes, from, to);
     this.#tailOffset = offset;
-  }
-
-  #openJson(chunk: Uint8Array, at: number): number {
-    this.#tail.clear();
-    this.#cutter.open(chunk, at, this.#base, this.#block.hasData);
-    return at + 1;
   }
 
   #cutJson(chunk: Uint8Array, at: number): number {

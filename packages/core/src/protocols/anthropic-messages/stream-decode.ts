@@ -7,12 +7,7 @@ import type { MessageDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopReason } from '../../canonical/response.ts';
 import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import {
-  createPayloadDecoder,
-  type FrameDecoder,
-  type PayloadMachine,
-  type StreamDecoderOptions,
-} from '../shared/payload-decoder.ts';
+import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
 import { isBareError } from '../shared/wire-error.ts';
 import { ContentDecoder } from './content-decode.ts';
@@ -23,7 +18,7 @@ import { decodeUsage } from './usage.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireMessage } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
-  return createPayloadDecoder(context, options, (emit) => new MessagesMachine(context, emit));
+  return new PayloadDecoder(context, options, (emit) => new MessagesMachine(context, emit));
 }
 
 class MessagesMachine implements PayloadMachine {

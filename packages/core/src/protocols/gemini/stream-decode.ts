@@ -7,7 +7,7 @@ import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { textOf } from '../shared/read.ts';
 import { CandidateDecoder } from './candidate-decode.ts';
 import { decodeEnvelope, hasUsage, isResponse, isWrapped } from './envelope.ts';
@@ -17,7 +17,7 @@ import { camelObject, RESPONSE_FIELDS, respell, type WireResponse, WRAPPER_FIELD
 
 /** Every payload is a GenerateContentResponse: an SSE event, an element of the JSON array, or the one body of an unstreamed answer. */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
-  return createPayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
+  return new PayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
 }
 
 class GeminiMachine implements PayloadMachine {

@@ -6,19 +6,14 @@ import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import type { Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import {
-  createPayloadDecoder,
-  type FrameDecoder,
-  type PayloadMachine,
-  type StreamDecoderOptions,
-} from '../shared/payload-decoder.ts';
+import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { ChoiceDecoder } from './choice-decode.ts';
 import { decodeError, findError } from './errors.ts';
 import { decodeUsage } from './usage.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
-  return createPayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
+  return new PayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
 }
 
 class ChatMachine implements PayloadMachine {

@@ -6,7 +6,7 @@ import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import { BlockWriter, type Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
-import { createPayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
+import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { isBareError } from '../shared/wire-error.ts';
 import { asTerminal, decodeError, decodeFailure, findError } from './errors.ts';
 import { type Action, readType } from './event-types.ts';
@@ -27,7 +27,7 @@ import { decodeUsage } from './usage.ts';
 import { filled, looseText, type WireEvent, type WireResponse } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
-  return createPayloadDecoder(context, options, (emit) => new ResponsesMachine(context, emit));
+  return new PayloadDecoder(context, options, (emit) => new ResponsesMachine(context, emit));
 }
 
 class ResponsesMachine implements PayloadMachine {

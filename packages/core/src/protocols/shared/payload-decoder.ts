@@ -35,15 +35,7 @@ export interface StreamDecoderOptions {
 }
 
 /** Frames to canonical events: what all protocols share (JSON, `[DONE]`, keep-alives, framing errors) around what they do not. */
-export function createPayloadDecoder(
-  context: Context,
-  options: StreamDecoderOptions,
-  createMachine: (emit: Emit) => PayloadMachine,
-): FrameDecoder {
-  return new PayloadDecoder(context, options, createMachine);
-}
-
-class PayloadDecoder implements FrameDecoder {
+export class PayloadDecoder implements FrameDecoder {
   readonly #context: Context;
   readonly #onPayload: ((payload: JsonObject) => void) | undefined;
   readonly #machine: PayloadMachine;
