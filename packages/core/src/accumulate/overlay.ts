@@ -98,7 +98,7 @@ export const isDeepJson = (text: string): boolean => isLong(text) && isDeeperTha
 /** Every level takes two brackets, so most texts are too short to be deep. */
 const isLong = (text: string): boolean => text.length > 2 * MAX_DEPTH;
 
-export function parseAny(text: string): unknown {
+function parseAny(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

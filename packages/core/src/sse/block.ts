@@ -1,4 +1,3 @@
-import { parseAny } from '../accumulate/overlay.ts';
 import type { Report } from '../doctor/rules.ts';
 import { NOTHING } from '../stage.ts';
 import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, LOWER_D, LOWER_E, LOWER_I, LOWER_R, OPEN_ARRAY, SPACE } from './bytes.ts';
@@ -24,7 +23,14 @@ function valueStart(line: Uint8Array, from: number, to: number, name: Uint8Array
 
 const isDone = (data: string): boolean => data.trim() === '[DONE]';
 
-const isPayload = (text: string): boolean => isDone(text) || parseAny(text) !== undefined;
+/** `[DONE]`, or JSON. */
+function isPayload(text: string): boolean {
+  try {
+    return isDone(text) || JSON.parse(text) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** Data that is worth keeping without its blank line: a payload, the sentinel, or several of them, a line each. */
 const isWhole = (data: string): boolean => isPayload(data) || data.split('\n').every(isPayload);
