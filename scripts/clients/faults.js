@@ -30,7 +30,7 @@ function responses(code, message = MARK) {
   );
 }
 
-const GEMINI_ERROR = { error: { code: 503, message: MARK, status: 'UNAVAILABLE' } };
+const GEMINI_ERROR = { error: { code: 502, message: HANG_UP, status: 'INTERNAL' } };
 
 /** The error event of each protocol: `gateway` is what the gateway writes for a lost connection, the others are what was tried. */
 const EVENTS = {

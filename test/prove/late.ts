@@ -9,6 +9,7 @@ export const SETTLED_LATE: Readonly<Record<string, string>> = {
   'own-growing-name-repeated-object': 'the name of a call grows when its arguments are whole',
   'own-id-after-arguments': 'the id of a call comes behind its arguments',
   'own-ids-after-all-calls': 'the ids come behind all calls',
+  'own-responses-created-missing-id': 'id and model come with the last event',
   'own-input-after-stop': 'the arguments of a call come when its block has stopped',
   'own-second-document-after-another-call': 'the arguments of a call go on when another call has begun',
 };

@@ -54,6 +54,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   { protocol: 'openai-responses', field: 'error', why: 'the live API nests the fields of an error event; the type is flat' },
   { protocol: 'openai-responses', field: 'error.code', why: 'Codex shortens the conversation on context_length_exceeded' },
   { protocol: 'openai-chat', field: 'choices[].message.reasoning_content', why: 'reasoning has no declared field' },
+  { protocol: 'openai-chat', field: 'messages[].reasoning_content', why: 'models of DeepSeek need their reasoning back' },
   { protocol: 'openai-chat', field: 'choices[].delta.reasoning_content', why: 'reasoning has no declared field' },
   {
     protocol: 'openai-chat',
@@ -91,7 +92,7 @@ export const usedExceptions = new Set<Exception>();
 export function deviations(protocol: PublishedProtocol, part: keyof Published, value: unknown, mayAdd: boolean): string[] {
   return validate(PUBLISHED[protocol][part], value)
     .filter(({ isUndeclared }) => !(isUndeclared && mayAdd))
-    .filter((complaint) => part === 'request' || !isExcepted(protocol, complaint))
+    .filter((complaint) => !isExcepted(protocol, complaint))
     .map(({ field, problem }) => `${field}: ${problem}`);
 }
 

@@ -240,7 +240,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   /** An "empty" stream may be no stream at all: say what was expected and what was found. */
   #explain(error: CanonicalError): CanonicalError {
-    const isEmpty = error.details?.['code'] === 'empty_stream';
+    const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['isRead'];
     const isSse = looksLikeSse(this.#head);
     if (!isEmpty || (isSse && this.#payloads === 0)) return error;
     if (this.#head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');

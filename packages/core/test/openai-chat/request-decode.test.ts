@@ -496,7 +496,6 @@ describe('fields', () => {
     ['seed n', { n: 2 }, { parameters: { n: 2 } }],
     ['seed service_tier default', { service_tier: 'default' }, { service_tier: 'standard' }],
     ['service_tier fast', { service_tier: 'fast' }, { service_tier: 'priority' }],
-    ['service_tier on_demand', { service_tier: 'on_demand' }, { service_tier: 'on_demand' }],
     ['seed store', { store: false }, { store: false }],
     ['seed metadata', { metadata: { a: 'b' } }, { metadata: { a: 'b' } }],
     [

@@ -47,7 +47,8 @@ function check({ expected }: Case, result: Run): void {
   };
   if (expected.error) expect(wire).toMatchObject(expected.error);
   else expect(error).toBeNull();
-  const { incomplete, ...others } = expected.extras ?? {};
+  const { incomplete, response_id: id = message.id, model = message.model, ...others } = expected.extras ?? {};
+  expect(message).toMatchObject({ id, model });
   expect(complete).toBe(incomplete !== true);
   if (Object.keys(others).length > 0) expect(openaiResponses.extras(message)).toMatchObject(others);
 }

@@ -255,7 +255,7 @@ const REFUSED: readonly Refusal[] = [
   },
   {
     call: /responses/,
-    paths: ['prompt'],
+    paths: ['prompt', 'prompt.**'],
     to: others('openai-responses'),
     why: 'the prompt template is stored at OpenAI: without it the model answers another prompt',
   },

@@ -267,11 +267,15 @@ describe('paths', () => {
 
   test.each(['chat2/m', 'chat2%2Fm'])('a deployment is the model, whatever the body names: %s', async (deployment) => {
     const path = `/openai/deployments/${deployment}/images/generations?api-version=2024-10-21`;
-    const sent = ['{"n":1}', '{"model":"ignored","n":1}', '{"model":null,"n":1}'];
-    for (const body of sent) {
+    const bodies: [body: string, sent: string][] = [
+      ['{"n":1}', '{"n":1,"model":"m"}'],
+      ['{"model":"ignored","n":1}', '{"model":"m","n":1}'],
+      ['{"model":null,"n":1}', '{"model":"m","n":1}'],
+    ];
+    for (const [body, sent] of bodies) {
       faultd.play([{ send: whole(200, '{}') }]);
       await send({ path, body });
-      expect(faultd.served).toMatchObject([{ path: '/chat2/v1/images/generations', body: '{"model":"m","n":1}' }]);
+      expect(faultd.served).toMatchObject([{ path: '/chat2/v1/images/generations', body: sent }]);
     }
     faultd.play([{ send: whole(200, '{}') }]);
     const part = { name: 'language', value: 'en' };

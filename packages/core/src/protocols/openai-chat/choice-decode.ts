@@ -88,16 +88,18 @@ export class ChoiceDecoder {
       this.#wholeLogprobs = logprobs;
       this.#whole = overlay(this.#whole ?? {}, message);
     }
-    if (isSet(finish)) this.#pushFinish(finish);
+    if (isSet(finish)) this.#pushFinish(finish, isSet(wire.finish_reason) || !wire.finish_details);
     if (message !== undefined || this.finishReason !== null) this.saidText = false;
     this.#lookAround(choice);
     if (this.#blocks.isHolding) this.#live?.resume();
   }
 
-  #pushFinish(finish: unknown): void {
+  /** `isNamed`: the word does not stand in `finish_details` alone, where no client looks for it. */
+  #pushFinish(finish: unknown, isNamed: boolean): void {
     this.finishReason = strongerFinish(this.finishReason, finish);
     this.finishAt = this.#offset;
-    if (isFilledText(finish) && !isStandardStop(finish)) {
+    if (!isNamed) this.#context.report('chat/finish-missing', this.#offset);
+    else if (isFilledText(finish) && !isStandardStop(finish)) {
       this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
     }
   }

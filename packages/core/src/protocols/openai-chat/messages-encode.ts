@@ -178,7 +178,8 @@ function replay(thinking: readonly Thought[], hasCalls: boolean, context: CodecC
   const isKept = when !== 'never' && context.source === 'openai-chat' && thinking.length > 0;
   if ((isNeeded || isKept) && field !== 'parts') {
     const blocks = thinking.map(({ block }) => block);
-    const fields = encodeReasoning(blocks, isNeeded ? field : (sentField(blocks, field) ?? field));
+    const sent = blocks.every(({ thinking: text }) => text === '') ? 'none' : (sentField(blocks, field) ?? field);
+    const fields = encodeReasoning(blocks, isNeeded ? field : sent);
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
   for (const { path } of thinking)

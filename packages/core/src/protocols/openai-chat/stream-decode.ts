@@ -111,7 +111,9 @@ class ChatMachine implements PayloadMachine {
     this.#offset = offset;
     if (!this.#hasAnything) {
       const message = 'the stream ended without a message: only [DONE]';
-      this.fail({ code: 'UPSTREAM_ERROR', message, details: { code: 'empty_stream', terminal: true } });
+      // A chunk that was understood and says nothing is no other kind of stream.
+      const isRead = [...this.#choices.values()].some(({ unread }) => unread === '');
+      this.fail({ code: 'UPSTREAM_ERROR', message, details: { code: 'empty_stream', terminal: true, isRead } });
       return;
     }
     this.#finish();
