@@ -4,6 +4,7 @@ import { FrameEdge } from '../../src/engine/frame-edge.ts';
 import { findJsonStrings, withFields } from '../../src/engine/json-fields.ts';
 import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
 import { CODECS } from '../../src/protocols/codecs.ts';
+import { encodeCarrier, encodeCarrierInId } from '../../src/protocols/shared/carrier.ts';
 
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 
@@ -349,5 +350,82 @@ describe('the edge of the last frame', () => {
       if (split.in(Uint8Array.of(byte)) === 1) last = at + 1;
     });
     expect(last).toBe(edge);
+  });
+});
+
+describe('state of another provider does not reach an unknown provider in a request that is passed on', () => {
+  const BLOB = { origin: 'gemini', form: 'thought_signature', value: 'secret' } as const;
+  const carrier = encodeCarrier(BLOB, 'google', 'self');
+  const foreign = encodeCarrier({ origin: 'anthropic-messages', form: 'signature', value: 'secret' }, 'anthropic', 'self');
+  const call = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
+  const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'r' });
+  const carrying = encodeCarrierInId('toolu_1', BLOB, 'google', 'self') ?? '';
+  const REQUESTS: [name: string, ProtocolId, path: string, body: object][] = [
+    [
+      'a call id of Anthropic',
+      'anthropic-messages',
+      '/v1/messages',
+      {
+        model: 'm',
+        max_tokens: 9,
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: [call(carrying)] },
+          { role: 'user', content: [result(carrying)] },
+        ],
+      },
+    ],
+    [
+      'a signature of Anthropic',
+      'anthropic-messages',
+      '/v1/messages',
+      {
+        model: 'm',
+        max_tokens: 9,
+        messages: [
+          { role: 'user', content: 'hi' },
+          {
+            role: 'assistant',
+            content: [
+              { type: 'thinking', thinking: 'h', signature: carrier },
+              { type: 'text', text: 'a' },
+            ],
+          },
+          { role: 'user', content: 'hi' },
+        ],
+      },
+    ],
+    [
+      'a signature of Gemini',
+      'gemini',
+      '/v1beta/models/m:generateContent',
+      {
+        contents: [
+          { role: 'user', parts: [{ text: 'hi' }] },
+          { role: 'model', parts: [{ text: 'a', thoughtSignature: btoa(foreign) }] },
+          { role: 'user', parts: [{ text: 'hi' }] },
+        ],
+      },
+    ],
+    [
+      'reasoning of Responses',
+      'openai-responses',
+      '/v1/responses',
+      {
+        model: 'm',
+        input: [
+          { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: carrier },
+          { role: 'user', content: 'hi' },
+        ],
+      },
+    ],
+  ];
+
+  test.each(REQUESTS)('%s', (_, protocol, path, body) => {
+    const provider = { id: 'own', protocol, base_url: 'https://own.example.com/v1', api_key: 'k' };
+    const exchange = translate(CODECS[protocol], CODECS[protocol], { provider, model: 'm' });
+    const sent = exchange.request({ method: 'POST', path, headers: {}, body, text: JSON.stringify(body) });
+    const written = sent.text ?? JSON.stringify(sent.body);
+    for (const secret of ['secret', btoa('secret').replace(/=+$/, ''), btoa(foreign)]) expect(written).not.toContain(secret);
   });
 });

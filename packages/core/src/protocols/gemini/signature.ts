@@ -1,10 +1,7 @@
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { decodeCarrier, encodeCarrier } from '../shared/carrier.ts';
+import { CARRIED_AS_BASE64, decodeCarrier, encodeCarrier } from '../shared/carrier.ts';
 import type { CodecContext } from '../shared/codec.ts';
 import { signed } from './blocks.ts';
-
-/** base64 of `cv1`, in which every carrier begins. */
-const CARRIED = 'Y3Yx';
 
 /** The field is of bytes: a blob of another provider goes as base64 of its carrier, our own as it came. */
 export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
@@ -14,7 +11,7 @@ export function encodeSignature(blob: SignedBlob, { target }: CodecContext): str
 
 /** Whose the signature of a part is: a carrier names its issuer, anything else was issued by Gemini. */
 export function decodeSignature(value: string): SignedBlob {
-  return (value.startsWith(CARRIED) ? carried(value) : undefined) ?? signed(value);
+  return (value.startsWith(CARRIED_AS_BASE64) ? carried(value) : undefined) ?? signed(value);
 }
 
 function carried(value: string): SignedBlob | undefined {

@@ -4,6 +4,10 @@ import type { ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
 export type Attach = 'self' | 'next';
 
 const PREFIX = 'cv1.';
+const ID_MARK = '--cv1--';
+
+/** The beginning of every carrier as base64: Gemini's signatures are bytes. */
+export const CARRIED_AS_BASE64 = 'Y3Yx';
 
 const PROTOCOLS: Record<ProtocolId, true> = {
   'openai-chat': true,
@@ -22,8 +26,9 @@ export function encodeCarrier({ origin, form, value }: SignedBlob, provider: str
   return `${PREFIX}${origin}.${escapeDots(provider)}.${form}.${attach}.${toBase64Url(value)}`;
 }
 
-/** Whether the JSON text of a request may hold a carrier. */
-export const holdsCarrier = (text: string): boolean => text.includes(PREFIX);
+/** Whether the JSON text of a request may hold a carrier: as a value, in a call id, or as base64. */
+export const holdsCarrier = (text: string): boolean =>
+  text.includes(PREFIX) || text.includes(ID_MARK) || text.includes(`"${CARRIED_AS_BASE64}`);
 
 /** What a carrier holds; undefined for anything else: such a value was issued by the protocol it came in. */
 export function decodeCarrier(text: string): Carried | undefined {
@@ -43,8 +48,6 @@ function readFields(origin: string, issuer: string, form: string, attach: string
   if (attach !== 'self' && attach !== 'next') return undefined;
   return { blob: { origin, form, value, ...(issuer !== '' && { provider: issuer }) }, attach };
 }
-
-const ID_MARK = '--cv1--';
 
 /** Longer ids are not written. Clients replay an id as it is, and send it twice a turn; a signature of Gemini has a few kB. */
 const MAX_ID = 16_384;
