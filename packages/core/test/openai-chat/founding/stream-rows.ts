@@ -102,7 +102,7 @@ const TEXT: Row[] = [
   ),
   order('6.2', 'content "" opens a block', [ROLE, chunk({ content: '' }), STOP, DONE], 'start open0 delta0 close0 finish stop', {
     actual: 'start finish stop',
-    reason: 'Nearly every stream of calls begins so; an empty text block says nothing (#56).',
+    reason: 'Nearly every stream of calls begins this way; an empty text block has no content (#56).',
   }),
   decodes(
     '6.2',
@@ -147,7 +147,7 @@ const TEXT: Row[] = [
     'start open0 delta0 open1 delta1 close0 close1 finish stop',
     {
       actual: 'start open0 delta0 close0 open1 delta1 close1 finish stop',
-      reason: 'Whoever reads blocks one after another would wait for ever (#54).',
+      reason: 'Readers that take blocks one after another would wait forever (#54).',
     },
   ),
 ];
