@@ -2,9 +2,14 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** The gateway is tested with the sources of core, not with its last build. */
+const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
 export const resolve = {
-  alias: [{ find: /^@sluice\/core$/, replacement: fileURLToPath(new URL('packages/core/src/index.ts', import.meta.url)) }],
+  alias: [
+    // The gateway is tested with the sources of core, not with its last build.
+    { find: /^@sluice\/core$/, replacement: local('packages/core/src/index.ts') },
+    { find: /^fast-check$/, replacement: local('test/seeded-check.ts') },
+  ],
 };
 
 export default defineConfig({

@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 const PROOFS = [
   { name: 'linear', script: '../linear.js', flags: ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-size=256'] },
   { name: 'reloads', script: './reloads.js' },
+  { name: 'properties', script: './properties.js' },
   { name: 'soak', script: './soak.js' },
 ];
 
