@@ -14,8 +14,19 @@ interface OpenCall {
 const bodyKey = ({ kind }: ToolUseBlock): 'custom' | 'function' => (kind === 'custom' ? 'custom' : 'function');
 const textKey = ({ kind }: ToolUseBlock): 'input' | 'arguments' => (kind === 'custom' ? 'input' : 'arguments');
 
+/** Where the calls of a choice are written. */
+export interface CallSink {
+  /** The number of calls. */
+  readonly size: number;
+  /** Whether the block at this position is a call. */
+  has(at: number): boolean;
+  start(at: number, block: ToolUseBlock): void;
+  /** Adds fields beside the standard ones. */
+  add(at: number, fields: JsonObject): void;
+}
+
 /** The calls of one choice, blocks to entries of `tool_calls`: id, type and name at once and once, then the arguments. */
-export class CallEncoder {
+export class CallEncoder implements CallSink {
   readonly #context: CodecContext;
   readonly #send: (call: JsonObject) => void;
   /** By block: ids can collide. */

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { ContentBlock, TextBlock, TokenLogprob, ToolUseBlock } from '../../canonical/blocks.ts';
+import type { AudioBlock, Citation, ContentBlock, TextBlock, TokenLogprob, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta, BlockStop, MessageDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { StopReason } from '../../canonical/response.ts';
-import { codePoints } from '../shared/answer.ts';
+import { EagerCount, NO_COUNT, type TextCount } from '../shared/answer.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
-import { CallEncoder } from './call-encode.ts';
+import { CallEncoder, type CallSink } from './call-encode.ts';
 import { readKept } from './kept.ts';
 import {
   approximateOrder,
@@ -19,81 +19,82 @@ import {
   lose,
   reasoningField,
 } from './parts-encode.ts';
-import { encodeStop, isCutStop } from './stop.ts';
+import { encodeStop, type FinishReason, isCutStop } from './stop.ts';
 
-/** Between the blocks of thinking of another protocol. */
+/** Separates the thinking blocks of another protocol; those of chat are one text that other content interrupts. */
 const PARAGRAPH = '\n\n';
 
-/** A choice of a chunk goes out; `envelope`: fields that stand beside the choices. */
-export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
+/** Where a choice is written: into the deltas of a stream, or into the fields of a whole message. */
+export interface ChoiceSink {
+  readonly calls: CallSink;
+  readonly hasRefusal: boolean;
+  /** The number of entries in `reasoning_details`. */
+  readonly details: number;
+  /** Creates the counter of a text, for the offsets of citations. */
+  newCount(): TextCount;
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void;
+  /** Returns false if the text is not written because the client reads no reasoning. */
+  think(text: string): boolean;
+  addDetail(detail: JsonObject): void;
+  /** Returns false if there is no room for another audio. */
+  startAudio(block: AudioBlock): boolean;
+}
 
-/** A text block of the stream, and where it stands in the text of the message, in characters; counted for foreign citations. */
+/** A text block, and its position in the text of the message, in code points. */
 interface OpenText {
   refusal: boolean;
   offset: number;
-  length: number;
+  length: TextCount;
   isEmpty: boolean;
 }
 
-/** One choice of a stream, blocks to deltas. */
+/** Encodes the blocks of one choice into a sink. */
 export class ChoiceEncoder {
-  readonly #index: number;
   readonly #isForeign: boolean;
   readonly #context: CodecContext;
-  readonly #send: SendChoice;
-  readonly #calls: CallEncoder;
+  readonly #sink: ChoiceSink;
   readonly #texts = new Map<number, OpenText>();
   readonly #dropped = new Set<number>();
-  #length = 0;
+  readonly #length: TextCount;
   #hasText = false;
-  #hasRefusal = false;
-  #thinkingBlocks = 0;
+  #hasThinking = false;
   #startsParagraph = false;
-  /** Where the texts of thinking begin in the whole, by block, and how long that is. */
-  readonly #thoughts = new Map<number, number>();
-  #thought = 0;
-  #signatures = 0;
-  /** openai-node keeps only the last list of these: each goes out once, before the finish chunk. */
-  readonly #annotations: unknown[] = [];
-  readonly #images: JsonObject[] = [];
-  readonly #parts: unknown[] = [];
-  isFinished = false;
+  /** Where the thinking of each block begins in the reasoning text, and the length of that text, in UTF-16 units. */
+  readonly #thinkingStarts = new Map<number, number>();
+  #thinkingLength = 0;
+  readonly annotations: unknown[] = [];
+  readonly images: JsonObject[] = [];
+  readonly parts: unknown[] = [];
 
-  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
-    this.#index = index;
+  constructor(isForeign: boolean, context: CodecContext, sink: ChoiceSink) {
     this.#isForeign = isForeign;
     this.#context = context;
-    this.#send = send;
-    this.#calls = new CallEncoder(context, (call) => this.#delta({ tool_calls: [call] }));
-    this.#delta({ role: 'assistant', content: '' });
+    this.#sink = sink;
+    this.#length = sink.newCount();
   }
 
   start(at: number, block: ContentBlock): void {
-    this.#calls.settle();
     switch (block.type) {
       case 'text':
         this.#startText(at, block);
         return;
       case 'thinking':
-        this.#startsParagraph = this.#isForeign && this.#thinkingBlocks > 0;
-        this.#thoughts.set(at, this.#thought + (this.#startsParagraph ? PARAGRAPH.length : 0));
-        if (block.variant !== 'redacted') this.#think(block.thinking);
-        if (block.signature) this.#sign(block.signature, 'self', at);
+        this.#startsParagraph = this.#isForeign && this.#hasThinking;
+        this.#thinkingStarts.set(at, this.#thinkingLength + (this.#startsParagraph ? PARAGRAPH.length : 0));
+        if (block.variant !== 'redacted') this.think(block.thinking);
+        if (block.signature) this.#addSignature(block.signature, 'self', at);
         return;
       case 'tool_use':
         this.#startCall(at, block);
         return;
       case 'image':
-        this.#keepImage(at, encodeImagePart(block));
+        this.#addImage(at, encodeImagePart(block));
         return;
-      case 'audio': {
-        const { data } = block.source;
-        const id = block.audio_id ?? this.#context.newId('audio_');
-        this.#delta({ audio: { id, ...(data && { data }), ...(block.transcript && { transcript: block.transcript }) } });
+      case 'audio':
+        if (!this.#sink.startAudio(block)) this.#lose(at, 'audio', 'a message of OpenAI Chat has one audio');
         return;
-      }
       case 'opaque':
-        if (block.origin === 'openai-chat') this.#parts.push(block.raw);
+        if (block.origin === 'openai-chat') this.parts.push(block.raw);
         else if (block.text !== undefined) this.#write(block.text, false);
         else this.#lose(at, 'opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
         return;
@@ -106,28 +107,193 @@ export class ChoiceEncoder {
     }
   }
 
+  /** Adds text to a text block. */
+  write(at: number, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
+    const block = this.#texts.get(at);
+    if (!block) return;
+    if (text !== '' && block.isEmpty) {
+      if (this.#isForeign && this.#sink.calls.size > 0) approximateOrder(this.#context, at);
+      block.isEmpty = false;
+    }
+    block.length.add(text);
+    this.#write(text, block.refusal, logprobs);
+  }
+
+  think(thinking: string): void {
+    if (thinking === '') return;
+    this.#hasThinking = true;
+    const text = this.#startsParagraph ? PARAGRAPH + thinking : thinking;
+    if (!this.#sink.think(text)) return;
+    this.#startsParagraph = false;
+    this.#thinkingLength += text.length;
+  }
+
+  sign(at: number, signature: SignedBlob): void {
+    const { calls } = this.#sink;
+    if (calls.has(at) && isGoogleSigned(signature)) calls.add(at, encodeCallSignature(signature));
+    else if (!this.#dropped.has(at)) this.#addSignature(signature, calls.has(at) || this.#texts.has(at) ? 'next' : 'self', at);
+  }
+
+  cite(at: number, citation: Citation): void {
+    const block = this.#texts.get(at);
+    const annotation = encodeCitation(citation, block?.offset ?? 0, block?.length ?? NO_COUNT);
+    if (annotation !== undefined) this.annotations.push(annotation);
+    else
+      lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
+  }
+
+  /** `explanation`: of a refusal, written if the model wrote none. */
+  finish(stop: Exclude<StopReason, 'error'>, explanation: string | null | undefined): FinishReason {
+    if (stop === 'pause_turn')
+      approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
+    if (stop === 'refusal' && !this.#sink.hasRefusal && explanation) this.#write(explanation, true);
+    return encodeStop(stop, this.#hasText && this.#sink.hasRefusal);
+  }
+
+  #startText(at: number, block: TextBlock): void {
+    this.#hasText = true;
+    const length = this.#sink.newCount();
+    this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length.value, length, isEmpty: true });
+    if (block.text !== '' || block.logprobs) this.write(at, block.text, block.logprobs);
+    for (const citation of block.citations ?? []) this.cite(at, citation);
+    if (block.signature) this.#addSignature(block.signature, 'next', at);
+  }
+
+  #write(text: string, isRefusal: boolean, logprobs?: readonly TokenLogprob[]): void {
+    if (!isRefusal) this.#length.add(text);
+    this.#sink.write(text, isRefusal, logprobs);
+  }
+
+  #startCall(at: number, block: ToolUseBlock): void {
+    if (isForeignServerCall(block)) {
+      this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+      return;
+    }
+    this.#sink.calls.start(at, block);
+    if (block.signature) this.sign(at, block.signature);
+  }
+
+  #addSignature(signature: SignedBlob, attach: 'self' | 'next', at: number): void {
+    if (signature.origin === 'openai-chat') return; // part of `thinking_blocks`, which are passed back unchanged
+    const place = { index: this.#sink.details, start: this.#thinkingStarts.get(at) };
+    this.#sink.addDetail(encodeSignature(signature, attach, place, this.#context));
+  }
+
+  #addImage(at: number, image: JsonObject | undefined): void {
+    if (image) this.images.push(image);
+    else this.#lose(at, 'image', 'the file of an image cannot leave its provider');
+  }
+
+  #lose(at: number, feature: string, message: string): void {
+    this.#dropped.add(at);
+    lose(this.#context, `/content/${at}`, `content.${feature}`, message);
+  }
+}
+
+/** Sends a choice of a chunk; `envelope`: fields beside the choices. */
+export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
+
+/** Writes a choice as deltas. */
+class DeltaSink implements ChoiceSink {
+  readonly calls: CallEncoder;
+  hasRefusal = false;
+  details = 0;
+  readonly #index: number;
+  readonly #isForeign: boolean;
+  readonly #context: CodecContext;
+  readonly #send: SendChoice;
+  #hasLostThinking = false;
+
+  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
+    this.#index = index;
+    this.#isForeign = isForeign;
+    this.#context = context;
+    this.#send = send;
+    this.calls = new CallEncoder(context, (call) => this.delta({ tool_calls: [call] }));
+  }
+
+  /** Citations of chat itself have their offsets already. */
+  newCount(): TextCount {
+    return this.#isForeign ? new EagerCount() : NO_COUNT;
+  }
+
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void {
+    if (isRefusal) this.hasRefusal = true;
+    const tokens = logprobs && encodeTokens(logprobs, undefined);
+    const sides = tokens && (isRefusal ? { content: null, refusal: tokens } : { content: tokens, refusal: null });
+    this.delta(isRefusal ? { refusal: text } : { content: text }, sides);
+  }
+
+  think(text: string): boolean {
+    const field = reasoningField(this.#context);
+    if (field !== undefined) this.delta({ [field]: text });
+    else if (!this.#hasLostThinking) {
+      this.#hasLostThinking = true;
+      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+    }
+    return field !== undefined;
+  }
+
+  addDetail(detail: JsonObject): void {
+    this.details++;
+    this.delta({ reasoning_details: [detail] });
+  }
+
+  startAudio({ source: { data }, transcript, audio_id: id = this.#context.newId('audio_') }: AudioBlock): boolean {
+    this.delta({ audio: { id, ...(data && { data }), ...(transcript && { transcript }) } });
+    return true;
+  }
+
+  delta(delta: JsonObject, logprobs?: JsonObject): void {
+    this.#send({ index: this.#index, delta, ...(logprobs && { logprobs }), finish_reason: null });
+  }
+}
+
+/** One choice of a stream: block events to deltas. */
+export class ChoiceStreamEncoder {
+  readonly #index: number;
+  readonly #context: CodecContext;
+  readonly #send: SendChoice;
+  readonly #sink: DeltaSink;
+  readonly #blocks: ChoiceEncoder;
+  isFinished = false;
+
+  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
+    this.#index = index;
+    this.#context = context;
+    this.#send = send;
+    this.#sink = new DeltaSink(index, isForeign, context, send);
+    this.#blocks = new ChoiceEncoder(isForeign, context, this.#sink);
+    this.#sink.delta({ role: 'assistant', content: '' });
+  }
+
+  start(at: number, block: ContentBlock): void {
+    this.#sink.calls.settle();
+    this.#blocks.start(at, block);
+  }
+
   delta(at: number, delta: BlockDelta): void {
     switch (delta.type) {
       case 'text_delta':
-        this.#writeText(at, delta.text, delta.logprobs);
+        this.#blocks.write(at, delta.text, delta.logprobs);
         return;
       case 'thinking_delta':
-        this.#think(delta.thinking);
+        this.#blocks.think(delta.thinking);
         return;
       case 'input_json_delta':
-        this.#calls.write(at, delta.partial_json);
+        this.#sink.calls.write(at, delta.partial_json);
         return;
       case 'input_text_delta':
-        this.#calls.write(at, delta.text);
+        this.#sink.calls.write(at, delta.text);
         return;
       case 'signature_delta':
-        this.#signBlock(at, delta.signature);
+        this.#blocks.sign(at, delta.signature);
         return;
       case 'citations_delta':
-        this.#cite(at, delta.citation);
+        this.#blocks.cite(at, delta.citation);
         return;
       case 'audio_delta':
-        this.#delta({
+        this.#sink.delta({
           audio: {
             ...(delta.data !== undefined && { data: delta.data }),
             ...(delta.transcript !== undefined && { transcript: delta.transcript }),
@@ -135,25 +301,22 @@ export class ChoiceEncoder {
         });
         return;
       case 'opaque_delta':
-        return; // the block was lost, or is chat's own and whole
+        return; // the block was dropped, or is one of chat and complete
       default:
         delta satisfies never;
     }
   }
 
   stop({ index: at, content_block: final }: BlockStop): void {
-    this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
+    this.#sink.calls.stop(at, final?.type === 'tool_use' ? final : undefined);
   }
 
-  /** The finish chunk, after all that had to wait for it. */
+  /** Sends the finish chunk, after everything that had to wait for it. */
   finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
     const kept = readKept(extensions);
-    if (!isCutStop(stop)) this.#calls.settle();
+    if (!isCutStop(stop)) this.#sink.calls.settle();
     for (const { index, content_block: block } of late ?? []) if (block.type === 'tool_use') this.#noteLate(index);
-    if (stop === 'pause_turn')
-      approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
-    const explanation = delta.stop_details?.explanation;
-    if (stop === 'refusal' && !this.#hasRefusal && explanation) this.#write(explanation, true);
+    const finish = this.#blocks.finish(stop, delta.stop_details?.explanation);
     this.#sendLists();
     const tokens = encodeTokens(kept.logprobs, undefined);
     this.isFinished = true;
@@ -167,104 +330,23 @@ export class ChoiceEncoder {
           ...(Object.keys(kept.audio).length > 0 && { audio: kept.audio }),
         },
         ...(tokens.length > 0 && { logprobs: { content: tokens, refusal: null } }),
-        finish_reason: encodeStop(stop, this.#hasText && this.#hasRefusal),
+        finish_reason: finish,
       },
       { ...kept.envelope, ...envelope },
     );
   }
 
-  /** What went out cannot be called back. */
+  /** What has been sent cannot be taken back. */
   #noteLate(at: number): void {
     const message = 'the source changed a call after it had been passed on';
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
+  /** openai-node keeps only the last list of each kind: each is sent once, before the finish chunk. */
   #sendLists(): void {
-    if (this.#annotations.length > 0) this.#delta({ annotations: this.#annotations });
-    if (this.#images.length > 0) this.#delta({ images: this.#images });
-    if (this.#parts.length > 0) this.#delta({ content_parts: this.#parts });
-  }
-
-  #startText(at: number, block: TextBlock): void {
-    this.#hasText = true;
-    this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length, length: 0, isEmpty: true });
-    if (block.text !== '' || block.logprobs) this.#writeText(at, block.text, block.logprobs);
-    for (const citation of block.citations ?? []) this.#cite(at, citation);
-    if (block.signature) this.#sign(block.signature, 'next', at);
-  }
-
-  #writeText(at: number, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
-    const block = this.#texts.get(at);
-    if (!block) return;
-    if (this.#isForeign) {
-      if (block.isEmpty && text !== '' && this.#calls.size > 0) approximateOrder(this.#context, at);
-      if (text !== '') block.isEmpty = false;
-      block.length += codePoints(text);
-    }
-    this.#write(text, block.refusal, logprobs);
-  }
-
-  #write(text: string, refusal: boolean, logprobs?: readonly TokenLogprob[]): void {
-    const tokens = logprobs && encodeTokens(logprobs, undefined);
-    if (refusal) this.#hasRefusal = true;
-    else if (this.#isForeign) this.#length += codePoints(text);
-    const sides = tokens && (refusal ? { content: null, refusal: tokens } : { content: tokens, refusal: null });
-    this.#delta(refusal ? { refusal: text } : { content: text }, sides);
-  }
-
-  #think(thinking: string): void {
-    const field = reasoningField(this.#context);
-    if (thinking === '') return;
-    if (field === undefined) {
-      if (this.#thinkingBlocks++ === 0) lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
-      return;
-    }
-    this.#thinkingBlocks++;
-    const text = this.#startsParagraph ? PARAGRAPH + thinking : thinking;
-    this.#startsParagraph = false;
-    this.#thought += text.length;
-    this.#delta({ [field]: text });
-  }
-
-  #startCall(at: number, block: ToolUseBlock): void {
-    if (isForeignServerCall(block)) {
-      this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
-      return;
-    }
-    this.#calls.start(at, block);
-    if (block.signature) this.#signBlock(at, block.signature);
-  }
-
-  #signBlock(at: number, signature: SignedBlob): void {
-    if (this.#calls.has(at) && isGoogleSigned(signature)) this.#calls.add(at, encodeCallSignature(signature));
-    else if (!this.#dropped.has(at)) this.#sign(signature, this.#calls.has(at) || this.#texts.has(at) ? 'next' : 'self', at);
-  }
-
-  #sign(signature: SignedBlob, attach: 'self' | 'next', at: number): void {
-    if (signature.origin === 'openai-chat') return; // it stands in `thinking_blocks`, which go back as they came
-    const place = { index: this.#signatures++, start: this.#thoughts.get(at) };
-    this.#delta({ reasoning_details: [encodeSignature(signature, attach, place, this.#context)] });
-  }
-
-  #cite(at: number, citation: Parameters<typeof encodeCitation>[0]): void {
-    const block = this.#texts.get(at);
-    const annotation = encodeCitation(citation, block?.offset ?? 0, { value: block?.length ?? 0 });
-    if (annotation !== undefined) this.#annotations.push(annotation);
-    else
-      lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
-  }
-
-  #keepImage(at: number, image: JsonObject | undefined): void {
-    if (image) this.#images.push(image);
-    else this.#lose(at, 'image', 'the file of an image cannot leave its provider');
-  }
-
-  #lose(at: number, feature: string, message: string): void {
-    this.#dropped.add(at);
-    lose(this.#context, `/content/${at}`, `content.${feature}`, message);
-  }
-
-  #delta(delta: JsonObject, logprobs?: JsonObject): void {
-    this.#send({ index: this.#index, delta, ...(logprobs && { logprobs }), finish_reason: null });
+    const { annotations, images, parts } = this.#blocks;
+    if (annotations.length > 0) this.#sink.delta({ annotations });
+    if (images.length > 0) this.#sink.delta({ images });
+    if (parts.length > 0) this.#sink.delta({ content_parts: parts });
   }
 }

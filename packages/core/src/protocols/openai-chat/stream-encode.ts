@@ -6,7 +6,7 @@ import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
 import { isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError } from '../shared/codec.ts';
-import { ChoiceEncoder } from './choice-encode.ts';
+import { ChoiceStreamEncoder } from './choice-encode.ts';
 import { encodeErrorChunk } from './errors-encode.ts';
 import { encodeEnvelope, encodeTier } from './parts-encode.ts';
 import { encodeUsage } from './usage.ts';
@@ -27,7 +27,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #envelope: JsonObject = {};
   #head = '{';
   readonly #tail: string;
-  readonly #choices = new Map<number, ChoiceEncoder>();
+  readonly #choices = new Map<number, ChoiceStreamEncoder>();
   #usage: CanonicalUsage | undefined;
   #out: SseFrame[] = [];
   #ended = false;
@@ -109,10 +109,10 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#choice(0);
   }
 
-  #choice(index = 0): ChoiceEncoder {
+  #choice(index = 0): ChoiceStreamEncoder {
     let choice = this.#choices.get(index);
     if (!choice) {
-      choice = new ChoiceEncoder(index, this.#isForeign, this.#context, (value, fields) => this.#send(value, fields));
+      choice = new ChoiceStreamEncoder(index, this.#isForeign, this.#context, (value, fields) => this.#send(value, fields));
       this.#choices.set(index, choice);
     }
     return choice;
@@ -149,7 +149,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   /** The first choice was announced, and the source had only others. */
-  #finishUnsaid(choice: ChoiceEncoder): void {
+  #finishUnsaid(choice: ChoiceStreamEncoder): void {
     const message = 'the first choice was never sent; it is empty';
     this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
     choice.finish({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, 'end_turn', {});

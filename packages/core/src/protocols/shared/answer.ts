@@ -59,10 +59,11 @@ export function dropLogprobs(path: string, message: string, context: CodecContex
   drop(context, { path: `${path}/logprobs`, feature: 'logprobs', message });
 }
 
-/** Offsets of citations count characters, not UTF-16 units. */
+/** Offsets of citations count code points, not UTF-16 units. */
 export function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
+  let count = text.length;
+  for (let i = 1; i < text.length; i++)
+    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) count--;
   return count;
 }
 
@@ -71,8 +72,13 @@ export interface Length {
   readonly value: number;
 }
 
-/** The length of a text that grows, in code points: counted when it is wanted, and each piece once. */
-export class CharacterCount implements Length {
+/** The length of a growing text in code points. */
+export interface TextCount extends Length {
+  add(text: string): void;
+}
+
+/** Counts when the length is read, each piece once: for whole messages, whose lengths are rarely read. */
+export class CharacterCount implements TextCount {
   #counted = 0;
   #rest = '';
 
@@ -81,8 +87,22 @@ export class CharacterCount implements Length {
   }
 
   get value(): number {
-    this.#counted += codePoints(this.#rest);
-    this.#rest = '';
+    if (this.#rest !== '') {
+      this.#counted += codePoints(this.#rest);
+      this.#rest = '';
+    }
     return this.#counted;
   }
 }
+
+/** Counts every piece at once and holds none: for streams. */
+export class EagerCount implements TextCount {
+  value = 0;
+
+  add(text: string): void {
+    this.value += codePoints(text);
+  }
+}
+
+/** For texts whose length is never read. */
+export const NO_COUNT: TextCount = { value: 0, add: () => {} };
