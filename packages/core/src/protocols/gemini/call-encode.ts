@@ -1,9 +1,8 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { type CodecContext, drop } from '../shared/codec.ts';
-import { argsText, callParts, isBroken, isDoubtful, signatureField, tellWrapped } from './parts-encode.ts';
+import { argsText, isBroken, isDoubtful, tellWrapped } from './parts-encode.ts';
 
 interface QueuedCall {
   at: number;
@@ -13,23 +12,39 @@ interface QueuedCall {
   isStopped: boolean;
 }
 
+/** A call that is complete. */
+export interface EncodedCall {
+  at: number;
+  block: ToolUseBlock;
+  /** The JSON text of the arguments, an object. */
+  args: string;
+  /** Whether the arguments were no object and were put into one. */
+  isWrapped: boolean;
+  signature: SignedBlob | undefined;
+}
+
+/** Where calls are written. */
+export interface CallSink {
+  addCall(call: EncodedCall): void;
+}
+
 /**
- * Calls go out whole, in the order in which they began. One whose arguments may have been cut waits for what follows it: when the message
- * goes on or ends well they are all there is, and when the message was cut the call is left out. So is one that is broken, in any case.
+ * Calls are written whole, in the order in which they began. One whose arguments may have been cut waits for what follows: they are complete
+ * if the message goes on or ends normally; if the message was cut, the call is left out. A call with broken arguments is always left out.
  */
 export class CallEncoder {
   readonly #context: CodecContext;
   readonly #isForeign: boolean;
-  readonly #send: (part: string) => void;
-  /** From the first that has not gone out. */
+  readonly #sink: CallSink;
+  /** Starts with the first call that has not been written. */
   readonly #queue = new Map<number, QueuedCall>();
   #sent = 0;
   #left = 0;
 
-  constructor(context: CodecContext, isForeign: boolean, send: (part: string) => void) {
+  constructor(context: CodecContext, isForeign: boolean, sink: CallSink) {
     this.#context = context;
     this.#isForeign = isForeign;
-    this.#send = send;
+    this.#sink = sink;
   }
 
   has(at: number): boolean {
@@ -72,10 +87,11 @@ export class CallEncoder {
     if (this.#queue.size > 0) this.#flush(true);
   }
 
-  /** The end of the candidate. */
-  end(isCut: boolean): void {
+  /** The end of the candidate. A stream reports a foreign server call that was cut as cut, a whole response as a server call. */
+  end(isCut: boolean, isLive: boolean): void {
     for (const call of this.#queue.values()) {
-      if (!call.isStopped || (isCut && isDoubtful(call.text, call.block))) this.#leaveOut(call, 'was cut');
+      const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));
+      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#leaveOut(call, 'was cut');
       else this.#write(call);
     }
     this.#queue.clear();
@@ -96,9 +112,13 @@ export class CallEncoder {
     }
   }
 
+  #isForeignServerCall({ kind }: ToolUseBlock): boolean {
+    return this.#isForeign && (kind === 'server' || kind === 'mcp');
+  }
+
   #write(call: QueuedCall): void {
     const { at, block, text, signature } = call;
-    if (this.#isForeign && (block.kind === 'server' || block.kind === 'mcp'))
+    if (this.#isForeignServerCall(block))
       this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
     else if (block.status === 'incomplete') this.#leaveOut(call, 'was cut');
     else if (isBroken(text, block)) this.#leaveOut(call, 'has arguments that are no JSON');
@@ -106,11 +126,11 @@ export class CallEncoder {
       const { json, isWrapped } = argsText(text, block.kind === 'custom');
       if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
       this.#sent++;
-      this.#send(encodeCall(block, json, signature, this.#context));
+      this.#sink.addCall({ at, block, args: json, isWrapped, signature });
     }
   }
 
-  /** Nobody may run it. */
+  /** A call that must not be run. */
   #leaveOut({ at, block }: QueuedCall, why: string): void {
     this.#left++;
     this.#lose(at, `the call of ${block.name} ${why}`);
@@ -119,12 +139,4 @@ export class CallEncoder {
   #lose(at: number, message: string, feature = 'content.tool_use'): void {
     drop(this.#context, { path: `/content/${at}`, feature, message });
   }
-}
-
-/** `args` is JSON text. */
-function encodeCall(block: ToolUseBlock, args: string, signature: SignedBlob | undefined, context: CodecContext): string {
-  const { outer, inner } = callParts(block, true);
-  const rest: JsonObject = { ...outer, ...signatureField({ signature }, context) };
-  const tail = Object.keys(rest).length > 0 ? `,${JSON.stringify(rest).slice(1)}` : '}';
-  return `{"functionCall":${JSON.stringify(inner).slice(0, -1)},"args":${args}}${tail}`;
 }

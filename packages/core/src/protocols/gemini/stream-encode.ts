@@ -7,7 +7,7 @@ import { NOTHING, type Stage } from '../../stage.ts';
 import { failureOf, isForeign } from '../shared/answer.ts';
 import { type CodecContext, CodecError, repair } from '../shared/codec.ts';
 import { encodeEnvelope } from './answer-encode.ts';
-import { CandidateEncoder } from './candidate-encode.ts';
+import { CandidateEncoder, FragmentSink } from './candidate-encode.ts';
 import { encodeErrorBody } from './errors-encode.ts';
 import { isBlocked, readKept } from './kept.ts';
 import { encodeUsage } from './usage.ts';
@@ -73,7 +73,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         this.#candidate(event.choice).start(event.index, event.content_block);
         return;
       case 'content_block_stop':
-        this.#candidate(event.choice).stop(event);
+        this.#candidate(event.choice).stop(event.index, event.content_block);
         return;
       case 'message_start':
         this.#start(event.message);
@@ -104,7 +104,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     let candidate = this.#candidates.get(index);
     if (!candidate) {
       const middle = `],"role":"model"},"index":${index}}]`;
-      candidate = new CandidateEncoder(index, this.#isForeign, this.#context, (part) => this.#send(part, middle));
+      const sink = new FragmentSink(this.#context, (part) => this.#send(part, middle));
+      candidate = new CandidateEncoder(this.#isForeign, this.#context, sink);
       this.#candidates.set(index, candidate);
     }
     return candidate;
@@ -115,7 +116,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #finish(event: MessageDelta): void {
-    const { choice = 0, delta, usage, extensions } = event;
+    const { choice = 0, delta, usage, extensions, late_blocks: late } = event;
     if (usage) this.#usage = usage;
     const kept = readKept(extensions);
     this.#fields = { ...this.#fields, ...kept.response };
@@ -124,7 +125,9 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       this.#isBlocked = true;
       return;
     }
-    const ending = this.#candidate(choice).finish(event, delta.stop_reason, kept);
+    const candidate = this.#candidate(choice);
+    if (late) candidate.amend(late);
+    const ending = candidate.finish(delta.stop_reason, delta.stop_details, kept);
     if (ending)
       this.#endings.set(choice, { content: { ...kept.content, parts: NO_PARTS, role: 'model' }, ...ending, index: choice });
     else this.#fail(failureOf(delta.stop_reason, delta.stop_details));
