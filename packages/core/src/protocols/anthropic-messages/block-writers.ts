@@ -14,7 +14,7 @@ import {
   NO_LOGPROBS,
   tellAudio,
 } from './answer.ts';
-import type { BlockPort } from './block-port.ts';
+import type { BlockSink } from './block-port.ts';
 import { fieldsOf } from './fields.ts';
 
 /** One block of the answer, on its way to the wire. */
@@ -28,7 +28,7 @@ export interface BlockWriter {
 
 /** What the writers share. */
 export interface WriterScope {
-  readonly port: BlockPort;
+  readonly sink: BlockSink;
   readonly answer: Answer;
   /** Of the block, for notes. */
   readonly path: string;
@@ -62,33 +62,34 @@ export class TextWriter implements BlockWriter {
   #write({ text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
     if (logprobs && !this.#hasLogprobs) dropLogprobs(this.#scope.path, NO_LOGPROBS, this.#scope.answer.context);
     this.#hasLogprobs ||= logprobs !== undefined;
-    if (text !== '') this.#scope.port.delta(this.#begin(), 'text_delta', 'text', text);
+    if (text !== '') this.#scope.sink.delta(this.#begin(), 'text_delta', 'text', text);
   }
 
   #cite(citation: Citation): void {
     const raw = encodeCitation(citation, `${this.#scope.path}/citations`, this.#scope.answer.context);
-    if (raw !== undefined) this.#scope.port.delta(this.#begin(), 'citations_delta', 'citation', raw);
+    if (raw !== undefined) this.#scope.sink.delta(this.#begin(), 'citations_delta', 'citation', raw);
   }
 
-  /** What is signed before it begins follows its signature. */
+  /** A signature that is known at the start is written before the text. */
   #begin(): number {
     if (this.index !== undefined) return this.index;
-    const { port } = this.#scope;
-    this.#carry('next');
-    this.index = port.start({ ...this.#fields, type: 'text', text: '', citations: null });
+    const { sink, answer } = this.#scope;
+    // A whole message reports a dropped signature when the block stops, after its citations.
+    if (sink.isLive || answer.wantsThinking) this.#carry('next');
+    this.index = sink.start({ ...this.#fields, type: 'text', text: '', citations: null });
     return this.index;
   }
 
-  /** A signature that came when the text had gone out stands behind it, for itself. */
+  /** A signature that came after the text was sent follows it. */
   stop(): void {
-    if (this.index !== undefined) this.#scope.port.stop(this.index);
+    if (this.index !== undefined) this.#scope.sink.stop(this.index);
     this.#carry('self');
   }
 
   #carry(attach: Attach): void {
-    const { port, answer, path } = this.#scope;
+    const { sink, answer, path } = this.#scope;
     if (!this.#signature) return;
-    if (answer.wantsThinking) port.whole(carrierBlock(this.#signature, attach, answer.context));
+    if (answer.wantsThinking) sink.whole(carrierBlock(this.#signature, attach, answer.context));
     else dropSignature(path, 'text', answer);
     this.#signature = undefined;
   }
@@ -114,16 +115,16 @@ export class ThinkingWriter implements BlockWriter {
   }
 
   #write(thinking: string): void {
-    if (thinking !== '') this.#scope.port.delta(this.#begin(), 'thinking_delta', 'thinking', thinking);
+    if (thinking !== '') this.#scope.sink.delta(this.#begin(), 'thinking_delta', 'thinking', thinking);
   }
 
   #begin(): number {
-    this.index ??= this.#scope.port.start({ ...this.#fields, type: 'thinking', thinking: '', signature: '' });
+    this.index ??= this.#scope.sink.start({ ...this.#fields, type: 'thinking', thinking: '', signature: '' });
     return this.index;
   }
 
   stop(): void {
-    const { port, answer } = this.#scope;
+    const { sink, answer } = this.#scope;
     // Another protocol's reasoning that shows nothing: without thinking, what it carries waits for a call. Ours may be empty, and is passed on.
     if (this.index === undefined && answer.isForeign && (!this.#signature || !answer.wantsThinking)) {
       answer.held = this.#signature ?? answer.held;
@@ -131,8 +132,8 @@ export class ThinkingWriter implements BlockWriter {
     }
     const index = this.#begin();
     const signature = this.#encodeSignature();
-    if (signature !== '') port.delta(index, 'signature_delta', 'signature', signature);
-    port.stop(index);
+    if (signature !== '') sink.delta(index, 'signature_delta', 'signature', signature);
+    sink.stop(index);
   }
 
   #encodeSignature(): string {
@@ -163,7 +164,7 @@ export class OpaqueWriter implements BlockWriter {
   }
 
   stop(): void {
-    this.#scope.port.whole(this.#raw);
+    this.#scope.sink.whole(this.#raw);
   }
 }
 

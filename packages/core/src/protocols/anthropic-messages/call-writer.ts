@@ -42,12 +42,12 @@ export class CallWriter implements BlockWriter {
 
   #begin(): number {
     if (this.index !== undefined) return this.index;
-    const { port, answer } = this.#scope;
-    if (this.#signature && answer.wantsThinking) port.whole(carrierBlock(this.#signature, 'next', answer.context));
+    const { sink, answer } = this.#scope;
+    if (this.#signature && answer.wantsThinking) sink.whole(carrierBlock(this.#signature, 'next', answer.context));
     const { signature: _, ...block } = this.#block;
     const signed = this.#signature ? { ...block, signature: this.#signature } : block;
     this.#signature = undefined;
-    this.index = port.start(encodeCall(signed, {}, this.#scope.path, answer));
+    this.index = sink.start(encodeCall(signed, {}, this.#scope.path, answer));
     return this.index;
   }
 
@@ -60,7 +60,7 @@ export class CallWriter implements BlockWriter {
 
   #send(partial: string): void {
     this.#isEmpty = false;
-    this.#scope.port.delta(this.#begin(), 'input_json_delta', 'partial_json', partial);
+    this.#scope.sink.delta(this.#begin(), 'input_json_delta', 'partial_json', partial);
   }
 
   /** The first character tells what they are. */
@@ -81,14 +81,14 @@ export class CallWriter implements BlockWriter {
   stop(final: ContentBlock | undefined): void {
     this.#correct(final);
     const index = this.#begin();
-    const { port, answer } = this.#scope;
+    const { sink, answer } = this.#scope;
     const isCut = final?.type === 'tool_use' && final.status === 'incomplete';
     if (this.#block.kind === 'custom') this.#endText(isCut);
     else if (this.#form === 'other') this.#wrap();
-    if (this.#isEmpty) port.delta(index, 'input_json_delta', 'partial_json', '');
-    port.stop(index);
+    if (this.#isEmpty) sink.delta(index, 'input_json_delta', 'partial_json', '');
+    sink.stop(index);
     if (!this.#signature) return;
-    if (answer.wantsThinking) port.whole(carrierBlock(this.#signature, 'self', answer.context));
+    if (answer.wantsThinking) sink.whole(carrierBlock(this.#signature, 'self', answer.context));
     else dropSignature(this.#scope.path, 'tool_use', answer);
   }
 

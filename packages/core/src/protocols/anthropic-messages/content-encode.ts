@@ -1,10 +1,10 @@
-import type { ContentBlock } from '../../canonical/blocks.ts';
+import type { ContentBlock, ToolUseBlock } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { type BlockEvent, BlockSerializer } from '../shared/block-serializer.ts';
 import { drop } from '../shared/codec.ts';
-import { type Answer, carrierBlock, dropHeld, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
-import { BlockPort, type Send } from './block-port.ts';
+import { type Answer, carrierBlock, dropHeld, encodeCall, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
+import type { BlockSink } from './block-port.ts';
 import {
   AudioWriter,
   type BlockWriter,
@@ -14,13 +14,14 @@ import {
   ThinkingWriter,
   type WriterScope,
 } from './block-writers.ts';
+import { encodeInput, INVALID } from './call-input.ts';
 import { CallWriter } from './call-writer.ts';
 import { fieldsOf } from './fields.ts';
 
-/** The blocks of a stream, one open at a time: the SDK takes the last one for the open one. */
+/** Encodes the blocks of a message into a sink. In a stream one is open at a time: the SDK takes the last one for the open one. */
 export class ContentEncoder {
   readonly #answer: Answer;
-  readonly #port: BlockPort;
+  readonly #sink: BlockSink;
   readonly #serializer = new BlockSerializer((event) => this.#write(event));
   #open: BlockWriter | undefined;
   #at = -1;
@@ -29,9 +30,16 @@ export class ContentEncoder {
   /** Signatures of what has gone out, which wait for the end of the open block. */
   #late: SignedBlob[] = [];
 
-  constructor(answer: Answer, send: Send) {
+  constructor(answer: Answer, sink: BlockSink) {
     this.#answer = answer;
-    this.#port = new BlockPort(send);
+    this.#sink = sink;
+  }
+
+  /** Adds a whole block. */
+  add(at: number, block: ContentBlock): void {
+    this.#at = at;
+    this.#open = this.#createWriter(block);
+    this.#stop(undefined);
   }
 
   push(event: BlockEvent): void {
@@ -64,31 +72,41 @@ export class ContentEncoder {
 
   #createWriter(block: ContentBlock): BlockWriter {
     const { context } = this.#answer;
-    const scope: WriterScope = { port: this.#port, answer: this.#answer, path: `/content/${this.#at}` };
+    const scope: WriterScope = { sink: this.#sink, answer: this.#answer, path: `/content/${this.#at}` };
     switch (block.type) {
       case 'text':
         return new TextWriter(scope, block);
       case 'thinking':
         return this.#createThinking(scope, block);
       case 'tool_use':
-        return isLostCall(block, scope.path, this.#answer) ? SKIPPED : new CallWriter(scope, block, this.#signsCalls);
+        if (isLostCall(block, scope.path, this.#answer)) return SKIPPED;
+        return this.#sink.isLive ? new CallWriter(scope, block, this.#signsCalls) : this.#addCall(scope, block);
       case 'audio':
         return new AudioWriter(scope, block);
       case 'image':
-        this.#port.text(imageText(block, scope.path, context));
+        this.#sink.text(imageText(block, scope.path, context));
         return SKIPPED;
       case 'opaque':
         if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueWriter(scope, block.raw);
         return block.text ? this.#passText(block.text) : this.#lose(block.type, scope);
       case 'tool_result':
         if (!isOwnBlock(fieldsOf(block))) return this.#lose(block.type, scope);
-        this.#port.whole(fieldsOf(block));
+        this.#sink.whole(fieldsOf(block));
         return SKIPPED;
       case 'file':
         return this.#lose(block.type, scope);
       default:
         return block satisfies never;
     }
+  }
+
+  /** A call whose arguments are complete: its input is an object, not text. */
+  #addCall({ path }: WriterScope, block: ToolUseBlock): BlockWriter {
+    const { context, wantsThinking } = this.#answer;
+    const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#answer);
+    if (block.signature && wantsThinking) this.#sink.whole(carrierBlock(block.signature, 'next', context));
+    this.#sink.whole(call);
+    return SKIPPED;
   }
 
   /** Gemini signs its calls, and nobody else does. */
@@ -101,12 +119,12 @@ export class ContentEncoder {
   #createThinking(scope: WriterScope, block: Extract<ContentBlock, { type: 'thinking' }>): BlockWriter {
     const { signature } = block;
     if (signature?.origin !== 'anthropic-messages' || signature.form !== 'redacted') return new ThinkingWriter(scope, block);
-    this.#port.whole({ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value });
+    this.#sink.whole({ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value });
     return SKIPPED;
   }
 
   #passText(text: string): BlockWriter {
-    this.#port.text(text);
+    this.#sink.text(text);
     return SKIPPED;
   }
 
@@ -133,13 +151,13 @@ export class ContentEncoder {
     const index = this.#thinking.get(at);
     const { context } = this.#answer;
     if (index !== undefined)
-      this.#port.delta(index, 'signature_delta', 'signature', encodeSignature(delta.signature, 'self', context));
+      this.#sink.delta(index, 'signature_delta', 'signature', encodeSignature(delta.signature, 'self', context));
     else if (this.#open) this.#late.push(delta.signature);
     else this.#carry(delta.signature);
   }
 
   #carry(blob: SignedBlob): void {
-    if (this.#answer.wantsThinking) this.#port.whole(carrierBlock(blob, 'self', this.#answer.context));
+    if (this.#answer.wantsThinking) this.#sink.whole(carrierBlock(blob, 'self', this.#answer.context));
     else this.#answer.held = blob;
   }
 }

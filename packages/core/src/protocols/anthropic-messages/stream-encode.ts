@@ -8,7 +8,7 @@ import { failureOf } from '../shared/answer.ts';
 import type { BlockEvent } from '../shared/block-serializer.ts';
 import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
 import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
-import { written } from './block-port.ts';
+import { FrameSink, written } from './block-port.ts';
 import { ContentEncoder } from './content-encode.ts';
 import { encodeErrorEvent } from './errors-encode.ts';
 import { fieldsOf } from './fields.ts';
@@ -97,7 +97,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #start(message: MessageStart['message']): Answer {
     const answer = createAnswer(message, this.#context);
     this.#answer = answer;
-    this.#content = new ContentEncoder(answer, (event, data) => this.#out.push({ event, data }));
+    this.#content = new ContentEncoder(answer, new FrameSink((event, data) => this.#out.push({ event, data })));
     this.#send('message_start', {
       message: Object.assign(encodeEnvelope(message, answer), {
         content: [],
