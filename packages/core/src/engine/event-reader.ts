@@ -7,12 +7,11 @@ import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
 import { NO_BYTES } from '../sse/bytes.ts';
-import { createSseDecoder, type SseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import type { Stage } from '../stage.ts';
 import { describeBody, describeEvents, looksLikeSse } from './body.ts';
 import { Diagnostics } from './diagnostics.ts';
-import { Echo } from './echo.ts';
+import { RepeatedChunkCache } from './repeated-chunks.ts';
 
 export interface EventReaderOptions {
   /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
@@ -44,7 +43,7 @@ const NOT_JSON: CanonicalError = {
 /** Bytes to canonical events: framing, finding out the protocol, decoding, and a record of what was met on the way. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #candidates: readonly Protocol[];
-  readonly #frames: SseDecoder;
+  readonly #frames: RepeatedChunkCache;
   readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
   readonly #judge: EventReaderOptions['judge'];
   readonly #profile: EventReaderOptions['profile'];
@@ -63,7 +62,6 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   hasLastFrame = false;
   #decoder: FrameDecoder | undefined;
   #whole: WireAccumulator | undefined;
-  readonly #echo = new Echo();
   #payloads = 0;
   /** Frames that came before the protocol was known. */
   #waiting: SseFrame[] = [];
@@ -80,7 +78,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#candidates = 'id' in protocol ? [protocol] : protocol;
-    this.#frames = createSseDecoder({ maxLineBytes, maxEventBytes, report: this.#met.report });
+    this.#frames = new RepeatedChunkCache({ maxLineBytes, maxEventBytes, report: this.#met.report });
     const [only, another] = this.#candidates;
     if (only && !another) this.#use(only);
   }
@@ -95,35 +93,24 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
-    const echoed = this.#ended ? undefined : this.#echo.eventIn(chunk);
-    return this.#tell(echoed ? this.#pass(echoed, chunk.length) : this.#read(chunk));
+    const offset = this.#frames.position;
+    const repeated = this.#ended ? undefined : this.#frames.replay(chunk);
+    return this.#tell(repeated ? this.#inspectRepeated(repeated, offset) : this.#read(chunk));
   }
 
   #read(chunk: Uint8Array): CanonicalStreamEvent[] {
     if (this.#payloads === 0 && this.#head.length < HEAD_BYTES) this.#keepHead(chunk);
     const out: CanonicalStreamEvent[] = [];
     if (this.#ended) return out;
-    const departures = this.#met.total + this.notes.length;
-    const isWhole = this.#frames.isBetweenFrames;
+    const reported = this.#met.total + this.notes.length;
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
-    const isOrdinary = isWhole && this.#frames.isBetweenFrames && departures === this.#met.total + this.notes.length;
-    const event = isOrdinary ? this.#onlyText(out) : undefined;
-    if (event) this.#echo.learn(chunk, event);
-    else this.#echo.forget();
+    const isSilent = reported === this.#met.total + this.notes.length;
+    // An accumulator of whole objects has to see every payload.
+    if (isSilent && this.#decoder?.isRepeatable && !this.#whole) this.#frames.learn(chunk, out);
     return out;
   }
 
-  /** The event of a chunk that has said the next piece of a text; undefined when there was more to it. */
-  #onlyText(events: readonly CanonicalStreamEvent[]): BlockDeltaEvent | undefined {
-    const [event] = events;
-    const isAlone = events.length === 1 && this.#decoder?.goesOn && !this.#whole;
-    return isAlone && event?.type === 'content_block_delta' ? event : undefined;
-  }
-
-  /** An event that needed no parser, and the bytes of its frame. */
-  #pass(event: BlockDeltaEvent, bytes: number): CanonicalStreamEvent[] {
-    const offset = this.#frames.position;
-    this.#frames.skip(bytes);
+  #inspectRepeated(event: BlockDeltaEvent, offset: number): CanonicalStreamEvent[] {
     const refusal = this.#judge?.(event);
     if (!refusal) return [event];
     const out: CanonicalStreamEvent[] = [];

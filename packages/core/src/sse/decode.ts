@@ -19,14 +19,10 @@ export interface SseDecoderOptions {
 const DEFAULT_LIMIT = 32 * 1024 * 1024;
 const BOM = Uint8Array.of(0xef, 0xbb, 0xbf);
 
-/** A reader of frames, for whoever has to know where it stands. */
+/** Bytes to SSE frames. */
 export interface SseDecoder extends Stage<Uint8Array, SseFrame> {
-  /** Nothing has begun that has not ended. */
-  readonly isBetweenFrames: boolean;
-  /** Bytes of the body so far. */
+  /** Number of body bytes consumed so far. */
   readonly position: number;
-  /** Whole frames that somebody else has read: they count, and are not looked at. */
-  skip(bytes: number): void;
 }
 
 /**
@@ -38,7 +34,8 @@ export function createSseDecoder(options: SseDecoderOptions = {}): SseDecoder {
   return new FrameReader(options);
 }
 
-class FrameReader implements SseDecoder {
+/** The decoder behind `createSseDecoder`. Its other members serve the cache of repeated chunks and are not part of the public type. */
+export class FrameReader implements SseDecoder {
   readonly #maxLineBytes: number;
   readonly #maxEventBytes: number;
   readonly #report: Report | undefined;
@@ -64,6 +61,7 @@ class FrameReader implements SseDecoder {
     this.#block = new EventBlock(this.#chunk, maxEventBytes, report);
   }
 
+  /** No frame is open: the next byte starts a new one. */
   get isBetweenFrames(): boolean {
     const isStarted = this.#bomBytes === BOM.length && !this.#closed;
     return isStarted && !this.#afterCr && this.#tail.length === 0 && !this.#cutter.isOpen && this.#block.isEmpty;
@@ -73,6 +71,7 @@ class FrameReader implements SseDecoder {
     return this.#base;
   }
 
+  /** Counts whole frames that the caller has read itself. Only valid between frames. */
   skip(bytes: number): void {
     this.#base += bytes;
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { FrameReader } from '../../src/sse/decode.ts';
 import type { SseFrame } from '../../src/sse/frame.ts';
 import { createSseDecoder, sseComment } from '../../src/sse/index.ts';
 import { byteByByte, bytesOf, decode, withoutOffset } from './run.ts';
@@ -87,7 +88,7 @@ describe.each(ROWS)('$name', ({ input, frames, reports = [] }) => {
   });
 });
 
-describe('whoever passes frames on has to know where they end', () => {
+describe('the members that only the cache of repeated chunks uses', () => {
   test.each([
     ['', false],
     ['\ufeff', true],
@@ -98,23 +99,23 @@ describe('whoever passes frames on has to know where they end', () => {
     [': a\n', false],
     ['event: a\n', false],
     [' ', false],
-    // A line feed may follow, and belongs to it.
+    // A line feed may follow and belongs to the line end.
     ['data: a\r\n\r', false],
     ['{"a":1', false],
     ['{"a":1}', true],
     ['[1,', false],
     ['[1]', true],
     [`:${'x'.repeat(20)}`, false],
-  ])('%j ends between two: %s', (input, isBetween) => {
-    const decoder = createSseDecoder({ maxLineBytes: 20 });
+  ])('isBetweenFrames after %j: %s', (input, isBetween) => {
+    const decoder = new FrameReader({ maxLineBytes: 20 });
     decoder.push(bytesOf(input));
     expect(decoder.isBetweenFrames).toBe(isBetween);
     decoder.end();
     expect(decoder.isBetweenFrames).toBe(false);
   });
 
-  test('what somebody else has read counts', () => {
-    const decoder = createSseDecoder();
+  test('skip moves the position and the offsets of later frames', () => {
+    const decoder = new FrameReader({});
     decoder.push(bytesOf('data: a\n\n'));
     expect(decoder.position).toBe(9);
     decoder.skip(100);

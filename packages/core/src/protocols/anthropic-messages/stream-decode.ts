@@ -25,7 +25,7 @@ class MessagesMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
   readonly #content: ContentDecoder;
-  goesOn = false;
+  isRepeatable = false;
   #offset = 0;
   #id: string | undefined;
   #isWholeBody = false;
@@ -57,7 +57,7 @@ class MessagesMachine implements PayloadMachine {
 
   payload(payload: JsonObject, event: string | undefined, offset: number): void {
     this.#offset = offset;
-    this.goesOn = isObject(payload['delta']) && payload['delta']['type'] === 'text_delta';
+    this.isRepeatable = isObject(payload['delta']) && payload['delta']['type'] === 'text_delta';
     if (this.#id === undefined && isWholeMessage(payload)) this.#readWhole(payload);
     else this.#read(this.#typeOf(payload, event), payload);
   }

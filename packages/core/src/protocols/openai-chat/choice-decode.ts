@@ -17,6 +17,7 @@ import type { MessageDelta } from '../../canonical/events.ts';
 import type { StopReason } from '../../canonical/response.ts';
 import { BlockWriter, type Emit, unplaced } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
+import type { Repeatable } from '../shared/payload-decoder.ts';
 import { asContent, audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
 import { CallWriter } from './call-writer.ts';
 import { inspectCall, inspectChoice } from './inspect.ts';
@@ -24,7 +25,7 @@ import { decodeStop, isStandardStop } from './stop.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './wire.ts';
 
 /** One choice of a chat stream, deltas to blocks. */
-export class ChoiceDecoder {
+export class ChoiceDecoder implements Repeatable {
   readonly index: number;
   readonly #context: Context;
   readonly #blocks: BlockWriter;
@@ -35,8 +36,7 @@ export class ChoiceDecoder {
   finishReason: string | null = null;
   /** Where the finish reason was. */
   finishAt = 0;
-  /** The last push was a piece of text, and nothing else. */
-  saidText = false;
+  isRepeatable = false;
   #role = '';
   readonly #seen = { delta: false, text: false, reasoning: false, refusal: false, audio: false };
   readonly #snapshots = new Snapshots();
@@ -79,7 +79,7 @@ export class ChoiceDecoder {
     this.#offset = offset;
     inspectChoice(choice, this.finishReason, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
-    this.saidText = false;
+    this.isRepeatable = false;
     if (isObject(delta)) {
       this.#seen.delta = true;
       if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
@@ -89,7 +89,7 @@ export class ChoiceDecoder {
       this.#whole = overlay(this.#whole ?? {}, message);
     }
     if (isSet(finish)) this.#pushFinish(finish, isSet(wire.finish_reason) || !wire.finish_details);
-    if (message !== undefined || this.finishReason !== null) this.saidText = false;
+    if (message !== undefined || this.finishReason !== null) this.isRepeatable = false;
     this.#lookAround(choice);
     if (this.#blocks.isHolding) this.#live?.resume();
   }
@@ -117,7 +117,7 @@ export class ChoiceDecoder {
     if (countKeys(delta) !== 1) return false;
     if (typeof content === 'string') {
       this.#pushText(content, logprobs);
-      this.saidText = !isSet(logprobs) && this.#snapshots.last === null;
+      this.isRepeatable = !isSet(logprobs) && this.#snapshots.last === null;
     } else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
     else return false;
     return true;

@@ -25,7 +25,7 @@ class ChatMachine implements PayloadMachine {
   #created: number | undefined;
   #usage: JsonObject | undefined;
   #isWholeBody = false;
-  goesOn = false;
+  isRepeatable = false;
   #offset = 0;
   readonly #choices = new Map<number, ChoiceDecoder>();
   readonly #fields = new ChunkFields();
@@ -37,19 +37,19 @@ class ChatMachine implements PayloadMachine {
 
   payload(chunk: WireChunk & JsonObject, event: string | undefined, offset: number): void {
     this.#offset = offset;
-    this.goesOn = false;
-    const counts = this.#readEnvelope(chunk);
+    this.isRepeatable = false;
+    const hasUsage = this.#readEnvelope(chunk);
     const { choices } = chunk;
     if (Array.isArray(choices)) this.#pushChoices(choices);
     else if (chunk.error === undefined) this.#context.report('chat/choices-missing', offset);
-    if (counts) this.goesOn = false;
+    if (hasUsage) this.isRepeatable = false;
     const error = findError(chunk, event);
     if (error === undefined) return;
     this.#context.report('chat/error-in-stream', offset);
     this.fail(decodeError(error));
   }
 
-  /** Gives back whether it counts tokens. */
+  /** Returns whether the chunk has usage. */
   #readEnvelope(chunk: WireChunk & JsonObject): boolean {
     const { id, model, created, object } = chunk;
     if (isFilledText(id)) {
@@ -73,14 +73,14 @@ class ChatMachine implements PayloadMachine {
     // Azure's first chunk has no choices and a blank id: the message starts with a better one.
     if (!this.#started && (choices.length > 0 || this.#id !== '')) this.#start();
     for (const choice of choices) if (isObject(choice)) this.#pushChoice(choice);
-    if (choices.length > 1) this.goesOn = false;
+    if (choices.length > 1) this.isRepeatable = false;
   }
 
   #pushChoice(choice: WireChoice & JsonObject): void {
     if (isObject(choice.message) && !this.#isWholeBody) this.#context.report('chat/message-instead-of-delta', this.#offset);
     const decoder = this.#choiceOf(choice.index);
     decoder.push(choice, this.#offset);
-    this.goesOn = decoder.saidText;
+    this.isRepeatable = decoder.isRepeatable;
   }
 
   #start(): void {

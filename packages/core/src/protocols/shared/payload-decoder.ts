@@ -9,8 +9,17 @@ import { NOTHING, type Stage } from '../../stage.ts';
 import type { Emit } from './block-writer.ts';
 import type { Context } from './context.ts';
 
+/** A decoder that can tell when its last input may be repeated without it. */
+export interface Repeatable {
+  /**
+   * The last input was one piece of text, and the same input with another text would change nothing except emitting that text. Such input
+   * may bypass the decoder (see RepeatedChunkCache). False, or left out, is always safe.
+   */
+  readonly isRepeatable?: boolean;
+}
+
 /** What a protocol does with the payloads of a stream. It emits events; the last one is `message_stop` or `error`. */
-export interface PayloadMachine {
+export interface PayloadMachine extends Repeatable {
   /** One JSON object, with the `event:` name of its frame. */
   payload(value: JsonObject, event: string | undefined, offset: number): void;
   /** The first `[DONE]`: the end for chat, noise for the others, which may have ended before it. */
@@ -19,15 +28,10 @@ export interface PayloadMachine {
   fail(error: CanonicalError): void;
   /** The body ended. */
   end(): void;
-  /** The last payload was the next piece of a text, and one like it would do nothing but say its own piece: no machine has to see it. */
-  readonly goesOn?: boolean;
 }
 
 /** Frames to events. */
-export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent> {
-  /** The same of its last frame. */
-  readonly goesOn?: boolean;
-}
+export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable {}
 
 export interface StreamDecoderOptions {
   /** Called with every parsed payload: each is parsed once, and taps share it. */
@@ -53,8 +57,8 @@ export class PayloadDecoder implements FrameDecoder {
     });
   }
 
-  get goesOn(): boolean {
-    return !this.#ended && this.#machine.goesOn === true;
+  get isRepeatable(): boolean {
+    return !this.#ended && this.#machine.isRepeatable === true;
   }
 
   push(frame: SseFrame): Iterable<CanonicalStreamEvent> {

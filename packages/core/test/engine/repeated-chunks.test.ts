@@ -35,10 +35,10 @@ const streams = (id: string): { name: string; bytes: Uint8Array }[] => [
 
 afterEach(() => vi.restoreAllMocks());
 
-describe.each(IDS)('chunks of %s that are like the one before', (id) => {
+describe.each(IDS)('chunks of %s that repeat the previous one', (id) => {
   const all = streams(id);
 
-  test.skipIf(all.length === 0)('say what a parser reads in them', () => {
+  test.skipIf(all.length === 0)('give the events that the parser gives', () => {
     for (const { name, bytes } of all) expect(read(id, framesOf(bytes)), name).toEqual(read(id, [bytes]));
   });
 });
@@ -71,7 +71,7 @@ const TALKS = {
   },
 } as const;
 
-test.each(IDS)('need no parser: %s', (id) => {
+test.each(IDS)('repeated chunks of %s are not parsed', (id) => {
   const { start, chunk: say } = TALKS[id];
   const texts = ['one', 'two', ...Array.from({ length: 100 }, (_, i) => `piece ${i}, größer`)];
   const pieces = [start, ...texts.map((text) => say(text))].map(bytesOf);
@@ -79,13 +79,13 @@ test.each(IDS)('need no parser: %s', (id) => {
   expect(JSON.stringify(read(id, pieces).events)).toContain('piece 99, größer');
 });
 
-test('those of a server whose chunks always differ are not kept for long', () => {
+test('chunks that always differ are parsed, one by one', () => {
   const odd = (i: number): Uint8Array => bytesOf(chunk('text', { after: `,"obfuscation":"${'x'.repeat(i % 7)}${i}"` }));
   const many = Array.from({ length: 100 }, (_, i) => odd(i));
   expect(parsed([bytesOf(START), ...many])).toBe(101);
 });
 
-describe('what is not quite like it', () => {
+describe('a chunk that nearly repeats the previous one is read by the parser', () => {
   const plain = [START, chunk('one'), chunk('two'), chunk('three')];
   const rows: [string, string | Uint8Array][] = [
     ['an escape', chunk('a\\nb')],
@@ -126,7 +126,7 @@ describe('what is not quite like it', () => {
     expect(read('openai-chat', pieces)).toEqual(read('openai-chat', splitEvery(whole, 1)));
   });
 
-  test('a text that stands there twice is not taken for another field', () => {
+  test('a text that occurs twice in its chunk is not mistaken for another field', () => {
     const pieces = [START, chunk('m'), chunk('m'), chunk('x'), chunk('m').replace('"model":"m"', '"model":"n"'), END].map(
       bytesOf,
     );
