@@ -33,6 +33,11 @@ export class RepeatedChunkCache implements SseDecoder {
     this.#frames = new FrameReader(options);
   }
 
+  /** A limit was exceeded; the frame with the `failure` was the last one. */
+  get hasFailed(): boolean {
+    return this.#frames.hasFailed;
+  }
+
   get position(): number {
     return this.#frames.position;
   }

@@ -53,6 +53,8 @@ export class FrameReader implements SseDecoder {
   #bomBytes = 0;
   #afterCr = false;
   #closed = false;
+  /** A limit was exceeded. */
+  hasFailed = false;
 
   constructor({ maxLineBytes = DEFAULT_LIMIT, maxEventBytes = DEFAULT_LIMIT, report }: SseDecoderOptions) {
     this.#maxLineBytes = maxLineBytes;
@@ -201,6 +203,7 @@ export class FrameReader implements SseDecoder {
       'PAYLOAD_TOO_LARGE',
       `a line or an event of the stream is longer than allowed (${limits})`,
     );
+    this.hasFailed = true;
     this.#block.put({ data: '', failure, offset: this.#block.startOr(offset) });
     this.#close();
   }
