@@ -2,10 +2,10 @@ import { JsonNesting } from '../accumulate/json-nesting.ts';
 import { isDeeperThan, isDeepJson, MAX_DEPTH } from '../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
-import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import { tooDeep } from '../protocols/shared/answer-body.ts';
 import { CodecError } from '../protocols/shared/codec.ts';
+import type { Inspect } from './event-reader.ts';
 
 const deepCall = (name: string): CanonicalError => tooDeep(`the arguments of the tool call ${name.slice(0, 100)} are`);
 
@@ -24,8 +24,8 @@ interface OpenCall {
   nesting: JsonNesting;
 }
 
-/** Ends a stream whose tool arguments are nested too deeply, while they arrive. */
-export function createDepthJudge(): (event: CanonicalStreamEvent) => CanonicalError | undefined {
+/** Refuses tool arguments that are nested too deeply, while they arrive. */
+export function createDepthInspection(): Inspect {
   const calls = new Map<string | number, OpenCall>();
   return (event) => {
     if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {

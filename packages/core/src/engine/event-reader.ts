@@ -1,6 +1,6 @@
 import type { JsonObject } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
-import type { BlockDeltaEvent, CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
 import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
@@ -11,6 +11,9 @@ import type { Stage } from '../stage.ts';
 import { Diagnostics } from './diagnostics.ts';
 import { ProtocolSniffer } from './protocol-sniffer.ts';
 import { RepeatedChunkCache } from './repeated-chunks.ts';
+
+/** Looks at an event; returns an error to refuse it. */
+export type Inspect = (event: CanonicalStreamEvent) => CanonicalError | undefined;
 
 export interface EventReaderOptions {
   /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
@@ -23,27 +26,27 @@ export interface EventReaderOptions {
   malformed?: 'skip' | 'fail' | undefined;
   /** What is known of the server, where the numbers of its usage leave a doubt. */
   profile?: Partial<ProviderProfile> | undefined;
-  /** Told every event as it leaves the decoder; in debug mode, the `push` of a StreamValidator. */
+  /** Called with every event that the reader returns, also with the error that replaces a refused one. */
   onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
-  /** Asked about every event of the decoder: the error that it gives back takes the place of the event, and ends the stream. */
-  judge?: ((event: CanonicalStreamEvent) => CanonicalError | undefined) | undefined;
+  /** Called with every event before it is returned. An error refuses the event: it replaces it and ends the stream. */
+  inspect?: Inspect | undefined;
 }
 
-type ErrorEvent = Extract<CanonicalStreamEvent, { type: 'error' }>;
-
 const MALFORMED: RuleId = 'sse/malformed-json';
-const NOT_JSON: CanonicalError = {
-  code: 'UPSTREAM_ERROR',
-  message: 'an event of the stream is not JSON',
-  details: { code: 'stream_error', rule: MALFORMED },
+const NOT_JSON: CanonicalStreamEvent = {
+  type: 'error',
+  error: {
+    code: 'UPSTREAM_ERROR',
+    message: 'an event of the stream is not JSON',
+    details: { code: 'stream_error', rule: MALFORMED },
+  },
 };
 
 /** Bytes to canonical events: framing, protocol detection, decoding, and a record of the departures. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #frames: RepeatedChunkCache;
   readonly #sniffer: ProtocolSniffer;
-  readonly #onEvent: ((event: CanonicalStreamEvent) => void) | undefined;
-  readonly #judge: EventReaderOptions['judge'];
+  readonly #inspect: Inspect | undefined;
   readonly #profile: EventReaderOptions['profile'];
   readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
@@ -61,18 +64,19 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** Undefined while the protocol is being detected. */
   #decoder: FrameDecoder | undefined;
   #whole: WireAccumulator | undefined;
-  /** An error found while a frame is decoded; it ends the stream after the events of that frame. */
-  #pending: CanonicalError | undefined;
+  /** The frame being decoded is not JSON: the stream ends after its events. Only set when such frames are fatal. */
+  #isMalformed = false;
 
-  constructor({ protocol, profile, onEvent, judge, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
-    this.#onEvent = onEvent;
-    this.#judge = judge;
+  constructor({ protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
+    this.#inspect = onEvent ? notify(onEvent, inspect) : inspect;
     this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#sniffer = new ProtocolSniffer(protocol);
     this.#frames = new RepeatedChunkCache({ maxLineBytes, maxEventBytes, report: this.#met.report });
     const [only, another] = this.#sniffer.candidates;
-    if (only && !another) this.#use(only);
+    if (!only || another) return;
+    this.protocol = only;
+    this.#begin(only, []);
   }
 
   /** We ended the stream with an error (a limit, invalid JSON, a refused event). Reading on is of no use. */
@@ -90,51 +94,39 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   push(chunk: Uint8Array): CanonicalStreamEvent[] {
-    if (this.#state !== 'reading') return [];
+    const out: CanonicalStreamEvent[] = [];
+    if (this.#state !== 'reading') return out;
     const offset = this.#frames.position;
     const repeated = this.#frames.replay(chunk);
-    return this.#tell(repeated ? this.#inspectRepeated(repeated, offset) : this.#read(chunk));
+    if (repeated) this.#put(repeated, offset, out);
+    else this.#read(chunk, out);
+    return out;
   }
 
-  #read(chunk: Uint8Array): CanonicalStreamEvent[] {
+  #read(chunk: Uint8Array, out: CanonicalStreamEvent[]): void {
     this.#sniffer.record(chunk);
-    const out: CanonicalStreamEvent[] = [];
     const reported = this.#met.total + this.notes.length;
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     const isSilent = reported === this.#met.total + this.notes.length;
     // An accumulator of whole objects has to see every payload.
     if (isSilent && this.#decoder?.isRepeatable && !this.#whole) this.#frames.learn(chunk, out);
-    return out;
-  }
-
-  #inspectRepeated(event: BlockDeltaEvent, offset: number): CanonicalStreamEvent[] {
-    const refusal = this.#judge?.(event);
-    if (!refusal) return [event];
-    const out: CanonicalStreamEvent[] = [];
-    this.#failAt(offset, refusal, out);
-    return out;
   }
 
   end(): CanonicalStreamEvent[] {
-    if (this.#state !== 'reading') return [];
     const out: CanonicalStreamEvent[] = [];
+    if (this.#state !== 'reading') return out;
     for (const frame of this.#frames.end()) {
       this.hasLastFrame = true;
       this.#accept(frame, out);
     }
     // An error body has the same form in three protocols, so none recognises it: the first candidate decodes it.
     const [first] = this.#sniffer.candidates;
-    if (!this.#decoder && first) this.#release(this.#decodeWith(first), out);
+    if (!this.#decoder && first) this.#begin(first, out);
     if (this.#state === 'reading') {
       this.#state = 'ended';
-      this.#takeLast(this.#decoder?.end() ?? [], out);
+      if (this.#decoder) this.#putAll(this.#decoder.end(), undefined, out);
     }
-    return this.#tell(out.map((event) => (event.type === 'error' ? this.#explain(event) : event)));
-  }
-
-  #tell(events: CanonicalStreamEvent[]): CanonicalStreamEvent[] {
-    if (this.#onEvent) for (const event of events) this.#onEvent(event);
-    return events;
+    return out;
   }
 
   #accept(frame: SseFrame, out: CanonicalStreamEvent[]): void {
@@ -142,56 +134,42 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       this.#decode(frame, this.#decoder, out);
       return;
     }
-    const protocol = this.#sniffer.recognise(frame);
-    if (protocol) this.#release(this.#use(protocol), out);
-  }
-
-  #release(decoder: FrameDecoder, out: CanonicalStreamEvent[]): void {
-    for (const frame of this.#sniffer.takeWaiting()) this.#decode(frame, decoder, out);
+    this.protocol = this.#sniffer.recognise(frame);
+    if (this.protocol) this.#begin(this.protocol, out);
   }
 
   #decode(frame: SseFrame, decoder: FrameDecoder, out: CanonicalStreamEvent[]): void {
     if (this.#state === 'failed') return;
-    for (const event of decoder.push(frame)) {
-      const refusal = this.#judge?.(event);
-      if (refusal) {
-        this.#failAt(frame.offset, refusal, out);
-        return;
-      }
-      const isOwn = event.type === 'error' && !event.error.upstream;
-      out.push(isOwn ? this.#explain(event) : event);
-      if (isOwn) this.failedAt ??= frame.offset;
-    }
-    if (this.#pending) this.#failAt(frame.offset, this.#pending, out);
-  }
-
-  /** The content of the frame is lost, so the response cannot continue as if it were complete. */
-  #failAt(offset = 0, error: CanonicalError, out: CanonicalStreamEvent[]): void {
-    out.push({ type: 'error', error });
-    this.failedAt ??= offset;
+    const isWhole = this.#putAll(decoder.push(frame), frame.offset, out);
+    if (!isWhole || !this.#isMalformed) return;
+    // The content of the frame is lost: the response cannot continue as if it were complete.
+    this.#put(NOT_JSON, frame.offset, out);
     this.#state = 'failed';
   }
 
-  /** The events that the decoder held back until the end. */
-  #takeLast(events: Iterable<CanonicalStreamEvent>, out: CanonicalStreamEvent[]): void {
-    for (const event of events) {
-      const error = this.#judge?.(event);
-      out.push(error ? { type: 'error', error } : event);
-      if (error) return;
-    }
+  /** False when an event was refused. */
+  #putAll(events: Iterable<CanonicalStreamEvent>, offset: number | undefined, out: CanonicalStreamEvent[]): boolean {
+    for (const event of events) if (!this.#put(event, offset, out)) return false;
+    return true;
+  }
+
+  #put(event: CanonicalStreamEvent, offset: number | undefined, out: CanonicalStreamEvent[]): boolean {
+    const isOwnError = event.type === 'error' && !event.error.upstream;
+    const explained = isOwnError ? errorEvent(this.#sniffer.explain(event.error)) : event;
+    const refusal = this.#inspect?.(explained);
+    out.push(refusal ? errorEvent(refusal) : explained);
+    if (refusal) this.#state = 'failed';
+    if (refusal || isOwnError) this.failedAt ??= offset;
+    return !refusal;
   }
 
   readonly #report: Report = (rule, offset, detail) => {
     this.#met.report(rule, offset, detail);
-    if (rule === MALFORMED && this.#failsOnMalformed) this.#pending = NOT_JSON;
+    if (rule === MALFORMED && this.#failsOnMalformed) this.#isMalformed = true;
   };
 
-  #use(protocol: Protocol): FrameDecoder {
-    this.protocol = protocol;
-    return this.#decodeWith(protocol);
-  }
-
-  #decodeWith(protocol: Protocol): FrameDecoder {
+  /** Creates the decoder, and decodes the frames that waited for it. */
+  #begin(protocol: Protocol, out: CanonicalStreamEvent[]): void {
     const whole = protocol.accumulator?.();
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {
@@ -200,11 +178,19 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       whole?.push(payload);
     };
     const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };
-    this.#decoder = protocol.streamDecoder(context, { onPayload });
-    return this.#decoder;
-  }
-
-  #explain({ error }: ErrorEvent): ErrorEvent {
-    return { type: 'error', error: this.#sniffer.explain(error) };
+    const decoder = protocol.streamDecoder(context, { onPayload });
+    this.#decoder = decoder;
+    for (const frame of this.#sniffer.waiting.splice(0)) this.#decode(frame, decoder, out);
   }
 }
+
+const errorEvent = (error: CanonicalError): CanonicalStreamEvent => ({ type: 'error', error });
+
+/** `onEvent` as an inspection that refuses nothing by itself. */
+const notify =
+  (onEvent: (event: CanonicalStreamEvent) => void, inspect: Inspect | undefined): Inspect =>
+  (event) => {
+    const refusal = inspect?.(event);
+    onEvent(refusal ? errorEvent(refusal) : event);
+    return refusal;
+  };

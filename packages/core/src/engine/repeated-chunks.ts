@@ -1,6 +1,6 @@
 import { type BlockDeltaEvent, blockDelta, type CanonicalStreamEvent } from '../canonical/events.ts';
 import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, isAt, QUOTE, SPACE } from '../sse/bytes.ts';
-import { FrameReader, type SseDecoder, type SseDecoderOptions } from '../sse/decode.ts';
+import { FrameReader } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 
 /** Longer texts gain nothing: decoding the text dominates. */
@@ -22,48 +22,29 @@ interface Template {
  * every piece of text, so such a chunk needs neither framing nor JSON.parse. The shortcut is exact: replacing one string literal
  * of a JSON document by another changes only that text. All byte comparison happens here.
  */
-export class RepeatedChunkCache implements SseDecoder {
-  readonly #frames: FrameReader;
+export class RepeatedChunkCache extends FrameReader {
   #template: Template | undefined;
   #misses = 0;
   /** The last chunk passed to `push` began at the start of a frame. */
   #beganFrame = false;
 
-  constructor(options: SseDecoderOptions) {
-    this.#frames = new FrameReader(options);
-  }
-
-  /** A limit was exceeded; the frame with the `failure` was the last one. */
-  get hasFailed(): boolean {
-    return this.#frames.hasFailed;
-  }
-
-  get position(): number {
-    return this.#frames.position;
-  }
-
   /** The event of a chunk that repeats the previous one; the chunk is consumed. Undefined: pass the chunk to `push`. */
   replay(chunk: Uint8Array): BlockDeltaEvent | undefined {
     const event = this.#template && this.#match(chunk, this.#template);
-    if (event) this.#frames.skip(chunk.length);
+    if (event) this.skip(chunk.length);
     return event;
   }
 
-  push(chunk: Uint8Array): readonly SseFrame[] {
+  override push(chunk: Uint8Array): readonly SseFrame[] {
     this.#template = undefined;
-    this.#beganFrame = this.#frames.isBetweenFrames;
-    return this.#frames.push(chunk);
-  }
-
-  end(): readonly SseFrame[] {
-    this.#template = undefined;
-    return this.#frames.end();
+    this.#beganFrame = this.isBetweenFrames;
+    return super.push(chunk);
   }
 
   /** Call after `push` with the events of that chunk, if its decoder is repeatable and reported nothing. */
   learn(chunk: Uint8Array, events: readonly CanonicalStreamEvent[]): void {
     const [event] = events;
-    const isWholeFrames = this.#beganFrame && this.#frames.isBetweenFrames;
+    const isWholeFrames = this.#beganFrame && this.isBetweenFrames;
     if (isWholeFrames && events.length === 1 && event?.type === 'content_block_delta') this.#keep(chunk, event);
   }
 

@@ -6,7 +6,7 @@ import type { Diagnostic } from '../doctor/rules.ts';
 import type { Framing } from '../protocols/shared/codec.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import { NOTHING, type Stage } from '../stage.ts';
-import { createDepthJudge } from './argument-depth.ts';
+import { createDepthInspection } from './argument-depth.ts';
 import { type AnswerOptions, profileOf } from './context.ts';
 import { answerContext } from './convert-response.ts';
 import { EventReader, type EventReaderOptions } from './event-reader.ts';
@@ -16,9 +16,9 @@ import { callsOf, restoreEvents } from './restore.ts';
 import { Tap } from './tap.ts';
 import { UnknownTeller } from './tell-unknown.ts';
 
-type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'judge'>;
+type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
 
-/** Without a `judge`, tool arguments nested more than 256 levels deep end the stream in an error. */
+/** Without `inspect`, tool arguments nested more than 256 levels deep end the stream in an error. */
 export interface StreamOptions extends AnswerOptions, ReaderOptions {
   /** How the client wants the stream framed; SSE when left out. */
   framing?: Framing;
@@ -74,7 +74,7 @@ class StreamConverter implements AnswerStream {
 
   constructor(options: StreamOptions) {
     const { from, to, request, framing = 'sse', tap = false, model, isRenamed = true } = options;
-    this.#reader = readerOf({ ...options, judge: options.judge ?? createDepthJudge() });
+    this.#reader = readerOf({ ...options, inspect: options.inspect ?? createDepthInspection() });
     const calls = request && isRenamed ? callsOf(request, from.toolRules(profileOf(from, options, request.model))) : undefined;
     this.#restore = calls && restoreEvents(calls, this.#notes.add);
     this.#encoder = to.streamEncoder(
@@ -170,9 +170,9 @@ class StreamConverter implements AnswerStream {
 
 /** The reader of the source's side. */
 export function readerOf(options: StreamOptions): EventReader {
-  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, judge } = options;
+  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect } = options;
   const profile = profileOf(from, options, request?.model);
-  return new EventReader({ protocol: from.protocol, profile, maxLineBytes, maxEventBytes, malformed, onEvent, judge });
+  return new EventReader({ protocol: from.protocol, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
 }
 
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>

@@ -27,7 +27,7 @@ import { askedOf, passedBody, passedHeaders, readAnswer, readQuestion } from './
 import { type AnswerStream, encodeFailure, type StreamOptions, streamConverter } from './stream-converter.ts';
 
 type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
-type Watching = Pick<StreamOptions, 'onEvent' | 'judge'>;
+type Watching = Pick<StreamOptions, 'onEvent' | 'inspect'>;
 
 export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'>, StreamLimits {
   /** Who is asked. */
@@ -221,8 +221,8 @@ export class Exchange {
   }
 
   /**
-   * The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` sees what the upstream says, before the client does;
-   * `judge` may end the stream in an error.
+   * The stage for a stream; its `end` or `fail` closes what the client reads. `onEvent` is called with every event
+   * of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error.
    */
   stream(watched: Watching = {}): AnswerStream {
     const options = this.#streamOptions(this.#known, watched);
@@ -321,13 +321,13 @@ export class Exchange {
     return { from: this.#client, to: this.#upstream, provider, profile, policy, now, newId, model, stream, path, headers };
   }
 
-  #streamOptions(request: CanonicalRequest | undefined, { onEvent, judge }: Watching = {}): StreamOptions {
+  #streamOptions(request: CanonicalRequest | undefined, { onEvent, inspect }: Watching = {}): StreamOptions {
     const { provider, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
     const told = { from, to, provider, profile: this.#answerProfile, policy, now, newId, request, isRenamed, framing, tap };
-    return Object.assign(told, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, judge } as const);
+    return Object.assign(told, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, inspect } as const);
   }
 
   /** The model in the answer is the one that the client asked for. */

@@ -34,7 +34,7 @@ export function createSseDecoder(options: SseDecoderOptions = {}): SseDecoder {
   return new FrameReader(options);
 }
 
-/** The decoder behind `createSseDecoder`. Its other members serve the cache of repeated chunks and are not part of the public type. */
+/** The decoder behind `createSseDecoder`. The protected members are for the cache of repeated chunks. */
 export class FrameReader implements SseDecoder {
   readonly #maxLineBytes: number;
   readonly #maxEventBytes: number;
@@ -53,7 +53,7 @@ export class FrameReader implements SseDecoder {
   #bomBytes = 0;
   #afterCr = false;
   #closed = false;
-  /** A limit was exceeded. */
+  /** A limit was exceeded; the frame with the `failure` was the last one. */
   hasFailed = false;
 
   constructor({ maxLineBytes = DEFAULT_LIMIT, maxEventBytes = DEFAULT_LIMIT, report }: SseDecoderOptions) {
@@ -64,7 +64,7 @@ export class FrameReader implements SseDecoder {
   }
 
   /** No frame is open: the next byte starts a new one. */
-  get isBetweenFrames(): boolean {
+  protected get isBetweenFrames(): boolean {
     const isStarted = this.#bomBytes === BOM.length && !this.#closed;
     return isStarted && !this.#afterCr && this.#tail.length === 0 && !this.#cutter.isOpen && this.#block.isEmpty;
   }
@@ -74,7 +74,7 @@ export class FrameReader implements SseDecoder {
   }
 
   /** Counts whole frames that the caller has read itself. Only valid between frames. */
-  skip(bytes: number): void {
+  protected skip(bytes: number): void {
     this.#base += bytes;
   }
 

@@ -86,7 +86,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
     expect(stream.hasFailed).toBe(true);
   });
 
-  test('what a judge refuses is not passed on, and ends the stream', () => {
+  test('an event refused by inspect is not passed on and ends the stream', () => {
     const refusal = { code: 'UPSTREAM_ERROR', message: 'no more of that', http_status: 502 } as const;
     const frames = textOf([body]).split(/(?<=\n\r?\n)/);
     for (const passthrough of [true, false]) {
@@ -97,7 +97,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
         stream: true,
       });
       exchange.request({ method: 'POST', path: PATHS[protocol], headers: {}, body: QUESTIONS[protocol] });
-      const stream = exchange.stream({ judge: ({ type }) => (type === 'content_block_delta' ? refusal : undefined) });
+      const stream = exchange.stream({ inspect: ({ type }) => (type === 'content_block_delta' ? refusal : undefined) });
       const passed = textOf([...stream.push(bytes(frames.join(''))), ...stream.push(body), ...stream.end()]);
       expect(passed).toContain('no more of that');
       expect(passed).not.toContain('Grüße');

@@ -146,11 +146,11 @@ describe('a chunk that nearly repeats the previous one is read by the parser', (
   });
 });
 
-test('an event that a judge refuses ends the stream, with a parser or without', () => {
+test('an event refused by inspect ends the stream, whether its chunk was parsed or repeated', () => {
   const refusal = { code: 'UPSTREAM_ERROR', message: 'enough' } as const;
   let count = 0;
-  const judge = (event: CanonicalStreamEvent) => (event.type === 'content_block_delta' && ++count > 4 ? refusal : undefined);
-  const reader = new EventReader({ protocol: CODECS['openai-chat'].protocol, judge });
+  const inspect = (event: CanonicalStreamEvent) => (event.type === 'content_block_delta' && ++count > 4 ? refusal : undefined);
+  const reader = new EventReader({ protocol: CODECS['openai-chat'].protocol, inspect });
   const pieces = [START, ...['a', 'b', 'c', 'd', 'e', 'f'].map((text) => chunk(text))].map(bytesOf);
   const events = pieces.flatMap((piece) => reader.push(piece));
   expect(events.at(-1)).toEqual({ type: 'error', error: refusal });

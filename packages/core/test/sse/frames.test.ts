@@ -88,6 +88,17 @@ describe.each(ROWS)('$name', ({ input, frames, reports = [] }) => {
   });
 });
 
+/** Shows the protected members to the tests. */
+class OpenReader extends FrameReader {
+  override get isBetweenFrames(): boolean {
+    return super.isBetweenFrames;
+  }
+
+  override skip(bytes: number): void {
+    super.skip(bytes);
+  }
+}
+
 describe('the members that only the cache of repeated chunks uses', () => {
   test.each([
     ['', false],
@@ -107,7 +118,7 @@ describe('the members that only the cache of repeated chunks uses', () => {
     ['[1]', true],
     [`:${'x'.repeat(20)}`, false],
   ])('isBetweenFrames after %j: %s', (input, isBetween) => {
-    const decoder = new FrameReader({ maxLineBytes: 20 });
+    const decoder = new OpenReader({ maxLineBytes: 20 });
     decoder.push(bytesOf(input));
     expect(decoder.isBetweenFrames).toBe(isBetween);
     decoder.end();
@@ -115,7 +126,7 @@ describe('the members that only the cache of repeated chunks uses', () => {
   });
 
   test('skip moves the position and the offsets of later frames', () => {
-    const decoder = new FrameReader({});
+    const decoder = new OpenReader({});
     decoder.push(bytesOf('data: a\n\n'));
     expect(decoder.position).toBe(9);
     decoder.skip(100);

@@ -61,7 +61,7 @@ class StreamAttempt implements Receiver {
       onTotal: presence.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
     });
     const meter = new AnswerMeter(attempt.limits, this.#name);
-    this.#stream = attempt.exchange.stream({ onEvent: (event) => this.#look(event), judge: (event) => meter.add(event) });
+    this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, meter.add(event)) });
   }
 
   get #name(): string {
@@ -127,7 +127,12 @@ class StreamAttempt implements Receiver {
     if (this.#stream.hasFailed) this.end();
   }
 
-  /** Events as they come from the upstream, before the client's encoder sees them. */
+  /** Called with every event of the upstream, before it is encoded for the client. `excess`: the limit it exceeds, which refuses it. */
+  #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
+    this.#look(excess ? { type: 'error', error: excess } : event);
+    return excess;
+  }
+
   #look(event: CanonicalStreamEvent): void {
     if (this.#isSettled) return;
     if (!this.#hasEvents) {
