@@ -130,15 +130,11 @@ export interface Rules extends Telling, ToolRules {
   unsignedThinking: 'keep' | 'drop';
   /** Whether a block brings its foreign signature in a field of this protocol, which goes back as it came. */
   carriesSignature?(block: TextBlock | ToolUseBlock): boolean;
-  /** Blocks that only other protocols understand. Whose a server's call or result is, its `extensions` say. */
-  foreignBlocks: 'drop';
   /** Server tools of others that have a counterpart here, by their canonical type (`web_search`, `code_execution`, …). */
   serverTools?: Readonly<Record<string, ServerToolRule>>;
   media: MediaRule;
   /** Messages of one role may not follow each other. */
   alternate: boolean;
-  /** Tool results are part of the user's turn: the encoder folds them into it. */
-  foldResults: boolean;
   /** A message of a user or an assistant that says nothing. */
   emptyMessages: 'keep' | 'drop';
   /** Text of nothing but white space counts as empty. */

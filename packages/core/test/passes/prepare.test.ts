@@ -40,7 +40,6 @@ test('P10 P14 P11: instructions and a cut conversation for a target where turns 
   const said = (role: CanonicalMessage['role'], text: string): CanonicalMessage => ({ role, content: [{ type: 'text', text }] });
   const rules = testRules({
     alternate: true,
-    foldResults: true,
     emptyMessages: 'drop',
     dropWhitespace: true,
     firstUser: true,
@@ -307,7 +306,6 @@ describe('any request, any rules', () => {
         inToolResults: flag,
       }),
       alternate: flag,
-      foldResults: flag,
       emptyMessages: fc.constantFrom('keep' as const, 'drop' as const),
       dropWhitespace: flag,
       firstUser: flag,

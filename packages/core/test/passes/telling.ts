@@ -30,7 +30,6 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
     objectRoot: false,
     foreignThinking: 'drop',
     unsignedThinking: 'keep',
-    foreignBlocks: 'drop',
     media: {
       audio: ['wav', 'mp3'],
       imageUrls: true,
@@ -42,7 +41,6 @@ export function testRules(over: Partial<Rules> = {}): Rules & { told: string[] }
       inToolResults: false,
     },
     alternate: false,
-    foldResults: false,
     emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,

@@ -137,7 +137,6 @@ function rulesOf(context: CodecContext): Rules {
     foreignThinking: policy.foreignThinking ?? 'drop',
     // Only Claude is known to refuse it.
     unsignedThinking: profile.thinking_mode === 'as_sent' && context.source === 'anthropic-messages' ? 'keep' : 'drop',
-    foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     media: {
       audio: [],
@@ -151,7 +150,6 @@ function rulesOf(context: CodecContext): Rules {
       inToolResults: true,
     },
     alternate: true,
-    foldResults: true,
     emptyMessages: 'drop',
     dropWhitespace: true,
     firstUser: true,

@@ -114,7 +114,6 @@ function rulesOf(context: CodecContext): Rules {
     toolId: profile.tool_id,
     foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
-    foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     // Media in results of older models follow the results; the encoder puts them there.
     media: {
@@ -128,7 +127,6 @@ function rulesOf(context: CodecContext): Rules {
       inToolResults: true,
     },
     alternate: true,
-    foldResults: true,
     emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: true,

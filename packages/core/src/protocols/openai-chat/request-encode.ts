@@ -84,7 +84,6 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
     unsignedThinking: 'keep',
     // Google's own endpoint signs calls in `extra_content`.
     carriesSignature: (block) => fieldsOf(block)['extra_content'] !== undefined,
-    foreignBlocks: 'drop',
     serverTools: serverTools(profile),
     media: {
       audio: profile.audio_text ? AUDIO_TEXTS : ['wav', 'mp3'],
@@ -100,7 +99,6 @@ function rulesOf({ output_format: format }: CanonicalRequest, context: CodecCont
       inToolResults: profile.tool_images,
     },
     alternate: profile.strict_alternation,
-    foldResults: false,
     emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,

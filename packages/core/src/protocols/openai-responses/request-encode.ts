@@ -99,7 +99,6 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
     remembersCalls: hasMemory(request),
     foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
-    foreignBlocks: 'drop',
     serverTools: SERVER_TOOLS,
     media: {
       // Messages of the API hold no audio: only a client of this protocol knows that its server takes some.
@@ -114,7 +113,6 @@ function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
       inToolResults: true,
     },
     alternate: profile.strict_alternation,
-    foldResults: false,
     emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: false,
