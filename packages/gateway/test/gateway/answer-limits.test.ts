@@ -26,6 +26,7 @@ beforeAll(async () => {
     content_blocks: 4,
     argument_bytes: BYTES,
     argument_depth: DEPTH,
+    upstream_keep_alive: '100ms',
     retries_per_provider: 0,
   };
   gateway = await startGateway({ config: { providers: providersAt(faultd, spare), models: modelsWithSpare(), limits } });

@@ -16,7 +16,10 @@ let gateway: Started;
 beforeAll(async () => {
   faultd = await Faultd.start();
   gateway = await startGateway({
-    config: { providers: providersAt(faultd), limits: { retries_per_provider: 0, stream_bytes: '16MiB', answer_bytes: '16MiB' } },
+    config: {
+      providers: providersAt(faultd),
+      limits: { retries_per_provider: 0, stream_bytes: '16MiB', answer_bytes: '16MiB', upstream_keep_alive: '100ms' },
+    },
   });
 });
 
