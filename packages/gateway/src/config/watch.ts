@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
 import { loadConfig, type Source } from './load.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
@@ -18,6 +18,7 @@ export interface WatchOptions extends ResolveOptions {
   readonly pollMs?: number;
   /** A reload uses the file when two reads this far apart are equal. */
   readonly stableMs?: number;
+  readonly clock?: Clock;
 }
 
 const STABLE_MS = 200;
@@ -47,9 +48,10 @@ export async function readConfig(file: string, options: ResolveOptions): Promise
  */
 export class LiveConfig {
   readonly #options: WatchOptions;
-  readonly #poll: NodeJS.Timeout;
+  readonly #clock: Clock;
+  readonly #poll: Timer;
   #watcher: FSWatcher | undefined;
-  #quiet: NodeJS.Timeout | undefined;
+  #quiet: Timer | undefined;
   #loaded: Loaded;
   /** The address that reloads are checked against: the configured one until the listener reports its own. */
   #bound: string;
@@ -64,10 +66,11 @@ export class LiveConfig {
 
   private constructor(options: WatchOptions, loaded: Loaded) {
     this.#options = options;
+    this.#clock = options.clock ?? REAL_CLOCK;
     this.#loaded = loaded;
     this.#bound = loaded.state.listen.host;
     this.#watch();
-    this.#poll = setInterval(() => void this.#look(), options.pollMs ?? 2000).unref();
+    this.#poll = this.#clock.setRepeating(() => void this.#look(), options.pollMs ?? 2000).unref();
   }
 
   /** Reads the file for the first time. Rejects when it cannot be used: there is nothing yet to fall back to. */
@@ -93,8 +96,8 @@ export class LiveConfig {
   close(): void {
     this.#isClosed = true;
     this.#watcher?.close();
-    clearInterval(this.#poll);
-    clearTimeout(this.#quiet);
+    this.#poll.close();
+    this.#quiet?.close();
   }
 
   /** The folder is watched, not the file: editors and Kubernetes put another file in its place. */
@@ -114,7 +117,7 @@ export class LiveConfig {
       this.#quiet = undefined;
       this.#enqueue(false).catch(this.#options.onRefused);
     };
-    this.#quiet = setTimeout(read, this.#options.quietMs ?? 100).unref();
+    this.#quiet = this.#clock.setTimer(read, this.#options.quietMs ?? 100).unref();
   }
 
   async #look(): Promise<void> {
@@ -175,7 +178,7 @@ export class LiveConfig {
     const { file, stableMs = STABLE_MS } = this.#options;
     let last = first;
     for (let reads = 1; reads < MAX_READS; reads++) {
-      await sleep(stableMs, undefined, { ref: false });
+      await sleep(this.#clock, stableMs);
       const next = await readSnapshot(file);
       if (next.text !== undefined && next.text === last.text) return next.text;
       if (next.text === undefined && String(next.error) === String(last.error)) throw next.error;

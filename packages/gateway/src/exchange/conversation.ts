@@ -76,7 +76,7 @@ export class Conversation {
     const { presence } = this.#question;
     const gate =
       this.#outlet &&
-      setTimeout(
+      presence.clock.setTimer(
         presence.guard(() => this.#outlet?.openSilently()),
         holdMs,
       );
@@ -91,7 +91,7 @@ export class Conversation {
       );
       return this.#refuse(INTERNAL);
     } finally {
-      clearTimeout(gate);
+      gate?.close();
       this.#outlet?.close();
     }
   }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Timer } from '../http/clock.ts';
 import { LAST_CHUNK, writeChunk } from './chunked.ts';
 import type { Presence } from './presence.ts';
 
@@ -29,7 +30,7 @@ export class Outlet {
   readonly #presence: Presence;
   readonly #response: ServerResponse;
   readonly #options: OutletOptions;
-  #heart: NodeJS.Timeout | undefined;
+  #heart: Timer | undefined;
   #isChunked = false;
   #isWaiting = false;
   #isStalled = false;
@@ -107,12 +108,12 @@ export class Outlet {
       this.#put(repeat);
       this.end();
     });
-    setTimeout(finish, REPEAT_AFTER_MS);
+    this.#presence.clock.setTimer(finish, REPEAT_AFTER_MS);
   }
 
   /** No heartbeat is left behind. */
   close(): void {
-    clearInterval(this.#heart);
+    this.#heart?.close();
   }
 
   #beat(): void {
@@ -121,7 +122,7 @@ export class Outlet {
     const beat = this.#presence.guard(() => {
       if (!this.isFull) this.#put(heartbeat);
     });
-    this.#heart = setInterval(beat, heartbeatMs);
+    this.#heart = this.#presence.clock.setRepeating(beat, heartbeatMs);
   }
 
   #put(bytes: Uint8Array): void {

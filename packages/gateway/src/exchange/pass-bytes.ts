@@ -82,6 +82,7 @@ class Passage implements Receiver {
     this.#resolve = resolve;
     const { presence } = question;
     this.#patience = new Patience({
+      clock: presence.clock,
       totalMs: times.totalMs,
       onSilence: presence.guard(() => this.#breakOff(this.#silence())),
       onTotal: presence.guard(() => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs))),

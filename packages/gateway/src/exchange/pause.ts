@@ -5,12 +5,12 @@ export function pause(ms: number, presence: Presence): Promise<boolean> {
   if (presence.isInterrupted) return Promise.resolve(false);
   return new Promise((resolve) => {
     const end = (isOver: boolean): void => {
-      clearTimeout(timer);
+      timer.close();
       presence.unlisten(stop);
       resolve(isOver);
     };
     const stop = (): void => end(false);
-    const timer = setTimeout(() => end(true), ms);
+    const timer = presence.clock.setTimer(() => end(true), ms);
     presence.listen(stop);
   });
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
 /** The first write to a client that has closed brings back a reset, the next one meets it; a far client needs more time for that. */
 const PROBES_MS = [0, 100, 1000, 5000];
@@ -11,6 +12,8 @@ type Listener = () => void;
  */
 export class Presence {
   readonly response: ServerResponse;
+  /** Times everything that this exchange waits for. */
+  readonly clock: Clock;
   /** Where it stands among all that are under way. */
   place = 0;
   /** Writes what a client reads over. Set when its answer is a stream and has begun. */
@@ -18,13 +21,14 @@ export class Presence {
   #isGone = false;
   #isStopped = false;
   #listeners: Listener[] = [];
-  #probes: NodeJS.Timeout[] = [];
+  #probes: Timer[] = [];
   #onClosed: Listener | undefined;
   readonly #onFault: (cause: unknown) => void;
 
-  /** `onFault`: a callback of this exchange threw. */
-  constructor(response: ServerResponse, onFault: (cause: unknown) => void = () => response.destroy()) {
+  /** `onFault` is called when a callback of this exchange throws. */
+  constructor(response: ServerResponse, clock = REAL_CLOCK, onFault: (cause: unknown) => void = () => response.destroy()) {
     this.response = response;
+    this.clock = clock;
     this.#onFault = onFault;
     response.on('close', this.#close);
     // Without a listener, a write after the end would be an uncaught exception.
@@ -79,7 +83,7 @@ export class Presence {
 
   readonly #close = (): void => {
     const { response } = this;
-    for (const probe of this.#probes) clearTimeout(probe);
+    for (const probe of this.#probes) probe.close();
     if (!response.writableFinished) {
       this.#isGone = true;
       this.#tell();
@@ -96,7 +100,7 @@ export class Presence {
     if (this.#isClosed) return;
     if (this.#canBeProbed)
       this.#probes = PROBES_MS.map((ms) =>
-        setTimeout(
+        this.clock.setTimer(
           this.guard(() => this.#probe()),
           ms,
         ),

@@ -1,6 +1,7 @@
 import type { PassRequest, ProtocolId, Provider, ProviderProfile } from '@sluice/core';
 import type { Limits, ProviderLimits } from '../config/limits.ts';
 import type { Passthrough } from '../config/options.ts';
+import type { Clock } from '../http/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Gatekeeper } from '../server/auth.ts';
@@ -72,7 +73,8 @@ export interface Services {
   readonly refusals: LearnedRefusals;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Milliseconds of a clock that never jumps. */
+  readonly clock: Clock;
+  /** The same as `clock.now`. */
   readonly now: () => number;
   readonly random: () => number;
   readonly streams: Streams;

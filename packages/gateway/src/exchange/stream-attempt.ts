@@ -56,6 +56,7 @@ class StreamAttempt implements Receiver {
     this.#reject = reject;
     const { presence, candidate } = attempt;
     this.#patience = new Patience({
+      clock: presence.clock,
       totalMs: candidate.times.totalMs,
       onSilence: presence.guard(() => this.#onSilence()),
       onTotal: presence.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),

@@ -12,6 +12,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
     const reply = await collect(transport, call, {
+      clock: presence.clock,
       presence: candidate.drains ? stopsOf(presence) : presence,
       maxBytes: limits.answerBytes,
       // A model writes its whole answer before the head of it is sent: it gets the time that a stream would have.

@@ -129,7 +129,7 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact });
   else {
     response.setHeader('connection', 'close');
-    endBeforeRequest(request, response, writeHead(response, reply, progress, redact));
+    endBeforeRequest(response, writeHead(response, reply, progress, redact), presence.clock);
   }
   return { ...progress, status: reply.status, ending: endingOf(error), error };
 }

@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { Limits } from '../config/limits.ts';
+import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
 const LOOK_MS = 1000;
 
@@ -27,18 +28,18 @@ export interface MemoryGuardOptions {
   /** Memory is nearly used up: something has to go. */
   onScarce: () => void;
   measure?: () => number;
-  lookMs?: number;
+  clock?: Clock;
 }
 
 /** Looks at the memory from time to time. When it is tight, new requests are refused: those under way must come to their end. */
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #isTight = false;
 
   constructor(options: MemoryGuardOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), options.lookMs ?? LOOK_MS).unref();
+    this.#timer = (options.clock ?? REAL_CLOCK).setRepeating(() => this.#look(), LOOK_MS).unref();
   }
 
   get isTight(): boolean {
@@ -46,7 +47,7 @@ export class MemoryGuard {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#timer.close();
   }
 
   #look(): void {

@@ -1,5 +1,6 @@
 import { CODECS, convertModels, type ProtocolId } from '@sluice/core';
 import type { Speaker } from '../exchange/services.ts';
+import type { Clock } from '../http/clock.ts';
 import { collect, withoutBom } from '../upstream/collect.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
 
@@ -25,7 +26,7 @@ interface Kept {
 
 export interface ModelListsOptions {
   dialer: Dialer;
-  now: () => number;
+  clock: Clock;
   /** A provider did not say what it has. */
   onFailure: (provider: string, reason: string) => void;
 }
@@ -47,7 +48,7 @@ export class ModelLists {
   }
 
   #remembered(speaker: Speaker): Kept['names'] {
-    const { now } = this.#options;
+    const { now } = this.#options.clock;
     const key = `${speaker.provider.id} ${speaker.origin}`;
     const known = this.#kept.get(key);
     if (known && known.until > now()) return known.names;
@@ -64,6 +65,7 @@ export class ModelLists {
     const { protocol, id } = speaker.provider;
     try {
       const { status, body } = await collect(this.#options.dialer, callOf(speaker), {
+        clock: this.#options.clock,
         maxBytes: MOST_BYTES,
         headMs: PATIENCE_MS,
         pieceMs: PATIENCE_MS,

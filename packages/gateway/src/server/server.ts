@@ -76,19 +76,19 @@ export class Gateway {
 
   /** No new requests; those under way come to their end, or to the deadline: then their clients are told. */
   async close(deadlineMs: number): Promise<void> {
-    const { streams, dialer, memory } = this.#services;
+    const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    const sweep = setInterval(() => this.#server.closeIdleConnections(), SWEEP_MS);
-    const deadline = setTimeout(() => streams.stop(), deadlineMs);
-    const end = setTimeout(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);
+    const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
+    const deadline = clock.setTimer(() => streams.stop(), deadlineMs);
+    const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);
     this.#server.closeIdleConnections();
     await closed;
     await streams.empty();
-    clearInterval(sweep);
-    clearTimeout(deadline);
-    clearTimeout(end);
+    sweep.close();
+    deadline.close();
+    end.close();
     memory.close();
     await dialer.close();
   }
@@ -119,7 +119,7 @@ export class Gateway {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joined(request.headers);
     const route = routeOf(request.url ?? '/', headers);
-    const presence = new Presence(response, (cause) => this.#fail(cause, id, response));
+    const presence = new Presence(response, this.#services.clock, (cause) => this.#fail(cause, id, response));
     const incoming = { id, request, response, presence, headers, route, directory: this.#services.directory() };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>

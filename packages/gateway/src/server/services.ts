@@ -1,5 +1,6 @@
 import type { Limits } from '../config/limits.ts';
 import type { Services } from '../exchange/services.ts';
+import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { hidingAddresses, hidingHosts } from '../observe/redact.ts';
 import { Breakers } from '../upstream/breaker.ts';
@@ -11,12 +12,12 @@ import { MemoryGuard } from './memory-guard.ts';
 import { ModelLists } from './model-lists.ts';
 import { Streams } from './streams.ts';
 
-type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits };
+type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };
 
 /** What every exchange needs, made for this process. */
 export function createServices(given: Given): Services {
-  const { limits, redact, directory, log } = given;
-  const now = (): number => performance.now();
+  const { limits, redact, directory, log, clock = REAL_CLOCK } = given;
+  const { now } = clock;
   const dialer = new Dialer(limits);
   const streams = new Streams(Math.min(limits.streams, ownConnectionShare()));
   const redactHosts = hidingHosts(redact, () => directory().privateHosts);
@@ -24,6 +25,7 @@ export function createServices(given: Given): Services {
     ...given,
     redact: redactHosts,
     redactUpstream: hidingAddresses(redactHosts),
+    clock,
     now,
     random: Math.random,
     streams,
@@ -34,9 +36,9 @@ export function createServices(given: Given): Services {
     metrics: new Metrics(() => streams.count),
     modelLists: new ModelLists({
       dialer,
-      now,
+      clock,
       onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
     }),
-    memory: new MemoryGuard({ limits, onScarce: () => streams.cancelLongestStalled() }),
+    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
   };
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../http/clock.ts';
 import type { Call, Line, Receiver, Transport } from './dialer.ts';
 import { TooLarge, TooLate } from './failures.ts';
 import { Patience } from './patience.ts';
@@ -46,6 +47,7 @@ export interface Interruptible {
 }
 
 export interface Waiting {
+  clock?: Clock;
   /** Ends the wait. */
   presence?: Interruptible;
   /** Bytes of the body. */
@@ -78,6 +80,7 @@ class Collection implements Receiver {
     this.#reject = reject;
     this.#body = new Collector(waiting.maxBytes);
     this.#patience = new Patience({
+      clock: waiting.clock,
       totalMs: waiting.totalMs,
       onSilence: () => this.#onSilence(),
       onTotal: () => this.#giveUp(new TooLate('end', waiting.totalMs)),

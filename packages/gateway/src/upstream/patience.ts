@@ -1,8 +1,11 @@
+import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
+
 export interface PatienceOptions {
   /** For all of it. */
   totalMs: number;
   onSilence: () => void;
   onTotal: () => void;
+  clock?: Clock | undefined;
 }
 
 /** The timer looks at least this often. Most answers have ended before, and needed no other timer, whatever was expected of them. */
@@ -14,29 +17,31 @@ const LOOK_MS = 20_000;
  */
 export class Patience {
   readonly #options: PatienceOptions;
+  readonly #clock: Clock;
   readonly #endsAt: number;
   /** How much silence is too long; any is allowed while it is infinite. */
   #silenceMs = Number.POSITIVE_INFINITY;
   #heardAt: number;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #firesAt = Number.POSITIVE_INFINITY;
   #isOver = false;
 
   constructor(options: PatienceOptions) {
     this.#options = options;
-    this.#heardAt = performance.now();
+    this.#clock = options.clock ?? REAL_CLOCK;
+    this.#heardAt = this.#clock.now();
     this.#endsAt = this.#heardAt + options.totalMs;
   }
 
   /** From now on, this much silence is too long. */
   expect(ms: number): void {
     this.#silenceMs = ms;
-    this.#heardAt = performance.now();
+    this.#heardAt = this.#clock.now();
     this.#setTimer();
   }
 
   heard(): void {
-    this.#heardAt = performance.now();
+    this.#heardAt = this.#clock.now();
   }
 
   /** Silence is allowed until the next `expect`. */
@@ -47,7 +52,7 @@ export class Patience {
 
   stop(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#timer?.close();
   }
 
   get #dueAt(): number {
@@ -58,21 +63,21 @@ export class Patience {
   #setTimer(): void {
     const dueAt = this.#dueAt;
     if (this.#isOver || this.#firesAt <= dueAt) return;
-    clearTimeout(this.#timer);
-    const now = performance.now();
+    this.#timer?.close();
+    const now = this.#clock.now();
     // Whole milliseconds: node keeps a list for each duration.
     const ms = Math.min(Math.ceil(dueAt - now), LOOK_MS);
     this.#firesAt = now + ms;
-    this.#timer = setTimeout(this.#look, ms);
+    this.#timer = this.#clock.setTimer(this.#look, ms);
   }
 
   readonly #look = (): void => {
-    if (performance.now() >= this.#dueAt) setImmediate(this.#judge);
+    if (this.#clock.now() >= this.#dueAt) setImmediate(this.#judge);
     else this.#waitOn();
   };
 
   readonly #judge = (): void => {
-    const now = performance.now();
+    const now = this.#clock.now();
     if (this.#isOver) return;
     if (now >= this.#endsAt) this.#options.onTotal();
     else if (now >= this.#dueAt) this.#options.onSilence();

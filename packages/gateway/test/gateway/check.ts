@@ -3,6 +3,9 @@ import { expect } from 'vitest';
 import { readError, readStream, readWhole, TEXT } from './dialects.ts';
 import type { Reply } from './http.ts';
 
+/** When the client has the whole of a stream that breaks off at `ms`: clients of Gemini get the error once more, 100 ms later. */
+export const brokenOffAt = (client: ProtocolId, ms: number): number => (client === 'gemini' ? ms + 100 : ms);
+
 /** No frame is cut: every `data:` line is JSON, or the mark at the end. */
 export function expectWholeFrames(body: Buffer): void {
   for (const line of body.toString('utf8').split(/\r\n|\n|\r/)) {

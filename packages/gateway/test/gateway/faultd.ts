@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, REAL_CLOCK, sleep as sleepBy } from '../../src/http/clock.ts';
 
 /** What the upstream does, in order. A script that ends without `fin`, `reset` or `hang` leaves the connection open for the next request. */
 type Step =
@@ -9,6 +10,7 @@ type Step =
   | { split: string | Uint8Array; size?: number }
   /** Over and over, until the peer has had enough. */
   | { forever: string | Uint8Array }
+  /** Milliseconds, by the clock that faultd was started with. */
   | { wait: number }
   | { reset: true }
   | { fin: true }
@@ -38,6 +40,7 @@ export interface Served {
 /** A scripted upstream on a raw socket: it can do everything that HTTP servers must not. */
 export class Faultd {
   readonly #server: Server;
+  readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
   #scripts: Script[] = [];
   #connections = 0;
@@ -46,13 +49,14 @@ export class Faultd {
   /** The script begins when the head of a request is there, and its body is never read. */
   readsBodies = true;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, clock: Clock) {
     this.#server = server;
+    this.#clock = clock;
   }
 
-  static async start(): Promise<Faultd> {
+  static async start(clock: Clock = REAL_CLOCK): Promise<Faultd> {
     const server = createServer({ noDelay: true });
-    const faultd = new Faultd(server);
+    const faultd = new Faultd(server, clock);
     server.on('connection', (socket) => void faultd.#serve(socket));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -108,13 +112,13 @@ export class Faultd {
       void closed.then(() => (served.isClosed = true));
       this.served.push(served);
       const script = this.#scripts.length > 1 ? this.#scripts.shift() : this.#scripts[0];
-      await play(script ?? [], socket, served);
+      await play(script ?? [], socket, served, this.#clock);
       served.isDone = true;
     }
   }
 }
 
-async function play(script: Script, socket: Socket, served: Served): Promise<void> {
+async function play(script: Script, socket: Socket, served: Served, clock: Clock): Promise<void> {
   const send = async (bytes: string | Uint8Array): Promise<void> => {
     if (socket.destroyed) return;
     const isTaken = socket.write(bytes, () => (served.sent += bytes.length));
@@ -123,9 +127,9 @@ async function play(script: Script, socket: Socket, served: Served): Promise<voi
   for (const step of script) {
     if (socket.destroyed) return;
     if ('send' in step) await send(step.send);
-    else if ('split' in step) for (const piece of pieces(step.split, step.size ?? 1)) await send(piece).then(() => sleep(0));
+    else if ('split' in step) for (const piece of pieces(step.split, step.size ?? 1)) await send(piece).then(nextTurn);
     else if ('forever' in step) while (!socket.destroyed) await send(step.forever).then(() => sleep(0));
-    else if ('wait' in step) await sleep(step.wait);
+    else if ('wait' in step) await sleepBy(clock, step.wait);
     else if ('run' in step) await step.run(served);
     else if ('fin' in step) socket.end();
     else if ('reset' in step) {
@@ -135,6 +139,8 @@ async function play(script: Script, socket: Socket, served: Served): Promise<voi
     } else await served.closed;
   }
 }
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function* pieces(text: string | Uint8Array, size: number): Iterable<Uint8Array> {
   const bytes = Buffer.from(text);

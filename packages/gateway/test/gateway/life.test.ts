@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MemoryGuard, memoryShare } from '../../src/server/memory-guard.ts';
 import { Patience } from '../../src/upstream/patience.ts';
-import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { brokenOffAt, expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
 import { chunk, LAST_CHUNK, parseReply, streamHead } from './http.ts';
@@ -15,19 +15,21 @@ import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // RELIABILITY 5.3, as far as the gateway itself goes: how it stops, what it bears, and what one fault of ours may do.
 
+const clock = new TestClock();
 let faultd: Faultd;
 
 beforeAll(async () => {
-  faultd = await Faultd.start();
+  faultd = await Faultd.start(clock);
 });
 
 afterAll(() => faultd.stop());
 
 const start = (limits: object = {}, change?: Parameters<typeof startGateway>[0]['services']): Promise<Started> =>
-  startGateway({ config: { providers: providersAt(faultd), limits }, ...(change && { services: change }) });
+  startGateway({ clock, config: { providers: providersAt(faultd), limits }, ...(change && { services: change }) });
 
 const asking = (pair: Pair, stream: boolean) => ({ client: pair.client, model: modelOf(pair), stream });
 
@@ -46,8 +48,8 @@ describe('a gateway that stops', () => {
     client.send(askText(asking(pair, true)));
     await client.sees('two');
     const stopped = gateway.close(5000);
-    expectAnswered(pair, true, await client.reply());
-    await stopped;
+    expectAnswered(pair, true, await clock.after(200, client.reply()));
+    await clock.until(stopped);
     await expect(RawClient.open(gateway.url)).rejects.toThrow('ECONNREFUSED');
   });
 
@@ -58,9 +60,9 @@ describe('a gateway that stops', () => {
     client.send(askText(asking(pair, true)));
     await client.sees('two');
     const stopped = gateway.close(100);
-    const reply = await client.reply();
+    const reply = await clock.after(brokenOffAt(pair.client, 100), client.reply());
     expectBrokenOff(pair.client, reply, 'One two', 'the gateway is shutting down');
-    await stopped;
+    await clock.until(stopped);
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'stopped' });
   });
 
@@ -71,10 +73,10 @@ describe('a gateway that stops', () => {
     client.send(askText(asking(pair, stream)));
     await eventually(() => faultd.served[0]);
     const stopped = gateway.close(50);
-    const reply = await client.reply();
+    const reply = await clock.after(50, client.reply());
     expectRefused(pair.client, reply, reply.status, 'the gateway is shutting down');
     expect([503, 529]).toContain(reply.status);
-    await stopped;
+    await clock.until(stopped);
   });
 
   test('answers what comes on open connections until then, and closes them', async () => {
@@ -92,7 +94,7 @@ describe('a gateway that stops', () => {
     const reply = await other.reply();
     expectAnswered(pair, true, reply);
     expect(reply.headers['connection']).toBe('close');
-    await stopped;
+    await clock.after(300, stopped);
   });
 
   test('does not wait for who sends nothing, or reads nothing', async () => {
@@ -108,7 +110,8 @@ describe('a gateway that stops', () => {
     const half = await RawClient.open(gateway.url);
     half.send('POST /v1/messages HTTP/1.1\r\n');
     await eventually(() => gateway.services.streams.count === 1);
-    await gateway.close(100);
+    // Two seconds after the deadline, whatever is left is closed.
+    await clock.after(2100, gateway.close(100));
     deaf.leave();
   });
 });
@@ -189,6 +192,8 @@ describe('too much at once', () => {
       expect(reply.headers['retry-after']).toBe('1');
     }
     for (const client of clients) client.leave();
+    // The gateway writes to a client that has closed its sending side twice before it knows.
+    await clock.advance(100);
     await eventually(() => gateway.services.streams.count === 0);
     faultd.play(good(pair, true));
     expectAnswered(pair, true, await ask(gateway.url, asking(pair, true)));
@@ -203,7 +208,7 @@ describe('too much at once', () => {
         limits: { heapShed: 0.85, heapCancel: 0.95 },
         onScarce: () => made.streams.cancelLongestStalled(),
         measure: () => share,
-        lookMs: 10,
+        clock,
       }),
     }));
     const pair = PAIRS[0] as Pair;
@@ -218,10 +223,11 @@ describe('too much at once', () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
     share = 0.8499;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await clock.advance(1000);
     expect(gateway.services.memory.isTight).toBe(false);
     share = 0.85;
-    await eventually(() => gateway.services.memory.isTight);
+    await clock.advance(1000);
+    expect(gateway.services.memory.isTight).toBe(true);
     for (const { pair: way, stream } of waysOf(PAIRS.slice(0, 4))) {
       const reply = await ask(gateway.url, asking(way, stream));
       expectRefused(way.client, reply, way.client === 'anthropic-messages' ? 529 : 503, 'too many requests');
@@ -230,10 +236,12 @@ describe('too much at once', () => {
     expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
     expect(gateway.services.streams.count).toBe(1);
     share = 0.96;
+    await clock.advance(1000);
     await eventually(() => gateway.services.streams.count === 0);
     expect(gateway.log().findLast(({ msg, status }) => msg === 'answered' && status === 499)).toBeDefined();
     share = 0.1;
-    await eventually(() => !gateway.services.memory.isTight);
+    await clock.advance(1000);
+    expect(gateway.services.memory.isTight).toBe(false);
     faultd.play(good(pair, true));
     expectAnswered(pair, true, await ask(gateway.url, asking(pair, true)));
     deaf.leave();
@@ -273,7 +281,7 @@ describe('a fault of ours', () => {
     faultd.play([{ hang: true }]);
     const client = await RawClient.open(gateway.url);
     client.send(askText(asking(pair, true)));
-    await client.closed();
+    await clock.after(30, client.closed());
     expect(gateway.log().find(({ msg }) => msg === 'failed')).toMatchObject({ error: expect.stringContaining('TypeError') });
     expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
     await gateway.close();
@@ -288,7 +296,7 @@ describe('a fault of ours', () => {
       return { ...made, now: () => performance.now() + calls++ };
     });
     faultd.play([{ send: streamHead() }, { wait: 100 }, { send: chunk(framesOf(pair.upstream).join('')) }, { send: LAST_CHUNK }]);
-    const reply = await ask(gateway.url, asking(pair, true));
+    const reply = await clock.after(100, ask(gateway.url, asking(pair, true)));
     if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'internal error of the gateway');
     else expectBrokenOff(pair.client, reply, '', 'internal error of the gateway');
     await eventually(() => gateway.services.streams.count === 0);

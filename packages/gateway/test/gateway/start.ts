@@ -4,6 +4,7 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secret.ts';
 import { DemoTransport } from '../../src/demo/transport.ts';
 import type { Services } from '../../src/exchange/services.ts';
+import { type Clock, REAL_CLOCK } from '../../src/http/clock.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createRedact } from '../../src/observe/redact.ts';
 import { createDirectory } from '../../src/server/directory.ts';
@@ -13,6 +14,7 @@ import { Breakers } from '../../src/upstream/breaker.ts';
 import { questionOf } from './dialects.ts';
 import type { Reply } from './http.ts';
 import { RawClient, requestText } from './raw-client.ts';
+import { TestClock } from './test-clock.ts';
 
 type LogLine = Record<string, unknown>;
 
@@ -21,6 +23,8 @@ export interface StartOptions {
   env?: Record<string, string>;
   /** Whether upstreams that failed rest; else tests would see the failures of those before them. */
   hasBreakers?: boolean;
+  /** A `TestClock` for tests that wait: without one, time is real. */
+  clock?: Clock;
   /** Parts that are not as usual. */
   services?: (services: Services) => Services;
 }
@@ -33,12 +37,13 @@ export interface Started {
   log(): LogLine[];
   /** The line of one request, when it has ended. */
   ended(id: string | undefined): Promise<LogLine>;
+  /** Without a deadline, what is under way ends now, also by a clock that stands still. */
   close(deadlineMs?: number): Promise<void>;
 }
 
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
 export async function startGateway(options: StartOptions): Promise<Started> {
-  const { config, env = {}, hasBreakers = false, services: change = (same) => same } = options;
+  const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, services: change = (same) => same } = options;
   const secrets = new SecretRegistry();
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
@@ -47,7 +52,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const lines: string[] = [];
   const redact = createRedact(secrets);
   const log = createLog('debug', redact, (line) => void lines.push(line));
-  const made = createServices({ limits: state.limits, log, redact, directory: () => directory });
+  const made = createServices({ limits: state.limits, log, redact, directory: () => directory, clock });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const gateway = new Gateway(services);
   const url = await gateway.listen(state.listen);
@@ -58,7 +63,10 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     lines,
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
-    close: (deadlineMs = 0) => gateway.close(deadlineMs),
+    close: (deadlineMs) => {
+      const closed = gateway.close(deadlineMs ?? 0);
+      return deadlineMs === undefined && clock instanceof TestClock ? clock.until(closed) : closed;
+    },
   };
 }
 

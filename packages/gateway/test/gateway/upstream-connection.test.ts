@@ -1,15 +1,18 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { brokenOffAt, expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, head, LAST_CHUNK, streamHead, whole } from './http.ts';
 import { KEY, modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf } from './pairs.ts';
+import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
-import { ask, eventually, type Started, startGateway } from './start.ts';
+import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // RELIABILITY 5.1: connections that are not made, that hang, and that break.
 
+const clock = new TestClock();
 let first: Faultd;
 let second: Faultd;
 let gateway: Started;
@@ -36,8 +39,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
   await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve));
   const { port } = plain.address() as AddressInfo;
-  first = await Faultd.start();
-  second = await Faultd.start();
+  first = await Faultd.start(clock);
+  second = await Faultd.start(clock);
   const nowhere = { protocol: 'openai-chat', api_key: KEY };
   const providers = {
     ...providersAt(first, second),
@@ -48,9 +51,11 @@ beforeAll(async () => {
   };
   const times = { response_timeout: '150ms', first_event_timeout: '150ms', idle_timeout: '150ms' };
   impatient = await startGateway({
+    clock,
     config: { providers, models: modelsWithSpare(), limits: { retries_per_provider: 0, ...times } },
   });
   gateway = await startGateway({
+    clock,
     config: {
       providers,
       models: {
@@ -83,7 +88,8 @@ describe.each([
 ])('an upstream that %s', (_, id, status, message) => {
   const clients = PAIRS.filter(({ isPassing, upstream }) => isPassing || upstream === 'openai-chat');
 
-  test.each(clients.flatMap(({ client }) => [true, false].map((stream) => ({ client, stream }))))(
+  // Undici looks at its connect timeouts once in a second.
+  test.concurrent.each(clients.flatMap(({ client }) => [true, false].map((stream) => ({ client, stream }))))(
     'is told as 502 or 504 without its address: $client, stream $stream',
     async ({ client, stream }) => {
       const reply = await ask(gateway.url, { client, model: `${id}/m`, stream });
@@ -106,11 +112,14 @@ describe.each([
 test.each([true, false])('HTTP/2 is not offered, so that no GOAWAY can end a stream: stream %s', async (stream) => {
   heard.length = 0;
   for (const client of ['openai-chat', 'anthropic-messages'] as const) {
-    await ask(gateway.url, { client, model: 'deaf/m', stream });
+    const asker = await RawClient.open(gateway.url);
+    asker.send(askText({ client, model: 'deaf/m', stream }));
+    await eventually(() => heard.length > 0);
     // The names that a handshake offers stand in it as they are, each behind its length.
     const hello = Buffer.concat(heard.splice(0)).toString('latin1');
     expect(hello).toContain('\x08http/1.1');
     expect(hello).not.toContain('\x02h2');
+    asker.leave();
   }
 });
 
@@ -122,7 +131,7 @@ const HANGS: readonly (readonly [when: string, script: (pair: Pair) => Script])[
 describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
   test.each(PAIRS.slice(0, 6))('stream, $name: 504, and the call is given up', async (pair) => {
     first.play(script(pair));
-    const reply = await ask(impatient.url, asking(pair, true));
+    const reply = await clock.after(150, ask(impatient.url, asking(pair, true)));
     expectRefused(pair.client, reply, 504, /did not respond within 150 ms|sent no event within 150 ms/);
     await eventually(() => first.served[0]?.isClosed);
     expect(impatient.log().find((line) => line['request_id'] === reply.headers['x-sluice-request-id'])).toMatchObject({
@@ -135,29 +144,32 @@ describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
   test.each(PAIRS.slice(0, 6))('stream, $name: another answers', async (pair) => {
     first.play(script(pair));
     second.play(good(pair, true));
-    expectAnswered(pair, true, await ask(impatient.url, asking(pair, true, sparedModelOf(pair))));
+    expectAnswered(pair, true, await clock.after(150, ask(impatient.url, asking(pair, true, sparedModelOf(pair)))));
   });
 });
 
 describe.each([
-  ['before the headers', () => []],
-  ['behind the headers', () => [{ send: head(200, { 'content-type': 'application/json', 'content-length': '99' }) }]],
-  ['in the middle', ({ upstream }) => [{ send: whole(200, wholeOf(upstream)).subarray(0, -20) }]],
-] satisfies (readonly [when: string, script: (pair: Pair) => Script])[])('a whole answer that hangs %s', (_, script) => {
-  test.each(PAIRS)('504, and another answers: $name', async (pair) => {
-    first.play([...script(pair), { hang: true }]);
-    expectRefused(pair.client, await ask(impatient.url, asking(pair, false)), 504);
-    await first.served[0]?.closed;
-    second.play(good(pair, false));
-    expectAnswered(pair, false, await ask(impatient.url, asking(pair, false, sparedModelOf(pair))));
-  });
-});
+  ['before the headers', 450, () => []],
+  ['behind the headers', 150, () => [{ send: head(200, { 'content-type': 'application/json', 'content-length': '99' }) }]],
+  ['in the middle', 150, ({ upstream }) => [{ send: whole(200, wholeOf(upstream)).subarray(0, -20) }]],
+] satisfies (readonly [when: string, ms: number, script: (pair: Pair) => Script])[])(
+  'a whole answer that hangs %s',
+  (_, ms, script) => {
+    test.each(PAIRS)('504, and another answers: $name', async (pair) => {
+      first.play([...script(pair), { hang: true }]);
+      expectRefused(pair.client, await clock.after(ms, ask(impatient.url, asking(pair, false))), 504);
+      await first.served[0]?.closed;
+      second.play(good(pair, false));
+      expectAnswered(pair, false, await clock.after(ms, ask(impatient.url, asking(pair, false, sparedModelOf(pair)))));
+    });
+  },
+);
 
 describe('an answer that takes too long', () => {
   let strict: Started;
   beforeAll(async () => {
     const limits = { retries_per_provider: 0, total_timeout: '300ms' };
-    strict = await startGateway({ config: { providers: providersAt(first, second), models: modelsWithSpare(), limits } });
+    strict = await startGateway({ clock, config: { providers: providersAt(first, second), models: modelsWithSpare(), limits } });
   });
   afterAll(() => strict.close());
 
@@ -169,16 +181,21 @@ describe('an answer that takes too long', () => {
 
   test.each(PAIRS)('is ended in the stream: $name', async (pair) => {
     first.play([{ send: streamHead() }, ...babbling(pair.upstream)]);
-    const reply = await ask(strict.url, asking(pair, true, sparedModelOf(pair)));
+    const reply = await clock.after(brokenOffAt(pair.client, 300), ask(strict.url, asking(pair, true, sparedModelOf(pair))));
     expectBrokenOff(pair.client, reply, 'One two', 'did not finish its response within');
     await first.served[0]?.closed;
   });
 
   test.each(PAIRS)('is 504 as long as nothing was said: $name', async (pair) => {
     first.play([{ send: streamHead() }, { forever: chunk(': not yet\n\n') }]);
-    expectRefused(pair.client, await ask(strict.url, asking(pair, true)), 504, 'did not finish its response within');
+    expectRefused(
+      pair.client,
+      await clock.after(300, ask(strict.url, asking(pair, true))),
+      504,
+      'did not finish its response within',
+    );
     first.play([{ send: head(200, { 'content-type': 'application/json' }) }, { forever: ' ' }]);
-    expectRefused(pair.client, await ask(strict.url, asking(pair, false)), 504);
+    expectRefused(pair.client, await clock.after(300, ask(strict.url, asking(pair, false))), 504);
     await first.served[0]?.closed;
   });
 });
@@ -186,7 +203,7 @@ describe('an answer that takes too long', () => {
 test.each(PAIRS)('an upstream that hangs in the middle: $name', async (pair) => {
   const said = cutAfter(pair.upstream, 'two').before.join('').replace('"input_tokens":0', '"input_tokens":11');
   first.play([{ send: streamHead() }, { send: chunk(said) }, { hang: true }]);
-  const reply = await ask(impatient.url, asking(pair, true, sparedModelOf(pair)));
+  const reply = await clock.after(brokenOffAt(pair.client, 150), ask(impatient.url, asking(pair, true, sparedModelOf(pair))));
   expectBrokenOff(pair.client, reply, 'One two', /sent nothing for/);
   expect(first.served).toHaveLength(1);
   expect(await impatient.ended(reply.headers['x-sluice-request-id'])).toMatchObject({
@@ -217,7 +234,7 @@ describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
       { wait: 20 },
       { reset: true },
     ]);
-    const reply = await ask(gateway.url, asking(pair, true, sparedModelOf(pair)));
+    const reply = await clock.until(ask(gateway.url, asking(pair, true, sparedModelOf(pair))));
     expectBrokenOff(pair.client, reply, 'One two', /connection to provider "[\w-]+" failed/);
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_error', attempts: 1 });
   });
@@ -234,7 +251,7 @@ describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
       { reset: true },
     ]);
     second.play(good(pair, true));
-    const reply = await ask(gateway.url, asking(pair, true, sparedModelOf(pair)));
+    const reply = await clock.until(ask(gateway.url, asking(pair, true, sparedModelOf(pair))));
     expectAnswered(pair, true, reply);
   });
 });
@@ -261,15 +278,20 @@ describe.each([
     async ({ way, ...pair }) => {
       first.play([...script(pair), { wait: 10 }, way === 'reset' ? { reset: true } : { fin: true }]);
       second.play(good(pair, false));
-      expectRefused(pair.client, await ask(gateway.url, asking(pair, false)), 502, /connection to provider "[\w-]+" failed/);
-      expectAnswered(pair, false, await ask(gateway.url, asking(pair, false, sparedModelOf(pair))));
+      expectRefused(
+        pair.client,
+        await clock.until(ask(gateway.url, asking(pair, false))),
+        502,
+        /connection to provider "[\w-]+" failed/,
+      );
+      expectAnswered(pair, false, await clock.until(ask(gateway.url, asking(pair, false, sparedModelOf(pair)))));
     },
   );
 });
 
 test.each(PAIRS)('a stream that ends early, in order: $name', async (pair) => {
   first.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { send: LAST_CHUNK }]);
-  const reply = await ask(gateway.url, asking(pair, true, sparedModelOf(pair)));
+  const reply = await clock.until(ask(gateway.url, asking(pair, true, sparedModelOf(pair))));
   expectBrokenOff(pair.client, reply, 'One two', /ended early|ended/);
   expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated', attempts: 1 });
 });

@@ -1,0 +1,118 @@
+import type { Clock, Timer } from '../../src/http/clock.ts';
+
+/** A request passes about ten sockets until its response is read; each needs a turn of the event loop. */
+const TURNS = 60;
+/** The kernel delivers on loopback at once, but under load it may take a moment. */
+const LEAST_MS = 2;
+
+/** Lets everything that was written to sockets of this process be read, and what that causes be written and read. */
+async function settle(): Promise<void> {
+  const until = performance.now() + LEAST_MS;
+  for (let turn = 0; turn < TURNS || performance.now() < until; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A clock for gateways and scripted upstreams: it stands still until a test advances it. Sockets stay real. */
+export class TestClock implements Clock {
+  readonly #timers = new Set<TestTimer>();
+  #now = 1;
+
+  readonly now = (): number => this.#now;
+
+  readonly setTimer = (run: () => void, ms: number): Timer => this.#start(run, ms, false);
+
+  readonly setRepeating = (run: () => void, ms: number): Timer => this.#start(run, ms, true);
+
+
+  /** Lets this much time pass. Every timer that becomes due fires at its own time, and sockets settle before and after each. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#now + ms;
+    await settle();
+    for (let next = this.#next(until); next; next = this.#next(until)) {
+      this.#now = Math.max(this.#now, next.dueAt);
+      next.fire();
+      await settle();
+    }
+    this.#now = until;
+  }
+
+  /** The result of a promise that must not settle before this much time has passed, and must settle then. */
+  async after<T>(ms: number, pending: Promise<T>): Promise<T> {
+    const isSettled = watch(pending);
+    await this.advance(ms - 1);
+    if (isSettled()) throw new Error(`settled before ${ms} ms had passed: ${JSON.stringify(await pending)}`);
+    await this.advance(1);
+    return pending;
+  }
+
+  /** Lets time pass from timer to timer until the promise settles. */
+  async until<T>(pending: Promise<T>): Promise<T> {
+    const isSettled = watch(pending);
+    for (await settle(); !isSettled(); ) await this.advance((this.#next()?.dueAt ?? this.#now) - this.#now);
+    return pending;
+  }
+
+  #next(until = Number.POSITIVE_INFINITY): TestTimer | undefined {
+    let next: TestTimer | undefined;
+    for (const timer of this.#timers) if (timer.dueAt <= until && (!next || timer.dueAt < next.dueAt)) next = timer;
+    return next;
+  }
+
+  #start(run: () => void, ms: number, isRepeating: boolean): Timer {
+    return new TestTimer({ run, ms: Math.max(1, ms), isRepeating, timers: this.#timers, now: this.now });
+  }
+}
+
+/** Tells whether a promise has settled. */
+function watch(pending: Promise<unknown>): () => boolean {
+  let isSettled = false;
+  const mark = (): void => {
+    isSettled = true;
+  };
+  pending.then(mark, mark);
+  return () => isSettled;
+}
+
+interface TestTimerOptions {
+  run: () => void;
+  ms: number;
+  isRepeating: boolean;
+  timers: Set<TestTimer>;
+  now: () => number;
+}
+
+class TestTimer implements Timer {
+  readonly #options: TestTimerOptions;
+  #dueAt = 0;
+
+  constructor(options: TestTimerOptions) {
+    this.#options = options;
+    this.refresh();
+  }
+
+  get dueAt(): number {
+    return this.#dueAt;
+  }
+
+  fire(): void {
+    const { run, isRepeating } = this.#options;
+    if (isRepeating) this.refresh();
+    else this.close();
+    run();
+  }
+
+  close(): void {
+    this.#options.timers.delete(this);
+  }
+
+  refresh(): void {
+    const { timers, now, ms } = this.#options;
+    this.#dueAt = now() + ms;
+    // Timers of the same time fire in the order in which they were started.
+    timers.delete(this);
+    timers.add(this);
+  }
+
+  unref(): this {
+    return this;
+  }
+}
