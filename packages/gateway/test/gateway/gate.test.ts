@@ -8,9 +8,11 @@ import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf 
 import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // The status is held until there is something to say; then, or when the client would lose patience, the stream opens and shows that it lives.
 
+const clock = new TestClock();
 let first: Faultd;
 let second: Faultd;
 let gateway: Started;
@@ -18,14 +20,15 @@ let gateway: Started;
 let patient: Started;
 
 const HOLD_MS = 60;
+const BEAT_MS = 40;
 
 beforeAll(async () => {
   first = await Faultd.start();
   second = await Faultd.start();
-  const limits = { hold: `${HOLD_MS}ms`, heartbeat: '40ms', retries_per_provider: 0 };
+  const limits = { hold: `${HOLD_MS}ms`, heartbeat: `${BEAT_MS}ms`, retries_per_provider: 0 };
   const config = { providers: providersAt(first, second), models: modelsWithSpare() };
-  gateway = await startGateway({ config: { ...config, limits: { ...limits, first_event_timeout: '1s' } } });
-  patient = await startGateway({ config: { ...config, limits } });
+  gateway = await startGateway({ clock, config: { ...config, limits: { ...limits, first_event_timeout: '1s' } } });
+  patient = await startGateway({ clock, config: { ...config, limits } });
 });
 
 afterAll(async () => {
@@ -44,16 +47,25 @@ const BEATS: Record<ProtocolId, RegExp | undefined> = {
 
 const asking = (pair: Pair, model = modelOf(pair)) => ({ client: pair.client, model, stream: true });
 
-/** An upstream that says nothing until the client has seen a beat, or for a while where there are none. */
+/** An upstream that says nothing until the time of the first beat has come. */
 async function askBehindBeats(pair: Pair, model: string, said: Script, then: Script): Promise<Reply> {
   let speak: () => void = () => undefined;
   const spoken = new Promise<void>((resolve) => (speak = resolve));
   first.play([{ send: streamHead() }, ...said, { run: () => spoken }, ...then]);
   const client = await RawClient.open(patient.url);
   client.send(askText(asking(pair, model)));
-  if (BEATS[pair.client]) await client.sees('ping');
-  else await new Promise((resolve) => setTimeout(resolve, HOLD_MS * 3));
-  if (said.length === 0) expect(client.received.length > 0).toBe(BEATS[pair.client] !== undefined);
+  const hasBeats = BEATS[pair.client] !== undefined;
+  if (said.length === 0) {
+    await clock.advance(HOLD_MS - 1);
+    expect(client.received).toHaveLength(0);
+    await clock.advance(1);
+    expect(client.received.length > 0).toBe(hasBeats);
+  } else await client.sees('two');
+  const before = client.received.length;
+  await clock.advance(BEAT_MS - 1);
+  expect(client.received).toHaveLength(before);
+  await clock.advance(1);
+  expect(client.received.subarray(before).includes('ping')).toBe(hasBeats);
   speak();
   const reply = await client.reply();
   client.leave();
@@ -87,7 +99,7 @@ describe.each(PAIRS)('$name', (pair) => {
 
   test('silence behind the beats, too', async () => {
     first.play([{ send: streamHead() }, { hang: true }]);
-    const reply = await ask(gateway.url, asking(pair));
+    const reply = await clock.after(1000, ask(gateway.url, asking(pair)));
     if (beat) expectBrokenOff(pair.client, reply, '', 'sent no event within 1 s');
     else expectRefused(pair.client, reply, 504, 'sent no event within 1 s');
   });

@@ -6,9 +6,10 @@ const TURNS = 60;
 const LEAST_MS = 2;
 
 /** Lets everything that was written to sockets of this process be read, and what that causes be written and read. */
-async function settle(): Promise<void> {
+async function settle(isOver: () => boolean = () => false): Promise<void> {
   const until = performance.now() + LEAST_MS;
-  for (let turn = 0; turn < TURNS || performance.now() < until; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; (turn < TURNS || performance.now() < until) && !isOver(); turn++)
+    await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A clock for gateways and scripted upstreams: it stands still until a test advances it. Sockets stay real. */
@@ -22,14 +23,12 @@ export class TestClock implements Clock {
 
   readonly setRepeating = (run: () => void, ms: number): Timer => this.#start(run, ms, true);
 
-
   /** Lets this much time pass. Every timer that becomes due fires at its own time, and sockets settle before and after each. */
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms;
     await settle();
     for (let next = this.#next(until); next; next = this.#next(until)) {
-      this.#now = Math.max(this.#now, next.dueAt);
-      next.fire();
+      this.#fire(next);
       await settle();
     }
     this.#now = until;
@@ -47,7 +46,10 @@ export class TestClock implements Clock {
   /** Lets time pass from timer to timer until the promise settles. */
   async until<T>(pending: Promise<T>): Promise<T> {
     const isSettled = watch(pending);
-    for (await settle(); !isSettled(); ) await this.advance((this.#next()?.dueAt ?? this.#now) - this.#now);
+    for (await settle(isSettled); !isSettled(); await settle(isSettled)) {
+      const next = this.#next();
+      if (next) this.#fire(next);
+    }
     return pending;
   }
 
@@ -55,6 +57,11 @@ export class TestClock implements Clock {
     let next: TestTimer | undefined;
     for (const timer of this.#timers) if (timer.dueAt <= until && (!next || timer.dueAt < next.dueAt)) next = timer;
     return next;
+  }
+
+  #fire(timer: TestTimer): void {
+    this.#now = Math.max(this.#now, timer.dueAt);
+    timer.fire();
   }
 
   #start(run: () => void, ms: number, isRepeating: boolean): Timer {

@@ -1,15 +1,17 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
+import { brokenOffAt, expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, errorFrames, errorOf, framesOf, readError, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
 import { chunk, head, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf, waysOf } from './pairs.ts';
 import { good, streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // RELIABILITY 5.1: answers that are errors, or no answers at all.
 
+const clock = new TestClock();
 let first: Faultd;
 let second: Faultd;
 let gateway: Started;
@@ -18,7 +20,7 @@ beforeAll(async () => {
   first = await Faultd.start();
   second = await Faultd.start();
   const limits = { retries_per_provider: 0 };
-  gateway = await startGateway({ config: { providers: providersAt(first, second), models: modelsWithSpare(), limits } });
+  gateway = await startGateway({ clock, config: { providers: providersAt(first, second), models: modelsWithSpare(), limits } });
 });
 
 afterAll(async () => {
@@ -28,7 +30,7 @@ afterAll(async () => {
 });
 
 const askPair = (pair: Pair, stream: boolean, model = modelOf(pair)): Promise<Reply> =>
-  ask(gateway.url, { client: pair.client, model, stream });
+  clock.until(ask(gateway.url, { client: pair.client, model, stream }));
 
 const askWithSpare = (pair: Pair, stream: boolean): Promise<Reply> => {
   second.play(good(pair, stream));
@@ -173,7 +175,9 @@ describe('errors under status 200', () => {
       { send: chunk(cutAfter(pair.upstream, 'two').before.join('') + errorFrames(pair.upstream, OVERLOADED)) },
       { hang: true },
     ]);
-    expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'too busy today');
+    const asked = ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true });
+    const reply = await clock.after(brokenOffAt(pair.client, 1000), asked);
+    expectBrokenOff(pair.client, reply, 'One two', 'too busy today');
     await first.served[0]?.closed;
   });
 

@@ -8,15 +8,18 @@ import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // RELIABILITY 5.1: what stands in the bytes of an answer.
 
+const clock = new TestClock();
 let faultd: Faultd;
 let gateway: Started;
 
 beforeAll(async () => {
   faultd = await Faultd.start();
   gateway = await startGateway({
+    clock,
     config: { providers: providersAt(faultd), limits: { retries_per_provider: 0, stream_bytes: '16MiB', answer_bytes: '16MiB' } },
   });
 });
@@ -27,7 +30,7 @@ afterAll(async () => {
 });
 
 const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
-  ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+  clock.until(ask(gateway.url, { client: pair.client, model: modelOf(pair), stream }));
 
 const expectText = (pair: Pair, reply: Reply): void => expectAnswered(pair, true, reply);
 
@@ -212,7 +215,8 @@ describe('the end', () => {
   // Streams of Gemini have no other end than that of the body.
   test.each(PAIRS.filter(({ upstream }) => upstream !== 'gemini'))('followed by silence is an end: $name', async (pair) => {
     faultd.play([{ send: streamHead() }, { send: chunk(framesOf(pair.upstream).join('')) }, { hang: true }]);
-    expectText(pair, await askPair(pair, true));
+    const reply = ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true });
+    expectText(pair, await clock.after(1000, reply));
   });
 });
 
