@@ -137,7 +137,7 @@ function expected({ provider, body, model }: Row): string[] {
   return signaturesOf(decodeRequest(sent.body, { from: provider, path: sent.path }));
 }
 
-/** CANONICAL §14: chat clients get the signature of a Gemini call in Google's own place, where no issuer is named. */
+/** Chat clients get the signature of a Gemini call in Google's own field, which names no issuer. */
 const isUnnamed = ({ provider, client }: Row): boolean => provider.id === 'gemini' && client.id === 'openai-chat';
 
 describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), row] as const))('%s', (_, row) => {

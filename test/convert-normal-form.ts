@@ -65,7 +65,7 @@ export const NORMAL_FORM: readonly Silence[] = [
 ];
 
 /**
- * Not refused by strict: what a dialect of JSON schema cannot say stands in the description instead (CANONICAL §13), and the name of a schema
- * has no effect on the response.
+ * Not rejected by strict: keywords that a schema dialect lacks move into the description ("Schema dialects" in docs/canonical.md), and the name
+ * of a schema has no effect on the response.
  */
 export const UNREFUSED: ReadonlySet<string> = new Set(['tools.schema', 'output_format.schema', 'output_format.name']);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = [
@@ -59,4 +59,68 @@ test('docs/security.md cites a test or a command for every defence', () => {
     .filter((line) => line.startsWith('| ') && !line.startsWith('| threat'));
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter((row) => !/ › |`npm run /.test(row))).toEqual([]);
+});
+
+/** Every file with comments that a reader of the repository may open. */
+const sources = ['packages/core', 'packages/gateway', 'test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name}`)
+    .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/\/(node_modules|dist)\//.test(name)),
+);
+
+/** Section signs, pages in capitals with a number or an ending, and folders beside the checkout. README, CHANGELOG and SECURITY are our own. */
+const OUTSIDE = [
+  /§/,
+  /\b(?:CANONICAL|PITFALLS|RELIABILITY|ANTHROPIC|GEMINI|OPENAI_\w+|LOSS|SEED_ISSUES|\w+_FACTS) \[?\d/,
+  /\b(?!README|CHANGELOG|SECURITY)[A-Z][A-Z_]{3,}\.md\b/,
+  /\bshared\/(?:design|recordings|cases|seeds|house)\b/,
+];
+
+test('no comment and no test name cites a document outside the repository', () => {
+  expect(sources.length).toBeGreaterThan(500);
+  const cited = sources
+    .filter((name) => name !== 'test/docs.test.ts')
+    .flatMap((name) =>
+      readFileSync(join(root, name), 'utf8')
+        .split('\n')
+        .flatMap((line, i) => (OUTSIDE.some((pattern) => pattern.test(line)) ? [`${name}:${i + 1}: ${line.trim()}`] : [])),
+    );
+  expect(cited).toEqual([]);
+});
+
+test('every page that a comment cites exists', () => {
+  const missing = sources.flatMap((name) =>
+    [...readFileSync(join(root, name), 'utf8').matchAll(/(?<![\w/.])docs\/[\w/-]+\.md\b/g)]
+      .map(([page]) => page)
+      .filter((page) => !existsSync(join(root, page)))
+      .map((page) => `${name}: ${page}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+describe('docs/canonical.md', () => {
+  const text = readFileSync(join(root, 'docs/canonical.md'), 'utf8');
+  const canonical = (file: string): string => readFileSync(join(root, 'packages/core/src/canonical', file), 'utf8');
+  const words = new Set(text.match(/\w+/g));
+
+  test.each(['blocks.ts', 'errors.ts', 'events.ts', 'notes.ts', 'protocol.ts', 'request.ts', 'response.ts', 'usage.ts'])(
+    'names every field of %s',
+    (file) => {
+      const fields = [...canonical(file).matchAll(/(?:^ +|[{;] )(\w+)\??: /gm)].map(([, field = '']) => field);
+      expect(fields.length).toBeGreaterThan(3);
+      expect(fields.filter((field) => !words.has(field))).toEqual([]);
+    },
+  );
+
+  test('has a row for every rule that the validator enforces, and marks it', () => {
+    const enforced = new Set([...canonical('validator.ts').matchAll(/'(S\d+)'/g)].map(([, rule]) => rule));
+    const marked = [...text.matchAll(/^\| (S\d+) \| ✓ \|/gm)].map(([, rule]) => rule);
+    expect(new Set(marked)).toEqual(enforced);
+  });
+
+  test('has a row for every error code', () => {
+    const codes = [...canonical('errors.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)].map(([, code]) => code);
+    const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| \d/gm)].map(([, code]) => code);
+    expect(rows.toSorted()).toEqual(codes.toSorted());
+  });
 });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = process.env['SLUICE_SHARED'] ?? join(root, '..', 'shared');
 
-/** The folder with cases, recordings and design papers; undefined when it is not there (CI refuses to run without it). */
+/** The folder with recordings and captured requests; undefined when it is missing (CI does not run without it). */
 export const SHARED: string | undefined = existsSync(folder) ? folder : undefined;
 
 if (!SHARED) console.log(`skipped: everything that reads ${folder} (set SLUICE_SHARED to the folder with recordings)`);

@@ -5,7 +5,7 @@ export const EFFORTS: readonly Effort[] = ['minimal', 'low', 'medium', 'high', '
 
 export const isEffort = (word: unknown): word is Effort => EFFORTS.some((effort) => effort === word);
 
-/** CANONICAL §15: the most tokens that still count as this effort. */
+/** The largest budget that counts as this effort ("Effort and budgets" in docs/canonical.md). */
 const MOST: readonly (readonly [number, Effort])[] = [
   [512, 'minimal'],
   [1024, 'low'],

@@ -4,7 +4,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { changeBlocks, inPlaceOf, withoutEmptied } from './blocks.ts';
 import type { Rules } from './rules.ts';
 
-/** Only who issued a signature can use it: every other one goes, and with it the thinking it was made for (CANONICAL §14). */
+/** Only the issuer of a signature accepts it: others are removed with their thinking ("Provider state" in docs/canonical.md). */
 export function filterSignatures(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const filtered = changeBlocks(request, (block, path) => {
     if (block.type === 'thinking') return filterThinking(block, path, rules);

@@ -22,8 +22,8 @@ import { mapServerTools } from './server-tools.ts';
 import { ensureFirstUser, trailingAssistant } from './turns.ts';
 
 /**
- * The order matters (CANONICAL §12): results stand by their calls before ids are told apart, names are settled before tools change their
- * form, and what is empty is gone before anybody looks at who speaks after whom.
+ * The order matters ("Request passes" in docs/canonical.md): results are paired with calls before ids are made unique, names are final before
+ * tools change their form, and empty messages are removed before the passes that look at the order of roles.
  */
 const PASSES: readonly Pass[] = [
   refuseHeld,

@@ -93,7 +93,7 @@ export type Bounds = {
   [K in keyof RequestParameters as number extends RequestParameters[K] ? K : never]?: readonly [number, number];
 };
 
-/** The columns of CANONICAL §13. */
+/** The columns of "Schema dialects" in docs/canonical.md. */
 export type SchemaDialect = 'openai' | 'openai-strict' | 'anthropic' | 'anthropic-strict' | 'gemini-json' | 'gemini-openapi';
 
 /** How tools must look at a target. The names and inputs of an answer are mapped back by the same rules (`callTable`). */

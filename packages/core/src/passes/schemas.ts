@@ -10,7 +10,7 @@ import { DIALECTS } from './schema/dialects.ts';
 import { asObjectRoot, isObjectRoot } from './schema/root.ts';
 import { isStrictShape } from './schema/strict-shape.ts';
 
-/** The schemas of tools and of the answer in the target's dialect (CANONICAL §13). */
+/** Converts the schemas of tools and of the output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
 export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const { output_format: format } = request;
   const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));

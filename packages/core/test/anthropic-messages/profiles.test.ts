@@ -69,7 +69,7 @@ describe('the generations of Claude', () => {
   });
 });
 
-test('an unknown model of Anthropic itself is taken for one of the latest (WIRE_FACTS 19)', () => {
+test('an unknown model of Anthropic itself is taken for one of the latest', () => {
   for (const provider of ['anthropic', 'bedrock', 'google-vertex', 'azure'])
     expect(profileFor(provider, 'something-new')).toMatchObject({ thinking_mode: 'adaptive', rejects_sampling: true });
 });

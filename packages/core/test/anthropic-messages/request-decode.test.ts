@@ -350,7 +350,7 @@ describe('the rest', () => {
     ],
     ['no thinking', { thinking: { type: 'disabled' } }, { thinking: { type: 'disabled' } }],
     [
-      'a kind of thinking that only this protocol has (WIRE_FACTS 19)',
+      'a kind of thinking that only this protocol has',
       { thinking: { type: 'between_tools' } },
       { thinking: { type: 'adaptive' }, ...own({ thinking: { type: 'between_tools' } }) },
     ],

@@ -32,7 +32,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'content is a list',
-    reason: 'ANTHROPIC §2: always arrays',
+    reason: 'content is always written as an array',
     apply(body) {
       for (const message of messagesOf(body))
         if (typeof message['content'] === 'string') message['content'] = [{ type: 'text', text: message['content'] }];
@@ -40,7 +40,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'one plain instruction is a string',
-    reason: 'ANTHROPIC §2: string if one plain block, else array',
+    reason: 'a string if there is one plain block, else an array',
     apply(body) {
       const [first, ...rest] = listOf(body['system']);
       if (first && rest.length === 0 && Object.keys(first).length === 2) body['system'] = first['text'];
@@ -48,7 +48,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'empty instructions',
-    reason: 'ANTHROPIC §2: instructions of nothing but white space are refused',
+    reason: 'instructions of nothing but white space are refused',
     apply(body) {
       if (body['system'] === '' || (Array.isArray(body['system']) && body['system'].length === 0)) delete body['system'];
     },

@@ -75,7 +75,7 @@ function run(events: Events, changes: Partial<CodecContext> = { source: 'openai-
 const notesOf = ({ context }: ReturnType<typeof run>): string[] => context.notes.map(({ code, feature }) => `${code} ${feature}`);
 
 describe('the envelope', () => {
-  test('message_start, ping, message_delta, message_stop, each with its event line (A1, A7, A8, A9, P104)', () => {
+  test('message_start, ping, message_delta, message_stop, each with its event line (P104)', () => {
     const { frames } = run([...start(), ...say(0, 'Hi'), ...end()]);
     expect(frames.map(({ event }) => event)).toEqual([
       'message_start',
@@ -181,7 +181,7 @@ describe('blocks', () => {
       [...say(0, 'a'), ...open(1, use('x', 'f')), ...args(1, '{}'), ...close(1)],
       ['0+text', '0 text "a"', '0-', '1+tool_use:f', '1 input_json "{}"', '1-'],
     ],
-    ['P42 A5 a call without arguments', [...open(0, use('x', 'f')), ...close(0)], ['0+tool_use:f', '0 input_json ""', '0-']],
+    ['P42 a call without arguments', [...open(0, use('x', 'f')), ...close(0)], ['0+tool_use:f', '0 input_json ""', '0-']],
     [
       'P80 unsigned thinking',
       [...open(0, THINKING), ...delta(0, { type: 'thinking_delta', thinking: 'hm' }), ...close(0), ...say(1, 'a')],
@@ -189,7 +189,7 @@ describe('blocks', () => {
     ],
     ['P134 what is left out takes no index', [...open(0, THINKING), ...close(0), ...say(1, 'a')], ['0+text', '0 text "a"', '0-']],
     [
-      'A6 the signature comes right before the stop, and once',
+      'the signature comes right before the stop, and once',
       [
         ...open(0, THINKING),
         ...sign(0, OWN),
@@ -303,7 +303,7 @@ describe('blocks', () => {
     ['{"a":', '{"a":', {}],
     ['abc', '{"INVALID_JSON":"abc"', { INVALID_JSON: 'abc' }],
     ['["half', '{"INVALID_JSON":"[\\"half"', { INVALID_JSON: '["half' }],
-  ])('a call cut at %s stays cut (WIRE_FACTS 3)', async (text, sent, input) => {
+  ])('a call cut at %s stays cut', async (text, sent, input) => {
     const events = [
       ...start(),
       ...open(0, use('x', 'f')),

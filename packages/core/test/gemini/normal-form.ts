@@ -48,7 +48,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   {
     name: 'adjacent texts',
     reason:
-      'GEMINI §3: adjacent texts and thoughts of one answer are one block; a signature on an empty part belongs to the part before (P83)',
+      'adjacent texts and thoughts of one answer are one block; a signature on an empty part belongs to the part before (P83)',
     apply: (body) => eachParts(body, joinTexts),
   },
   {
@@ -60,7 +60,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'ids of calls',
-    reason: 'CANONICAL §4: a call has an id; a derived one where the wire had none',
+    reason: 'docs/canonical.md, blocks: a call has an id; a derived one where the wire had none',
     apply: (body) =>
       eachParts(body, (parts) =>
         parts.map((part) => {
@@ -79,7 +79,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'usage',
-    reason: 'proto3 leaves out a 0; the total is the sum (WIRE_FACTS: in 559 of 561)',
+    reason: 'proto3 leaves out a 0; the total is the sum (in 559 of 561 recordings)',
     apply: (body) => {
       const { usageMetadata: usage } = body;
       if (!isObject(usage) || !Object.keys(usage).some((key) => key.endsWith('TokenCount'))) return;

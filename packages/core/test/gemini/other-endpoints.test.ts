@@ -179,7 +179,7 @@ describe('embeddings', () => {
     expect(paramOf(() => embeddings.response.decode(body, geminiContext()))).toMatch('embeddings');
   });
 
-  test.skipIf(!SHARED)('WIRE_FACTS 17 a recorded answer', () => {
+  test.skipIf(!SHARED)('a recorded response with usageMetadata', () => {
     const recording = readManifest().find(({ file }) => file.includes('gemini-embedding-2'));
     const body = JSON.parse(readRecording(recording?.file ?? '').toString()) as Json;
     const answer = embeddings.response.decode(body, geminiContext());

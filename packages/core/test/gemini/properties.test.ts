@@ -277,7 +277,7 @@ test('P130 a request is refused with a reason, or read and written, twice the sa
   );
 });
 
-/** G1, G2, G5: turns change hands, the user begins, and calls are answered in the next turn, one by one. */
+/** What the API requires of contents: roles alternate, the user is first, and the next turn has one result per call. */
 function checkTurns({ contents }: Json): void {
   const turns = contents as { role: string; parts: { functionCall?: Json; functionResponse?: Json }[] }[];
   turns.forEach(({ role, parts }, i) => {

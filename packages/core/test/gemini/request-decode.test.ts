@@ -112,7 +112,7 @@ describe('contents', () => {
     );
   });
 
-  test('WIRE_FACTS 1: a call that Google answered itself', () => {
+  test('a call that Google answered itself', () => {
     const contents = [U, { role: 'model', parts: [call('f', { id: 'a' }), answer('f', { id: 'a' }), { text: 'so' }] }, U];
     for (const trace of [true, false])
       expect(decode({ contents }, geminiContext({ trace })).messages[1]?.content).toMatchObject([

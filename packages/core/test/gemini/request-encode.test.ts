@@ -86,19 +86,19 @@ const MESSAGES: Row[] = [
     ['REPAIRED messages.tool_use'],
   ],
   [
-    'P05 G2 a result without a call is text',
+    'P05 a result without a call is text',
     [USER, tool(result('z', 'x'))],
     [{ role: 'user', parts: [{ text: 'hi' }, { text: 'Result of an earlier tool call: x' }] }],
     ['REPAIRED messages.tool_result'],
   ],
   [
-    'P09 P02 G4 G5 results are the user\u2019s, and what the user says stands behind them',
+    'P09 P02 results are the user\u2019s, and what the user says stands behind them',
     [USER, say(use('a')), user(text('wait')), tool(result('a'))],
     [HI, { role: 'model', parts: [call('a')] }, { role: 'user', parts: [answer('a'), { text: 'wait' }] }],
     ['REPAIRED messages.tool_order'],
   ],
   [
-    'P10 G3 a call is not the first word',
+    'P10 a call is not the first word',
     [say(use('a')), tool(result('a'))],
     [
       { role: 'user', parts: [{ text: '(continued)' }] },
@@ -226,7 +226,7 @@ const MESSAGES: Row[] = [
     { profile: { function_call_ids: false } },
   ],
   [
-    'P81 G6 what Gemini signed goes back on its own part',
+    'P81 what Gemini signed goes back on its own part',
     [
       USER,
       say(think(signature('gemini')), text('t', signature('gemini')), use('a', signature('gemini')), use('b')),
@@ -249,7 +249,7 @@ const MESSAGES: Row[] = [
     GEMINI_3,
   ],
   [
-    'P82 P77 G6 a foreign or lost signature: the first call of the turn says that it has none, its siblings say nothing',
+    'P82 P77 a foreign or lost signature: the first call of the turn says that it has none, its siblings say nothing',
     [USER, say(think(signature('anthropic-messages')), use('a'), use('b')), tool(result('a'), result('b'))],
     [HI, { role: 'model', parts: [call('a', {}, SKIP), call('b')] }, { role: 'user', parts: [answer('a'), answer('b')] }],
     ['DROPPED assistant.thinking', 'REPAIRED messages.signature'],
@@ -387,7 +387,7 @@ describe('tools', () => {
       GEMINI_3,
     ],
     [
-      'WIRE_FACTS 24 code beside functions',
+      'code beside functions',
       {
         tools: [
           F,
@@ -506,16 +506,16 @@ describe('generationConfig', () => {
   const effort = 'APPROXIMATED thinking.effort';
 
   test.each<[name: string, thinking: ThinkingConfig, wire: Json | undefined, told?: string[], given?: Given]>([
-    ['§15 an effort as a budget', { type: 'enabled', effort: 'low' }, { includeThoughts: true, thinkingBudget: 1024 }, [effort]],
+    ['an effort as a budget', { type: 'enabled', effort: 'low' }, { includeThoughts: true, thinkingBudget: 1024 }, [effort]],
     [
-      '§15 the most, within the model',
+      'the largest effort, within the model',
       { type: 'enabled', effort: 'max' },
       { includeThoughts: true, thinkingBudget: 24_576 },
       [effort],
     ],
     ['a budget', { type: 'enabled', budget_tokens: 2000 }, { includeThoughts: true, thinkingBudget: 2000 }],
     [
-      'WIRE_FACTS 18 a budget beyond the model',
+      'a budget beyond the model',
       { type: 'enabled', budget_tokens: 31_999 },
       { includeThoughts: true, thinkingBudget: 24_576 },
       ['CLAMPED thinking.budget_tokens'],

@@ -40,7 +40,7 @@ const camelDeep = (value: unknown): unknown => {
 export const NORMALISATIONS: readonly Normalisation[] = [
   {
     name: 'lower camel case',
-    reason: 'GEMINI §1, P128: proto3 JSON takes both spellings; one is written',
+    reason: 'P128: proto3 JSON takes both spellings; one is written',
     apply(body) {
       const { contents, generationConfig, tools, ...rest } = body;
       for (const key of Object.keys(rest)) {
@@ -53,7 +53,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'the model stands in the path',
-    reason: 'GEMINI §1: the body need not name it again',
+    reason: 'the body need not name it again',
     apply(body) {
       delete body['model'];
     },
@@ -78,7 +78,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'instructions are a list of texts',
-    reason: 'GEMINI §2: one block a text; a part alone is taken for a list of one, and an empty text says nothing',
+    reason: 'one block a text; a part alone is taken for a list of one, and an empty text says nothing',
     apply(body) {
       const { systemInstruction: system } = body;
       if (!isObject(system)) return;
@@ -98,7 +98,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'empty contents',
-    reason: 'GEMINI §2: empty parts, and contents without parts, are refused',
+    reason: 'empty parts, and contents without parts, are refused',
     apply(body) {
       for (const content of contentsOf(body))
         content['parts'] = partsOf(content).filter((part) => !(part.text === '' && part.thoughtSignature === undefined));
@@ -107,7 +107,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'turns change hands',
-    reason: 'G1, G2: contents of one role that follow each other are one turn',
+    reason: 'contents of one role that follow each other are one turn',
     apply(body) {
       const turns: Json[] = [];
       for (const content of contentsOf(body)) {
@@ -167,7 +167,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'one entry for all functions',
-    reason: 'GEMINI §2: declarations stand in one entry, each tool of Google in one of its own',
+    reason: 'declarations stand in one entry, each tool of Google in one of its own',
     apply(body) {
       const tools = objects(body['tools']);
       if (tools.length === 0) return;

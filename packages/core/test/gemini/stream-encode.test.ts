@@ -97,14 +97,14 @@ const ROWS: Row[] = [
     parts: [call('x'), call('y')],
   },
   {
-    name: 'WIRE_FACTS 3 a call that was cut is left out',
+    name: 'a call that was cut is left out',
     events: [...start, ...say(0, 'a'), ...open(1, use('x')), ...args(1, '{"a":'), ...close(1), ...finish('max_tokens')],
     parts: [{ text: 'a' }],
     finish: 'MAX_TOKENS',
     notes: ['DROPPED content.tool_use'],
   },
   {
-    name: 'WIRE_FACTS 3 of parallel calls both may be cut',
+    name: 'of parallel calls both may be cut',
     events: [
       ...start,
       ...open(0, use('x')),
@@ -131,7 +131,7 @@ const ROWS: Row[] = [
     notes: ['DROPPED content.tool_use'],
   },
   {
-    name: 'WIRE_FACTS 3 a whole call is kept behind one that was cut',
+    name: 'a whole call is kept behind one that was cut',
     events: [
       ...start,
       ...open(0, use('x')),
@@ -271,7 +271,7 @@ const ROWS: Row[] = [
     parts: [{ ...call('x'), thoughtSignature: 'S' }],
   },
   {
-    name: 'WIRE_FACTS 8 a signature that came late',
+    name: 'a signature that came late',
     events: [
       ...start,
       ...think(0, 'hm'),

@@ -73,13 +73,13 @@ const SHAPES: { name: string; status: number; body: unknown; want: object }[] = 
     want: { code: 'CONTEXT_LENGTH' },
   },
   {
-    name: 'WIRE_FACTS 16 the context length in words',
+    name: 'the context length in words',
     status: 400,
     body: { error: { message: 'prompt too long; exceeded max context length by 1 tokens', type: 'invalid_request_error' } },
     want: { code: 'CONTEXT_LENGTH' },
   },
   {
-    name: 'WIRE_FACTS 25 401 of the live API',
+    name: '401 of the live API',
     status: 401,
     body: { error: { message: 'm', type: 'invalid_request_error', code: 'invalid_api_key' } },
     want: { code: 'AUTHENTICATION' },

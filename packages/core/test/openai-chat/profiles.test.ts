@@ -227,7 +227,7 @@ describe('profileFor', () => {
   });
 });
 
-test('CANONICAL §11: names and ids of chat', () => {
+test('names and ids of chat have the limits of the API', () => {
   const { tool_name: name, tool_id: id } = DEFAULT_CHAT_PROFILE;
   expect([name.max, id.max]).toEqual([64, 40]);
   expect(['get_weather', 'a-b', 'a.b', 'a b', ''].map((text) => name.pattern.test(text))).toEqual([

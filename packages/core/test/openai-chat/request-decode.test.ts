@@ -297,7 +297,7 @@ describe('the assistant', () => {
     ],
   ])('%s', (_, message, expected) => expect(contentOf({ role: 'assistant', ...message })).toEqual(expected));
 
-  test('WIRE_FACTS 27 prefix stays on the message', () => {
+  test('prefix stays on the message', () => {
     expect(messages({ role: 'assistant', content: '{', prefix: true })[0]?.extensions).toEqual({
       'openai-chat': { prefix: true },
     });
@@ -430,7 +430,7 @@ describe('tools', () => {
     ['seed "auto"', { tool_choice: 'auto' }, { type: 'auto' }],
     ['seed "none"', { tool_choice: 'none' }, { type: 'none' }],
     ['seed "required"', { tool_choice: 'required' }, { type: 'any' }],
-    ['WIRE_FACTS 27 "any"', { tool_choice: 'any' }, { type: 'any' }],
+    ['Mistral\'s "any"', { tool_choice: 'any' }, { type: 'any' }],
     ['"__proto__"', { tool_choice: '__proto__' }, { type: 'auto', native: { value: '__proto__', origin: 'openai-chat' } }],
     ['seed function', { tool_choice: { type: 'function', function: { name: 'f' } } }, { type: 'tool', name: 'f' }],
     ['seed custom', { tool_choice: { type: 'custom', custom: { name: 'c' } } }, { type: 'tool', name: 'c' }],

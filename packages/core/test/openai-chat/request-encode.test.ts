@@ -325,7 +325,7 @@ describe('messages', () => {
       ],
     ],
     [
-      '#29 P30 §2.3 media in a result follow in a user message, behind all results',
+      '#29 P30 media in a result follow in a user message, behind all results',
       [say(use('a'), use('b')), { role: 'tool', content: [...result('a', [text('shot'), PNG]).content, ...result('b').content] }],
       [
         { role: 'assistant', content: null, tool_calls: [fn('a'), fn('b')] },
@@ -413,7 +413,7 @@ describe('messages', () => {
     expect(encode({ system }, { profile }).body['messages']).toEqual([...expected, HI]);
   });
 
-  test('P35 LOSS [3]: a file of OpenAI’s other protocol is known to OpenAI, and to nobody else', () => {
+  test('P35: a file of OpenAI’s other protocol is known to OpenAI, and to nobody else', () => {
     const file: ContentBlock = { type: 'file', source: { file_id: 'file-1' }, extensions: { 'openai-responses': {} } };
     const messages: CanonicalMessage[] = [{ role: 'user', content: [file] }];
     const context = contextOf({ profile: { official: true } });

@@ -22,7 +22,7 @@ function dropNulls(object: JsonObject, keep: readonly string[] = []): void {
 export const NORMALISATIONS: readonly Normalisation[] = [
   {
     name: 'null is absence',
-    reason: 'OPENAI_CHAT §2.1, #21: a field that is null says nothing',
+    reason: '#21: a field that is null says nothing',
     apply(body) {
       dropNulls(body);
       for (const message of messagesOf(body)) {
@@ -40,7 +40,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'one plain text part is a string',
-    reason: 'OPENAI_CHAT §2.1: single plain text block → string',
+    reason: 'a single plain text block is written as a string',
     apply(body) {
       for (const message of messagesOf(body)) {
         const parts = partsOf(message);
@@ -51,7 +51,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'nothing said beside calls is null',
-    reason: 'OPENAI_CHAT §2.1: no text + tool_calls → null; none at all → ""',
+    reason: 'without text: null beside tool_calls, "" otherwise',
     apply(body) {
       for (const message of messagesOf(body)) {
         if (message['role'] !== 'assistant') continue;
@@ -64,7 +64,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'stop is a list',
-    reason: 'canonical stop_sequences is one (seed §4.1)',
+    reason: 'canonical stop_sequences is one (docs/seed-004.md, 4.1)',
     apply(body) {
       if (typeof body['stop'] === 'string') body['stop'] = [body['stop']];
     },
@@ -79,14 +79,14 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: '"any" is "required"',
-    reason: 'WIRE_FACTS 27: Mistral knows both words',
+    reason: 'Mistral knows both words',
     apply(body) {
       if (body['tool_choice'] === 'any') body['tool_choice'] = 'required';
     },
   },
   {
     name: 'functions are tools',
-    reason: 'OPENAI_CHAT §2.1: the deprecated fields are never written',
+    reason: 'the deprecated fields are never written',
     apply(body) {
       if (Array.isArray(body['functions'])) body['tools'] = body['functions'].map((f) => ({ type: 'function', function: f }));
       if (body['function_call'] !== undefined) body['tool_choice'] = body['function_call'];
@@ -96,7 +96,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'no choice without tools',
-    reason: 'OPENAI_CHAT §2.4, #34: the API refuses tool_choice and parallel_tool_calls without tools',
+    reason: '#34: the API refuses tool_choice and parallel_tool_calls without tools',
     apply(body) {
       if (Array.isArray(body['tools']) && body['tools'].length > 0) return;
       delete body['tools'];
@@ -130,14 +130,14 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'one limit',
-    reason: 'max_completion_tokens wins over its deprecated name (seed §4.1); the API refuses both',
+    reason: 'max_completion_tokens wins over its deprecated name (docs/seed-004.md, 4.1); the API refuses both',
     apply(body) {
       if (body['max_completion_tokens'] !== undefined) delete body['max_tokens'];
     },
   },
   {
     name: 'calls have ids and results name them',
-    reason: 'CANONICAL §4: an id is never empty; the API asks for both',
+    reason: 'docs/canonical.md, blocks: an id is never empty; the API requires both',
     apply(body) {
       const open: unknown[] = [];
       messagesOf(body).forEach((message, i) => {

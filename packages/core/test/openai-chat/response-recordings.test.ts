@@ -77,7 +77,7 @@ const NORMALISATIONS: { name: string; why: string; apply: (body: Json) => void }
   },
   {
     name: 'content parts',
-    why: 'Mistral sends thinking and text as parts; the official type is text (WIRE_FACTS 5)',
+    why: 'Mistral sends thinking and text as parts; the official type is text',
     apply: (body) => {
       for (const message of messagesOf(body)) {
         if (!Array.isArray(message['content'])) continue;
@@ -154,7 +154,7 @@ describe.skipIf(!SHARED).each(bodies.filter((recording) => !isFailure(recording)
   });
 });
 
-test.skipIf(!SHARED).each(bodies.filter(isFailure))('#48 WIRE_FACTS 11: $file is an error', ({ body }) => {
+test.skipIf(!SHARED).each(bodies.filter(isFailure))('#48: $file is an error', ({ body }) => {
   const error = (body['error'] ?? objects(body['choices']).find((choice) => choice['error'])?.['error']) as Json;
   expect(() => decodeResponse(body, chatContext())).toThrow(CodecError);
   expect(() => decodeResponse(body, chatContext())).toThrow(String(error['message']));

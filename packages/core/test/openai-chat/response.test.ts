@@ -153,7 +153,7 @@ const FAILURES: { name: string; wire: unknown; want: object }[] = [
     want: { http_status: 502 },
   },
   {
-    name: 'WIRE_FACTS 11 an error in a choice',
+    name: 'an error in a choice',
     wire: body({ content: 'T' }, { error: { message: 'no', code: 429 } }),
     want: { code: 'RATE_LIMIT' },
   },
@@ -261,7 +261,7 @@ const FOREIGN: { name: string; given: CanonicalResponse; message?: object; choic
       message: { tool_calls: [{ function: { arguments: '{}' } }] },
     },
     {
-      name: 'WIRE_FACTS 3 a cut call stays cut',
+      name: 'a cut call stays cut',
       given: response([use('1', {}, { input_raw: '{"a' })], { stop_reason: 'max_tokens' }),
       message: { tool_calls: [{ function: { arguments: '{"a' } }] },
       choice: { finish_reason: 'length' },
@@ -386,7 +386,7 @@ const FOREIGN: { name: string; given: CanonicalResponse; message?: object; choic
     },
     { name: 'a tier that chat has not', given: response([text('T')], { service_tier: 'batch' }), notes: ['service_tier'] },
     {
-      name: '#44 #45 usage, the example of CANONICAL §7',
+      name: '#44 #45 usage, the example of docs/canonical.md',
       given: response([text('T')], {
         usage: { input_tokens: 120, output_tokens: 30, cache_read_tokens: 90, cache_creation_tokens: 20 },
       }),

@@ -48,7 +48,7 @@ const cited = (url: string): object => ({ annotations: [{ type: 'url_citation', 
 const f = (name: string, args: string): object => ({ function: { name, arguments: args } });
 const args = (text: string): object => ({ function: { arguments: text } });
 
-/** What the founding document's stream decoder does wrong (SEED_ISSUES #49-#65), and what reported streams do to it (PITFALLS). */
+/** What the founding document's stream decoder does wrong (#49-#65, docs/seed-004.md), and reported streams (P.., docs/pitfalls.md). */
 const ROWS: [name: string, body: string, events: string[]][] = [
   [
     'P133 text inside an unfinished call: the whole call first, then the text',

@@ -41,7 +41,7 @@ describe.each(rows)('$protocol.id $name', ({ protocol, bytes }) => {
       expect(id).toMatch(/^chatcmpl-/);
       expect(message?.content ?? '').toBe(result.text);
       const names = (message?.tool_calls ?? []).map(({ function: body, custom }) => ((body ?? custom) as { name: string }).name);
-      // Gemini: that the provider ran the call itself shows only behind it (WIRE_FACTS 1), when the client has seen it.
+      // Gemini: only the functionResponse after a call shows that the provider ran it; by then the client has the call.
       const late = events.flatMap((event) =>
         event.type === 'content_block_stop' && isServerCall(event.content_block) ? [1] : [],
       );

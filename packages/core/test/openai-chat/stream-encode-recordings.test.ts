@@ -45,7 +45,7 @@ const NORMALISATIONS: { name: string; why: string; apply: (completion: Json) => 
   },
   {
     name: 'finish_reason',
-    why: 'one of the official words, and one at all (WIRE_FACTS 4)',
+    why: 'one of the official words, and one at all',
     apply: (completion) => {
       for (const choice of choicesOf(completion)) {
         const hasCalls = objects((choice['message'] as Json)['tool_calls']).length > 0;

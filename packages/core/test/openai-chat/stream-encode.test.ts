@@ -132,7 +132,7 @@ const ROWS: Row[] = [
     chunks: [ROLE, header(0, 'x', 'f'), header(1, 'y', 'g'), piece(0, '{}'), piece(1, '{}'), { finish: 'tool_calls' }],
   },
   {
-    name: 'WIRE_FACTS 3 a call that was cut before its arguments gets no {}',
+    name: 'a call that was cut before its arguments gets no {}',
     events: [...start(), ...open(0, use('x', 'f')), ...close(0), ...finish('max_tokens'), ...stop],
     chunks: [ROLE, header(0, 'x', 'f'), { finish: 'length' }],
   },
@@ -215,7 +215,7 @@ const ROWS: Row[] = [
     chunks: [ROLE, { refusal: 'Why.' }, { finish: 'content_filter' }],
   },
   {
-    name: '#74 WIRE_FACTS 12 P41 citations in one list before the finish',
+    name: '#74 P41 citations in one list before the finish',
     events: [
       ...start(),
       ...say(0, 'é1'),

@@ -21,7 +21,7 @@ const LIVE = new Set([
   'case own-responses-created-missing-id',
 ]);
 
-/** Gemini: that the provider ran a call itself shows only behind it (WIRE_FACTS 1), when the client has seen it. */
+/** Gemini: only the functionResponse after a call shows that the provider ran it; by then the client has the call. */
 const isServed = ({ content }: CanonicalResponse): boolean =>
   content.some((block) => block.type === 'tool_use' && block.kind === 'server');
 

@@ -20,7 +20,7 @@ function dropNulls(object: JsonObject): void {
 export const NORMALISATIONS: readonly Normalisation[] = [
   {
     name: 'the input is a list',
-    reason: 'OPENAI_RESPONSES §2.1: always arrays',
+    reason: 'content is always written as an array',
     apply(body) {
       if (typeof body['input'] === 'string') body['input'] = [{ role: 'user', content: body['input'] }];
     },
@@ -57,7 +57,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'what is empty says nothing',
-    reason: 'CANONICAL §4: decoders make no empty blocks',
+    reason: 'docs/canonical.md, blocks: decoders make no empty blocks',
     apply(body) {
       if (body['instructions'] === '') delete body['instructions'];
       for (const item of itemsOf(body)) {
@@ -80,7 +80,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'an image has a detail',
-    reason: 'OPENAI_RESPONSES §2.3: required by the type, auto by default',
+    reason: 'required by the type, auto by default',
     apply(body) {
       for (const item of itemsOf(body))
         for (const part of [...partsOf(item), ...partsOf(item, 'output')])

@@ -49,7 +49,7 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'defaults',
-    reason: 'OPENAI_RESPONSES §3: fields that the SDK requires are always written',
+    reason: 'fields that the SDK requires are always written',
     apply(response) {
       for (const [name, value] of Object.entries(DEFAULTS)) response[name] ??= value;
       for (const message of itemsOf(response, 'message')) {
@@ -63,14 +63,14 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'output_text',
-    reason: 'OPENAI_RESPONSES §3: the SDK computes it',
+    reason: 'the SDK computes it',
     apply(response) {
       delete response['output_text'];
     },
   },
   {
     name: 'usage',
-    reason: 'CANONICAL §7: required details, the total is the sum, a part is at most the whole',
+    reason: 'docs/canonical.md, usage: required details, the total is the sum, a part is at most the whole',
     apply(response) {
       const { usage } = response;
       if (!isObject(usage)) return;
@@ -83,14 +83,14 @@ export const NORMALISATIONS: readonly Normalisation[] = [
   },
   {
     name: 'empty reasoning',
-    reason: 'CANONICAL §4: decoders make no empty blocks',
+    reason: 'docs/canonical.md, blocks: decoders make no empty blocks',
     apply(response) {
       for (const item of itemsOf(response, 'reasoning')) if (objects(item['content']).length === 0) delete item['content'];
     },
   },
   {
     name: 'empty messages',
-    reason: 'CANONICAL §4: a text without a word is none',
+    reason: 'docs/canonical.md, blocks: an empty text is no block',
     apply(response) {
       for (const message of itemsOf(response, 'message'))
         message['content'] = objects(message['content']).filter(({ text }) => text !== '');

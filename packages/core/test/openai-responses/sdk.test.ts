@@ -96,7 +96,7 @@ function summary({ output, output_text: text, usage }: Response7): Summary {
   };
 }
 
-/** Gemini: that the provider ran the call itself shows only behind it (WIRE_FACTS 1), when the client has seen it. */
+/** Gemini: only the functionResponse after a call shows that the provider ran it; by then the client has the call. */
 function lateServerCalls(events: readonly CanonicalStreamEvent[]): number {
   const finals = events.flatMap((event) =>
     event.type === 'content_block_stop' && event.content_block ? [event.content_block] : [],

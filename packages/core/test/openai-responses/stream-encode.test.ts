@@ -202,7 +202,7 @@ const ROWS: Row[] = [
     ],
   },
   {
-    name: 'WIRE_FACTS 3: a call that was cut stays cut',
+    name: 'a call that was cut stays cut',
     events: [START, begin(0, use('a')), delta(0, args('{"x"')), stop(0), ...finish('max_tokens')],
     outcome: 'incomplete',
     output: [{ arguments: '{"x"', status: 'incomplete' }],

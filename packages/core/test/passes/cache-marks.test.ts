@@ -82,14 +82,14 @@ test.each<[name: string, source: CanonicalRequest, expected: Ttl[][], told?: str
   ],
   ['the life of all marks, where the request says it', { ...request([], [_], []), prompt_cache: { ttl: '30m' } }, [[], [_], []]],
   [
-    'LOSS cache markers: a server that caches by itself',
+    'cache markers: a server that caches by itself',
     request([_], [], [_]),
     [['none'], [], ['none']],
     ['APPROXIMATED cache_control /tools/0/cache_control', 'APPROXIMATED cache_control /messages/0/content/0/cache_control'],
     places('automatic'),
   ],
   [
-    'LOSS cache markers: a server that knows none',
+    'cache markers: a server that has none',
     { ...request([_], [_], []), prompt_cache: { key: 'k', cache_control: { type: 'ephemeral' } } },
     [['none'], ['none'], []],
     [

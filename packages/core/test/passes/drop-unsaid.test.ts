@@ -50,13 +50,13 @@ const pdf: FileBlock = { type: 'file', source: { file_data: 'A', media_type: 'ap
 describe('blocks', () => {
   test.each<[name: string, block: ContentBlock, expected: ContentBlock[], told: string[], says?: Partial<Vocabulary>]>([
     [
-      'LOSS citations in history',
+      'citations in history',
       { type: 'text', text: 'x', citations: [cites('gemini'), cites('openai-chat')] },
       [{ type: 'text', text: 'x', citations: [cites('openai-chat')] }],
       [`DROPPED messages.citations ${AT}/citations`],
     ],
     [
-      'LOSS image detail',
+      'image detail',
       { type: 'image', source: { url: 'u', detail: 'high' } },
       [{ type: 'image', source: { url: 'u' } }],
       [`DROPPED image.detail ${AT}/source/detail`],
@@ -74,7 +74,7 @@ describe('blocks', () => {
       [],
     ],
     [
-      'LOSS title, context: a text in front',
+      'title, context: a text in front',
       { ...pdf, title: 'T', context: 'C' },
       [text('T\nC'), pdf],
       [`APPROXIMATED file.title ${AT}/title`, `APPROXIMATED file.context ${AT}/context`],
@@ -133,7 +133,7 @@ test.each<[name: string, role: CanonicalMessage['role']]>([
   ['user', 'user'],
   ['assistant', 'assistant'],
   ['system', 'system'],
-])('LOSS participant name: of a %s', (_, role) => {
+])('participant name: of a %s', (_, role) => {
   const { request, told } = run(asked({ role, content: [text('x')], name: 'Ann' }), NONE);
   expect(request.messages).toEqual([{ role, content: [text('x')] }]);
   expect(told).toEqual(['DROPPED messages.name /messages/0/name']);

@@ -13,9 +13,9 @@ test.each<[budget: number | undefined, effort: Effort | undefined]>([
   [24576, 'high'],
   [32768, 'xhigh'],
   [32769, 'max'],
-])('§15: a budget of %s is %s', (budget, effort) => expect(effortOf(budget)).toBe(effort));
+])('a budget of %s is %s', (budget, effort) => expect(effortOf(budget)).toBe(effort));
 
-test('§15: the budget of an effort is of that effort, but the least two are one', () => {
+test('the budget of an effort is of that effort, but the least two are one', () => {
   expect(EFFORTS.map((effort) => effortOf(budgetOf(effort)))).toEqual(['low', 'low', 'medium', 'high', 'xhigh', 'max']);
   expect(EFFORTS.map(budgetOf)).toEqual([1024, 1024, 8192, 24576, 32768, 65536]);
 });

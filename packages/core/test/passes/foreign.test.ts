@@ -132,7 +132,7 @@ describe('tools', () => {
     return { tools: request.tools, choice: request.tool_choice, told: rules.told };
   };
 
-  test('LOSS “web search tool”: the counterpart there', () => {
+  test('a web search tool becomes the counterpart of the target', () => {
     expect(run([server('web_search')])).toEqual({
       tools: [
         {
@@ -146,7 +146,7 @@ describe('tools', () => {
     });
   });
 
-  test.each([...BUILT_IN_TOOLS.keys()])('LOSS “client side”: %s is a function there', (type) => {
+  test.each([...BUILT_IN_TOOLS.keys()])('a tool that clients run: %s becomes a function', (type) => {
     const { tools, told } = run([server(type)]);
     expect(tools).toEqual([
       { name: type, description: expect.any(String), input_schema: expect.objectContaining({ type: 'object' }) },

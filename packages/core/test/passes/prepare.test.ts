@@ -200,7 +200,7 @@ describe('any request, any rules', () => {
     content: fc.oneof(text, fc.array(leaf, { maxLength: 2 })),
   });
   const thought = text.map((thinking) => ({ type: 'thinking', thinking }));
-  /** Which blocks a role may have: CANONICAL §4. */
+  /** Which blocks a role may have: "Content blocks" in docs/canonical.md. */
   const BLOCKS: Record<CanonicalMessage['role'], fc.Arbitrary<object>> = {
     user: leaf,
     system: text.map((value) => ({ type: 'text', text: value })),

@@ -27,7 +27,7 @@ const inside = (schema: JsonSchema, dialect: Work): { schema: unknown; lost: str
   return { schema: isObject(root['properties']) ? root['properties']['p'] : undefined, lost };
 };
 
-describe('CANONICAL §13, row by row', () => {
+describe('the schema dialects of docs/canonical.md, row by row', () => {
   type Row = [name: string, dialect: Work, schema: JsonSchema, expected: JsonSchema, lost?: string[]];
   const CLOSED = { additionalProperties: false };
 

@@ -43,7 +43,7 @@ const CLAUDE: Partial<Rules> = {
 };
 const THINKING = ['DROPPED assistant.thinking /messages/0/content/0'];
 
-describe('§14', () => {
+describe('signatures and thinking, by issuer', () => {
   type Row = [name: string, content: ContentBlock[], expected: ContentBlock[], told?: string[], rules?: Partial<Rules>];
 
   test.each<Row>([

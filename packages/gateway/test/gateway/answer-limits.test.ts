@@ -8,7 +8,7 @@ import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf,
 import { good, streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
 
-// RELIABILITY §3: how much an answer may have of everything. At the limit it goes through; above it, the client is told in its own words.
+// docs/reliability.md, Limits: a response at a limit passes; one above it becomes an error in the protocol of the client.
 
 let faultd: Faultd;
 let spare: Faultd;

@@ -7,7 +7,7 @@ import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { streamOf } from './scripts.ts';
 import { ask, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY §3: how large an answer may be, to the byte; and what is kept, and asked again, how often.
+// docs/reliability.md, Limits: response sizes to the byte, what is buffered, and how often a request is retried.
 
 const KIB = 1024;
 const EVENT = 8 * KIB;

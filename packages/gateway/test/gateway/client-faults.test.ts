@@ -10,7 +10,7 @@ import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { askText, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.2: clients that leave, that read slowly or not at all, and that have said all they have to say.
+// docs/reliability.md, Clients: clients that disconnect, read slowly or not at all, or half-close.
 
 let faultd: Faultd;
 let gateway: Started;

@@ -7,7 +7,7 @@ import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { askText, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.2: one form of the path decides who is let in and who answers.
+// docs/reliability.md, Clients: access and routing use the same normal form of the path.
 
 let faultd: Faultd;
 let gateway: Started;

@@ -8,7 +8,7 @@ import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.2: requests that are too large, too slow, no JSON, or no HTTP.
+// docs/reliability.md, Clients: requests that are too large, too slow, not JSON, or not HTTP.
 
 let faultd: Faultd;
 let gateway: Started;

@@ -8,7 +8,7 @@ import { modelOf, PAIRS, providersAt } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
 import { askText, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.2: `on_disconnect: drain`, for operators who want to know what an answer used that nobody waited for.
+// docs/reliability.md, Clients: `on_disconnect: drain`, for operators who want the usage of responses whose client disconnected.
 
 let faultd: Faultd;
 let gateway: Started;

@@ -17,7 +17,7 @@ import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 import { TestClock } from './test-clock.ts';
 
-// RELIABILITY 5.3, as far as the gateway itself goes: how it stops, what it bears, and what one fault of ours may do.
+// docs/reliability.md, Promises: shutdown, overload, and the damage that one fault of the gateway may do.
 
 const clock = new TestClock();
 let faultd: Faultd;

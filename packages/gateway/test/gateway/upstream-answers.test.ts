@@ -9,7 +9,7 @@ import { good, streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
 import { TestClock } from './test-clock.ts';
 
-// RELIABILITY 5.1: answers that are errors, or no answers at all.
+// docs/reliability.md, Upstreams: responses that are errors, or not responses at all.
 
 const clock = new TestClock();
 let first: Faultd;

@@ -10,7 +10,7 @@ import { streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
 import { TestClock } from './test-clock.ts';
 
-// RELIABILITY 5.1: what stands in the bytes of an answer.
+// docs/reliability.md, Upstreams: the bytes of a response.
 
 const clock = new TestClock();
 let faultd: Faultd;

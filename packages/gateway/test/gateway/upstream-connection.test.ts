@@ -10,7 +10,7 @@ import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 import { TestClock } from './test-clock.ts';
 
-// RELIABILITY 5.1: connections that are not made, that hang, and that break.
+// docs/reliability.md, Upstreams: connections that fail, hang or break.
 
 const clock = new TestClock();
 let first: Faultd;

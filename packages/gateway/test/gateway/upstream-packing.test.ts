@@ -8,7 +8,7 @@ import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.1: answers that come packed.
+// docs/reliability.md, Upstreams: compressed responses.
 
 let faultd: Faultd;
 let gateway: Started;

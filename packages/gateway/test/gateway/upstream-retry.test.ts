@@ -9,7 +9,7 @@ import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.1 and §3: who is asked again, when, and how often.
+// docs/reliability.md, Upstreams and Limits: which requests are retried, when, and how often.
 
 let first: Faultd;
 let second: Faultd;

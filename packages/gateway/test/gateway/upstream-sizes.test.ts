@@ -7,7 +7,7 @@ import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { good } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
 
-// RELIABILITY 5.1: answers without end, answers in crumbs, and answers to requests that were not read.
+// docs/reliability.md, Upstreams: endless responses, responses in tiny pieces, and responses to requests that were not read.
 
 let first: Faultd;
 let gateway: Started;

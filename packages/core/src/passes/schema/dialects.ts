@@ -8,7 +8,7 @@ const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >
 const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
 const anything: Check = () => true;
 
-/** What a target makes of a schema that is not simply taken as it is: a column of CANONICAL §13. */
+/** How a target changes a schema that it does not accept as it is: a column of "Schema dialects" in docs/canonical.md. */
 export interface Dialect {
   /** Keywords that go as they are, when their value is what it has to be. Those that need work are not listed (convert.ts). */
   keywords: Readonly<Record<string, Check>>;
@@ -74,7 +74,7 @@ export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthro
   },
   'anthropic-strict': {
     ...CLOSED,
-    // WIRE_FACTS 26: its own transform keeps these.
+    // The schema transform of Anthropic's own SDK keeps these.
     keywords: { title: isText, minItems: (value) => value === 0 || value === 1 },
     formats: among('date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'),
     allRequired: false,

@@ -22,7 +22,7 @@ export const DEFAULT_ANTHROPIC_PROFILE: ProviderProfile = {
 /** Anthropic's latest, and all of its models that no rule below tells apart: they refuse most of what the older ones took. */
 const LATEST: Partial<ProviderProfile> = {
   thinking_mode: 'adaptive',
-  // The official types of SDK 1.8 have no sampling any more (WIRE_FACTS 19).
+  // The request types of SDK 1.8 have no sampling parameters.
   rejects_sampling: true,
   prefill: false,
   structured_outputs: true,
@@ -45,12 +45,12 @@ const COMPATIBLE: Partial<ProviderProfile> = {
   anthropic_version: '2023-06-01',
 };
 
-/** Names of tools are shorter on Bedrock (CANONICAL §11). */
+/** Bedrock accepts tool names of at most 64 characters. */
 const BEDROCK: Partial<ProviderProfile> = { ...LATEST, tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
 
 /**
- * What is known of each provider beyond the default. `recorded` means ../shared/recordings/anthropic-messages/<provider>__*; the models of
- * Anthropic are told apart below, wherever they run.
+ * What is known of each provider beyond the default. `recorded` means seen in recorded traffic of the provider. The rules for
+ * Claude models below apply wherever the models run.
  */
 export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   // recorded: 107 requests, claude-3 to claude-opus-5.
@@ -112,7 +112,7 @@ const MODEL_RULES: readonly ModelRule[] = [
   { model: /^claude-3-7-/, profile: BUDGET },
   { model: /^claude-(opus|sonnet|haiku)-4/, profile: { ...BUDGET, effort_values: LOW_TO_HIGH } },
   { model: /^claude-opus-4(-[01](-|$)|-\d{8}|$)/, profile: { max_output_tokens: 32_000 } },
-  // P69: 4.1 and later refuse both together. LOSS [12]: structured outputs from 4.5 on; 4.1 has them too.
+  // P69: 4.1 and later reject both together. Structured outputs are documented from 4.5 on; 4.1 has them too.
   {
     model: /^claude-(opus|sonnet|haiku)-4-[1-9](-|$)/,
     profile: { temperature_xor_top_p: true, structured_outputs: true },

@@ -28,7 +28,7 @@ export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partia
   // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output (native-output-with-builtin-tools-stream).
   [/gemini-3(\.\d+)?-pro/, { ...GEMINI_3, effort_values: ['low', 'high'] }],
   [/gemini-([3-9]|\d\d)(\.\d+)?-/, { ...GEMINI_3, effort_values: ['minimal', 'low', 'medium', 'high'] }],
-  // WIRE_FACTS 18: the budgets of 2.5; only Pro cannot be switched off.
+  // The documented budget ranges of 2.5; only on Pro thinking cannot be switched off.
   [/gemini-2\.5-pro/, { thinking_budgets: { least: 128, most: 32_768, off: false } }],
   [/gemini-2\.5-flash-lite/, { thinking_budgets: { least: 512, most: 24_576, off: true } }],
   // The image and voice models of 2.5 do not think.

@@ -82,7 +82,7 @@ function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, co
   return level ? { thinkingLevel: level.toUpperCase() } : {};
 }
 
-/** Between two levels the higher (§15: MEDIUM if offered, else HIGH). */
+/** Between two levels the higher: MEDIUM if the model has it, else HIGH ("Effort and budgets" in docs/canonical.md). */
 function nearestLevel(wanted: Effort, levels: readonly string[]): Effort | undefined {
   if (wanted === 'medium' && !levels.includes('medium')) return nearestEffort('high', levels);
   return nearestEffort(wanted, levels);

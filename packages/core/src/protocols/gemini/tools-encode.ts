@@ -42,7 +42,7 @@ const withoutSchemas = (kept: JsonObject): JsonObject =>
 
 const isSchemaField = (key: string): boolean => SCHEMA_FIELDS.some((field) => field === key);
 
-/** What cannot stand beside functions on models before Gemini 3; code execution can (WIRE_FACTS 24). */
+/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
 const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
 /** One entry with all functions, and one for each tool of Google's own. */

@@ -29,11 +29,11 @@ export const DEFAULT_CHAT_PROFILE: ProviderProfile = {
 };
 
 /**
- * What is known of each provider beyond the default. `recorded` means ../shared/recordings/openai-chat/<provider>__*; profiles.test.ts holds
- * the rows against these. A row without fields is a provider whose departures are all in its answers, which the decoder reads for everyone.
+ * What is known of each provider beyond the default. `recorded` means seen in recorded traffic of the provider; profiles.test.ts
+ * checks the rows against the recordings. A row without fields is a provider whose departures are all in its answers, which the decoder reads for everyone.
  */
 export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
-  // recorded: max_completion_tokens from gpt-4o on; no reasoning text in any answer. allowed_tools: OPENAI_CHAT §2.1, max_tools: §2.4.
+  // recorded: max_completion_tokens from gpt-4o on; no reasoning text in any response. allowed_tools is in the official types; more than 128 tools are rejected.
   openai: {
     max_tokens_field: 'max_completion_tokens',
     reasoning_field: 'none',
@@ -48,7 +48,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   // recorded: gpt-4o with max_tokens; Claude's reasoning comes as reasoning_text (case reasoning-text-opaque-copilot).
   'github-copilot': {},
 
-  // recorded: `reasoning` in answers, `reasoning{…}` in requests, reasoning_details replayed on turns with calls (WIRE_FACTS 6).
+  // recorded: `reasoning` in answers, `reasoning{…}` in requests, reasoning_details replayed on turns with calls.
   // Reasoning is a part of completion_tokens, although 173 of 168 were reported once (z-ai/glm-4.6).
   openrouter: {
     reasoning_field: 'reasoning',
@@ -66,9 +66,9 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   // recorded: `reasoning`.
   cerebras: { reasoning_field: 'reasoning' },
   // recorded: reasoning_content on a turn with calls goes back; `thinking{type}`. P84: must go back. No json_schema ("This response_format
-  // type is unavailable now": llm-exe#662). prefix: WIRE_FACTS 27.
+  // type is unavailable now": llm-exe#662). `prefix` marks a prefill.
   deepseek: { reasoning_replay: 'tool_turns', thinking_field: 'thinking', json_schema: false, prefix: true },
-  // recorded: thinking parts in content both ways (WIRE_FACTS 5), usage unasked in 18 of 18 streams. 422 for stream_options (avante#2347) and
+  // recorded: thinking parts in content both ways, usage unasked in 18 of 18 streams. 422 for stream_options (avante#2347) and
   // for max_completion_tokens (openclaude#739). Ids of calls: exactly 9 letters or digits (opencode#1680).
   mistral: {
     reasoning_field: 'parts',
@@ -79,7 +79,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
     audio_text: true,
     tool_id: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9 },
   },
-  // recorded: completion_tokens without the reasoning in 21 of 21 (WIRE_FACTS 7).
+  // recorded: completion_tokens without the reasoning in 21 of 21.
   xai: { reasoning_additive: true },
   // Case reasoning-content; P84: history needs it back on turns with calls.
   moonshot: { reasoning_replay: 'tool_turns' },
@@ -87,7 +87,7 @@ export const OPENAI_CHAT_PROFILES: Readonly<Record<string, Partial<ProviderProfi
   zai: { reasoning_replay: 'always', thinking_field: 'thinking' },
   // recorded: reasoning_content, max_tokens. The models of zai behind another address.
   'zai-coder': { thinking_field: 'thinking' },
-  // recorded without requests: reasoning_content. enable_thinking: WIRE_FACTS 27.
+  // recorded without requests: reasoning_content. `enable_thinking` is the documented switch.
   alibaba: { thinking_field: 'enable_thinking' },
   // recorded: usage unasked, no stream_options ever sent. 400 "user and assistant roles should be alternating" (perplexityai/api-discussion#265).
   perplexity: { stream_usage: false, strict_alternation: true },
@@ -187,7 +187,7 @@ const MODEL_RULES: readonly ModelRule[] = [
   { providers: OPENAI, model: /-search-(preview|api)/, profile: { web_search_options: true } },
   // recorded: 400 "does not support parameter reasoningEffort".
   { providers: ['xai'], model: /^grok-code-fast/, profile: { effort_values: [] } },
-  // WIRE_FACTS 7.
+  // recorded: reasoning_tokens above completion_tokens, so they are not part of them.
   { providers: ['vercel-gateway'], model: /^google\//, profile: { reasoning_additive: true } },
   // The platform fixes them from K2.5 on and refuses others (java.agentscope.io, macparakeet#1087).
   { providers: ['moonshot'], model: /^kimi-k(2\.[5-9]|[3-9])/, profile: { supports_sampling: false } },

@@ -6,7 +6,7 @@ import { approximate, type CodecContext, drop } from '../shared/codec.ts';
 import { dropIdleEffort, dropThinking } from '../shared/drop-thinking.ts';
 import { countOf, objectOf } from '../shared/read.ts';
 
-/** Where a request says how much is to be thought: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras (WIRE_FACTS 27). */
+/** Request fields that control reasoning: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras. */
 const FIELDS = ['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking', 'thinking_budget', 'disable_thinking'] as const;
 
 export const THINKING_FIELDS: readonly string[] = FIELDS;

@@ -26,7 +26,7 @@ const TO_WIRE: Record<ErrorCode, WireError> = {
   // Codex knows this one in a failed response, and shortens the conversation.
   CONTEXT_LENGTH: { status: 400, type: INVALID, code: 'context_length_exceeded', failure: 'context_length_exceeded' },
   CONTENT_POLICY: { status: 400, type: INVALID, code: 'content_policy_violation', failure: PROMPT },
-  // The live API says invalid_request_error for 401 and 403 (WIRE_FACTS 25).
+  // The live API sends invalid_request_error for 401 and 403.
   AUTHENTICATION: { status: 401, type: INVALID, code: 'invalid_api_key' },
   PERMISSION: { status: 403, type: INVALID, code: null },
   // Live, although the type does not list it.

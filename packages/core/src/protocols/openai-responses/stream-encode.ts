@@ -179,7 +179,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   /**
    * As the live API does: the error, then the failed response. openai-node throws on the first and reads the second as a normal end; Codex reads
-   * only the second. The live form of the error is nested, the official type is flat: both (WIRE_FACTS 14).
+   * only the second. The live form of the error is nested, the official type is flat: both are written.
    */
   #fail(error: CanonicalError): void {
     this.#begun();

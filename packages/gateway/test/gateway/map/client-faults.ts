@@ -2,7 +2,7 @@ import type { Fault } from './fault.ts';
 
 const BEFORE_ANSWER = 'the request is refused before it is known what it asks for';
 
-/** RELIABILITY §5.2. */
+/** The table "Clients" of docs/reliability.md. */
 export const CLIENT_FAULTS: readonly Fault[] = [
   {
     fault: 'leaves, with a FIN or a reset, at any point',

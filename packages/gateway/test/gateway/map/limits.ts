@@ -1,7 +1,7 @@
 import type { LimitKey } from '../../../src/config/limits.ts';
 import type { TestName } from './fault.ts';
 
-/** RELIABILITY §3: where every limit is met. */
+/** The tests of every limit, for docs/reliability.md. */
 export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
   headerBytes: ['client-requests › headers of more bytes than allowed'],
   headers: ['client-requests › more headers than allowed', 'client-requests › 100 headers are'],

@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts';
 
-/** RELIABILITY §5.1. */
+/** The table "Upstreams" of docs/reliability.md. */
 export const UPSTREAM_FAULTS: readonly Fault[] = [
   {
     fault: 'refuses, has an unknown name, speaks no TLS, or takes the connection and no more',
