@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
   type CanonicalRequest,
+  type Codec,
   CodecError,
   convertRequest,
   convertResponse,
   decodeRequest,
-  type ProtocolCodec,
   type ProtocolId,
 } from '../packages/core/src/index.ts';
 import { codecOf, codecs, sampled } from './convert-sources.ts';
@@ -88,8 +88,8 @@ function signaturesOf({ messages }: CanonicalRequest): string[] {
 interface Row {
   file: string;
   name: string;
-  provider: ProtocolCodec;
-  client: ProtocolCodec;
+  provider: Codec;
+  client: Codec;
   body: Json;
   model: string;
 }

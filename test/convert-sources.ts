@@ -1,19 +1,19 @@
-import { CODECS, type ProtocolCodec } from '../packages/core/src/index.ts';
+import { CODECS, type Codec } from '../packages/core/src/index.ts';
 import { type Recording, readCapturedRequests, readManifest, readRecording } from './shared.ts';
 
 /** A request as it was sent. */
 export interface Source {
   name: string;
-  codec: ProtocolCodec;
+  codec: Codec;
   body: unknown;
   model: string;
   /** Only of those that were caught on the way. */
   path?: string;
 }
 
-export const codecs: readonly ProtocolCodec[] = Object.values(CODECS);
+export const codecs: readonly Codec[] = Object.values(CODECS);
 
-export const codecOf = (id: string): ProtocolCodec | undefined => codecs.find((codec) => codec.id === id);
+export const codecOf = (id: string): Codec | undefined => codecs.find((codec) => codec.id === id);
 
 /** Everything with the full set (`SLUICE_FULL=1`); otherwise a sample that is the same in every run. */
 export function sampled<T extends { name: string }>(rows: readonly T[], one: number): T[] {

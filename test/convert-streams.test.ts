@@ -3,10 +3,10 @@ import {
   type AnswerOptions,
   type Assembled,
   Assembler,
+  type Codec,
   CodecError,
   collectStream,
   convertResponse,
-  type ProtocolCodec,
   replayResponse,
   streamConverter,
 } from '../packages/core/src/index.ts';
@@ -16,8 +16,8 @@ import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
 
 interface Row {
   name: string;
-  from: ProtocolCodec;
-  to: ProtocolCodec;
+  from: Codec;
+  to: Codec;
   bytes: Uint8Array;
 }
 
@@ -42,7 +42,7 @@ function convert(chunks: Iterable<Uint8Array>, options: AnswerOptions): Uint8Arr
   return Buffer.concat(out);
 }
 
-function read({ protocol }: ProtocolCodec, bytes: Uint8Array): Assembled {
+function read(protocol: Codec, bytes: Uint8Array): Assembled {
   const assembler = new Assembler({ protocol });
   assembler.push(bytes);
   return assembler.end();

@@ -2,12 +2,12 @@ import { sameJson } from '../packages/core/src/accumulate/overlay.ts';
 import { SourceBody } from '../packages/core/src/engine/source-body.ts';
 import {
   type CanonicalRequest,
+  type Codec,
   CodecError,
   type ConvertedRequest,
   convertRequest,
   decodeRequest,
   type Note,
-  type ProtocolCodec,
   type ProviderProfile,
 } from '../packages/core/src/index.ts';
 import { type Fact, factsOf, hasFact, isTold } from './convert-facts.ts';
@@ -17,7 +17,7 @@ import { codecs, type Source } from './convert-sources.ts';
 /** A request on its way to another protocol and back. */
 export interface Trip {
   source: Source;
-  to: ProtocolCodec;
+  to: Codec;
   name: string;
 }
 
@@ -29,7 +29,7 @@ export const trips = (sources: readonly Source[]): Trip[] =>
 export const sourceOptions = ({ codec, model, path }: Source) => ({ from: codec, model, ...(path !== undefined && { path }) });
 
 /** On the way home a server that takes everything its protocol has: what is lost there is lost by the protocol, not by a vendor. */
-const HOME: Partial<Record<ProtocolCodec['id'], Partial<ProviderProfile>>> = {
+const HOME: Partial<Record<Codec['id'], Partial<ProviderProfile>>> = {
   'openai-chat': {
     official: true,
     custom_tools: true,
@@ -45,7 +45,7 @@ const HOME: Partial<Record<ProtocolCodec['id'], Partial<ProviderProfile>>> = {
   'openai-responses': { encrypted_reasoning: true },
 };
 
-const homeProfile = ({ id }: ProtocolCodec): { profile?: Partial<ProviderProfile> } => {
+const homeProfile = ({ id }: Codec): { profile?: Partial<ProviderProfile> } => {
   const profile = HOME[id];
   return profile ? { profile } : {};
 };
@@ -90,7 +90,7 @@ export function lostOn(trip: Trip, original: CanonicalRequest): string[] {
     .map(({ key, path, text }) => `${path}: ${key}${text === undefined ? '' : ` ${text.slice(0, 60)}`}`);
 }
 
-function isSilent(fact: Fact, from: ProtocolCodec, to: ProtocolCodec): boolean {
+function isSilent(fact: Fact, from: Codec, to: Codec): boolean {
   const silence = NORMAL_FORM.find(({ covers }) => covers(fact, from.id, to.id));
   if (silence) used.add(silence.name);
   return silence !== undefined;

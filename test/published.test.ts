@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
   type CanonicalRequest,
+  type Codec,
   CodecError,
   convertRequest,
   convertResponse,
   decodeRequest,
-  type ProtocolCodec,
   streamConverter,
 } from '../packages/core/src/index.ts';
 import type { Field } from '../scripts/fields/fields.js';
@@ -33,10 +33,10 @@ function accepted<T>(run: () => T): T | undefined {
   }
 }
 
-const sent = (source: Source, to: ProtocolCodec): unknown => convertRequest(source.body, { ...sourceOptions(source), to }).body;
+const sent = (source: Source, to: Codec): unknown => convertRequest(source.body, { ...sourceOptions(source), to }).body;
 
 /** The request of a recording as a client of another protocol would have sent it. */
-function requestIn(to: ProtocolCodec, file: string | undefined): CanonicalRequest | undefined {
+function requestIn(to: Codec, file: string | undefined): CanonicalRequest | undefined {
   const source = file === undefined ? undefined : byName.get(file.replace('.request.json', ''));
   return source && accepted(() => decodeRequest(sent(source, to), { from: to }));
 }
@@ -49,7 +49,7 @@ const payloadsIn = (bytes: Buffer): unknown[] =>
     .map((line) => JSON.parse(line.slice(line.indexOf('{'))) as unknown);
 
 /** Chat has no chunk for an error: the body of an error takes its place. */
-const isErrorBody = (to: ProtocolCodec, payload: unknown): boolean =>
+const isErrorBody = (to: Codec, payload: unknown): boolean =>
   to.id === 'openai-chat' && typeof payload === 'object' && payload !== null && 'error' in payload;
 
 const isJson = (bytes: Buffer): boolean => bytes.toString().trimStart().startsWith('{');
@@ -62,7 +62,7 @@ interface Converted {
 }
 
 /** What every recording becomes; the three parts of the published types. */
-const CONVERSIONS: Record<keyof Published, (from: ProtocolCodec, to: ProtocolCodec) => Converted[]> = {
+const CONVERSIONS: Record<keyof Published, (from: Codec, to: Codec) => Converted[]> = {
   request: (from, to) =>
     requests
       .filter(({ codec }) => codec.id === from.id)

@@ -1,5 +1,5 @@
 import { convertRequest } from '../../packages/core/src/engine/convert-request.ts';
-import type { ProtocolCodec } from '../../packages/core/src/protocols/shared/codec.ts';
+import type { Codec } from '../../packages/core/src/protocols/shared/codec.ts';
 import type { ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
 import type { Field } from '../../scripts/fields/fields.js';
 import { bodyWith, sampleOf } from '../../scripts/fields/sample.js';
@@ -36,8 +36,8 @@ export interface Abroad {
 }
 
 interface Way {
-  from: ProtocolCodec;
-  to: ProtocolCodec;
+  from: Codec;
+  to: Codec;
   /** What is known of the server there. */
   profile: ProviderProfile;
   /** Gemini has the model in the path. */

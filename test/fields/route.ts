@@ -1,6 +1,6 @@
 import { MessageAccumulator } from '../../packages/core/src/accumulate/message.ts';
 import type { Note } from '../../packages/core/src/canonical/notes.ts';
-import type { Codec, CodecContext, ProtocolCodec, WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
+import type { Codec, CodecContext, WireCodec, WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
 import type { ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
 import type { SseFrame } from '../../packages/core/src/sse/frame.ts';
 import type { Samples } from '../../scripts/fields/sample.js';
@@ -18,7 +18,7 @@ export interface Recipe {
 
 /** A protocol, as its provider takes everything, and how each section of its ledger is probed. */
 export interface Speaker {
-  codec: ProtocolCodec;
+  codec: Codec;
   profile: ProviderProfile;
   /** One that takes little: an older model, a server that is only compatible. */
   plain: ProviderProfile;
@@ -42,7 +42,7 @@ export function contextOf(profile: ProviderProfile): Collecting {
 }
 
 /** The routes of one protocol, as its provider takes everything. */
-export const routesOf = (codec: ProtocolCodec, profile: ProviderProfile) => ({
+export const routesOf = (codec: Codec, profile: ProviderProfile) => ({
   request: (recipe: Recipe): Route => requestRoute(codec.request, profile, recipe),
   embeddingRequest: (recipe: Recipe): Route => requestRoute(given(codec.embeddings).request, profile, recipe),
   countRequest: (recipe: Recipe): Route => requestRoute(given(codec.countTokens).request, profile, recipe),
@@ -59,7 +59,7 @@ function given<T>(codec: T | undefined): T {
 }
 
 function requestRoute<T>(
-  codec: Codec<WireRequest, T>,
+  codec: WireCodec<WireRequest, T>,
   profile: ProviderProfile,
   { path = '/', profileOf, ...recipe }: Recipe,
 ): Route {
@@ -75,8 +75,8 @@ function requestRoute<T>(
 }
 
 function bodyRoute<T>(
-  codec: Codec<unknown, T>,
-  { id }: ProtocolCodec,
+  codec: WireCodec<unknown, T>,
+  { id }: Codec,
   profile: ProviderProfile,
   { profileOf, ...recipe }: Recipe,
 ): Route {
@@ -91,12 +91,12 @@ function bodyRoute<T>(
 }
 
 /** `complete` makes a list of payloads out of the one that holds the field. */
-function streamRoute(codec: ProtocolCodec, profile: ProviderProfile, recipe: Recipe): Route {
+function streamRoute(codec: Codec, profile: ProviderProfile, recipe: Recipe): Route {
   return {
     ...recipe,
     travel(payloads) {
       const context: Collecting = { ...contextOf(profile), source: codec.id };
-      const decoder = codec.protocol.streamDecoder(context);
+      const decoder = codec.streamDecoder(context);
       const frames = (payloads as { type?: string }[]).map(frameOf); // made by `complete`
       const events = [...frames.flatMap((frame) => [...decoder.push(frame)]), ...decoder.end()];
       const whole = new MessageAccumulator();

@@ -92,7 +92,7 @@ test.each(PROTOCOL_IDS)('%s: a stream that is passed on is not kept', (protocol)
   const chunks = bodyOf(protocol, LONG['text']?.(SIZE) ?? []);
   // Beginning and end of one message, and its middle again and again: the longest answer ever.
   const middle = chunks.slice(5, -10);
-  const reader = new EventReader({ protocol: CODECS[protocol].protocol });
+  const reader = new EventReader({ protocol: CODECS[protocol] });
   const feed = (some: readonly Uint8Array[]): void => {
     for (const chunk of some) reader.push(chunk);
   };

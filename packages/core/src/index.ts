@@ -65,9 +65,15 @@ export { convertStream } from './io/convert-by-name.ts';
 export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
 export { type Answerer, createFetchHandler, type FetchHandlerOptions } from './io/fetch-handler.ts';
 export type { ByteSource } from './io/source.ts';
-export { CODECS, findCodec } from './protocols/codecs.ts';
-export { GRAMMARS } from './protocols/grammars.ts';
-export { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type ProtocolName } from './protocols/index.ts';
+export {
+  CODECS,
+  findCodec,
+  findProtocol,
+  GRAMMARS,
+  PROTOCOL_ALIASES,
+  PROTOCOLS,
+  type ProtocolName,
+} from './protocols/index.ts';
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
 export { deploymentOf } from './protocols/openai-chat/interface.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
@@ -78,9 +84,9 @@ export {
   type Framing,
   type HeaderBag,
   type Policy,
-  type ProtocolCodec,
   type Provider,
   type Target,
+  type WireCodec,
   type WireReply,
   type WireRequest,
 } from './protocols/shared/codec.ts';

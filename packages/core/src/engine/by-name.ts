@@ -1,8 +1,8 @@
 import type { CanonicalEmbeddingRequest, CanonicalRerankRequest } from '../canonical/interfaces.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { CODECS, findCodec } from '../protocols/codecs.ts';
 import type { ProtocolName } from '../protocols/index.ts';
-import type { Framing, ProtocolCodec, WireRequest } from '../protocols/shared/codec.ts';
+import { CODECS, findCodec } from '../protocols/index.ts';
+import type { Codec, Framing, WireRequest } from '../protocols/shared/codec.ts';
 import type { AnswerOptions, ConvertOptions } from './context.ts';
 import * as interfaces from './convert-interfaces.ts';
 import * as requests from './convert-request.ts';
@@ -14,11 +14,11 @@ import * as exchanges from './translate.ts';
 // The same calls with protocols by name. They load every protocol; `@sluice/core/engine` takes codecs and loads none.
 
 /** A protocol by name or as its codec. */
-export type CodecName = ProtocolName | ProtocolCodec;
+export type CodecName = ProtocolName | Codec;
 
 export type Named<T> = Omit<T, 'from' | 'to'> & { from: CodecName; to: CodecName };
 
-function resolveCodec(name: CodecName): ProtocolCodec {
+function resolveCodec(name: CodecName): Codec {
   const codec = typeof name === 'string' ? findCodec(name) : name;
   if (codec) return codec;
   throw new TypeError(`unknown protocol ${JSON.stringify(name)}; known: ${Object.keys(CODECS).join(', ')}`);
@@ -27,7 +27,7 @@ function resolveCodec(name: CodecName): ProtocolCodec {
 /** Options with the codecs in the place of their names. */
 export function resolveNames<T extends { from: CodecName; to: CodecName }>(
   options: T,
-): Omit<T, 'from' | 'to'> & { from: ProtocolCodec; to: ProtocolCodec } {
+): Omit<T, 'from' | 'to'> & { from: Codec; to: Codec } {
   return { ...options, from: resolveCodec(options.from), to: resolveCodec(options.to) };
 }
 

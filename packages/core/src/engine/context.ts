@@ -1,15 +1,15 @@
 import { deriveId } from '../accumulate/derive-id.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { CodecContext, Policy, ProtocolCodec, Provider, Target } from '../protocols/shared/codec.ts';
+import type { Codec, CodecContext, Policy, Provider, Target } from '../protocols/shared/codec.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 
 /** What every conversion may be told. */
 export interface ConvertOptions {
   /** The protocol of what is converted. */
-  from: ProtocolCodec;
+  from: Codec;
   /** The protocol it is converted to. The same one: what is wrong is repaired. */
-  to: ProtocolCodec;
+  to: Codec;
   /** Who the upstream is: its id in the tables of profiles, or its row. Opaque values of an answer are marked with it, and go back to nobody else. */
   provider?: string | Provider | undefined;
   /** Laid over what is known of the upstream. */
@@ -37,7 +37,7 @@ const idOf = (provider: string | Provider | undefined): string =>
 
 /** What is known of the upstream: its row in the codec's table, then the operator's own settings, then the caller's. */
 export function profileOf(
-  codec: ProtocolCodec,
+  codec: Codec,
   { provider, profile }: Pick<ConvertOptions, 'provider' | 'profile'>,
   model?: string,
 ): ProviderProfile {
@@ -70,7 +70,7 @@ function laidOver(known: ProviderProfile, own: Settings | undefined, top: Settin
 
 /** The upstream as codecs see it; undefined when nobody said who it is. */
 export function targetOf(
-  codec: ProtocolCodec,
+  codec: Codec,
   provider: string | Provider | undefined,
   target: Omit<Target, 'provider'>,
 ): Target | undefined {

@@ -10,7 +10,7 @@ import type {
 } from '../canonical/interfaces.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { type Codec, CodecError, type ProtocolCodec, type WireRequest } from '../protocols/shared/codec.ts';
+import { type Codec, CodecError, type WireCodec, type WireRequest } from '../protocols/shared/codec.ts';
 import { type ConvertOptions, createContext, profileOf, targetOf } from './context.ts';
 import type { RequestOptions } from './convert-request.ts';
 import { estimateTokens } from './estimate-tokens.ts';
@@ -34,12 +34,12 @@ interface Question {
 }
 
 /** Whether the other protocol has such a thing at all. */
-export function unsupported({ id }: ProtocolCodec, type: InterfaceType): CodecError {
+export function unsupported({ id }: Codec, type: InterfaceType): CodecError {
   const message = `${id} has no ${type.toLowerCase().replace('_', ' ')} interface`;
   return new CodecError({ code: 'UNSUPPORTED_INTERFACE', message, http_status: 404 });
 }
 
-function required<T>(codec: ProtocolCodec, part: T | undefined, type: InterfaceType): T {
+function required<T>(codec: Codec, part: T | undefined, type: InterfaceType): T {
   if (part === undefined) throw unsupported(codec, type);
   return part;
 }
@@ -49,7 +49,7 @@ function convertQuestion<T extends { model: string }>(
   body: unknown,
   options: RequestOptions,
   type: InterfaceType,
-  codecOf: (codec: ProtocolCodec) => Codec<WireRequest, T> | undefined,
+  codecOf: (codec: Codec) => WireCodec<WireRequest, T> | undefined,
 ): ConvertedQuestion<T> {
   const { from, to, path = '', headers = {}, policy = {}, provider, model } = options;
   const decoder = required(from, codecOf(from), type);
@@ -73,7 +73,7 @@ function convertAnswer<T>(
   body: unknown,
   options: ConvertOptions,
   type: InterfaceType,
-  codecOf: (codec: ProtocolCodec) => Codec<unknown, T> | undefined,
+  codecOf: (codec: Codec) => WireCodec<unknown, T> | undefined,
   question: Question = {},
 ): Converted<T> {
   const { from, to, policy = {}, provider, now, newId } = options;
@@ -132,7 +132,7 @@ export const convertCountTokensResponse = (body: unknown, options: ConvertOption
  * const body = estimateAnswer({ method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json }, anthropicMessagesCodec);
  * ```
  */
-export function estimateAnswer(wire: WireRequest, client: ProtocolCodec): unknown {
+export function estimateAnswer(wire: WireRequest, client: Codec): unknown {
   const { request, response } = required(client, client.countTokens, 'COUNT_TOKENS');
   const context = createContext({ note: () => undefined, profile: client.profileFor('') });
   return response.encode(estimateTokens(request.decode(wire, context)), context);

@@ -1,7 +1,7 @@
 import { isObject } from '../accumulate/overlay.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { CodecContext, HeaderBag, ProtocolCodec, WireRequest } from '../protocols/shared/codec.ts';
+import type { Codec, CodecContext, HeaderBag, WireRequest } from '../protocols/shared/codec.ts';
 import { type ConvertOptions, createContext, profileOf, targetOf } from './context.ts';
 import { dropUnknown } from './drop-unknown.ts';
 import { NoteList } from './notes.ts';
@@ -106,7 +106,7 @@ const modelOf = (body: unknown): string | undefined =>
 
 const NOWHERE = 'http://localhost';
 
-function pathOf(codec: ProtocolCodec, model: string, stream: boolean): string {
+function pathOf(codec: Codec, model: string, stream: boolean): string {
   const provider = { id: '', protocol: codec.id, base_url: NOWHERE };
   return codec.buildUrl('CHAT', { provider, model, stream }).slice(NOWHERE.length);
 }

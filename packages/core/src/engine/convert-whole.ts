@@ -56,7 +56,7 @@ export function collectStream(
 ): ConvertedResponse {
   const { from, to, request, model, malformed, isRenamed = true } = options;
   const profile = profileOf(from, options, request?.model);
-  const reader = new EventReader({ protocol: from.protocol, profile, malformed });
+  const reader = new EventReader({ protocol: from, profile, malformed });
   const accumulator = new MessageAccumulator();
   const take = (events: Iterable<CanonicalStreamEvent>): void => {
     for (const event of events) accumulator.push(event);

@@ -3,14 +3,14 @@ import type { ContentBlock } from '../canonical/blocks.ts';
 import type { Node } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { locate, placesOf, SOURCE } from '../canonical/source.ts';
-import { approximate, type CodecContext, drop, type ProtocolCodec } from '../protocols/shared/codec.ts';
+import { approximate, type Codec, type CodecContext, drop } from '../protocols/shared/codec.ts';
 import { escaped, type Found, type SourceBody } from './source-body.ts';
 
 /**
  * Fields that only the source's protocol knows do not reach another one: each is told. Where the request says the same in canonical words,
  * whether that gets through is the encoder's business. What is not in the source is a decoder's own remark.
  */
-export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: ProtocolCodec, context: CodecContext): void {
+export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: Codec, context: CodecContext): void {
   const reader = new UnsaidReader(request, source, from);
   eachNode(request, (node, path) => {
     const kept = node.extensions?.[from.id];
@@ -29,7 +29,7 @@ interface Field {
   read?: { word: string; as: string };
 }
 
-function tell({ name, pointer, read }: Field, { id }: ProtocolCodec, context: CodecContext): void {
+function tell({ name, pointer, read }: Field, { id }: Codec, context: CodecContext): void {
   const loss = { path: pointer, feature: `unknown.${name}` };
   if (read) approximate(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
   else drop(context, { ...loss, message: `only ${id} knows ${name}` });
@@ -39,10 +39,10 @@ function tell({ name, pointer, read }: Field, { id }: ProtocolCodec, context: Co
 class UnsaidReader {
   readonly #request: CanonicalRequest;
   readonly #source: SourceBody;
-  readonly #fields: NonNullable<ProtocolCodec['fields']>;
+  readonly #fields: NonNullable<Codec['fields']>;
   #known: Known | undefined;
 
-  constructor(request: CanonicalRequest, source: SourceBody, { fields = {} }: ProtocolCodec) {
+  constructor(request: CanonicalRequest, source: SourceBody, { fields = {} }: Codec) {
     this.#request = request;
     this.#source = source;
     this.#fields = fields;
@@ -92,7 +92,7 @@ interface Known {
   whole: ReadonlySet<string>;
 }
 
-function knownOf(request: CanonicalRequest, source: SourceBody, fields: NonNullable<ProtocolCodec['fields']>): Known {
+function knownOf(request: CanonicalRequest, source: SourceBody, fields: NonNullable<Codec['fields']>): Known {
   const paths = pathsOf(request);
   const whole = Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [source.spell(`/${field}`)] : []));
   return {

@@ -3,7 +3,7 @@ import type { OwnErrorCode } from '../canonical/errors.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
 import { deploymentOf } from '../protocols/openai-chat/interface.ts';
-import { CodecError, type HeaderBag, type ProtocolCodec, type Provider, type WireRequest } from '../protocols/shared/codec.ts';
+import { type Codec, CodecError, type HeaderBag, type Provider, type WireRequest } from '../protocols/shared/codec.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { AnswerOptions } from './context.ts';
 import { decodeRequest } from './convert-request.ts';
@@ -56,7 +56,7 @@ export function passedBody(
 }
 
 /** What has to be known of a question that is not read. */
-export function askedOf(wire: WireRequest, client: ProtocolCodec): { model: string; stream: boolean } {
+export function askedOf(wire: WireRequest, client: Codec): { model: string; stream: boolean } {
   const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};
   if (typeof model === 'string') return { model, stream: stream === true };
   const question = readQuestion(wire, client);
@@ -64,7 +64,7 @@ export function askedOf(wire: WireRequest, client: ProtocolCodec): { model: stri
 }
 
 /** The question in the canonical form; undefined when it cannot be read. */
-export const readQuestion = ({ body, path, headers }: WireRequest, from: ProtocolCodec): CanonicalRequest | undefined =>
+export const readQuestion = ({ body, path, headers }: WireRequest, from: Codec): CanonicalRequest | undefined =>
   attempt(() => decodeRequest(body, { from, path, headers }));
 
 /** The answer in the canonical form; undefined when it cannot be read. Throws the error that stands in the place of one. */

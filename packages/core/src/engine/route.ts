@@ -1,16 +1,16 @@
 import type { InterfaceType } from '../canonical/interfaces.ts';
-import { CODECS } from '../protocols/codecs.ts';
-import type { HeaderBag, ProtocolCodec } from '../protocols/shared/codec.ts';
+import { CODECS } from '../protocols/index.ts';
+import type { Codec, HeaderBag } from '../protocols/shared/codec.ts';
 
 /** What a client wants, and in which language it wants it. */
 export interface Route {
-  client: ProtocolCodec;
+  client: Codec;
   type: InterfaceType;
   /** With its query; one form for everybody who looks at it. */
   path: string;
 }
 
-const HINTS: readonly (readonly [header: string, ProtocolCodec])[] = [
+const HINTS: readonly (readonly [header: string, Codec])[] = [
   ['x-goog-api-key', CODECS.gemini],
   ['anthropic-version', CODECS['anthropic-messages']],
 ];
@@ -20,7 +20,7 @@ const BY_PATH = [CODECS['anthropic-messages'], CODECS.gemini, CODECS['openai-res
 
 /** A first segment that names the vendor, as in `/anthropic/v1`. The headers stand for those by which its clients are told apart. */
 interface Mount {
-  clients: readonly [ProtocolCodec, ...ProtocolCodec[]];
+  clients: readonly [Codec, ...Codec[]];
   headers: HeaderBag;
 }
 
@@ -31,7 +31,7 @@ const MOUNTS: ReadonlyMap<string | undefined, Mount> = new Map<string | undefine
 ]);
 
 /** The paths of nearly all requests. Nobody else has them. */
-const EXACT: ReadonlyMap<string, ProtocolCodec> = new Map([
+const EXACT: ReadonlyMap<string, Codec> = new Map([
   ['/v1/chat/completions', CODECS['openai-chat']],
   ['/v1/messages', CODECS['anthropic-messages']],
   ['/v1/responses', CODECS['openai-responses']],
@@ -71,7 +71,7 @@ function openRoute(path: string, headers: HeaderBag): Route {
 const GEMINI = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/.*[?&]key=/;
 
 /** An endpoint that Sluice does not know: whose it is can only be guessed by its prefix. */
-function languageOf(path: string): ProtocolCodec {
+function languageOf(path: string): Codec {
   if (GEMINI.test(path)) return CODECS.gemini;
   if (/^(?:\/v\d+)?\/(messages|skills)\b/.test(path)) return CODECS['anthropic-messages'];
   return /^(?:\/v\d+)?\/(responses|conversations)\b/.test(path) ? CODECS['openai-responses'] : CODECS['openai-chat'];

@@ -1,4 +1,4 @@
-import type { ProtocolCodec } from '../protocols/shared/codec.ts';
+import type { Codec } from '../protocols/shared/codec.ts';
 
 /** What stands at a pointer, and the pointer as the source spells it. */
 export interface Found {
@@ -9,10 +9,10 @@ export interface Found {
 /** The body of a request, in which notes point at things. Input of strangers: names are looked up as own properties only. */
 export class SourceBody {
   readonly #body: unknown;
-  readonly #nameOf: ProtocolCodec['nameOf'];
+  readonly #nameOf: Codec['nameOf'];
   readonly #spellings = new Map<object, ReadonlyMap<string, string>>();
 
-  constructor(body: unknown, { nameOf }: Pick<ProtocolCodec, 'nameOf'>) {
+  constructor(body: unknown, { nameOf }: Pick<Codec, 'nameOf'>) {
     this.#body = body;
     this.#nameOf = nameOf;
   }

@@ -172,7 +172,7 @@ class StreamConverter implements AnswerStream {
 export function readerOf(options: StreamOptions): EventReader {
   const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect } = options;
   const profile = profileOf(from, options, request?.model);
-  return new EventReader({ protocol: from.protocol, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
+  return new EventReader({ protocol: from, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
 }
 
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>

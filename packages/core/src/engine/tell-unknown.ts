@@ -3,7 +3,7 @@ import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
 import { type CanonicalResponse, isClientCall } from '../canonical/response.ts';
-import type { ProtocolCodec } from '../protocols/shared/codec.ts';
+import type { Codec } from '../protocols/shared/codec.ts';
 import { eachUnsaid } from '../protocols/shared/unsaid.ts';
 
 type Tell = (note: Note) => void;
@@ -16,12 +16,12 @@ type Envelope = Node & { system_fingerprint?: string };
  * whatever the policy: nobody asked for them, and the answer is there.
  */
 export class UnknownTeller {
-  readonly #from: ProtocolCodec;
-  readonly #to: ProtocolCodec;
+  readonly #from: Codec;
+  readonly #to: Codec;
   readonly #note: Tell;
   #told: Set<string> | undefined;
 
-  constructor({ from, to }: { from: ProtocolCodec; to: ProtocolCodec }, note: Tell) {
+  constructor({ from, to }: { from: Codec; to: Codec }, note: Tell) {
     this.#from = from;
     this.#to = to;
     this.#note = note;

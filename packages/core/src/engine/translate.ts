@@ -7,9 +7,9 @@ import type { CanonicalResponse } from '../canonical/response.ts';
 import type { CanonicalUsage } from '../canonical/usage.ts';
 import { holdsCarrier } from '../protocols/shared/carrier.ts';
 import {
+  type Codec,
   CodecError,
   type HeaderBag,
-  type ProtocolCodec,
   type Provider,
   type Target,
   type WireReply,
@@ -80,11 +80,11 @@ export interface UpstreamRequest {
  * exchange.notes; //            what could not be carried, in both directions
  * ```
  */
-export const translate = (client: ProtocolCodec, upstream: ProtocolCodec, options: TranslateOptions): Exchange =>
+export const translate = (client: Codec, upstream: Codec, options: TranslateOptions): Exchange =>
   new Exchange(client, upstream, options);
 
 /** How much is known of an upstream decides what becomes of requests in its own protocol. */
-export function passRequestFor(codec: ProtocolCodec, provider: Pick<Provider, 'id' | 'profile'>, model: string): PassRequest {
+export function passRequestFor(codec: Codec, provider: Pick<Provider, 'id' | 'profile'>, model: string): PassRequest {
   if (provider.profile || codec.hasFacts(provider.id)) return 'never';
   return codec.hasFacts(provider.id, model) ? 'unless_changed' : 'always';
 }
@@ -99,8 +99,8 @@ type Mode = 'converted' | 'request_passed' | 'passed';
 
 /** One question and its answer. Made by `translate`. */
 export class Exchange {
-  readonly #client: ProtocolCodec;
-  readonly #upstream: ProtocolCodec;
+  readonly #client: Codec;
+  readonly #upstream: Codec;
   readonly #options: TranslateOptions;
   #mode: Mode;
   readonly #notes: Note[] = [];
@@ -113,7 +113,7 @@ export class Exchange {
   #passed: WireReply | undefined;
   #usage: CanonicalUsage | undefined;
 
-  constructor(client: ProtocolCodec, upstream: ProtocolCodec, options: TranslateOptions) {
+  constructor(client: Codec, upstream: Codec, options: TranslateOptions) {
     this.#client = client;
     this.#upstream = upstream;
     this.#options = options;

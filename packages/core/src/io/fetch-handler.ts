@@ -7,7 +7,7 @@ import { encodeError } from '../engine/convert-response.ts';
 import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engine/request-limits.ts';
 import { type Route, routeOf } from '../engine/route.ts';
 import { type Exchange, translate } from '../engine/translate.ts';
-import { CODECS } from '../protocols/codecs.ts';
+import { CODECS } from '../protocols/index.ts';
 import { tooDeep } from '../protocols/shared/answer-body.ts';
 import { CodecError, type HeaderBag, type Provider, type WireReply } from '../protocols/shared/codec.ts';
 import { expectShallow } from '../protocols/shared/expect.ts';

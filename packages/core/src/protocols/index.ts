@@ -1,17 +1,37 @@
 import type { ProtocolId } from '../canonical/protocol.ts';
+import { anthropicMessagesCodec } from './anthropic-messages/codec.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';
+import { geminiCodec } from './gemini/codec.ts';
 import { gemini } from './gemini/index.ts';
+import { openaiChatCodec } from './openai-chat/codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponsesCodec } from './openai-responses/codec.ts';
 import { openaiResponses } from './openai-responses/index.ts';
+import type { Codec } from './shared/codec.ts';
 import type { Protocol } from './shared/protocol.ts';
+import type { StreamGrammar } from './shared/stream-grammar.ts';
 
-/** The registry: one line a protocol. */
+// The registry: one line a protocol, in a column for readers and a column for both directions. They are two values so that a bundler leaves all
+// encoders out of a program that only calls `accumulate`.
+
+/** Every protocol, for reading streams. */
 export const PROTOCOLS: Readonly<Record<ProtocolId, Protocol>> = {
   'openai-chat': openaiChat,
   'anthropic-messages': anthropicMessages,
   'openai-responses': openaiResponses,
   gemini,
 };
+
+/** Every protocol, in both directions. */
+export const CODECS: Readonly<Record<ProtocolId, Codec>> = {
+  'openai-chat': openaiChatCodec,
+  'anthropic-messages': anthropicMessagesCodec,
+  'openai-responses': openaiResponsesCodec,
+  gemini: geminiCodec,
+};
+
+/** The grammar of what each protocol's stream encoder writes for a client that requested everything. */
+export const GRAMMARS: Readonly<Record<ProtocolId, () => StreamGrammar>> = /* @__PURE__ */ mapCodecs(({ grammar }) => grammar);
 
 /** Shorter names that users may type. */
 export const PROTOCOL_ALIASES = {
@@ -20,10 +40,25 @@ export const PROTOCOL_ALIASES = {
   responses: 'openai-responses',
 } as const;
 
+/** The id of a protocol, or an alias. */
 export type ProtocolName = ProtocolId | keyof typeof PROTOCOL_ALIASES;
 
-/** The protocol of that name, or undefined. */
+/** The protocol with that id or alias, or undefined. */
 export function findProtocol(name: string): Protocol | undefined {
+  return find(PROTOCOLS, name);
+}
+
+/** The codec with that id or alias, or undefined. */
+export function findCodec(name: string): Codec | undefined {
+  return find(CODECS, name);
+}
+
+function find<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T | undefined {
   const id = Object.hasOwn(PROTOCOL_ALIASES, name) ? PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES] : name; // hasOwn narrows nothing
-  return Object.hasOwn(PROTOCOLS, id) ? PROTOCOLS[id as ProtocolId] : undefined;
+  return Object.hasOwn(table, id) ? table[id as ProtocolId] : undefined;
+}
+
+function mapCodecs<T>(map: (codec: Codec) => T): Record<ProtocolId, T> {
+  const entries = Object.values(CODECS).map((codec) => [codec.id, map(codec)]);
+  return Object.fromEntries(entries) as Record<ProtocolId, T>; // fromEntries does not know the keys
 }

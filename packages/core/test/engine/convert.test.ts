@@ -18,7 +18,7 @@ import {
   replayResponse,
   streamConverter,
 } from '../../src/index.ts';
-import { CODECS } from '../../src/protocols/codecs.ts';
+import { CODECS } from '../../src/protocols/index.ts';
 import { bareContext } from '../openai-chat/bare-context.ts';
 
 const ask = (over: object = {}) => ({

@@ -9,7 +9,7 @@ import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/c
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
 import { openaiResponsesCodec } from '../../src/protocols/openai-responses/codec.ts';
-import { CodecError, type ProtocolCodec } from '../../src/protocols/shared/codec.ts';
+import { type Codec, CodecError } from '../../src/protocols/shared/codec.ts';
 
 type Json = Record<string, unknown>;
 
@@ -20,7 +20,7 @@ const ALL = Object.values(PROTOCOLS);
 
 interface Row {
   name: string;
-  from: ProtocolCodec;
+  from: Codec;
   /** Payloads of the stream. */
   stream?: Json[];
   body?: Json;
@@ -215,7 +215,7 @@ const ROWS: Row[] = [
 const frame = (payload: Json): string =>
   `${typeof payload['type'] === 'string' ? `event: ${payload['type']}\n` : ''}data: ${JSON.stringify(payload)}\n\n`;
 
-const framed = (from: ProtocolCodec, payloads: readonly Json[]): Uint8Array =>
+const framed = (from: Codec, payloads: readonly Json[]): Uint8Array =>
   bytesOf([...payloads.map(frame), from.id === 'openai-chat' ? 'data: [DONE]\n\n' : ''].join(''));
 
 const streamed = ROWS.flatMap(({ stream, ...row }) => (stream ? [{ ...row, bytes: framed(row.from, stream) }] : []));
@@ -223,12 +223,12 @@ const bodies = ROWS.flatMap(({ body, ...row }) => (body ? [{ ...row, body }] : [
 
 describe.each(streamed)('$name', ({ from, bytes, want, as = {} }) => {
   test('in a stream', () => {
-    expect(assemble(from.protocol, [bytes])).toMatchObject(want);
-    expect(validate(from.protocol, [bytes])).toBeGreaterThan(0);
+    expect(assemble(from, [bytes])).toMatchObject(want);
+    expect(validate(from, [bytes])).toBeGreaterThan(0);
   });
 
   test('byte by byte', () => {
-    expect(assemble(from.protocol, splitEvery(bytes, 1))).toEqual(assemble(from.protocol, [bytes]));
+    expect(assemble(from, splitEvery(bytes, 1))).toEqual(assemble(from, [bytes]));
   });
 
   test('without a label', () => {
@@ -239,23 +239,23 @@ describe.each(streamed)('$name', ({ from, bytes, want, as = {} }) => {
     const converter = streamConverter({ from, to });
     const written = splitEvery(bytes, 40).flatMap((piece) => [...converter.push(piece)]);
     written.push(...converter.end());
-    expect(assemble(to.protocol, written)).toMatchObject(as[to.id] ?? want);
+    expect(assemble(to, written)).toMatchObject(as[to.id] ?? want);
   });
 
   test.each(CODECS)('as a body of $id', (to) => {
     const { body } = collectStream([bytes], { from, to });
-    expect(assemble(to.protocol, [bytesOf(JSON.stringify(body))])).toMatchObject(as[to.id] ?? want);
+    expect(assemble(to, [bytesOf(JSON.stringify(body))])).toMatchObject(as[to.id] ?? want);
   });
 });
 
 describe.each(bodies)('$name', ({ from, body, want, as = {} }) => {
   test('in a whole body', () => {
-    expect(assemble(from.protocol, [bytesOf(JSON.stringify(body))])).toMatchObject(want);
+    expect(assemble(from, [bytesOf(JSON.stringify(body))])).toMatchObject(want);
   });
 
   test.each(CODECS)('as a body of $id', (to) => {
     const converted = convertResponse(body, { from, to });
-    expect(assemble(to.protocol, [bytesOf(JSON.stringify(converted.body))])).toMatchObject(as[to.id] ?? want);
+    expect(assemble(to, [bytesOf(JSON.stringify(converted.body))])).toMatchObject(as[to.id] ?? want);
   });
 });
 
@@ -297,7 +297,7 @@ describe('a response that nothing could be read from is an error that names what
       seen: 'response.message.delta',
     },
   ])('$name', ({ bytes, seen }) => {
-    const { error, finish_reason: finish } = assemble(openaiChatCodec.protocol, [bytes]);
+    const { error, finish_reason: finish } = assemble(openaiChatCodec, [bytes]);
     expect(error).toMatchObject({ canonical: 'UPSTREAM_ERROR', code: 'not_a_stream' });
     expect(error?.message).toContain(seen);
     expect(finish).toBeNull();
@@ -319,7 +319,7 @@ describe('a response that nothing could be read from is an error that names what
       stream: [chat({ delta: {}, matched_stop: 1, finish_reason: 'stop' })],
     },
   ])('but $name is an empty message', ({ stream }) => {
-    expect(assemble(openaiChatCodec.protocol, [framed(openaiChatCodec, stream)])).toMatchObject({
+    expect(assemble(openaiChatCodec, [framed(openaiChatCodec, stream)])).toMatchObject({
       error: null,
       text: '',
       finish_reason: 'stop',
@@ -347,13 +347,13 @@ test('a body that was filtered has no message, and is not an error', () => {
 
 test('what was found by Azure on your data is kept as context', () => {
   const [row] = ROWS.filter(({ name }) => name.startsWith('Azure'));
-  const { message } = assemble(openaiChatCodec.protocol, [framed(openaiChatCodec, row?.stream ?? [])]);
+  const { message } = assemble(openaiChatCodec, [framed(openaiChatCodec, row?.stream ?? [])]);
   expect(message.extensions?.['openai-chat']?.['message']).toMatchObject({ context: { messages: [AZURE_FOUND] } });
 });
 
 test('id, model and time of response.completed reach the message', () => {
   const row = ROWS.find(({ name }) => name.includes('response.created is missing'));
-  const { message } = assemble(openaiResponsesCodec.protocol, [framed(openaiResponsesCodec, row?.stream ?? [])]);
+  const { message } = assemble(openaiResponsesCodec, [framed(openaiResponsesCodec, row?.stream ?? [])]);
   expect(message).toMatchObject({ id: 'resp_9', model: 'gpt-x', created: 7 });
 });
 
@@ -381,7 +381,7 @@ describe('LiteLLM: thinking_blocks keep their signature', () => {
     ['byte by byte', splitEvery(stream, 1)],
     ['in a body', [bytesOf(JSON.stringify(body))]],
   ])('%s', (_, bytes) => {
-    const { message, extras } = assemble(openaiChatCodec.protocol, bytes);
+    const { message, extras } = assemble(openaiChatCodec, bytes);
     expect(message.content[0]).toMatchObject(thinking);
     expect(extras['thinking_blocks']).toEqual(blocks);
   });
@@ -400,7 +400,7 @@ describe('LiteLLM: thinking_blocks keep their signature', () => {
       chat({ delta: block('', 's2') }),
       ...deltas('Hi'),
     ]);
-    expect(assemble(openaiChatCodec.protocol, [two]).extras['thinking_blocks']).toEqual([
+    expect(assemble(openaiChatCodec, [two]).extras['thinking_blocks']).toEqual([
       { type: 'thinking', thinking: 'a', signature: 's1' },
       { type: 'thinking', thinking: 'b', signature: 's2' },
     ]);

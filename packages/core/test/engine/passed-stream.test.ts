@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { FrameEdge } from '../../src/engine/frame-edge.ts';
 import { findJsonStrings, withFields } from '../../src/engine/json-fields.ts';
 import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
-import { CODECS } from '../../src/protocols/codecs.ts';
+import { CODECS } from '../../src/protocols/index.ts';
 import { encodeCarrier, encodeCarrierInId } from '../../src/protocols/shared/carrier.ts';
 
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];

@@ -8,7 +8,7 @@ import { type CanonicalStreamEvent, CODECS } from '../../src/index.ts';
 const IDS = ['openai-chat', 'anthropic-messages'] as const;
 
 function read(id: (typeof IDS)[number], chunks: Iterable<Uint8Array>) {
-  const reader = new EventReader({ protocol: CODECS[id].protocol });
+  const reader = new EventReader({ protocol: CODECS[id] });
   const events: CanonicalStreamEvent[] = [];
   for (const chunk of chunks) events.push(...reader.push(chunk));
   events.push(...reader.end());
@@ -150,7 +150,7 @@ test('an event refused by inspect ends the stream, whether its chunk was parsed 
   const refusal = { code: 'UPSTREAM_ERROR', message: 'enough' } as const;
   let count = 0;
   const inspect = (event: CanonicalStreamEvent) => (event.type === 'content_block_delta' && ++count > 4 ? refusal : undefined);
-  const reader = new EventReader({ protocol: CODECS['openai-chat'].protocol, inspect });
+  const reader = new EventReader({ protocol: CODECS['openai-chat'], inspect });
   const pieces = [START, ...['a', 'b', 'c', 'd', 'e', 'f'].map((text) => chunk(text))].map(bytesOf);
   const events = pieces.flatMap((piece) => reader.push(piece));
   expect(events.at(-1)).toEqual({ type: 'error', error: refusal });

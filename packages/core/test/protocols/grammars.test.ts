@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { streamConverter } from '../../src/engine/stream-converter.ts';
 import { GRAMMARS, GrammarError, type ProtocolId, type SseFrame } from '../../src/index.ts';
-import { CODECS } from '../../src/protocols/codecs.ts';
+import { CODECS } from '../../src/protocols/index.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
 
 const SOURCE = [

@@ -2,13 +2,13 @@ import {
   type AssembledError,
   type CanonicalError,
   type CanonicalRequest,
+  type Codec,
   CodecError,
   convertError,
   convertRequest,
   convertResponse,
   encodeError,
   type Note,
-  type ProtocolCodec,
   StreamValidator,
   streamConverter,
 } from '@sluice/core';
@@ -20,8 +20,8 @@ export type Kind = 'request' | 'response' | 'stream' | 'error';
 
 export interface Conversion {
   kind: Kind;
-  from: ProtocolCodec;
-  to: ProtocolCodec;
+  from: Codec;
+  to: Codec;
   model: string | undefined;
   isStrict: boolean;
   /** The client's question, when there is one. */

@@ -1,12 +1,12 @@
 import {
   type CanonicalRequest,
   type CanonicalResponse,
+  type Codec,
   type CodecContext,
   CodecError,
   encodeError,
   estimateAnswer,
   type InterfaceType,
-  type ProtocolCodec,
   type Route,
   routeOf,
   type SseFrame,
@@ -59,7 +59,7 @@ export class DemoTransport implements Transport {
     }
   }
 
-  async #converse(request: CanonicalRequest, client: ProtocolCodec, line: DemoLine): Promise<void> {
+  async #converse(request: CanonicalRequest, client: Codec, line: DemoLine): Promise<void> {
     const faults = faultsOf(request.model);
     const response = wholeAnswer(request);
     const context = contextOf(client, request);
@@ -168,7 +168,7 @@ class DemoLine implements Line, BodySink {
 const textOf = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
 
 /** What is asked beside conversations. */
-function answerBeside(type: InterfaceType, wire: WireRequest, client: ProtocolCodec): unknown {
+function answerBeside(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
   const context = contextOf(client);
   if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
   if (type === 'EMBEDDINGS' && client.embeddings) {
@@ -196,7 +196,7 @@ function wholeAnswer(question: CanonicalRequest): CanonicalResponse {
 }
 
 /** The demo has neither losses to tell nor a clock. */
-const contextOf = (client: ProtocolCodec, request?: CanonicalRequest): CodecContext => ({
+const contextOf = (client: Codec, request?: CanonicalRequest): CodecContext => ({
   report: () => undefined,
   note: () => undefined,
   now: () => CREATED,

@@ -1,12 +1,12 @@
 import {
   type AssembledError,
   type CanonicalError,
+  type Codec,
   convertError,
   convertRequest,
   type Examination,
   Examiner,
   openaiChatCodec,
-  type ProtocolCodec,
   type Provider,
   type ProviderProfile,
 } from '@sluice/core';
@@ -15,7 +15,7 @@ import { type Received, send } from './send.ts';
 
 /** Who is asked. */
 export interface Patient {
-  codec: ProtocolCodec;
+  codec: Codec;
   base_url: string;
   path?: string;
   model: string;
@@ -55,7 +55,7 @@ export async function ask(question: object, patient: Patient): Promise<Answer> {
 }
 
 function answerOf({ status, contentType, chunks, broken }: Received, { codec }: Patient): Answer {
-  const examiner = new Examiner({ protocol: codec.protocol, strict: true });
+  const examiner = new Examiner({ protocol: codec, strict: true });
   for (const chunk of chunks) examiner.push(chunk);
   return { kind: 'answer', status, contentType, examination: broken === undefined ? examiner.end() : examiner.fail(broken) };
 }

@@ -1,4 +1,4 @@
-import { CODECS, type ProtocolCodec, type ProtocolId, type ProviderProfile } from '@sluice/core';
+import { CODECS, type Codec, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { completeBaseUrl } from '../providers/base-url.ts';
 import { adaptTo } from './adapt.ts';
 import { type Answer, ask, describeRefusal, type Patient } from './ask.ts';
@@ -34,7 +34,7 @@ function readAddress(text: string): { url: string; protocol?: ProtocolId } {
 export async function* probeLive(options: LiveOptions): AsyncGenerator<Checkup, Partial<ProviderProfile>, undefined> {
   const address = readAddress(options.url);
   const protocol = options.protocol ?? address.protocol;
-  const codecs: readonly ProtocolCodec[] = protocol === undefined ? Object.values(CODECS) : [CODECS[protocol]];
+  const codecs: readonly Codec[] = protocol === undefined ? Object.values(CODECS) : [CODECS[protocol]];
   const patients = codecs.map((codec) => patientOf(codec, address.url, options));
   const { patient, first } = await firstToAnswer(patients);
   yield first;
@@ -44,7 +44,7 @@ export async function* probeLive(options: LiveOptions): AsyncGenerator<Checkup, 
   return patient.profile;
 }
 
-const patientOf = (codec: ProtocolCodec, url: string, { model, key }: LiveOptions): Patient => ({
+const patientOf = (codec: Codec, url: string, { model, key }: LiveOptions): Patient => ({
   codec,
   ...completeBaseUrl(url, { protocol: codec.id }),
   model,

@@ -1,6 +1,7 @@
 import {
   type Assembled,
   CODECS,
+  type Codec,
   CodecError,
   collectStream,
   type Examination,
@@ -8,7 +9,6 @@ import {
   type Finding,
   type Note,
   type Protocol,
-  type ProtocolCodec,
   type RuleId,
   replayResponse,
   streamConverter,
@@ -61,21 +61,17 @@ function examine(chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): 
  * Delta by delta where that says all of it. A call that goes on after it was handed out can be said only by a stream that knows its end: then the
  * whole message is written anew.
  */
-function rewrite(
-  chunks: readonly Uint8Array[],
-  codec: ProtocolCodec,
-  { message }: Examination,
-): Pick<Repaired, 'chunks' | 'notes'> {
+function rewrite(chunks: readonly Uint8Array[], codec: Codec, { message }: Examination): Pick<Repaired, 'chunks' | 'notes'> {
   const converter = streamConverter({ from: codec, to: codec });
   const live = [...chunks.flatMap((chunk) => [...converter.push(chunk)]), ...converter.end()];
-  const again = examine(live, [codec.protocol]);
+  const again = examine(live, [codec]);
   const isWhole = saidIn(again.message) === saidIn(message) && again.findings.every(({ rule }) => LASTING.has(rule));
   const rewritten = isWhole || message.error || !message.complete ? undefined : rewriteWhole(chunks, codec);
   return rewritten ?? { chunks: live, notes: converter.notes };
 }
 
 /** Undefined for a message that has no whole form, such as one that the provider broke off. */
-function rewriteWhole(chunks: readonly Uint8Array[], codec: ProtocolCodec): Pick<Repaired, 'chunks' | 'notes'> | undefined {
+function rewriteWhole(chunks: readonly Uint8Array[], codec: Codec): Pick<Repaired, 'chunks' | 'notes'> | undefined {
   try {
     const { body, notes } = collectStream(chunks, { from: codec, to: codec });
     const replayed = replayResponse(body, { from: codec, to: codec });

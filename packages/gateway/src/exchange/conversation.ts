@@ -3,9 +3,9 @@ import {
   type CanonicalError,
   type ClientRequest,
   CODECS,
+  type Codec,
   CodecError,
   type Exchange,
-  type ProtocolCodec,
   type ProviderProfile,
   readAsked,
   translate,
@@ -28,7 +28,7 @@ import { attemptWhole } from './whole-attempt.ts';
 
 export interface Question {
   id: string;
-  client: ProtocolCodec;
+  client: Codec;
   wire: ClientRequest;
   presence: Presence;
   directory: Directory;

@@ -2,10 +2,10 @@ import {
   type CanonicalError,
   type ClientRequest,
   CODECS,
+  type Codec,
   CodecError,
   encodeError,
   estimateAnswer,
-  type ProtocolCodec,
   readAsked,
   translate,
 } from '@sluice/core';
@@ -22,7 +22,7 @@ import { attemptWhole } from './whole-attempt.ts';
 
 export interface LaneQuestion {
   id: string;
-  client: ProtocolCodec;
+  client: Codec;
   wire: ClientRequest;
   presence: Presence;
   directory: Directory;

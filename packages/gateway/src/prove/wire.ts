@@ -19,7 +19,7 @@ export type OnNote = (note: Note) => void;
 /** The whole message. Every event on the way is held against the rules of the canonical stream, which throws when one is broken. */
 export function assemble(protocol: ProtocolId, chunks: Iterable<Uint8Array>): Assembled {
   const validator = new StreamValidator();
-  const assembler = new Assembler({ protocol: CODECS[protocol].protocol, onEvent: (event) => validator.push(event) });
+  const assembler = new Assembler({ protocol: CODECS[protocol], onEvent: (event) => validator.push(event) });
   for (const chunk of chunks) assembler.push(chunk);
   const result = assembler.end();
   validator.end();

@@ -1,10 +1,10 @@
-import { CodecError, checkModelName, encodeModelInfo, encodeModels, type ProtocolCodec, type Route } from '@sluice/core';
+import { type Codec, CodecError, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core';
 import type { Directory, Services } from '../exchange/services.ts';
 
 const modelOf = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
 
 /** The models that clients may ask for, in the shape that their SDK wants. */
-export async function answerModels(client: ProtocolCodec, directory: Directory, { modelLists }: Services): Promise<unknown> {
+export async function answerModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
   const asked = await Promise.all(directory.unlisted.map((speaker) => modelLists.namesOf(speaker)));
   const names = [...directory.models, ...asked.flat()];
   return encodeModels({ models: names.map(modelOf), has_more: false }, { to: client });

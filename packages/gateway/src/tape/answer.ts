@@ -1,13 +1,13 @@
 import {
   type CanonicalRequest,
   CODECS,
+  type Codec,
   collectStream,
   convertError,
   convertResponse,
   createSseDecoder,
   decodeRequest,
   type HeaderBag,
-  type ProtocolCodec,
   type Route,
   replayResponse,
   streamConverter,
@@ -90,15 +90,15 @@ const json = (status: number, headers: Record<string, string>, body: unknown): H
   };
 };
 
-function failed({ status, headers }: Answer, body: Uint8Array, from: ProtocolCodec, to: ProtocolCodec): Head {
+function failed({ status, headers }: Answer, body: Uint8Array, from: Codec, to: Codec): Head {
   const text = Buffer.from(body).toString('utf8');
   const reply = convertError({ status, headers, body: parsed(body) ?? text }, { from, to });
   return json(reply.status, reply.headers, reply.body);
 }
 
 interface Conversion {
-  from: ProtocolCodec;
-  to: ProtocolCodec;
+  from: Codec;
+  to: Codec;
   model: string;
   request: CanonicalRequest;
 }
@@ -128,7 +128,7 @@ function* streamed(
 const joined = (pieces: Iterable<Uint8Array>): Uint8Array => Buffer.concat([...pieces]);
 
 /** Dialects are made out of clean streams: whatever the tape does wrong is mended first. */
-function* mutated(pieces: Iterable<Piece>, client: ProtocolCodec, mutations: readonly Mutation[]): Iterable<Piece> {
+function* mutated(pieces: Iterable<Piece>, client: Codec, mutations: readonly Mutation[]): Iterable<Piece> {
   const decoder = createSseDecoder();
   const frames = [...[...pieces].flatMap(({ bytes }) => [...decoder.push(bytes)]), ...decoder.end()];
   const random = seededRandom(1);

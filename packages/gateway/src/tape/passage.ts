@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { encodeError, type ProtocolCodec } from '@sluice/core';
+import { type Codec, encodeError } from '@sluice/core';
 import { connectionError } from '../exchange/failures.ts';
 import { Collector } from '../upstream/collect.ts';
 import { type Dialer, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
@@ -12,7 +12,7 @@ export interface Question {
   origin: string;
   request: IncomingMessage;
   response: ServerResponse;
-  client: ProtocolCodec;
+  client: Codec;
   body: Buffer;
   /** What is kept of the answer. */
   maxBytes: number;

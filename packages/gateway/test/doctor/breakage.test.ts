@@ -20,7 +20,7 @@ interface Departing {
 function departing(protocol: ProtocolId, chunks: Uint8Array[]): Departing[] {
   // Arguments that Gemini streams, and calls that Google runs itself, are parts like others to its SDK, departures or not.
   if (/willContinue|functionResponse/.test(Buffer.concat(chunks).toString())) return [];
-  const { findings, message } = examine(chunks, { protocol: CODECS[protocol].protocol });
+  const { findings, message } = examine(chunks, { protocol: CODECS[protocol] });
   const [only, another] = findings;
   return only && !another ? [{ rule: only.rule, protocol, chunks, message }] : [];
 }
@@ -141,7 +141,7 @@ test.each(Object.keys(RULES) as RuleId[])('%s: what an official SDK breaks on is
 test.each(PROTOCOL_IDS)('nothing is found in what %s says in its own words, and the SDKs hear it whole', async (protocol) => {
   for (const stream of cleanStreams(protocol)) {
     const chunks = writeStream(stream, seededRandom(7));
-    const { findings, message } = examine(chunks, { protocol: CODECS[protocol].protocol });
+    const { findings, message } = examine(chunks, { protocol: CODECS[protocol] });
     expect(findings.map(({ rule }) => rule)).toEqual([]);
     const pieces = chunks.map((chunk) => new TextDecoder().decode(chunk));
     for (const { read } of SDK_READERS[protocol]) expect(effectOf(await read(pieces), message)).toBeUndefined();

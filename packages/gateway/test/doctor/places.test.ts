@@ -22,7 +22,7 @@ const bodies: Body[] = [
         const mutated = mutation.apply(clean, random);
         if (mutated === clean) return [];
         const bytes = Buffer.concat(writeStream(mutated, random));
-        return [{ id: `${mutation.id} #${at}`, protocol: CODECS[protocol].protocol, bytes }];
+        return [{ id: `${mutation.id} #${at}`, protocol: CODECS[protocol], bytes }];
       }),
     ),
   ),

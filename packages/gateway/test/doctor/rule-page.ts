@@ -47,7 +47,7 @@ function madeOf(rule: RuleId): Example | undefined {
         const random = seededRandom(3);
         const mutated = mutation.apply(clean, random);
         const chunks = mutated === clean ? [] : writeStream(mutated, random);
-        const { findings } = examine(chunks, { protocol: CODECS[protocol].protocol });
+        const { findings } = examine(chunks, { protocol: CODECS[protocol] });
         if (findings.some((finding) => finding.rule === rule))
           return {
             protocol,
@@ -70,7 +70,7 @@ const MOST = 2400;
 function showExample(rule: RuleId): string[] {
   const example = exampleOf(rule);
   if (!example) return ['No stream of ours shows it: it is damage on the way, of which the bytes are tested.'];
-  const { findings } = examine([bytesOf(example.text)], { protocol: CODECS[example.protocol].protocol });
+  const { findings } = examine([bytesOf(example.text)], { protocol: CODECS[example.protocol] });
   const offset = findings.find((finding) => finding.rule === rule)?.offset ?? 0;
   const isCut = example.text.length > MOST;
   const shown = isCut ? `${example.text.slice(0, MOST)}…` : example.text;

@@ -61,7 +61,7 @@ describe.each(PROTOCOL_IDS)('%s', (protocol) => {
       const random = seededRandom(3);
       const mutated = apply(clean, random);
       if (mutated === clean) continue;
-      const { findings } = examine(writeStream(mutated, random), { protocol: CODECS[protocol].protocol });
+      const { findings } = examine(writeStream(mutated, random), { protocol: CODECS[protocol] });
       expect(findings.map((finding) => finding.rule)).toContain(rule);
     }
   });

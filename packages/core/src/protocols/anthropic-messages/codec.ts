@@ -1,4 +1,4 @@
-import type { ProtocolCodec } from '../shared/codec.ts';
+import type { Codec } from '../shared/codec.ts';
 import { countTokensRequest, countTokensResponse } from './count-tokens.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
@@ -12,13 +12,15 @@ import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, glance } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
+import { MessagesGrammar } from './stream-grammar.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
 
 /** Anthropic Messages in both directions: requests, responses, streams, errors, models, counts of tokens. */
-export const anthropicMessagesCodec: ProtocolCodec = {
-  id: 'anthropic-messages',
-  protocol: anthropicMessages,
+export const anthropicMessagesCodec: Codec = {
+  ...anthropicMessages,
+  roles: ['client', 'upstream'],
+  grammar: () => new MessagesGrammar(),
   profileFor,
   hasFacts,
   toolRules,

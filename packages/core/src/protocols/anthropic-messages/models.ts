@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
 import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
+import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
 import { isoOf, unixOf } from './civil-date.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { fieldsOf, keep } from './fields.ts';
 
 /** `GET /v1/models`. */
-export const models: Codec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
 
 /** `GET /v1/models/{id}`. */
-export const modelInfo: Codec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);

@@ -1,4 +1,4 @@
-import type { ProtocolCodec } from '../shared/codec.ts';
+import type { Codec } from '../shared/codec.ts';
 import { countRequest, countResponse } from './count-tokens.ts';
 import { embeddingRequest, embeddingResponse } from './embeddings.ts';
 import { decodeErrorReply } from './errors-decode.ts';
@@ -13,15 +13,17 @@ import { encodeRequest } from './request-encode.ts';
 import { decodeResponse } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
+import { GeminiGrammar } from './stream-grammar.ts';
 import { camelOf } from './wire.ts';
 
 export { keyOf } from './interface.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */
-export const geminiCodec: ProtocolCodec = {
-  id: 'gemini',
-  protocol: gemini,
+export const geminiCodec: Codec = {
+  ...gemini,
+  roles: ['client', 'upstream'],
+  grammar: () => new GeminiGrammar(true),
   profileFor,
   hasFacts,
   toolRules,

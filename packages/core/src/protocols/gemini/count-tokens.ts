@@ -2,7 +2,7 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalCountTokensResponse } from '../../canonical/interfaces.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { badAnswer } from '../shared/answer-body.ts';
-import type { Codec, CodecContext, WireRequest } from '../shared/codec.ts';
+import type { CodecContext, WireCodec, WireRequest } from '../shared/codec.ts';
 import { expectObject } from '../shared/expect.ts';
 import { answerOf } from './answer.ts';
 import { modelOf, pathOf, resourceOf } from './interface.ts';
@@ -11,8 +11,8 @@ import { encodeRequestBody } from './request-encode.ts';
 import { camelKeys } from './wire.ts';
 
 /** `POST …:countTokens`, the question and the answer. */
-export const countRequest: Codec<WireRequest, CanonicalRequest> = { decode: decodeCount, encode: encodeCount };
-export const countResponse: Codec<unknown, CanonicalCountTokensResponse> = { decode: decodeTotal, encode: encodeTotal };
+export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeCount, encode: encodeCount };
+export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeTotal, encode: encodeTotal };
 
 /** The contents alone, or a whole request. */
 function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): CanonicalRequest {

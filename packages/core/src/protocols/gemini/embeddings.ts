@@ -3,7 +3,7 @@ import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../.
 import { at } from '../../canonical/source.ts';
 import { locatedContext } from '../../passes/located.ts';
 import { badAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop, incompatible, invalid, missing, type WireRequest } from '../shared/codec.ts';
+import { type CodecContext, drop, incompatible, invalid, missing, type WireCodec, type WireRequest } from '../shared/codec.ts';
 import { expectCount, expectList, expectObject, expectText, optional } from '../shared/expect.ts';
 import { unpackFloats } from '../shared/floats.ts';
 import { countOf, listOf, objectOf, textOf, unknownFields } from '../shared/read.ts';
@@ -14,8 +14,14 @@ import { fieldsOf, keep } from './kept.ts';
 import { camelKeys, camelObject } from './wire.ts';
 
 /** `POST …:embedContent` and `…:batchEmbedContents`, the question and the answer. */
-export const embeddingRequest: Codec<WireRequest, CanonicalEmbeddingRequest> = { decode: decodeRequest, encode: encodeRequest };
-export const embeddingResponse: Codec<unknown, CanonicalEmbeddingResponse> = { decode: decodeResponse, encode: encodeResponse };
+export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
+  decode: decodeRequest,
+  encode: encodeRequest,
+};
+export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
+  decode: decodeResponse,
+  encode: encodeResponse,
+};
 
 /** The API's own bound on a batch is lower; a list this long is a mistake. */
 const MAX_INPUTS = 2048;

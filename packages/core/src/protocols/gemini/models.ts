@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
 import { badAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
+import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
 import { answerOf } from './answer.ts';
 import { fieldsOf, keep } from './kept.ts';
 import { camelKeys, camelObject } from './wire.ts';
 
 /** `GET /v1beta/models`. */
-export const models: Codec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
 
 /** `GET /v1beta/models/{model}`. */
-export const modelInfo: Codec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['models', 'nextPageToken']);
 const MODEL_FIELDS: ReadonlySet<string> = new Set([

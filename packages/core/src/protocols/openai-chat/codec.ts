@@ -1,4 +1,4 @@
-import type { ProtocolCodec } from '../shared/codec.ts';
+import type { Codec } from '../shared/codec.ts';
 import { embeddingRequest, embeddingResponse } from './embeddings.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
@@ -14,13 +14,15 @@ import { rerankRequest, rerankResponse } from './rerank.ts';
 import { decodeResponse, glance } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
+import { ChatGrammar } from './stream-grammar.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
 
 /** OpenAI Chat in both directions: requests, responses, streams, errors, models, embeddings, rerank. */
-export const openaiChatCodec: ProtocolCodec = {
-  id: 'openai-chat',
-  protocol: openaiChat,
+export const openaiChatCodec: Codec = {
+  ...openaiChat,
+  roles: ['client', 'upstream'],
+  grammar: () => new ChatGrammar(),
   profileFor,
   hasFacts,
   adjustPassed,

@@ -4,7 +4,7 @@ import type { Note } from '../../canonical/notes.ts';
 import { at } from '../../canonical/source.ts';
 import { locatedContext } from '../../passes/located.ts';
 import { badAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop, invalid, missing, type WireRequest } from '../shared/codec.ts';
+import { type CodecContext, drop, invalid, missing, type WireCodec, type WireRequest } from '../shared/codec.ts';
 import { expectCount, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { packFloats, unpackFloats } from '../shared/floats.ts';
 import { countOf, isIndex, objectOf, textOf, unknownFields } from '../shared/read.ts';
@@ -13,8 +13,14 @@ import { answerOf } from './answer.ts';
 import { modelOf } from './interface.ts';
 
 /** `POST /embeddings`, the question and the answer. */
-export const embeddingRequest: Codec<WireRequest, CanonicalEmbeddingRequest> = { decode: decodeRequest, encode: encodeRequest };
-export const embeddingResponse: Codec<unknown, CanonicalEmbeddingResponse> = { decode: decodeResponse, encode: encodeResponse };
+export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
+  decode: decodeRequest,
+  encode: encodeRequest,
+};
+export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
+  decode: decodeResponse,
+  encode: encodeResponse,
+};
 
 /** The API's own bound on a list of inputs. */
 export const MAX_INPUTS = 2048;

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalRerankRequest, CanonicalRerankResponse } from '../../canonical/interfaces.ts';
 import { badAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop, invalid, type WireRequest } from '../shared/codec.ts';
+import { type CodecContext, drop, invalid, type WireCodec, type WireRequest } from '../shared/codec.ts';
 import { expectBoolean, expectCount, expectList, expectName, expectObject, expectText, optional } from '../shared/expect.ts';
 import { countOf, isIndex, objectOf, textOf, unknownFields } from '../shared/read.ts';
 import { answerOf } from './answer.ts';
@@ -11,8 +11,8 @@ import { modelOf } from './interface.ts';
 // compatible servers follow: one question, two ways to count.
 
 /** `POST /rerank`, the question and the answer. */
-export const rerankRequest: Codec<WireRequest, CanonicalRerankRequest> = { decode: decodeRequest, encode: encodeRequest };
-export const rerankResponse: Codec<unknown, CanonicalRerankResponse> = { decode: decodeResponse, encode: encodeResponse };
+export const rerankRequest: WireCodec<WireRequest, CanonicalRerankRequest> = { decode: decodeRequest, encode: encodeRequest };
+export const rerankResponse: WireCodec<unknown, CanonicalRerankResponse> = { decode: decodeResponse, encode: encodeResponse };
 
 type Result = CanonicalRerankResponse['results'][number];
 type Document = CanonicalRerankRequest['documents'][number];

@@ -22,7 +22,7 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
 export const readAsStream = (body: JsonObject, context: Context): CanonicalResponse =>
   readWhole([asChunk(body)], decodeStream(context)).message;
 
-/** See `ProtocolCodec.glance`. */
+/** See `Codec.glance`. */
 export function glance(body: unknown, profile?: Context['profile']): Glance | undefined {
   if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;
   const [choice, another] = listOf(body['choices']);

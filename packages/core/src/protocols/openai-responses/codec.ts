@@ -1,4 +1,4 @@
-import type { ProtocolCodec } from '../shared/codec.ts';
+import type { Codec } from '../shared/codec.ts';
 import { countRequest, countResponse } from './count-tokens.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
@@ -12,13 +12,15 @@ import { encodeRequest } from './request-encode.ts';
 import { decodeResponse } from './response-decode.ts';
 import { encodeResponse } from './response-encode.ts';
 import { encodeStream } from './stream-encode.ts';
+import { ResponsesGrammar } from './stream-grammar.ts';
 
 export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
 
 /** OpenAI Responses in both directions: requests, responses, streams, errors, models, and the count of a request's tokens. */
-export const openaiResponsesCodec: ProtocolCodec = {
-  id: 'openai-responses',
-  protocol: openaiResponses,
+export const openaiResponsesCodec: Codec = {
+  ...openaiResponses,
+  roles: ['client', 'upstream'],
+  grammar: () => new ResponsesGrammar(),
   profileFor,
   hasFacts,
   toolRules,

@@ -1,16 +1,16 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalCountTokensResponse } from '../../canonical/interfaces.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type Codec, type CodecContext, CodecError, type WireRequest } from '../shared/codec.ts';
+import { type CodecContext, CodecError, type WireCodec, type WireRequest } from '../shared/codec.ts';
 import { countOf } from '../shared/read.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequestBody } from './request-encode.ts';
 
 /** `POST /responses/input_tokens`: a request without what concerns only its answer. */
-export const countRequest: Codec<WireRequest, CanonicalRequest> = { decode: decodeRequest, encode: encodeCountRequest };
+export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeRequest, encode: encodeCountRequest };
 
-export const countResponse: Codec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
+export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
 
 /** What the endpoint knows (openai-node, input-tokens.ts). */
 const FIELDS: ReadonlySet<string> = new Set([

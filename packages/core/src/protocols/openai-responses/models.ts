@@ -1,16 +1,16 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
 import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
-import { type Codec, type CodecContext, drop } from '../shared/codec.ts';
+import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
 import { countOf, textOf, unknownFields } from '../shared/read.ts';
 import { decodeErrorBody } from './errors-decode.ts';
 import { fieldsOf, keep } from './kept.ts';
 
 /** `GET /models`: the list of OpenAI, whichever of its protocols is spoken. */
-export const models: Codec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
 
 /** `GET /models/{model}`. */
-export const modelInfo: Codec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by', 'context_window', 'max_output_tokens']);

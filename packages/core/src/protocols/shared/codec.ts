@@ -21,6 +21,7 @@ import type { Stage } from '../../stage.ts';
 import type { Context } from './context.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { Protocol } from './protocol.ts';
+import type { StreamGrammar } from './stream-grammar.ts';
 
 /** Lower-case names. */
 export type HeaderBag = Record<string, string>;
@@ -106,8 +107,8 @@ export interface CodecContext extends Context {
   source?: ProtocolId | undefined;
 }
 
-/** The two directions of one thing; the pair is one value. */
-export interface Codec<Wire, Canonical> {
+/** Both directions of one kind of body. */
+export interface WireCodec<Wire, Canonical> {
   decode(wire: Wire, context: CodecContext): Canonical;
   encode(value: Canonical, context: CodecContext): Wire;
 }
@@ -120,11 +121,15 @@ export interface Glance {
   usage: CanonicalUsage;
 }
 
-/** Both directions of a protocol: what stands beside reading its streams. Kept apart from `Protocol`, so that readers need not load it. */
-export interface ProtocolCodec {
-  readonly id: ProtocolId;
-  /** The reader of the same language. */
-  readonly protocol: Protocol;
+/** Which side of the gate a protocol can be on: the protocol of a client, of an upstream, or of both. */
+type Role = 'client' | 'upstream';
+
+/** A protocol in both directions. A value apart from the `Protocol` it extends, so that a program that only reads streams loads no encoder. */
+export interface Codec extends Protocol {
+  /** `client`: its requests are decoded, responses and streams encoded. `upstream`: the reverse. */
+  readonly roles: readonly Role[];
+  /** The state machine of what `streamEncoder` writes for a client that requested everything; tests hold the encoder to it. */
+  grammar(): StreamGrammar;
   /** What a provider, and the model there, is known to accept. */
   profileFor(providerId: string, model?: string): ProviderProfile;
   /** Whether anything is recorded about this provider or model. Of all others nothing is known: they get requests as clients of the protocol send them. */
@@ -152,28 +157,28 @@ export interface ProtocolCodec {
   supports(type: InterfaceType): boolean;
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
-  readonly request: Codec<WireRequest, CanonicalRequest>;
-  readonly response: Codec<unknown, CanonicalResponse>;
+  readonly request: WireCodec<WireRequest, CanonicalRequest>;
+  readonly response: WireCodec<unknown, CanonicalResponse>;
   /** What an ordinary answer used: text, and no call. Undefined when it has to be read to be known. */
   glance?(body: unknown, profile?: Partial<ProviderProfile>): Glance | undefined;
-  readonly error: Codec<WireReply, CanonicalError>;
+  readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;
   /** Canonical events to frames. */
   streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
-  readonly models?: Codec<unknown, CanonicalModelList>;
-  readonly modelInfo?: Codec<unknown, CanonicalModel>;
+  readonly models?: WireCodec<unknown, CanonicalModelList>;
+  readonly modelInfo?: WireCodec<unknown, CanonicalModel>;
   readonly embeddings?: {
-    readonly request: Codec<WireRequest, CanonicalEmbeddingRequest>;
-    readonly response: Codec<unknown, CanonicalEmbeddingResponse>;
+    readonly request: WireCodec<WireRequest, CanonicalEmbeddingRequest>;
+    readonly response: WireCodec<unknown, CanonicalEmbeddingResponse>;
   };
   readonly countTokens?: {
-    readonly request: Codec<WireRequest, CanonicalRequest>;
-    readonly response: Codec<unknown, CanonicalCountTokensResponse>;
+    readonly request: WireCodec<WireRequest, CanonicalRequest>;
+    readonly response: WireCodec<unknown, CanonicalCountTokensResponse>;
   };
   readonly rerank?: {
-    readonly request: Codec<WireRequest, CanonicalRerankRequest>;
-    readonly response: Codec<unknown, CanonicalRerankResponse>;
+    readonly request: WireCodec<WireRequest, CanonicalRerankRequest>;
+    readonly response: WireCodec<unknown, CanonicalRerankResponse>;
   };
 }
 

@@ -83,6 +83,6 @@ export const encoded = (request: Partial<CanonicalRequest>, over: Partial<CodecC
 /** The events of a stream of these payloads. */
 export function events(...payloads: (Json | string)[]): CanonicalStreamEvent[] {
   const frames = payloads.map((payload) => `data: ${typeof payload === 'string' ? payload : JSON.stringify(payload)}\n\n`);
-  const reader = new EventReader({ protocol: codec.protocol });
+  const reader = new EventReader({ protocol: codec });
   return [...frames.flatMap((frame) => [...reader.push(bytesOf(frame))]), ...reader.end()];
 }

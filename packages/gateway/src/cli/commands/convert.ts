@@ -1,4 +1,4 @@
-import { type CanonicalRequest, CodecError, decodeRequest, findCodec, type Note, type ProtocolCodec } from '@sluice/core';
+import { type CanonicalRequest, type Codec, CodecError, decodeRequest, findCodec, type Note } from '@sluice/core';
 import { UsageError } from '../arguments.ts';
 import { chooseFiles } from '../choose-files.ts';
 import { colorsFor } from '../colors.ts';
@@ -90,7 +90,7 @@ function chooseKind(word: string | undefined): Kind {
   );
 }
 
-function chooseCodec(option: 'from' | 'to', name: string | undefined): ProtocolCodec {
+function chooseCodec(option: 'from' | 'to', name: string | undefined): Codec {
   if (name === undefined) throw new UsageError(`--${option} is missing: name a protocol (${protocolList()})`);
   const codec = findCodec(name);
   if (!codec) throw unknownProtocol(name);
