@@ -10,7 +10,6 @@ export { type Asked, checkModelName, readAsked } from './engine/asked.ts';
 export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
 export { Assembler } from './engine/assembler.ts';
 export {
-  type CodecName,
   collectStream,
   convertCountTokensRequest,
   convertCountTokensResponse,
@@ -67,6 +66,7 @@ export { type Answerer, createFetchHandler, type FetchHandlerOptions } from './i
 export type { ByteSource } from './io/source.ts';
 export {
   CODECS,
+  type CodecName,
   findCodec,
   findProtocol,
   GRAMMARS,

@@ -1,9 +1,6 @@
-import type { CanonicalEmbeddingRequest, CanonicalRerankRequest } from '../canonical/interfaces.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { ProtocolName } from '../protocols/index.ts';
-import { CODECS, findCodec } from '../protocols/index.ts';
-import type { Codec, Framing, WireRequest } from '../protocols/shared/codec.ts';
-import type { AnswerOptions, ConvertOptions } from './context.ts';
+import { type CodecName, resolveCodec } from '../protocols/index.ts';
+import type { Codec, WireRequest } from '../protocols/shared/codec.ts';
 import * as interfaces from './convert-interfaces.ts';
 import * as requests from './convert-request.ts';
 import * as responses from './convert-response.ts';
@@ -11,24 +8,27 @@ import * as wholes from './convert-whole.ts';
 import * as streams from './stream-converter.ts';
 import * as exchanges from './translate.ts';
 
-// The same calls with protocols by name. They load every protocol; `@sluice/core/engine` takes codecs and loads none.
+// The engine's functions with protocols by name. They load every protocol; `@sluice/core/engine` takes codecs and loads none.
 
-/** A protocol by name or as its codec. */
-export type CodecName = ProtocolName | Codec;
+type Options = { from: Codec; to: Codec };
 
-export type Named<T> = Omit<T, 'from' | 'to'> & { from: CodecName; to: CodecName };
+/** Options whose codecs may be given by name. */
+type Named<T> = { [K in keyof T]: K extends 'from' | 'to' ? CodecName : T[K] };
 
-function resolveCodec(name: CodecName): Codec {
-  const codec = typeof name === 'string' ? findCodec(name) : name;
-  if (codec) return codec;
-  throw new TypeError(`unknown protocol ${JSON.stringify(name)}; known: ${Object.keys(CODECS).join(', ')}`);
-}
+/** A function whose options may name protocols. */
+export type ByName<F> = F extends (...args: [...infer Args, infer O extends Options]) => infer Result
+  ? (...args: [...Args, options: Named<O>]) => Result
+  : never;
 
-/** Options with the codecs in the place of their names. */
-export function resolveNames<T extends { from: CodecName; to: CodecName }>(
-  options: T,
-): Omit<T, 'from' | 'to'> & { from: Codec; to: Codec } {
-  return { ...options, from: resolveCodec(options.from), to: resolveCodec(options.to) };
+/** Resolves `from` and `to` of the options, the last argument. Call it as pure, so that bundlers drop what is not imported. */
+export function named<Args extends unknown[], O extends Options, Result>(
+  convert: (...args: [...Args, O]) => Result,
+): (...args: [...Args, Named<O>]) => Result {
+  return (...args) => {
+    const options = args.at(-1) as Named<Options>; // the last element of a variadic tuple has no type of its own
+    const resolved = { ...options, from: resolveCodec(options.from), to: resolveCodec(options.to) };
+    return convert(...(args.slice(0, -1) as Args), resolved as unknown as O); // O with codecs instead of names
+  };
 }
 
 /**
@@ -38,45 +38,40 @@ export function resolveNames<T extends { from: CodecName; to: CodecName }>(
  * const { body, path, notes, request } = convertRequest(json, { from: 'openai-chat', to: 'anthropic', model: 'claude-sonnet-5' });
  * ```
  *
- * `notes` tells what could not be carried, with JSON pointers into `json`; `request` is for the conversion of the answer. Throws a CodecError
- * when the request is wrong, when it asks for what the target does not have and nothing less would do, or when `policy.strict` refuses a loss.
+ * `notes` lists what could not be converted, with JSON pointers into `json`; pass `request` to the conversion of the response. Throws a CodecError
+ * when the request is invalid, when it requires a feature that the target does not have, or when `policy.strict` forbids a loss.
  */
-export const convertRequest = (body: unknown, options: Named<requests.RequestOptions>): requests.ConvertedRequest =>
-  requests.convertRequest(body, resolveNames(options));
+export const convertRequest: ByName<typeof requests.convertRequest> = /* @__PURE__ */ named(requests.convertRequest);
 
 /**
- * A request in the canonical form: what the conversion of an answer wants to know of the question.
+ * A request in the canonical form, which the conversion of the response takes.
  *
  * ```ts
  * const request = decodeRequest(json, { from: 'anthropic' });
  * ```
  */
-export const decodeRequest = (
-  body: unknown,
-  { from, ...options }: Omit<requests.DecodeOptions, 'from'> & { from: CodecName },
-): CanonicalRequest => requests.decodeRequest(body, { ...options, from: resolveCodec(from) });
+export const decodeRequest = (body: unknown, options: Named<requests.DecodeOptions>): CanonicalRequest =>
+  requests.decodeRequest(body, { ...options, from: resolveCodec(options.from) });
 
 /**
- * A whole answer of one protocol as an answer of another.
+ * A whole response of one protocol as a response of another.
  *
  * ```ts
  * const { body, notes } = convertResponse(json, { from: 'anthropic', to: 'openai-chat', request });
  * ```
  *
- * Throws a CodecError when the body is an error, or when `policy.strict` refuses a loss.
+ * Throws a CodecError when the body is an error, or when `policy.strict` forbids a loss.
  */
-export const convertResponse = (body: unknown, options: Named<AnswerOptions>): responses.ConvertedResponse =>
-  responses.convertResponse(body, resolveNames(options));
+export const convertResponse: ByName<typeof responses.convertResponse> = /* @__PURE__ */ named(responses.convertResponse);
 
 /**
- * An error answer of one protocol as an error answer of another: body and status agree, as the client's SDK wants them.
+ * An error response of one protocol as an error response of another: body and status match what the client's SDK expects.
  *
  * ```ts
  * const { status, headers, body } = convertError({ status: 529, body: json }, { from: 'anthropic', to: 'openai-chat' });
  * ```
  */
-export const convertError = (reply: responses.ErrorReply, options: Named<ConvertOptions>): responses.ConvertedError =>
-  responses.convertError(reply, resolveNames(options));
+export const convertError: ByName<typeof responses.convertError> = /* @__PURE__ */ named(responses.convertError);
 
 /**
  * A stream of one protocol as a stream of another, bytes to bytes, without I/O (`convertStream` is the same for web streams).
@@ -87,31 +82,28 @@ export const convertError = (reply: responses.ErrorReply, options: Named<Convert
  * for (const bytes of converter.end()) client.write(bytes);
  * ```
  */
-export const streamConverter = (options: Named<streams.StreamOptions>): streams.AnswerStream =>
-  streams.streamConverter(resolveNames(options));
+export const streamConverter: ByName<typeof streams.streamConverter> = /* @__PURE__ */ named(streams.streamConverter);
 
 /**
- * A whole answer of one protocol as a stream of another.
+ * A whole response of one protocol as a stream of another.
  *
  * ```ts
  * const { body } = replayResponse(json, { from: 'gemini', to: 'openai-chat', request });
  * ```
  */
-export const replayResponse = (body: unknown, options: Named<AnswerOptions & { framing?: Framing }>): wholes.ReplayedStream =>
-  wholes.replayResponse(body, resolveNames(options));
+export const replayResponse: ByName<typeof wholes.replayResponse> = /* @__PURE__ */ named(wholes.replayResponse);
 
 /**
- * A stream of one protocol as a whole answer of another. Throws a CodecError when the stream ends in an error, or early.
+ * A stream of one protocol as a whole response of another. Throws a CodecError when the stream ends in an error, or early.
  *
  * ```ts
  * const { body } = collectStream([bytes], { from: 'anthropic', to: 'openai-chat', request });
  * ```
  */
-export const collectStream = (chunks: Iterable<Uint8Array>, options: Named<AnswerOptions>): responses.ConvertedResponse =>
-  wholes.collectStream(chunks, resolveNames(options));
+export const collectStream: ByName<typeof wholes.collectStream> = /* @__PURE__ */ named(wholes.collectStream);
 
 /**
- * Pairs two protocols for one exchange: the client's request to the upstream, the upstream's answer, stream or error to the client.
+ * Pairs two protocols for one exchange: the client's request to the upstream, the upstream's response, stream or error to the client.
  *
  * ```ts
  * const exchange = translate('anthropic', 'openai-chat', { provider, model: 'gpt-5.6' });
@@ -128,59 +120,61 @@ export const translate = (client: CodecName, upstream: CodecName, options: excha
  * const { body } = convertModels(json, { from: 'openai-chat', to: 'anthropic' });
  * ```
  */
-export const convertModels: ByName<typeof interfaces.convertModels> = (body, options) =>
-  interfaces.convertModels(body, resolveNames(options));
+export const convertModels: ByName<typeof interfaces.convertModels> = /* @__PURE__ */ named(interfaces.convertModels);
 
 /** One model in the shape of another protocol; see `convertModels`. */
-export const convertModelInfo: ByName<typeof interfaces.convertModelInfo> = (body, options) =>
-  interfaces.convertModelInfo(body, resolveNames(options));
+export const convertModelInfo: ByName<typeof interfaces.convertModelInfo> = /* @__PURE__ */ named(interfaces.convertModelInfo);
 
 /**
- * A question for embeddings. `value` is for the conversion of the answer.
+ * A request for embeddings. Pass `value` to the conversion of the response.
  *
  * ```ts
  * const { body, path, value } = convertEmbeddingsRequest(json, { from: 'openai-chat', to: 'gemini', model: 'gemini-embedding-001' });
  * ```
  */
-export const convertEmbeddingsRequest: ByName<typeof interfaces.convertEmbeddingsRequest> = (body, options) =>
-  interfaces.convertEmbeddingsRequest(body, resolveNames(options));
+export const convertEmbeddingsRequest: ByName<typeof interfaces.convertEmbeddingsRequest> = /* @__PURE__ */ named(
+  interfaces.convertEmbeddingsRequest,
+);
 
 /**
+ * A response with embeddings; `embedding` is the `value` of the request.
+ *
  * ```ts
  * const { body } = convertEmbeddingsResponse(json, { from: 'gemini', to: 'openai-chat', embedding: value });
  * ```
  */
-export const convertEmbeddingsResponse = (
-  body: unknown,
-  options: Named<ConvertOptions> & { embedding?: CanonicalEmbeddingRequest },
-): ReturnType<typeof interfaces.convertEmbeddingsResponse> => interfaces.convertEmbeddingsResponse(body, resolveNames(options));
+export const convertEmbeddingsResponse: ByName<typeof interfaces.convertEmbeddingsResponse> = /* @__PURE__ */ named(
+  interfaces.convertEmbeddingsResponse,
+);
 
-/** A question for a ranking; see `convertEmbeddingsRequest`. */
-export const convertRerankRequest: ByName<typeof interfaces.convertRerankRequest> = (body, options) =>
-  interfaces.convertRerankRequest(body, resolveNames(options));
+/** A request for a ranking; see `convertEmbeddingsRequest`. */
+export const convertRerankRequest: ByName<typeof interfaces.convertRerankRequest> = /* @__PURE__ */ named(
+  interfaces.convertRerankRequest,
+);
 
-/** A ranking; `rerank` is the question's `value`. */
-export const convertRerankResponse = (
-  body: unknown,
-  options: Named<ConvertOptions> & { rerank?: CanonicalRerankRequest },
-): ReturnType<typeof interfaces.convertRerankResponse> => interfaces.convertRerankResponse(body, resolveNames(options));
+/** A response with a ranking; `rerank` is the `value` of the request. */
+export const convertRerankResponse: ByName<typeof interfaces.convertRerankResponse> = /* @__PURE__ */ named(
+  interfaces.convertRerankResponse,
+);
 
 /**
- * A question how many tokens a request has. Where the upstream cannot count, `estimateCountTokens` answers.
+ * A request to count the tokens of a request. Where the upstream cannot count, use `estimateAnswer`.
  *
  * ```ts
  * const { body, path } = convertCountTokensRequest(json, { from: 'anthropic', to: 'gemini', model: 'gemini-3-pro' });
  * ```
  */
-export const convertCountTokensRequest: ByName<typeof interfaces.convertCountTokensRequest> = (body, options) =>
-  interfaces.convertCountTokensRequest(body, resolveNames(options));
+export const convertCountTokensRequest: ByName<typeof interfaces.convertCountTokensRequest> = /* @__PURE__ */ named(
+  interfaces.convertCountTokensRequest,
+);
 
-/** The answer to it. */
-export const convertCountTokensResponse: ByName<typeof interfaces.convertCountTokensResponse> = (body, options) =>
-  interfaces.convertCountTokensResponse(body, resolveNames(options));
+/** The response to `convertCountTokensRequest`. */
+export const convertCountTokensResponse: ByName<typeof interfaces.convertCountTokensResponse> = /* @__PURE__ */ named(
+  interfaces.convertCountTokensResponse,
+);
 
 /**
- * The answer to a client that wants its tokens counted when the upstream cannot count: an estimate in the client's protocol, never a 404.
+ * The response to a token count request when the upstream cannot count: an estimate in the client's protocol.
  *
  * ```ts
  * const body = estimateAnswer({ method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json }, 'anthropic');
@@ -188,7 +182,3 @@ export const convertCountTokensResponse: ByName<typeof interfaces.convertCountTo
  */
 export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown =>
   interfaces.estimateAnswer(wire, resolveCodec(client));
-
-type ByName<F extends (body: unknown, options: never) => unknown> = F extends (body: unknown, options: infer O) => infer R
-  ? (body: unknown, options: Named<O>) => R
-  : never;

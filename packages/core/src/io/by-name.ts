@@ -1,6 +1,6 @@
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Assembled } from '../engine/assembled.ts';
-import { findProtocol, PROTOCOLS, type ProtocolName } from '../protocols/index.ts';
+import { PROTOCOLS, type ProtocolName, resolveProtocol } from '../protocols/index.ts';
 import type { Protocol } from '../protocols/shared/protocol.ts';
 import {
   accumulate as accumulateWith,
@@ -10,7 +10,7 @@ import {
 } from './accumulate.ts';
 import type { ByteSource } from './source.ts';
 
-/** A protocol by name or as an object; left out, the first payload tells. */
+/** A protocol by name or as an object; without it, the first payload decides. */
 type ReadBy<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
 
 /**
@@ -20,9 +20,8 @@ type ReadBy<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
  * const { text, tool_calls, complete } = await accumulate(response.body, { protocol: 'openai-chat' });
  * ```
  */
-export function accumulate(source: ByteSource, options: ReadBy<ReadOptions> = {}): Promise<Assembled> {
-  return accumulateWith(source, { ...options, protocol: resolve(options.protocol) });
-}
+export const accumulate = (source: ByteSource, options: ReadBy<ReadOptions> = {}): Promise<Assembled> =>
+  accumulateWith(source, { ...options, protocol: resolve(options.protocol) });
 
 /**
  * The canonical events of a response body, live.
@@ -31,17 +30,12 @@ export function accumulate(source: ByteSource, options: ReadBy<ReadOptions> = {}
  * for await (const event of readEvents(response.body, { protocol: 'anthropic' })) render(event);
  * ```
  */
-export function readEvents(
+export const readEvents = (
   source: ByteSource,
   options: ReadBy<ReadEventsOptions> = {},
-): AsyncGenerator<CanonicalStreamEvent, void, undefined> {
-  return readEventsWith(source, { ...options, protocol: resolve(options.protocol) });
-}
+): AsyncGenerator<CanonicalStreamEvent, void, undefined> =>
+  readEventsWith(source, { ...options, protocol: resolve(options.protocol) });
 
-function resolve(protocol: ProtocolName | Protocol | undefined): Protocol | Protocol[] {
-  if (protocol === undefined) return Object.values(PROTOCOLS);
-  if (typeof protocol !== 'string') return protocol;
-  const found = findProtocol(protocol);
-  if (!found) throw new TypeError(`unknown protocol ${JSON.stringify(protocol)}; known: ${Object.keys(PROTOCOLS).join(', ')}`);
-  return found;
-}
+/** Without a name every protocol is tried on the first payload. */
+const resolve = (protocol: ProtocolName | Protocol | undefined): Protocol | Protocol[] =>
+  protocol === undefined ? Object.values(PROTOCOLS) : resolveProtocol(protocol);

@@ -1,5 +1,5 @@
-import { type Named, resolveNames } from '../engine/by-name.ts';
-import { type ConvertStreamOptions, convertStream as convertStreamWith } from './convert-stream.ts';
+import { type ByName, named } from '../engine/by-name.ts';
+import { convertStream as convertStreamWith } from './convert-stream.ts';
 
 /**
  * A stream of one protocol as a stream of another, for `pipeThrough`. An early end, an error in the stream and a connection that breaks all end
@@ -9,5 +9,4 @@ import { type ConvertStreamOptions, convertStream as convertStreamWith } from '.
  * return new Response(upstream.body.pipeThrough(convertStream({ from: 'openai-chat', to: 'anthropic', request })));
  * ```
  */
-export const convertStream = (options: Named<ConvertStreamOptions>): TransformStream<Uint8Array, Uint8Array> =>
-  convertStreamWith(resolveNames(options));
+export const convertStream: ByName<typeof convertStreamWith> = /* @__PURE__ */ named(convertStreamWith);

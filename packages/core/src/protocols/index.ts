@@ -43,6 +43,9 @@ export const PROTOCOL_ALIASES = {
 /** The id of a protocol, or an alias. */
 export type ProtocolName = ProtocolId | keyof typeof PROTOCOL_ALIASES;
 
+/** A protocol by name, or as its codec. */
+export type CodecName = ProtocolName | Codec;
+
 /** The protocol with that id or alias, or undefined. */
 export function findProtocol(name: string): Protocol | undefined {
   return find(PROTOCOLS, name);
@@ -51,6 +54,23 @@ export function findProtocol(name: string): Protocol | undefined {
 /** The codec with that id or alias, or undefined. */
 export function findCodec(name: string): Codec | undefined {
   return find(CODECS, name);
+}
+
+/** The protocol itself; throws a TypeError for an unknown name. */
+export function resolveProtocol(name: ProtocolName | Protocol): Protocol {
+  return typeof name === 'object' ? name : resolve(PROTOCOLS, name);
+}
+
+/** The codec itself; throws a TypeError for an unknown name. */
+export function resolveCodec(name: CodecName): Codec {
+  return typeof name === 'object' ? name : resolve(CODECS, name);
+}
+
+function resolve<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T {
+  const found = find(table, name);
+  if (found === undefined)
+    throw new TypeError(`unknown protocol ${JSON.stringify(name)}; known: ${Object.keys(table).join(', ')}`);
+  return found;
 }
 
 function find<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T | undefined {
