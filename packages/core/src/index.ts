@@ -6,7 +6,7 @@ export { learnProfile } from './doctor/learn.ts';
 export { type Examination, type Finding, scoreOf, type Traits } from './doctor/report.ts';
 export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from './doctor/rules.ts';
 export { withTitle } from './doctor/titles.ts';
-export { type Asked, checkModelName, readAsked } from './engine/asked.ts';
+export { checkModelName } from './engine/asked.ts';
 export type { Assembled, AssembledCall, AssembledError, FinishWord } from './engine/assembled.ts';
 export { Assembler } from './engine/assembler.ts';
 export {
@@ -24,6 +24,7 @@ export {
   convertResponse,
   decodeRequest,
   estimateAnswer,
+  readAsked,
   replayResponse,
   streamConverter,
   translate,
@@ -75,9 +76,9 @@ export {
   type ProtocolName,
 } from './protocols/index.ts';
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, openaiChatCodec, profileFor } from './protocols/openai-chat/codec.ts';
-export { deploymentOf } from './protocols/openai-chat/interface.ts';
 export { openaiChatWithCompletion } from './protocols/openai-chat/with-completion.ts';
 export {
+  type Asked,
   type Codec,
   type CodecContext,
   CodecError,
@@ -91,6 +92,7 @@ export {
   type WireRequest,
 } from './protocols/shared/codec.ts';
 export type { Context } from './protocols/shared/context.ts';
+export { deploymentOf } from './protocols/shared/deployment.ts';
 export type { StreamDecoderOptions } from './protocols/shared/payload-decoder.ts';
 export type { ProviderProfile } from './protocols/shared/profile.ts';
 export type { Protocol, WireAccumulator } from './protocols/shared/protocol.ts';

@@ -1,6 +1,7 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { type CodecName, resolveCodec } from '../protocols/index.ts';
-import type { Codec, WireRequest } from '../protocols/shared/codec.ts';
+import type { Asked, Codec, WireRequest } from '../protocols/shared/codec.ts';
+import * as targets from './asked.ts';
 import * as interfaces from './convert-interfaces.ts';
 import * as requests from './convert-request.ts';
 import * as responses from './convert-response.ts';
@@ -182,3 +183,12 @@ export const convertCountTokensResponse: ByName<typeof interfaces.convertCountTo
  */
 export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown =>
   interfaces.estimateAnswer(wire, resolveCodec(client));
+
+/**
+ * The model and the stream flag of a request, which decide where it goes. Throws a CodecError if it names no model.
+ *
+ * ```ts
+ * const { model, isStream } = readAsked('anthropic', { method: 'POST', path: '/v1/messages', headers: {}, body: json });
+ * ```
+ */
+export const readAsked = (client: CodecName, wire: WireRequest): Asked => targets.readAsked(resolveCodec(client), wire);

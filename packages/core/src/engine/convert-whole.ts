@@ -34,7 +34,7 @@ export function replayResponse(body: unknown, options: AnswerOptions & { framing
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);
   const encoder = to.streamEncoder(answerContext(options, notes, { seed: () => response.id, stream: true }));
-  const framer = createFramer(to.id, framing);
+  const framer = createFramer(to, framing);
   let text = '';
   for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);
   for (const frame of encoder.end()) text += framer.frame(frame);

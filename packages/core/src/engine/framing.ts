@@ -1,6 +1,5 @@
-import type { ProtocolId } from '../canonical/protocol.ts';
-import type { Framing } from '../protocols/shared/codec.ts';
-import { encodeSse, type SseEncoderOptions } from '../sse/encode.ts';
+import type { Codec, Framing } from '../protocols/shared/codec.ts';
+import { encodeSse } from '../sse/encode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 
 /** Frames to the text of a body. */
@@ -10,17 +9,10 @@ export interface Framer {
   end(): string;
 }
 
-/** Google ends its lines with CRLF, and its clients look for it. */
-const LINE_ENDS = {
-  'openai-chat': '\n',
-  'anthropic-messages': '\n',
-  'openai-responses': '\n',
-  gemini: '\r\n',
-} as const satisfies Record<ProtocolId, SseEncoderOptions['lineEnd']>;
-
-export function createFramer(protocol: ProtocolId, framing: Framing): Framer {
+/** What `framing` makes of the frames of a protocol. */
+export function createFramer({ lineEnd = '\n' }: Pick<Codec, 'lineEnd'>, framing: Framing): Framer {
   if (framing === 'json-array') return createArrayFramer();
-  const options = { lineEnd: LINE_ENDS[protocol] };
+  const options = { lineEnd };
   return { frame: (frame) => encodeSse(frame, options), end: () => '' };
 }
 

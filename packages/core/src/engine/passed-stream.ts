@@ -3,11 +3,9 @@ import { isObject, parseJson } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
-import type { ProtocolId } from '../canonical/protocol.ts';
-import type { Diagnostic, RuleId } from '../doctor/rules.ts';
+import type { Diagnostic } from '../doctor/rules.ts';
 import { ByteBuffer, decodeUtf8 } from '../sse/bytes.ts';
 import { encodeSse } from '../sse/encode.ts';
-import type { SseFrame } from '../sse/frame.ts';
 import { NOTHING } from '../stage.ts';
 import type { EventReader } from './event-reader.ts';
 import { FrameEdge } from './frame-edge.ts';
@@ -16,20 +14,6 @@ import { Tap } from './tap.ts';
 
 /** Ends the line and the event that a server left open. */
 const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
-
-/**
- * The frame that closes a stream, and the rule that its absence breaks. Clients wait for it or throw without it, so it is added when the upstream
- * gave a finish reason and left it out. A Responses stream ends with the finish itself, and Gemini's has no such frame.
- */
-const TERMINAL = {
-  'openai-chat': { rule: 'sse/missing-done', frame: { data: '[DONE]' } },
-  'anthropic-messages': {
-    rule: 'anthropic/message-stop-missing',
-    frame: { event: 'message_stop', data: '{"type":"message_stop"}' },
-  },
-  'openai-responses': undefined,
-  gemini: undefined,
-} as const satisfies Record<ProtocolId, { rule: RuleId; frame: SseFrame } | undefined>;
 
 /**
  * An event stream whose frames go through to the byte. A decoded copy is read along: it feeds the tap, and tells whether the stream has come to
@@ -106,7 +90,7 @@ export class PassedStream implements AnswerStream {
     for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
     if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
     const rest = this.#takeRest();
-    if (this.#error && this.#options.from.id === 'gemini') return [...rest, BLANK_LINE, this.#failure(this.#error)];
+    if (this.#error && this.#options.from.repeatsErrors) return [...rest, BLANK_LINE, this.#failure(this.#error)];
     const terminal = this.#missingTerminal();
     return terminal ? [...rest, terminal] : rest;
   }
@@ -117,8 +101,9 @@ export class PassedStream implements AnswerStream {
     return isDocument(this.#held) ? [this.#takeHeld()] : NOTHING;
   }
 
+  /** Clients wait for the terminal frame or throw without it: it is added when the upstream sent a finish reason and left it out. */
   #missingTerminal(): Uint8Array | undefined {
-    const terminal = TERMINAL[this.#options.from.id];
+    const { terminal } = this.#options.from;
     const isMissing = terminal && this.#reader.diagnostics.some(({ rule }) => rule === terminal.rule);
     return isMissing ? UTF8.encode(encodeSse(terminal.frame)) : undefined;
   }

@@ -1,6 +1,6 @@
 import type { InterfaceType } from '../canonical/interfaces.ts';
 import { CODECS } from '../protocols/index.ts';
-import type { Codec, HeaderBag } from '../protocols/shared/codec.ts';
+import type { Codec, HeaderBag, Routing } from '../protocols/shared/codec.ts';
 
 /** What a client wants, and in which language it wants it. */
 export interface Route {
@@ -10,34 +10,43 @@ export interface Route {
   path: string;
 }
 
-const HINTS: readonly (readonly [header: string, Codec])[] = [
-  ['x-goog-api-key', CODECS.gemini],
-  ['anthropic-version', CODECS['anthropic-messages']],
-];
+const REGISTERED: readonly Codec[] = Object.values(CODECS);
 
-/** In this order: OpenAI's paths are the most general ones. */
-const BY_PATH = [CODECS['anthropic-messages'], CODECS.gemini, CODECS['openai-responses'], CODECS['openai-chat']];
+type Routed = Codec & { routing: Routing };
 
-/** A first segment that names the vendor, as in `/anthropic/v1`. The headers stand for those by which its clients are told apart. */
+const BY_RANK = REGISTERED.filter((codec): codec is Routed => codec.routing !== undefined).toSorted(
+  (a, b) => a.routing.rank - b.routing.rank,
+);
+
+/** The protocol of paths that no other one claims. */
+const FALLBACK = CODECS['openai-chat'];
+
+/** The protocols of a vendor. The headers are those by which `detectInterface` tells its clients from others. */
 interface Mount {
   clients: readonly [Codec, ...Codec[]];
   headers: HeaderBag;
 }
 
-const MOUNTS: ReadonlyMap<string | undefined, Mount> = new Map<string | undefined, Mount>([
-  ['openai', { clients: [CODECS['openai-chat'], CODECS['openai-responses']], headers: {} }],
-  ['anthropic', { clients: [CODECS['anthropic-messages']], headers: { 'anthropic-version': '' } }],
-  ['genai', { clients: [CODECS.gemini], headers: { 'x-goog-api-key': '' } }],
-]);
+const MOUNTS: ReadonlyMap<string | undefined, Mount> = buildMounts();
 
-/** The paths of nearly all requests. Nobody else has them. */
-const EXACT: ReadonlyMap<string, Codec> = new Map([
-  ['/v1/chat/completions', CODECS['openai-chat']],
-  ['/v1/messages', CODECS['anthropic-messages']],
-  ['/v1/responses', CODECS['openai-responses']],
-]);
+function buildMounts(): Map<string | undefined, Mount> {
+  const mounts = new Map<string | undefined, Mount>();
+  for (const codec of REGISTERED) {
+    const { mount, header } = codec.routing ?? {};
+    if (mount === undefined) continue;
+    const { clients, headers } = mounts.get(mount) ?? {};
+    mounts.set(mount, {
+      clients: clients ? [...clients, codec] : [codec],
+      headers: { ...headers, ...(header && { [header]: '' }) },
+    });
+  }
+  return mounts;
+}
 
-/** The language is told by the path, and where all four share one (`/v1/models`), by the headers. */
+/** By the whole URL: nearly all requests are found here. */
+const EXACT: ReadonlyMap<string | undefined, Codec> = new Map(BY_RANK.map((codec) => [codec.routing.path, codec]));
+
+/** The protocol of a request by its path, and by its headers where protocols share a path (`/v1/models`). */
 export function routeOf(url: string, headers: HeaderBag): Route {
   const exact = EXACT.get(url);
   if (exact) return { client: exact, type: 'CHAT', path: url };
@@ -56,8 +65,8 @@ function mountedRoute(path: string, { clients, headers }: Mount): Route {
 }
 
 function openRoute(path: string, headers: HeaderBag): Route {
-  const hinted = HINTS.find(([name]) => Object.hasOwn(headers, name))?.[1] ?? (GEMINI.test(path) ? CODECS.gemini : undefined);
-  const candidates = hinted ? [hinted, ...BY_PATH] : BY_PATH;
+  const hinted = findHinted(path, headers);
+  const candidates = hinted ? [hinted, ...BY_RANK] : BY_RANK;
   for (const client of candidates) {
     const type = client.detectInterface(path, headers);
     // To OpenAI's protocols everything below `/models/` is the name of a model, also `imagen:predict`.
@@ -67,22 +76,17 @@ function openRoute(path: string, headers: HeaderBag): Route {
   return { client: hinted ?? languageOf(path), type: 'PASSTHROUGH', path };
 }
 
-/** Versions that only Google has, and models with a key in the query. */
-const GEMINI = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/.*[?&]key=/;
-
-/** An endpoint that Sluice does not know: whose it is can only be guessed by its prefix. */
-function languageOf(path: string): Codec {
-  if (GEMINI.test(path)) return CODECS.gemini;
-  if (/^(?:\/v\d+)?\/(messages|skills)\b/.test(path)) return CODECS['anthropic-messages'];
-  return /^(?:\/v\d+)?\/(responses|conversations)\b/.test(path) ? CODECS['openai-responses'] : CODECS['openai-chat'];
+/** By a header, or by a path that no other protocol has. Of two headers the one of the higher rank counts. */
+function findHinted(path: string, headers: HeaderBag): Codec | undefined {
+  const byHeader = BY_RANK.findLast(({ routing: { header } }) => header !== undefined && Object.hasOwn(headers, header));
+  return byHeader ?? BY_RANK.find(({ routing }) => routing.isExclusive && routing.ownsPath?.(path));
 }
 
-/** The AI SDK takes `provider/model` for a whole name and leaves `models/` out; to anybody else that is no path of Gemini's. */
-const BARE_MODEL =
-  /^(\/v1(?:beta|alpha))\/(?!(?:models|tunedModels|endpoints|projects|publishers)\/)(?=.+:(?:(?:streamG|g)enerateContent|countTokens|(?:e|batchE)mbedContents?)$)/;
+/** The protocol of an endpoint that Sluice does not know, by the prefix of its path. */
+const languageOf = (path: string): Codec => BY_RANK.find(({ routing }) => routing.ownsPath?.(path)) ?? FALLBACK;
 
 /** A vendor's name before something else. */
-const MOUNT = /^\/(openai|anthropic|genai)(?=\/.)/;
+const MOUNT = new RegExp(`^/(${[...MOUNTS.keys()].join('|')})(?=/.)`);
 
 /** Versions before another version: base URLs often have one, and SDKs add theirs. The last one is the SDK's. */
 const DOUBLED_VERSION = /^(?:\/v\d+(?:(?:alpha|beta)\d*)?)+(?=\/v\d+(?:(?:alpha|beta)\d*)?\/)/;
@@ -93,7 +97,7 @@ function canonicalPath(url: string): { path: string; mount: Mount | undefined } 
   const plain = `/${path}`.replace(/\/{2,}/g, '/');
   const vendor = MOUNT.exec(plain)?.[1];
   const below = vendor === undefined ? plain : plain.slice(vendor.length + 1);
-  const native = below.replace(DOUBLED_VERSION, '').replace(BARE_MODEL, '$1/models/');
+  const native = BY_RANK.reduce((path, { routing }) => routing.normalise?.(path) ?? path, below.replace(DOUBLED_VERSION, ''));
   return { path: query === undefined ? native : `${native}?${query}`, mount: MOUNTS.get(vendor) };
 }
 

@@ -80,7 +80,7 @@ class StreamConverter implements AnswerStream {
     this.#encoder = to.streamEncoder(
       answerContext(options, this.#notes, { seed: () => this.#id, onRefusal: (error) => (this.#error ??= error), stream: true }),
     );
-    this.#framer = createFramer(to.id, framing);
+    this.#framer = createFramer(to, framing);
     this.#tap = new Tap(tap);
     this.#unknown = to.id === from.id ? undefined : new UnknownTeller({ from, to }, this.#notes.add);
     this.#model = model;
@@ -186,7 +186,7 @@ const toClient = (error: CanonicalError): CanonicalError =>
 export function encodeFailure(error: CanonicalError, options: StreamOptions, start?: MessageStart): Uint8Array {
   const { to, framing = 'sse' } = options;
   const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => start?.message.id ?? '', stream: true }));
-  const framer = createFramer(to.id, framing);
+  const framer = createFramer(to, framing);
   if (start) encoder.push(start);
   let text = '';
   for (const frame of encoder.push({ type: 'error', error: toClient(error) })) text += framer.frame(frame);

@@ -52,7 +52,7 @@ export class UnknownTeller {
 
   #envelope(node: Envelope): void {
     this.#fields(node, '', '');
-    if (node.system_fingerprint !== undefined && this.#to.id !== 'openai-chat')
+    if (node.system_fingerprint !== undefined && !this.#to.hasFingerprint)
       this.#tell({ path: '/system_fingerprint', feature: 'system_fingerprint', message: 'only OpenAI Chat has a fingerprint' });
   }
 

@@ -216,7 +216,7 @@ export class Exchange {
    */
   repeatInBand(error: CanonicalError): Uint8Array | undefined {
     const { framing } = this.#streamOptions(this.#asked);
-    if (this.#client.id !== 'gemini' || framing !== 'sse') return undefined;
+    if (!this.#client.repeatsErrors || framing !== 'sse') return undefined;
     return new TextEncoder().encode(`${JSON.stringify(this.failure(error).body)}\r\n`);
   }
 

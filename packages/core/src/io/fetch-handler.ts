@@ -72,7 +72,7 @@ async function answer(request: Request, headers: HeaderBag, route: Route, option
   if (method !== 'POST' || !ANSWERED.has(type)) throw notAnswered(`${method} ${path.split('?', 1)}`);
   const text = await readText(request.body, options.maxBytes ?? MAX_BYTES, 'request');
   const wire = { method, path, headers, body: parse(text, { ...REQUEST_LIMITS, ...options.limits }), text };
-  const { model, isStream } = readAsked(client.id, wire);
+  const { model, isStream } = readAsked(client, wire);
   const found = await options.resolve(model, client.id, request);
   if (!found) throw unknownModel(model);
   const upstream = CODECS[found.provider.protocol];

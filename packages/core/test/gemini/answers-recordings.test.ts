@@ -12,6 +12,7 @@ import {
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import type { TextBlock } from '../../src/canonical/blocks.ts';
 import { createFramer } from '../../src/engine/framing.ts';
+import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { decodeResponse } from '../../src/protocols/gemini/response-decode.ts';
 import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
 import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
@@ -35,7 +36,7 @@ const bodies = recordings.filter(({ stream, status }) => !stream && status < 400
 const isPieced = (payloads: readonly Json[]): boolean => /"(willContinue|partialArgs)"/.test(JSON.stringify(payloads));
 
 const asArray = (frames: ReturnType<typeof encodeGemini>): string => {
-  const array = createFramer('gemini', 'json-array');
+  const array = createFramer(geminiCodec, 'json-array');
   return frames.map(array.frame).join('') + array.end();
 };
 

@@ -17,6 +17,7 @@ import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import type { StopReason } from '../../src/canonical/response.ts';
 import { createFramer } from '../../src/engine/framing.ts';
+import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
 import { encodeStream } from '../../src/protocols/gemini/stream-encode.ts';
 import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
@@ -561,11 +562,11 @@ describe('P109 the bytes', () => {
   });
 
   test('as a JSON list', () => {
-    const array = createFramer('gemini', 'json-array');
+    const array = createFramer(geminiCodec, 'json-array');
     const frames = encodeGemini([...start, ...say(0, 'a'), ...error('OVERLOADED')]);
     const text = frames.map(array.frame).join('') + array.end() + array.end();
     expect(text).toMatch(/^\[\{.*\},\r\n\{"error":.*\}\]$/);
     expect(JSON.parse(text)).toHaveLength(2);
-    expect(createFramer('gemini', 'json-array').end()).toBe('[]');
+    expect(createFramer(geminiCodec, 'json-array').end()).toBe('[]');
   });
 });

@@ -15,7 +15,7 @@ import type { Call } from '../upstream/dialer.ts';
 import { findRefusal, profileWithout, type RefusedField } from '../upstream/refusals.ts';
 import { type Attempt, callOf, labelsOf } from './attempt.ts';
 import { INTERNAL, unanswerable } from './failures.ts';
-import { HEARTBEATS } from './heartbeats.ts';
+import { encodeHeartbeat } from './heartbeats.ts';
 import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
@@ -63,7 +63,7 @@ export class Conversation {
   constructor(question: Question, services: Services) {
     this.#question = question;
     this.#services = services;
-    this.#asked = readAsked(question.client.id, question.wire);
+    this.#asked = readAsked(question.client, question.wire);
     this.#outlet = this.#asked.isStream ? this.#createOutlet() : undefined;
     this.#rounds = new Rounds(
       { id: question.id, presence: question.presence, ask: (candidate, repeat) => this.#ask(candidate, repeat) },
@@ -255,7 +255,7 @@ export class Conversation {
         const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
         return exchangeHeaders(this.#progress(), addPassed(own, this.#upstreamHeaders, redact));
       },
-      heartbeat: HEARTBEATS[client.id],
+      heartbeat: encodeHeartbeat(client),
       heartbeatMs,
       stallMs,
       onStall: (isStalled) => streams.stall(presence, isStalled),

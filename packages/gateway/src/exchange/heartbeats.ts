@@ -1,14 +1,11 @@
-import type { ProtocolId } from '@sluice/core';
+import type { Codec } from '@sluice/core';
 
-const COMMENT = Buffer.from(': ping\n\n');
+const encoded = new Map<string, Uint8Array>();
 
-/**
- * What keeps a silent stream alive. Responses has no event for it and its SDK throws on unknown ones; a comment is read by nobody. Gemini's
- * clients break on comments, and have nothing else.
- */
-export const HEARTBEATS = {
-  'openai-chat': COMMENT,
-  'anthropic-messages': Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
-  'openai-responses': COMMENT,
-  gemini: undefined,
-} as const satisfies Record<ProtocolId, Uint8Array | undefined>;
+/** What keeps a silent stream of the protocol open; undefined where its clients accept nothing of the kind. */
+export function encodeHeartbeat({ heartbeat }: Codec): Uint8Array | undefined {
+  if (heartbeat === undefined) return undefined;
+  const known = encoded.get(heartbeat) ?? Buffer.from(heartbeat);
+  encoded.set(heartbeat, known);
+  return known;
+}

@@ -32,7 +32,7 @@ export interface LaneQuestion {
 export async function answerLane(question: LaneQuestion, services: Services): Promise<Result> {
   const { client, wire, directory, presence, id } = question;
   const { metrics } = services;
-  const { model } = readAsked(client.id, wire);
+  const { model } = readAsked(client, wire);
   const candidates = directory.resolve(model, client.id);
   let [last] = candidates;
   const ask = (candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> => {

@@ -1,4 +1,4 @@
-import { CODECS, convertModels, type ProtocolId } from '@sluice/core';
+import { CODECS, convertModels } from '@sluice/core';
 import type { Speaker } from '../exchange/services.ts';
 import type { Clock } from '../http/clock.ts';
 import { collect, withoutBom } from '../upstream/collect.ts';
@@ -10,14 +10,6 @@ const FAILED_MS = 30_000;
 /** Clients wait for the list: what is late is left out this time. */
 const PATIENCE_MS = 5000;
 const MOST_BYTES = 8 * 1024 * 1024;
-
-/** Two of the vendors send a page of twenty or fifty unless they are asked for more. */
-const WHOLE_LIST = {
-  'openai-chat': '',
-  'openai-responses': '',
-  'anthropic-messages': '?limit=1000',
-  gemini: '?pageSize=1000',
-} as const satisfies Record<ProtocolId, string>;
 
 interface Kept {
   until: number;
@@ -84,7 +76,7 @@ export class ModelLists {
 function callOf({ provider, origin, times }: Speaker): Call {
   const codec = CODECS[provider.protocol];
   return {
-    url: codec.buildUrl('MODELS', { provider, model: '', stream: false }) + WHOLE_LIST[provider.protocol],
+    url: codec.buildUrl('MODELS', { provider, model: '', stream: false }) + (codec.modelsQuery ?? ''),
     origin,
     method: 'GET',
     headers: { ...codec.buildHeaders(provider, false), 'accept-encoding': 'identity' },

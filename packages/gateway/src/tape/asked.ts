@@ -39,7 +39,7 @@ export function parsed(body: Uint8Array): unknown {
 /** The model, and whether a stream is wanted, as far as the request says. */
 export function askedOf({ client, path }: Route, headers: HeaderBag, body: unknown): { model: string | null; stream: boolean } {
   try {
-    const { model, isStream } = readAsked(client.id, { method: 'POST', path, headers, body });
+    const { model, isStream } = readAsked(client, { method: 'POST', path, headers, body });
     return { model, stream: isStream };
   } catch (error) {
     if (error instanceof CodecError) return { model: null, stream: false };

@@ -107,3 +107,6 @@ export function buildHeaders({ api_key: key, adapter_config: config = {} }: Prov
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   };
 }
+
+/** Anthropic's endpoints, known or not. */
+export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(messages|skills)\b/.test(path);

@@ -4,7 +4,7 @@ import { embeddingRequest, embeddingResponse } from './embeddings.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
 import { gemini } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, isSse, supports } from './interface.ts';
+import { buildHeaders, buildUrl, detectInterface, isSse, normalise, ownsPath, readTarget, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
 import { FIELDS, IDLE } from './pointers.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
@@ -30,14 +30,20 @@ export const geminiCodec: Codec = {
   fields: FIELDS,
   idle: IDLE,
   nameOf: camelOf,
+  routing: { rank: 1, header: 'x-goog-api-key', mount: 'genai', ownsPath, isExclusive: true, normalise },
   detectInterface,
   supports,
   buildUrl,
   buildHeaders,
+  readTarget,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },
   framing: (path) => (isSse(path) ? 'sse' : 'json-array'),
+  // Google ends its lines with CRLF, and its clients look for it. They fail on comments, and there is no event for a heartbeat.
+  lineEnd: '\r\n',
+  repeatsErrors: true,
+  modelsQuery: '?pageSize=1000',
   streamEncoder: encodeStream,
   models,
   modelInfo,

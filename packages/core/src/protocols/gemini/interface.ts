@@ -1,5 +1,13 @@
 import type { InterfaceType } from '../../canonical/interfaces.ts';
-import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+import {
+  type Asked,
+  CodecError,
+  type HeaderBag,
+  invalid,
+  type Provider,
+  type Target,
+  type WireRequest,
+} from '../shared/codec.ts';
 import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../shared/url.ts';
 
 const SUPPORTED: Record<InterfaceType, boolean> = {
@@ -168,3 +176,32 @@ export function buildHeaders({ api_key: key, adapter_config: config = {} }: Prov
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   };
 }
+
+const MODELS = /\/(?:models|tunedModels)\//;
+const VERB = /^\w+$/;
+
+/**
+ * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. Two short expressions: one for the whole path
+ * backtracks at every slash and colon.
+ */
+export function readTarget({ path }: WireRequest): Asked | undefined {
+  const end = path.search(/[?#]/);
+  const call = end < 0 ? path : path.slice(0, end);
+  const before = MODELS.exec(call);
+  const colon = call.lastIndexOf(':');
+  const verb = call.slice(colon + 1);
+  const from = before ? before.index + before[0].length : colon;
+  if (colon <= from || !VERB.test(verb)) return undefined;
+  return { model: unescaped(call.slice(from, colon)), isStream: verb === 'streamGenerateContent' };
+}
+
+/** API versions that only Google has, and models with a key in the query. */
+const OWN_PATH = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/.*[?&]key=/;
+
+export const ownsPath = (path: string): boolean => OWN_PATH.test(path);
+
+const BARE_MODEL =
+  /^(\/v1(?:beta|alpha))\/(?!(?:models|tunedModels|endpoints|projects|publishers)\/)(?=.+:(?:(?:streamG|g)enerateContent|countTokens|(?:e|batchE)mbedContents?)$)/;
+
+/** The AI SDK sends `provider/model` as a complete name, without `models/`. */
+export const normalise = (path: string): string => path.replace(BARE_MODEL, '$1/models/');

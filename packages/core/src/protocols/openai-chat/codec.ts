@@ -1,4 +1,5 @@
 import type { Codec } from '../shared/codec.ts';
+import { readBodyTarget } from '../shared/deployment.ts';
 import { embeddingRequest, embeddingResponse } from './embeddings.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
@@ -29,14 +30,19 @@ export const openaiChatCodec: Codec = {
   toolRules,
   fields: FIELDS,
   idle: IDLE,
+  routing: { rank: 3, path: '/v1/chat/completions', mount: 'openai' },
   detectInterface,
   supports,
   buildUrl,
   buildHeaders,
+  readTarget: readBodyTarget,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   glance,
   error: { decode: decodeErrorReply, encode: encodeError },
+  heartbeat: ': ping\n\n',
+  terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },
+  hasFingerprint: true,
   streamEncoder: encodeStream,
   models,
   modelInfo,

@@ -1,5 +1,6 @@
 import type { InterfaceType } from '../../canonical/interfaces.ts';
 import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+import { DEPLOYED, deploymentOf } from '../shared/deployment.ts';
 import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../shared/url.ts';
 
 const SUPPORTED: Record<InterfaceType, boolean> = {
@@ -58,33 +59,6 @@ export function modelOf(path: string): string | undefined {
   const segments = segmentsOf(path);
   if (detectInterface(path) !== 'MODEL_INFO') return undefined;
   return unescaped(segments.slice(segments.indexOf('models') + 1).join('/'));
-}
-
-/** Endpoints that Azure serves below a deployment (openai-node, azure.ts); Responses are for clients that build their own paths. */
-const DEPLOYED: ReadonlySet<string> = new Set([
-  'chat/completions',
-  'completions',
-  'embeddings',
-  'audio/speech',
-  'audio/transcriptions',
-  'audio/translations',
-  'images/generations',
-  'images/edits',
-  'responses',
-]);
-
-/**
- * The deployment and the endpoint of `/openai/deployments/{model}/{endpoint}`. The name may hold slashes: the openai SDK 6 does not escape them.
- * Below an endpoint that is not known, a deployment is one segment.
- */
-export function deploymentOf(path: string): { model: string; endpoint: string } | undefined {
-  const segments = segmentsOf(path);
-  const begin = segments.indexOf('deployments') + 1;
-  if (begin === 0 || begin >= segments.length - 1) return undefined;
-  const lengths = [2, 1].filter((length) => segments.length - length > begin);
-  const known = lengths.find((length) => DEPLOYED.has(segments.slice(-length).join('/')));
-  const end = known === undefined ? begin + 1 : segments.length - known;
-  return { model: unescaped(segments.slice(begin, end).join('/')), endpoint: segments.slice(end).join('/') };
 }
 
 /**

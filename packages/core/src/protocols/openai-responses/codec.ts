@@ -3,7 +3,7 @@ import { countRequest, countResponse } from './count-tokens.ts';
 import { decodeErrorReply } from './errors-decode.ts';
 import { encodeError } from './errors-encode.ts';
 import { openaiResponses } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
+import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './interface.ts';
 import { modelInfo, models } from './models.ts';
 import { FIELDS, IDLE } from './pointers.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
@@ -26,13 +26,17 @@ export const openaiResponsesCodec: Codec = {
   toolRules,
   fields: FIELDS,
   idle: IDLE,
+  routing: { rank: 2, path: '/v1/responses', mount: 'openai', ownsPath },
   detectInterface,
   supports,
   buildUrl,
   buildHeaders,
+  readTarget,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },
+  // There is no event for it, and the SDK throws on unknown events; comments are skipped.
+  heartbeat: ': ping\n\n',
   streamEncoder: encodeStream,
   models,
   modelInfo,

@@ -1,5 +1,15 @@
+import { isObject } from '../../accumulate/overlay.ts';
 import type { InterfaceType } from '../../canonical/interfaces.ts';
-import { CodecError, type HeaderBag, invalid, type Provider, type Target } from '../shared/codec.ts';
+import {
+  type Asked,
+  CodecError,
+  type HeaderBag,
+  invalid,
+  type Provider,
+  type Target,
+  type WireRequest,
+} from '../shared/codec.ts';
+import { readBodyTarget } from '../shared/deployment.ts';
 import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath } from '../shared/url.ts';
 
 const SUPPORTED: Record<InterfaceType, boolean> = {
@@ -104,3 +114,13 @@ function nativeEndpoint(path: string): string {
   const version = segments.findIndex((segment) => isVersion(segment)) + 1;
   return segments.slice(version).join('/');
 }
+
+/** A stored prompt defines its own model, so that the request may leave it out. */
+export function readTarget(wire: WireRequest): Asked | undefined {
+  const { body } = wire;
+  const isTemplate = isObject(body) && isObject(body['prompt']) && typeof body['prompt']['id'] === 'string';
+  return readBodyTarget(wire) ?? (isTemplate ? { model: '', isStream: body['stream'] === true } : undefined);
+}
+
+/** OpenAI's endpoints of this protocol, known or not. */
+export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(responses|conversations)\b/.test(path);

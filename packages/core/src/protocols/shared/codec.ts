@@ -15,7 +15,9 @@ import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
 import type { CanonicalUsage } from '../../canonical/usage.ts';
+import type { RuleId } from '../../doctor/rules.ts';
 import type { Telling, ToolRules } from '../../passes/rules.ts';
+import type { SseEncoderOptions } from '../../sse/encode.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import type { Context } from './context.ts';
@@ -32,6 +34,31 @@ export interface WireRequest {
   path: string;
   headers: HeaderBag;
   body: unknown;
+}
+
+/** What must be known of a request to route it. */
+export interface Asked {
+  /** Empty when a stored prompt defines it. */
+  model: string;
+  isStream: boolean;
+}
+
+/** By which a server that serves several protocols finds the one of a request. */
+export interface Routing {
+  /** Protocols are tried in ascending order: general paths last. */
+  rank: number;
+  /** The path of nearly all requests, which no other protocol has. */
+  path?: string;
+  /** A header that only clients of this protocol send. */
+  header?: string;
+  /** A first path segment that names the vendor, as in `/anthropic/v1`; protocols of one vendor share it. */
+  mount?: string;
+  /** Whether an unknown endpoint belongs to this protocol, by its prefix. */
+  ownsPath?(path: string): boolean;
+  /** `ownsPath` decides for known endpoints, too: no other protocol has such paths. */
+  isExclusive?: boolean;
+  /** The usual spelling of a path, without its query. */
+  normalise?(path: string): string;
 }
 
 /** An answer on the wire. */
@@ -153,10 +180,14 @@ export interface Codec extends Protocol {
   readonly idle?: ReadonlySet<string>;
   /** The usual name of a field that the wire may spell otherwise; absent: there is one spelling. */
   nameOf?(field: string): string;
+  /** Absent: only callers that name the protocol use it. */
+  readonly routing?: Routing;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;
   supports(type: InterfaceType): boolean;
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
+  /** Where a request names its model, and whether it wants a stream; undefined when it names no model. */
+  readTarget(wire: WireRequest): Asked | undefined;
   readonly request: WireCodec<WireRequest, CanonicalRequest>;
   readonly response: WireCodec<unknown, CanonicalResponse>;
   /** What an ordinary answer used: text, and no call. Undefined when it has to be read to be known. */
@@ -164,6 +195,18 @@ export interface Codec extends Protocol {
   readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;
+  /** How lines of event streams end; absent: `\n`. */
+  readonly lineEnd?: SseEncoderOptions['lineEnd'];
+  /** An event or comment that keeps a silent stream open; absent: its clients accept none. */
+  readonly heartbeat?: string;
+  /** The frame that closes a stream, and the rule that its absence breaks; absent: the last event closes it. */
+  readonly terminal?: { rule: RuleId; frame: SseFrame };
+  /** An error in a stream is written in two forms, because each form is missed by some clients. */
+  readonly repeatsErrors?: boolean;
+  /** Responses have a `system_fingerprint`. */
+  readonly hasFingerprint?: boolean;
+  /** The query that requests all models at once, where the default is a page. */
+  readonly modelsQuery?: string;
   /** Canonical events to frames. */
   streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
   readonly models?: WireCodec<unknown, CanonicalModelList>;
