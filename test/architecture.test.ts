@@ -20,8 +20,9 @@ const codeOf = (file: string): string =>
   readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm, "''");
 
 /** What each layer of core may import: itself and what stands before it. `doctor/rules` is data that anyone may import. */
-const LAYERS = ['canonical', 'stage', 'sse', 'accumulate', 'passes', 'protocols', 'engine', 'doctor', 'io', 'index'];
+const LAYERS = ['json', 'canonical', 'stage', 'sse', 'accumulate', 'passes', 'protocols', 'engine', 'doctor', 'io', 'index'];
 const RANK: Record<string, number> = {
+  json: -1,
   canonical: 0,
   stage: 1,
   sse: 1,

@@ -1,4 +1,5 @@
 export * from './accumulate/index.ts';
+export { isDeeperThan } from './accumulate/overlay.ts';
 export * from './canonical/index.ts';
 export { type Breakage, breakageOf } from './doctor/breakage.ts';
 export { type ExamineOptions, Examiner } from './doctor/examiner.ts';
@@ -65,6 +66,8 @@ export { convertStream } from './io/convert-by-name.ts';
 export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
 export { type Answerer, createFetchHandler, type FetchHandlerOptions } from './io/fetch-handler.ts';
 export type { ByteSource } from './io/source.ts';
+export { MAX_JSON_DEPTH } from './json/limits.ts';
+export { endOfString, JsonScanner } from './json/scanner.ts';
 export {
   CODECS,
   type CodecName,

@@ -1,4 +1,4 @@
-import { HEAD_AFTER_EMPTY_OBJECT, HEAD_EMPTY_OBJECT, HEAD_OTHER, JsonNesting } from './json-nesting.ts';
+import { HEAD_AFTER_EMPTY_OBJECT, HEAD_EMPTY_OBJECT, HEAD_OTHER, JsonNesting } from '../json/scanner.ts';
 import { parseJson, sameJson } from './overlay.ts';
 
 /** How the fragments of one call were read in the end. Only `plain` is what the standard says. */

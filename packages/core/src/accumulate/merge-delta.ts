@@ -1,3 +1,4 @@
+import { MAX_MERGE_DEPTH } from '../json/limits.ts';
 import { setOwn } from './overlay.ts';
 
 /** Settings of `mergeDelta` and `DeltaFold`. */
@@ -83,7 +84,7 @@ const IDENTITY: ReadonlySet<string> = new Set([
 
 export const startMerge = (options: DeltaOptions, owned?: Owned): Merge => ({
   path: [],
-  maxDepth: options.maxDepth ?? 512,
+  maxDepth: options.maxDepth ?? MAX_MERGE_DEPTH,
   owned,
 });
 

@@ -1,6 +1,4 @@
-/** No real message nests deeper. Deeper JSON overflows the stack of recursive walks and of JSON.stringify. */
-export const MAX_DEPTH = 256;
-const MAX_OVERLAY_DEPTH = 64;
+import { MAX_JSON_DEPTH, MAX_OVERLAY_DEPTH } from '../json/limits.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -37,8 +35,9 @@ export function countKeys(value: object): number {
   return count;
 }
 
-export const TOO_DEEP: string = `nested more than ${MAX_DEPTH} levels deep`;
+export const TOO_DEEP: string = `nested more than ${MAX_JSON_DEPTH} levels deep`;
 
+/** Whether parsed JSON has more levels of objects and arrays than `limit`. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (limit === 0) return true;
@@ -69,7 +68,7 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
 /** Equality of JSON values; key order does not matter. Beyond the depth that real arguments have, values count as different. */
 export function sameJson(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true;
-  if (depth > MAX_DEPTH) return false;
+  if (depth > MAX_JSON_DEPTH) return false;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i], depth + 1));
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);
@@ -89,14 +88,14 @@ export function writeJson(value: unknown): string | undefined {
 /** `undefined` when the text is not JSON (JSON itself has no undefined), or nested too deeply for anything but the parser. */
 export function parseJson(text: string): unknown {
   const value = parseAny(text);
-  return isLong(text) && isDeeperThan(value, MAX_DEPTH) ? undefined : value;
+  return isLong(text) && isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
 }
 
 /** Whether the depth alone is why `parseJson` does not read it. */
-export const isDeepJson = (text: string): boolean => isLong(text) && isDeeperThan(parseAny(text), MAX_DEPTH);
+export const isDeepJson = (text: string): boolean => isLong(text) && isDeeperThan(parseAny(text), MAX_JSON_DEPTH);
 
 /** Every level takes two brackets, so most texts are too short to be deep. */
-const isLong = (text: string): boolean => text.length > 2 * MAX_DEPTH;
+const isLong = (text: string): boolean => text.length > 2 * MAX_JSON_DEPTH;
 
 function parseAny(text: string): unknown {
   try {

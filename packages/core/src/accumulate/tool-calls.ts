@@ -1,3 +1,4 @@
+import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS } from '../json/limits.ts';
 import { ArgumentText } from './argument-text.ts';
 import {
   asSibling,
@@ -128,8 +129,8 @@ export class CallTracker {
   /** `idSeed`: derived ids are made from this (the id of the response) and the position of the call. `sink`: told about every delta. */
   constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink) {
     this.#idSeed = idSeed;
-    this.#maxCalls = limits.maxCalls ?? 4096;
-    this.#maxCharacters = limits.maxCharacters ?? 64 * 1024 * 1024;
+    this.#maxCalls = limits.maxCalls ?? MAX_CALLS;
+    this.#maxCharacters = limits.maxCharacters ?? MAX_ARGUMENT_CHARACTERS;
     this.#sink = sink;
   }
 

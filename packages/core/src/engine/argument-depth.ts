@@ -1,8 +1,9 @@
-import { JsonNesting } from '../accumulate/json-nesting.ts';
-import { isDeeperThan, isDeepJson, MAX_DEPTH } from '../accumulate/overlay.ts';
+import { isDeeperThan, isDeepJson } from '../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../canonical/blocks.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalResponse } from '../canonical/response.ts';
+import { MAX_JSON_DEPTH } from '../json/limits.ts';
+import { JsonNesting } from '../json/scanner.ts';
 import { tooDeep } from '../protocols/shared/answer-body.ts';
 import { CodecError } from '../protocols/shared/codec.ts';
 import type { Inspect } from './event-reader.ts';
@@ -30,12 +31,12 @@ export function createDepthInspection(): Inspect {
   return (event) => {
     if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
       const { name, input, kind } = event.content_block;
-      if (isDeeperThan(input, MAX_DEPTH)) return deepCall(name);
+      if (isDeeperThan(input, MAX_JSON_DEPTH)) return deepCall(name);
       if (kind !== 'custom') calls.set(keyOf(event), { name, nesting: new JsonNesting() });
     } else if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta') {
       const call = calls.get(keyOf(event));
       call?.nesting.push(event.delta.partial_json);
-      if (call && call.nesting.deepest > MAX_DEPTH) return deepCall(call.name);
+      if (call && call.nesting.deepest > MAX_JSON_DEPTH) return deepCall(call.name);
     } else if (event.type === 'content_block_stop') calls.delete(keyOf(event));
     return undefined;
   };

@@ -1,3 +1,5 @@
+import { BACKSLASH, QUOTE } from '../json/scanner.ts';
+
 const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
 const COMPACT_HEAD = '{"input":"';
 /** More white space than this before the text is nobody's way to write it. */
@@ -96,11 +98,11 @@ export class InputText {
   }
 }
 
-/** The next quote or backslash, or the end. */
+/** The position of the next quote or backslash, or the length of the text. */
 function nextMark(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22 || code === 0x5c) return at;
+    if (code === QUOTE || code === BACKSLASH) return at;
   }
   return text.length;
 }

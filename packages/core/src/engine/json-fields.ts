@@ -1,10 +1,6 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACE = 0x7b;
-const OPEN_BRACKET = 0x5b;
+import { CLOSE_ARRAY, CLOSE_OBJECT, endOfString, JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/scanner.ts';
+
 const COMMA = 0x2c;
-const OPENERS: ReadonlySet<number> = new Set([OPEN_BRACE, OPEN_BRACKET]);
-const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
 // Positions in JSON text, so that a value can be replaced and everything else stays to the letter: big integers, `1.0`, the order and the spaces
 // by which prompts are cached. The text is valid JSON: nothing is checked again.
@@ -13,19 +9,6 @@ const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 export interface Span {
   start: number;
   end: number;
-}
-
-/** Behind the string that begins at `from`. */
-function endOfString(text: string, from: number): number {
-  let end = text.indexOf('"', from + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end + 1;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
-  return backslashes % 2 === 1;
 }
 
 const AFTER_KEY = /\s*:\s*/y;
@@ -50,18 +33,17 @@ interface Found {
 /** The values of these top-level fields, in their order; undefined when one of them is named twice. One pass over the text. */
 function findFields(text: string, names: readonly string[]): Found | undefined {
   const spans: Field[] = [];
-  let depth = 0;
+  const scanner = new JsonScanner();
   let close = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
       const end = endOfString(text, at);
-      const span = depth === 1 ? fieldAt(text, at, end, names) : undefined;
+      const span = scanner.depth === 1 ? fieldAt(text, at, end, names) : undefined;
       if (span && spans.some(({ name }) => name === span.name)) return undefined;
       if (span) spans.push(span);
       at = (span?.end ?? end) - 1;
-    } else if (OPENERS.has(char)) depth++;
-    else if (CLOSERS.has(char) && --depth === 0) close = at;
+    } else if (scanner.step(char) && scanner.depth === 0) close = at;
   }
   return { spans, close };
 }
@@ -75,20 +57,19 @@ function fieldAt(text: string, at: number, end: number, names: readonly string[]
 
 const AFTER_SCALAR = /[,}\]\s]/g;
 
-/** Behind the value that begins at `from`. */
+/** The position after the value that begins at `from`. */
 function endOfValue(text: string, from: number): number {
   const first = text.charCodeAt(from);
   if (first === QUOTE) return endOfString(text, from);
-  if (!OPENERS.has(first)) {
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) {
     AFTER_SCALAR.lastIndex = from;
     return AFTER_SCALAR.exec(text)?.index ?? text.length;
   }
-  let depth = 0;
+  const scanner = new JsonScanner();
   for (let at = from; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) at = endOfString(text, at) - 1;
-    else if (OPENERS.has(char)) depth++;
-    else if (CLOSERS.has(char) && --depth === 0) return at + 1;
+    else if (scanner.step(char) && scanner.depth === 0) return at + 1;
   }
   return text.length;
 }
@@ -158,13 +139,14 @@ function collect(text: string, at: number, path: readonly string[], found: Span[
     if (first === QUOTE) found.push({ start: at, end });
     return end;
   }
-  if (first === OPEN_BRACKET && key === EACH) return collectEntries(text, at, path, found);
-  return first === OPEN_BRACE && key !== EACH ? collectMember(text, at, path, found) : endOfValue(text, at);
+  if (first === OPEN_ARRAY && key === EACH) return collectEntries(text, at, path, found);
+  return first === OPEN_OBJECT && key !== EACH ? collectMember(text, at, path, found) : endOfValue(text, at);
 }
 
 function collectEntries(text: string, from: number, [, ...rest]: readonly string[], found: Span[]): number {
   let at = skip(SPACE, text, from + 1);
-  if (CLOSERS.has(text.charCodeAt(at))) return at + 1;
+  const first = text.charCodeAt(at);
+  if (first === CLOSE_ARRAY || first === CLOSE_OBJECT) return at + 1;
   for (;;) {
     const end = collect(text, at, rest, found);
     if (end === AMBIGUOUS) return AMBIGUOUS;

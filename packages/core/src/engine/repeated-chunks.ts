@@ -1,5 +1,6 @@
 import { type BlockDeltaEvent, blockDelta, type CanonicalStreamEvent } from '../canonical/events.ts';
-import { BACKSLASH, decodeUtf8, FIRST_NOT_ASCII, isAt, QUOTE, SPACE } from '../sse/bytes.ts';
+import { BACKSLASH, QUOTE } from '../json/scanner.ts';
+import { decodeUtf8, FIRST_NOT_ASCII, isAt, SPACE } from '../sse/bytes.ts';
 import { FrameReader } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
 

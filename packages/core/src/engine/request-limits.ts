@@ -1,4 +1,5 @@
 import { countKeys, isObject, type JsonObject } from '../accumulate/overlay.ts';
+import { MAX_CALLS } from '../json/limits.ts';
 import { type CodecError, invalid } from '../protocols/shared/codec.ts';
 import { listOf } from '../protocols/shared/read.ts';
 
@@ -19,7 +20,7 @@ export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   tools: 2_000,
   messages: 10_000,
   content_parts: 20_000,
-  calls_per_message: 4_096,
+  calls_per_message: MAX_CALLS,
   metadata_keys: 1_000,
   top_level_keys: 4_096,
 };

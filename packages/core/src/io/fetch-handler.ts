@@ -1,4 +1,4 @@
-import { isDeeperThan, isObject, MAX_DEPTH, parseJson } from '../accumulate/overlay.ts';
+import { isDeeperThan, isObject, parseJson } from '../accumulate/overlay.ts';
 import type { CanonicalError } from '../canonical/errors.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { readAsked } from '../engine/asked.ts';
@@ -7,6 +7,7 @@ import { encodeError } from '../engine/convert-response.ts';
 import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engine/request-limits.ts';
 import { type Route, routeOf } from '../engine/route.ts';
 import { type Exchange, translate } from '../engine/translate.ts';
+import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { CODECS } from '../protocols/index.ts';
 import { tooDeep } from '../protocols/shared/answer-body.ts';
 import { CodecError, type HeaderBag, type Provider, type WireReply } from '../protocols/shared/codec.ts';
@@ -104,7 +105,7 @@ async function wholeAnswer(
   if (reply.status >= 300 && reply.status < 400) throw unreachable('the upstream answered with a redirect');
   if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
   const body = attempt(text);
-  if (isDeeperThan(body, MAX_DEPTH)) throw new CodecError(tooDeep('the response is'));
+  if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(tooDeep('the response is'));
   if (body === undefined) return exchange.collected(reply.status, headers, new TextEncoder().encode(text));
   return exchange.response({ status: reply.status, headers, body });
 }

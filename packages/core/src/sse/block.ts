@@ -1,6 +1,7 @@
 import type { Report } from '../doctor/rules.ts';
+import { OPEN_ARRAY } from '../json/scanner.ts';
 import { NOTHING } from '../stage.ts';
-import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, LOWER_D, LOWER_E, LOWER_I, LOWER_R, OPEN_ARRAY, SPACE } from './bytes.ts';
+import { ByteBuffer, COLON, decodeUtf8, isAt, isUtf8, LOWER_D, LOWER_E, LOWER_I, LOWER_R, SPACE } from './bytes.ts';
 import type { ChunkReader } from './chunk.ts';
 import type { SseFrame } from './frame.ts';
 

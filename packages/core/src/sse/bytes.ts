@@ -1,19 +1,14 @@
+// Constants at the top of a file without imports: bundlers inline them.
 export const TAB = 0x09;
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const SPACE = 0x20;
-export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
-export const OPEN_ARRAY = 0x5b;
-export const BACKSLASH = 0x5c;
-export const CLOSE_ARRAY = 0x5d;
 export const LOWER_D = 0x64;
 export const LOWER_E = 0x65;
 export const LOWER_I = 0x69;
 export const LOWER_R = 0x72;
-export const OPEN_OBJECT = 0x7b;
-export const CLOSE_OBJECT = 0x7d;
 export const FIRST_NOT_ASCII = 0x80;
 
 const SMALLEST = 256;

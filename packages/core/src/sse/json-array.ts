@@ -1,23 +1,14 @@
-import {
-  BACKSLASH,
-  ByteBuffer,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COMMA,
-  CR,
-  LF,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-  SPACE,
-  TAB,
-} from './bytes.ts';
+import { CLOSE_ARRAY, CLOSE_OBJECT, JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/scanner.ts';
+import { ByteBuffer, COMMA, CR, LF, SPACE, TAB } from './bytes.ts';
 
 /** What may follow the opener: `{oops` and `[info] …` are no documents. */
 const AFTER_OBJECT = '"}';
 const AFTER_ARRAY = '{["]-0123456789tfn';
 
 const isSpace = (byte: number | undefined): boolean => byte === SPACE || byte === LF || byte === CR || byte === TAB;
+/** What may stand between two elements of an array. */
+const isBetween = (byte: number | undefined): boolean => byte === COMMA || isSpace(byte);
+const closesJson = (byte: number | undefined): boolean => byte === CLOSE_OBJECT || byte === CLOSE_ARRAY;
 export const opensJson = (byte: number | undefined): boolean => byte === OPEN_OBJECT || byte === OPEN_ARRAY;
 
 /** `more`: the bytes ran out. `value`: `value` holds a whole one. `end`: the array closed. `refused`: this is no JSON document. */
@@ -45,26 +36,27 @@ export class JsonCutter {
   #leftLine = false;
   /** Set when blanks stood before it, on its line. */
   #isIndented = false;
-  #depth = 0;
-  /** The depth at which values stand: 0 for an object, 1 for the elements of an array. */
-  #floor = 0;
+  /** Begins with the value: the bracket of an array around the values is not counted. */
+  #scanner = new JsonScanner();
+  /** The values are the elements of an array; otherwise the value is the document itself. */
+  #isArray = false;
   #proven = false;
   /** Fields of an event may follow on the next line: the document has to show on the line of its opener. */
   #isInEvent = false;
-  #inString = false;
-  #escaped = false;
 
   /** `bytes[at]` is the opener: a brace or a bracket. `isInEvent`: an event is open there, and has data. */
   open(bytes: Uint8Array, at: number, base: number, isInEvent: boolean): void {
     this.isOpen = this.isEmpty = true;
     this.#isInEvent = isInEvent;
-    this.#leftLine = this.#isIndented = this.#proven = this.#inString = this.#escaped = false;
-    this.#depth = 1;
+    this.#leftLine = this.#isIndented = this.#proven = false;
     this.opener = bytes[at] ?? 0;
-    this.#floor = this.opener === OPEN_ARRAY ? 1 : 0;
+    this.#scanner = new JsonScanner();
+    this.#isArray = this.opener === OPEN_ARRAY;
     this.offset = base + at;
     this.value.clear();
-    if (this.#floor === 0) this.value.append(bytes, at, at + 1);
+    if (this.#isArray) return;
+    this.#scanner.step(this.opener);
+    this.value.append(bytes, at, at + 1);
   }
 
   /** After `refused`: what the ordinary line begins with, of which the brace or bracket was a part; undefined for nothing. */
@@ -93,21 +85,20 @@ export class JsonCutter {
       }
       at++;
     }
-    if (this.#floor === 0) this.value.append(bytes, from, at);
+    if (!this.#isArray) this.value.append(bytes, from, at);
     this.position = at;
     if (at === bytes.length) return false;
-    this.#proven = (this.#floor === 0 ? AFTER_OBJECT : AFTER_ARRAY).includes(String.fromCharCode(bytes[at] ?? 0));
-    this.isOpen = this.#proven;
+    this.isOpen = this.#proven = (this.#isArray ? AFTER_ARRAY : AFTER_OBJECT).includes(String.fromCharCode(bytes[at] ?? 0));
     return this.#proven;
   }
 
   /** Goes to the next element of the array. False: not there yet, or the array closed (then the cutter is closed). */
   #seek(bytes: Uint8Array, base: number): boolean {
     let at = this.position;
-    while (isSpace(bytes[at]) || bytes[at] === COMMA) at++;
+    while (isBetween(bytes[at])) at++;
     this.position = at;
     if (at === bytes.length) return false;
-    if (bytes[at] === CLOSE_ARRAY || bytes[at] === CLOSE_OBJECT) {
+    if (closesJson(bytes[at])) {
       this.position = at + 1;
       this.isOpen = false;
       return false;
@@ -121,38 +112,17 @@ export class JsonCutter {
     const from = this.position;
     let at = from;
     let closed = false;
+    const scanner = this.#scanner;
     while (at < bytes.length && !closed) {
-      const byte = bytes[at];
-      if (this.#inString) closed = this.#stepInString(byte);
+      const byte = bytes[at] ?? 0;
       // A number or a word ends before the byte that follows it.
-      else if (this.#depth === this.#floor && this.#endsScalar(byte)) break;
-      else closed = this.#step(byte);
+      if (scanner.depth === 0 && !scanner.isInString && (isBetween(byte) || closesJson(byte))) break;
+      closed = scanner.step(byte) && scanner.depth === 0;
       at++;
     }
     this.value.append(bytes, from, at);
     this.position = at;
-    if (closed && this.#floor === 0) this.isOpen = false;
+    if (closed && !this.#isArray) this.isOpen = false;
     return closed || at < bytes.length;
-  }
-
-  #stepInString(byte: number | undefined): boolean {
-    if (this.#escaped) this.#escaped = false;
-    else if (byte === BACKSLASH) this.#escaped = true;
-    else if (byte === QUOTE) {
-      this.#inString = false;
-      return this.#depth === this.#floor;
-    }
-    return false;
-  }
-
-  #step(byte: number | undefined): boolean {
-    if (byte === QUOTE) this.#inString = true;
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) return --this.#depth === this.#floor;
-    return false;
-  }
-
-  #endsScalar(byte: number | undefined): boolean {
-    return byte === COMMA || byte === CLOSE_ARRAY || byte === CLOSE_OBJECT || isSpace(byte);
   }
 }

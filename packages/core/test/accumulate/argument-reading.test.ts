@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArgumentText } from '../../src/accumulate/argument-text.ts';
-import { JsonNesting } from '../../src/accumulate/json-nesting.ts';
+import { JsonNesting } from '../../src/json/scanner.ts';
 
 type Step = ['push' | 'append' | 'replace', string];
 

@@ -1,3 +1,5 @@
+import { endOfString } from '@sluice/core';
+
 /** Deeper levels are not indented further: a thousand brackets must not become a million blanks. */
 const MAX_INDENT = 24;
 
@@ -30,19 +32,9 @@ function* tokens(json: string): Generator<string, void, undefined> {
     BLANKS.test(json);
     at = BLANKS.lastIndex;
     TOKEN.lastIndex = at;
-    const token = json[at] === '"' ? json.slice(at, stringEnd(json, at)) : TOKEN.exec(json)?.[0];
+    const token = json[at] === '"' ? json.slice(at, endOfString(json, at)) : TOKEN.exec(json)?.[0];
     if (token === undefined) return;
     at += token.length;
     yield /^[{[]\s/.test(token) ? token.replace(/\s+/, '') : token;
   }
-}
-
-/** By hand: a regular expression needs a stack as deep as the string is long. */
-function stringEnd(json: string, from: number): number {
-  for (let quote = json.indexOf('"', from + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
-    let slashes = 0;
-    while (json[quote - 1 - slashes] === '\\') slashes++;
-    if (slashes % 2 === 0) return quote + 1;
-  }
-  return json.length;
 }

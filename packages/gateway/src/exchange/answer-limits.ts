@@ -1,6 +1,12 @@
-import type { CanonicalError, CanonicalResponse, CanonicalStreamEvent, ContentBlock } from '@sluice/core';
+import {
+  type CanonicalError,
+  type CanonicalResponse,
+  type CanonicalStreamEvent,
+  type ContentBlock,
+  isDeeperThan,
+  JsonScanner,
+} from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
-import { isDeeperThan } from './depth.ts';
 import { tooMuch } from './failures.ts';
 
 type AnswerLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
@@ -119,31 +125,21 @@ function excessOf(
   return undefined;
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
-/** `[` and `{`, `]` and `}` differ in this bit only. */
-const BRACE_BIT = 0x20;
-
-/** The size and the depth of arguments that come in pieces. */
+/** Measures the size and the depth of arguments that arrive in pieces. */
 class ArgumentMeter {
   bytes = 0;
-  deepest = 0;
-  #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
+  readonly #scanner = new JsonScanner();
+
+  get deepest(): number {
+    return this.#scanner.deepest;
+  }
 
   push(text: string): void {
     this.bytes += Buffer.byteLength(text);
-    for (let at = 0; at < text.length; at++) this.#step(text.charCodeAt(at));
-  }
-
-  #step(code: number): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (code === QUOTE) this.#isInString = !this.#isInString;
-    else if (this.#isInString) this.#isEscaped = code === BACKSLASH;
-    else if ((code | BRACE_BIT) === OPEN) this.deepest = Math.max(this.deepest, ++this.#depth);
-    else if ((code | BRACE_BIT) === CLOSE) this.#depth--;
+    const scanner = this.#scanner;
+    for (let at = 0; at < text.length; at++) {
+      if (scanner.isInString) at = scanner.skipString(text, at);
+      if (at < text.length) scanner.step(text.charCodeAt(at));
+    }
   }
 }

@@ -1,12 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type CanonicalError, CODECS, encodeError, type Route, translate, type WireReply } from '@sluice/core';
+import {
+  type CanonicalError,
+  CODECS,
+  encodeError,
+  isDeeperThan,
+  MAX_JSON_DEPTH,
+  type Route,
+  translate,
+  type WireReply,
+} from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { Collector, withoutBom } from '../upstream/collect.ts';
 import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
 import { dispositionFirst } from '../upstream/headers.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
-import { isDeeperThan, MAX_ERROR_DEPTH } from './depth.ts';
 import type { Destination } from './destination.ts';
 import { connectionError, nameOf, redirected, STOPPED, tooLate } from './failures.ts';
 import { endingOf } from './outcome.ts';
@@ -212,7 +220,7 @@ class Passage implements Receiver {
 function parsed(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    return isDeeperThan(value, MAX_ERROR_DEPTH) ? undefined : value;
+    return isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
   } catch {
     return undefined;
   }

@@ -1,9 +1,8 @@
-import { type CanonicalError, CodecError, nameProvider, type WireReply } from '@sluice/core';
+import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProvider, type WireReply } from '@sluice/core';
 import { type WholeReply, withoutBom } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
 import { excessIn } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { isDeeperThan, MAX_ERROR_DEPTH } from './depth.ts';
 import { nameOf, notAnAnswer, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
 
@@ -17,7 +16,7 @@ export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt)
   const headers = withRetrySeconds(reply.headers, Date.now());
   const read = parse(body);
   // What is nested too deeply cannot be written again.
-  const parsed = isDeeperThan(read, MAX_ERROR_DEPTH) ? undefined : read;
+  const parsed = isDeeperThan(read, MAX_JSON_DEPTH) ? undefined : read;
   if (parsed === undefined) onStrange(shown(body));
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
   const told = exchange.error(said);

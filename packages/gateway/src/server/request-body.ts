@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CodecError, checkRequestLimits } from '@sluice/core';
+import { CodecError, checkRequestLimits, isDeeperThan } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
-import { isDeeperThan } from '../exchange/depth.ts';
 import { STOPPED } from '../exchange/failures.ts';
 import type { Presence } from '../exchange/presence.ts';
 import { Collector } from '../upstream/collect.ts';

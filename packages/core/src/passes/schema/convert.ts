@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { JsonSchema } from '../../canonical/protocol.ts';
+import { MAX_SCHEMA_DEPTH } from '../../json/limits.ts';
 import type { Dialect } from './dialects.ts';
 import { convertEnum, type Values } from './enums.ts';
 import { Flattener } from './flatten.ts';
@@ -19,9 +20,6 @@ export function convertSchema(schema: JsonSchema, dialect: Dialect): Converted {
   const lost = new Set<string>();
   return { schema: new Converter(schema, dialect, lost).root(schema), lost };
 }
-
-/** Schemas are hostile: what lies deeper than this is an object of which nothing is said. */
-const MAX_DEPTH = 200;
 
 /** Keywords that the steps of `#node` see to, and the one that names the language: what is written here is in another. */
 const SEEN: ReadonlySet<string> = new Set([
@@ -78,7 +76,7 @@ class Converter {
       if (value === false) this.#lost.add('false');
       return this.#node({}, active, depth);
     }
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_SCHEMA_DEPTH) {
       this.#lost.add('depth');
       return { type: this.#word('object') };
     }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { JsonSchema } from '../../canonical/protocol.ts';
+import { MAX_INLINED_SCHEMA, MAX_JSON_DEPTH, MAX_SCHEMA_MERGE_DEPTH } from '../../json/limits.ts';
 import { mergeSchemas } from './merge.ts';
 import { nameOfRef, resolveRef } from './refs.ts';
 
@@ -11,11 +12,6 @@ export interface Flat {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** How much text the references of one schema may add: definitions of definitions grow without bound. */
-const MAX_INLINED = 200_000;
-/** No list of schemas that are to be one nests deeper. */
-const MAX_DEPTH = 64;
-
 const isDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\/[^/]+$/.test(ref);
 
 /** Puts what is referred to in the place of references, and makes one schema of those that all must fit. */
@@ -24,7 +20,7 @@ export class Flattener {
   readonly #keepsRefs: boolean;
   readonly #lose: (keyword: string) => void;
   readonly #sizes = new WeakMap<object, number>();
-  #left = MAX_INLINED;
+  #left = MAX_INLINED_SCHEMA;
 
   constructor(root: JsonSchema, keepsRefs: boolean, lose: (keyword: string) => void) {
     this.#root = root;
@@ -43,7 +39,7 @@ export class Flattener {
     const [only] = parts;
     // `allOf` with one reference is how generators write a reference with a description.
     if (!mustInline && parts.length === 1 && only && this.#canKeep(only, rest)) return { schema: { ...only, ...rest }, active };
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_SCHEMA_MERGE_DEPTH) {
       this.#lose('allOf');
       return { schema: rest, active };
     }
@@ -67,7 +63,7 @@ export class Flattener {
     if (typeof ref !== 'string') return { schema: rest, active };
     if (!mustInline && this.#canKeep(schema, rest)) return { schema, active };
     const target = resolveRef(ref, this.#root);
-    if (!isObject(target) || active.has(ref) || depth > MAX_DEPTH || !this.#pay(target)) {
+    if (!isObject(target) || active.has(ref) || depth > MAX_SCHEMA_MERGE_DEPTH || !this.#pay(target)) {
       this.#lose('$ref');
       return { schema: cut(ref, rest, isObject(target)), active };
     }
@@ -83,7 +79,7 @@ export class Flattener {
   /** About the length of its JSON. */
   #sizeOf(value: unknown, depth: number): number {
     if (typeof value === 'string') return value.length + 2;
-    if (typeof value !== 'object' || value === null || depth > MAX_DEPTH * 4) return 4;
+    if (typeof value !== 'object' || value === null || depth > MAX_JSON_DEPTH) return 4;
     const known = this.#sizes.get(value);
     if (known !== undefined) return known;
     let size = 2;

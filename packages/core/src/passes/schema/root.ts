@@ -1,5 +1,6 @@
 import { isObject } from '../../accumulate/overlay.ts';
 import type { JsonSchema } from '../../canonical/protocol.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
 import { resolveRef } from './refs.ts';
 
 /** What at the root says that the value may be something else than one object of known shape: APIs refuse it there. */
@@ -50,7 +51,7 @@ const toDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test
 
 /** References into the schema itself point one level deeper now. */
 function moveRefs(value: unknown, depth = 0): unknown {
-  if (depth > MAX_DEPTH || typeof value !== 'object' || value === null) return value;
+  if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => moveRefs(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) =>
@@ -60,6 +61,3 @@ function moveRefs(value: unknown, depth = 0): unknown {
     ),
   );
 }
-
-/** Decoders let nothing deeper in. */
-const MAX_DEPTH = 256;

@@ -1,11 +1,10 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
 import { childrenOf } from './children.ts';
-
-const MAX_DEPTH = 256;
 
 /** Whether every object is closed and requires all its properties: a schema written for OpenAI's strict mode, which is its own judge. */
 export function isStrictShape(schema: JsonObject, depth = 0): boolean {
-  if (depth > MAX_DEPTH || !isClosed(schema)) return false;
+  if (depth > MAX_JSON_DEPTH || !isClosed(schema)) return false;
   for (const child of childrenOf(schema)) if (!isStrictShape(child, depth + 1)) return false;
   return true;
 }

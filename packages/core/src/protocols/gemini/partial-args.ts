@@ -1,13 +1,10 @@
 import { getOwn, isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../accumulate/overlay.ts';
+import { MAX_PARTIAL_ARGS_DEPTH, MAX_PARTIAL_ARGS_GAP } from '../../json/limits.ts';
 import type { CallLimits } from '../shared/call-limits.ts';
 import { textOf } from '../shared/read.ts';
 import { camelObject } from './wire.ts';
 
 type Step = string | number;
-
-const MAX_DEPTH = 64;
-/** An index may leave this many places free: pieces need not come in order, but a stranger's number must not make a list of millions. */
-const MAX_GAP = 64;
 
 /**
  * Arguments that arrive in pieces (Vertex, streamFunctionCallArguments): each piece names a place by a JSONPath and brings a value, or a
@@ -84,7 +81,7 @@ function enter(node: JsonObject | unknown[], step: Step, next: Step | undefined)
 }
 
 function fits(node: JsonObject | unknown[], step: Step): boolean {
-  return Array.isArray(node) ? typeof step === 'number' && step <= node.length + MAX_GAP : typeof step === 'string';
+  return Array.isArray(node) ? typeof step === 'number' && step <= node.length + MAX_PARTIAL_ARGS_GAP : typeof step === 'string';
 }
 
 function read(node: JsonObject | unknown[], step: Step): unknown {
@@ -110,7 +107,7 @@ function parsePath(text: string): Step[] | undefined {
   STEP.lastIndex = path.startsWith('$') ? 1 : 0;
   while (STEP.lastIndex < path.length) {
     const match = STEP.exec(path);
-    if (!match || steps.length === MAX_DEPTH) return undefined;
+    if (!match || steps.length === MAX_PARTIAL_ARGS_DEPTH) return undefined;
     const [, name, index, single, double] = match;
     steps.push(index !== undefined ? Number(index) : (name ?? (single ?? double ?? '').replace(/\\(.)/g, '$1')));
   }

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, setOwn } from '../../accumulate/overlay.ts';
+import { MAX_FIELD_NAME_DEPTH } from '../../json/limits.ts';
 
 /** A GenerateContentResponse, whole or a fragment: the same shape. Everything is unknown until it is looked at: it comes from strangers. */
 export interface WireResponse extends JsonObject {
@@ -125,8 +126,6 @@ const ANSWER_NAMES: ReadonlySet<string> = new Set([
 
 /** What users and tools say: its keys are not ours to spell. */
 const DATA: ReadonlySet<string> = new Set(['args', 'response', 'partMetadata']);
-/** No field of the wire is nested as deeply. */
-const MAX_DEPTH = 32;
 
 /** A response, a candidate or a part in the one spelling that official clients read, with all that its names hold. Itself when it is. */
 export function respell(value: JsonObject): JsonObject {
@@ -147,7 +146,7 @@ function respelled(value: JsonObject): JsonObject {
 const camelField = (name: string, value: unknown, depth: number): unknown => (DATA.has(name) ? value : camelTree(value, depth));
 
 function camelTree(value: unknown, depth: number): unknown {
-  if (depth === MAX_DEPTH) return value;
+  if (depth === MAX_FIELD_NAME_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item: unknown) => camelTree(item, depth + 1));
   if (!isObject(value)) return value;
   const out: JsonObject = {};

@@ -1,8 +1,9 @@
 import { MessageAccumulator } from '../../accumulate/message.ts';
-import { isDeeperThan, isObject, type JsonObject, MAX_DEPTH, TOO_DEEP } from '../../accumulate/overlay.ts';
+import { isDeeperThan, isObject, type JsonObject, TOO_DEEP } from '../../accumulate/overlay.ts';
 import type { CanonicalError, OwnErrorCode } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
 import type { CanonicalResponse } from '../../canonical/response.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
 import { CodecError } from './codec.ts';
@@ -42,7 +43,7 @@ interface Read {
 export function readWhole(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): Read {
   const accumulator = new MessageAccumulator();
   for (const fragment of fragments) {
-    if (isDeeperThan(fragment, MAX_DEPTH)) throw new CodecError(tooDeep('the response is'));
+    if (isDeeperThan(fragment, MAX_JSON_DEPTH)) throw new CodecError(tooDeep('the response is'));
     for (const event of decoder.push({ data: '', payload: fragment, bare: true })) accumulator.push(event);
   }
   for (const event of decoder.end()) accumulator.push(event);

@@ -1,7 +1,5 @@
 import { LimitError } from '../../accumulate/tool-calls.ts';
-
-const MAX_CALLS = 4096;
-const MAX_CHARACTERS = 64 * 1024 * 1024;
+import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS } from '../../json/limits.ts';
 
 /** What a hostile server can make us keep of the calls of one message: as many, and as much, as of one of chat. */
 export class CallLimits {
@@ -16,6 +14,7 @@ export class CallLimits {
   /** More characters of arguments. */
   count(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > MAX_CHARACTERS) throw new LimitError(`more than ${MAX_CHARACTERS} characters of tool arguments`);
+    if (this.#characters > MAX_ARGUMENT_CHARACTERS)
+      throw new LimitError(`more than ${MAX_ARGUMENT_CHARACTERS} characters of tool arguments`);
   }
 }

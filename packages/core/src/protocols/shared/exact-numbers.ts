@@ -1,10 +1,9 @@
+import { endOfString, QUOTE } from '../../json/scanner.ts';
 import { type CodecContext, drop } from './codec.ts';
 
 /** Cheap to ask of every call: only long numbers and those with an exponent can be inexact. */
 const SUSPICIOUS = /[\d.]{16}|\d[eE]/;
 const NUMBER = /-?\d[\d.eE+-]*/y;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const ZERO = 0x30;
 
 /** The digits that count, and where the point stands among them: equal for equal decimal values. */
@@ -29,7 +28,7 @@ const isExact = (literal: string): boolean => {
 export function findInexactNumber(text: string): string | undefined {
   if (!SUSPICIOUS.test(text)) return undefined;
   for (let at = 0; at < text.length; at++) {
-    if (text.charCodeAt(at) === QUOTE) at = endOfString(text, at);
+    if (text.charCodeAt(at) === QUOTE) at = endOfString(text, at) - 1;
     else {
       NUMBER.lastIndex = at;
       const literal = NUMBER.exec(text)?.[0];
@@ -39,13 +38,6 @@ export function findInexactNumber(text: string): string | undefined {
     }
   }
   return undefined;
-}
-
-/** The place of the closing quote. An expression for the whole string overflows the stack at some megabytes. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
-  return at;
 }
 
 /** The target takes arguments as JSON values in a body that is built as an object: numbers that do not survive this are told. */

@@ -1,4 +1,5 @@
-import { isDeeperThan, isDeepJson, isObject, type JsonObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
+import { isDeeperThan, isDeepJson, isObject, type JsonObject, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
 import { type CodecError, invalid, missing } from './codec.ts';
 
 // At the border of a request: the value is what it has to be, or the caller is told where it is not. (read.ts looks and never throws.)
@@ -77,8 +78,8 @@ const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 /** What the passes and encoders walk may not end their stack. */
 export function expectShallow(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
-    if (!isDeeperThan(value, MAX_DEPTH - 1)) continue;
-    const at = Array.isArray(value) ? value.findIndex((item) => isDeeperThan(item, MAX_DEPTH - 2)) : -1;
+    if (!isDeeperThan(value, MAX_JSON_DEPTH - 1)) continue;
+    const at = Array.isArray(value) ? value.findIndex((item) => isDeeperThan(item, MAX_JSON_DEPTH - 2)) : -1;
     throw invalid(at < 0 ? name : `${name}[${at}]`, TOO_DEEP);
   }
 }

@@ -1,9 +1,9 @@
-import { JsonNesting } from '../../accumulate/json-nesting.ts';
-import { isObject, type JsonObject, MAX_DEPTH, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
+import { isObject, type JsonObject, parseJson, TOO_DEEP } from '../../accumulate/overlay.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../../canonical/events.ts';
-import { OPEN_OBJECT } from '../../sse/bytes.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
+import { JsonNesting, OPEN_OBJECT } from '../../json/scanner.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import { NOTHING, type Stage } from '../../stage.ts';
 import type { Emit } from './block-writer.ts';
@@ -155,7 +155,7 @@ export class PayloadDecoder implements FrameDecoder {
     if (this.#acceptLines(frame, offset)) return undefined;
     const nesting = new JsonNesting();
     nesting.push(data);
-    if (nesting.deepest > MAX_DEPTH) {
+    if (nesting.deepest > MAX_JSON_DEPTH) {
       this.#machine.fail(ownError('too_large', 'PAYLOAD_TOO_LARGE', `an event is ${TOO_DEEP}`));
       return undefined;
     }
