@@ -9,21 +9,22 @@ import type { Outcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { readRefusal, strangeStream } from './read-reply.ts';
 import { redactBytes } from './redact-bytes.ts';
+import { hasContent, nextPhase, overdueIn, type Phase, SETTLED, SILENT, silenceMs, WAITING } from './stream-phase.ts';
 
-/** Where the stream goes. */
+/** The client's side of a stream. */
 export interface StreamEnd {
   outlet: Outlet;
-  /** There is an answer, with these headers. */
+  /** The first content has arrived; the headers are those of the upstream's response. */
   onFirstContent: (headers: Record<string, string>) => void;
 }
 
-/** Asks one upstream for a stream. Resolves when the client has its answer, or when it is certain that this upstream has none. */
+/** Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has failed. */
 export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
   return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
 }
 
-/** How long an upstream that has said everything may take to close. */
-const LINGER_MS = 1000;
+/** Whether the client reads the stream: as fast as it is written, too slowly, or not any more because it has left. */
+type Reading = 'fast' | 'slow' | 'gone';
 
 class StreamAttempt implements Receiver {
   readonly #attempt: Attempt;
@@ -34,20 +35,12 @@ class StreamAttempt implements Receiver {
   readonly #patience: Patience;
   #line: Line | undefined;
   #head = { status: 0, headers: {} as Record<string, string> };
-  /** The client reads more slowly than the upstream writes. */
-  #isWaiting = false;
-  /** The body of an answer that is an error. */
-  #refusal: Collector | undefined;
-  /** What was converted before it was certain that there is an answer. */
+  #phase: Phase = WAITING;
+  /** `slow`: the upstream is paused. `gone`: the rest of the response is read for its usage only. */
+  #reading: Reading = 'fast';
+  /** Output from before the first content: it is dropped when the upstream turns out to have failed. */
   #held: Uint8Array[] = [];
   #bytes = 0;
-  #hasEvents = false;
-  #hasContent = false;
-  #hasStopped = false;
-  #error: CanonicalError | undefined;
-  /** The client has left, and the answer is read for what it says of itself. */
-  #isDraining = false;
-  #isSettled = false;
 
   constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
     this.#attempt = attempt;
@@ -69,10 +62,24 @@ class StreamAttempt implements Receiver {
     return nameOf(this.#attempt.candidate);
   }
 
+  get #isSettled(): boolean {
+    return this.#phase === SETTLED;
+  }
+
+  /** The only place where the phase changes before it is settled. */
+  #enter(phase: Phase): void {
+    this.#phase = phase;
+    this.#expect();
+  }
+
+  #expect(): void {
+    this.#patience.expect(silenceMs(this.#phase, this.#attempt.candidate.times));
+  }
+
   begin(call: Call): void {
-    const { presence, transport, candidate } = this.#attempt;
+    const { presence, transport } = this.#attempt;
     presence.listen(this.#onInterruption);
-    this.#patience.expect(candidate.times.headersMs);
+    this.#enter(WAITING);
     this.#line = transport.dial(call, this);
     if (presence.isInterrupted) this.#onInterruption();
   }
@@ -84,17 +91,16 @@ class StreamAttempt implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    this.#patience.expect(this.#attempt.candidate.times.firstEventMs);
     const wrong = redirected(this.#name, status);
     if (wrong) this.#giveUp(wrong);
-    else if (status >= 400) this.#refusal = new Collector(this.#attempt.limits.errorBytes);
+    else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
   }
 
   data(chunk: Uint8Array): void {
     if (this.#isSettled) return;
     this.#patience.heard();
     try {
-      if (this.#refusal) this.#collect(chunk, this.#refusal);
+      if (this.#phase.is === 'refusal') this.#collect(chunk, this.#phase.body);
       else this.#convert(chunk);
     } catch (cause) {
       this.#crash(cause);
@@ -104,7 +110,7 @@ class StreamAttempt implements Receiver {
   end(): void {
     if (this.#isSettled) return;
     try {
-      if (this.#refusal) this.#refuse(this.#refusal);
+      if (this.#phase.is === 'refusal') this.#refuse(this.#phase.body);
       else this.#close(this.#stream.end());
     } catch (cause) {
       this.#crash(cause);
@@ -112,8 +118,8 @@ class StreamAttempt implements Receiver {
   }
 
   fail(error: Error): void {
-    // An error that was only half told is still the upstream's own word.
-    if (this.#refusal) this.end();
+    // A truncated error body is still the upstream's error.
+    if (this.#phase.is === 'refusal') this.end();
     else this.#breakOff(connectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
   }
 
@@ -134,46 +140,19 @@ class StreamAttempt implements Receiver {
     return excess;
   }
 
+  /** Sees the upstream's events before the client's encoder does. */
   #look(event: CanonicalStreamEvent): void {
-    if (this.#isSettled) return;
-    if (!this.#hasEvents) {
-      this.#hasEvents = true;
-      this.#patience.expect(this.#attempt.candidate.times.betweenEventsMs);
-    }
-    switch (event.type) {
-      case 'message_start':
-      case 'ping':
-        return;
-      case 'error':
-        // Nothing that counts follows it, whether the upstream closes or not.
-        this.#error ??= event.error;
-        this.#hasStopped = true;
-        this.#patience.expect(LINGER_MS);
-        return;
-      case 'message_stop':
-        this.#hasStopped = true;
-        this.#patience.expect(LINGER_MS);
-        return;
-      case 'message_delta':
-        // Without a reason to stop, it only announces an error.
-        if (event.delta.stop_reason !== null) this.#begun();
-        return;
-      default:
-        this.#begun();
-    }
-  }
-
-  /** There is an answer. */
-  #begun(): void {
-    if (this.#hasContent || this.#error) return;
-    this.#hasContent = true;
-    this.#end.onFirstContent(this.#head.headers);
+    const before = this.#phase;
+    const after = nextPhase(before, event);
+    if (after === before) return;
+    this.#enter(after);
+    if (hasContent(after) && !hasContent(before)) this.#end.onFirstContent(this.#head.headers);
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
-    if (this.#isDraining) return;
-    if (!this.#hasContent) {
-      if (this.#error) this.#disown(this.#error);
+    if (this.#reading === 'gone') return;
+    if (!hasContent(this.#phase)) {
+      if (this.#phase.is === 'failed') this.#disown(this.#phase.error);
       else for (const piece of pieces) this.#held.push(piece);
       return;
     }
@@ -181,38 +160,43 @@ class StreamAttempt implements Receiver {
     const { redact } = this.#attempt;
     const whole = this.#withHeld(pieces);
     for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
-    if (outlet.isFull && !this.#isSettled) this.#wait();
+    if (outlet.isFull) this.#wait();
   }
 
   #withHeld(pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
     return this.#held.length === 0 ? pieces : [...this.#held.splice(0), ...pieces];
   }
 
-  /** The client reads more slowly than the upstream writes: the upstream waits, and is not to blame for its silence. */
+  /** The client reads more slowly than the upstream writes: the upstream is paused, so its silence is no timeout. */
   #wait(): void {
+    if (this.#isSettled || this.#reading === 'gone') return;
     this.#line?.pause();
     this.#patience.rest();
-    this.#isWaiting = true;
+    this.#reading = 'slow';
     this.#end.outlet.onDrain(() => this.#goOn());
   }
 
   #goOn(): void {
-    if (this.#isSettled || !this.#isWaiting) return;
-    this.#isWaiting = false;
-    this.#patience.expect(this.#hasStopped ? LINGER_MS : this.#attempt.candidate.times.betweenEventsMs);
+    if (this.#isSettled || this.#reading !== 'slow') return;
+    this.#reading = 'fast';
+    this.#resume();
+  }
+
+  #resume(): void {
+    this.#expect();
     this.#line?.resume();
   }
 
   #close(pieces: Iterable<Uint8Array>): void {
     this.#pass(pieces);
     if (this.#isSettled) return;
-    if (!this.#hasContent) {
-      this.#giveUp(this.#error ?? emptyResponse(this.#name));
+    if (!hasContent(this.#phase)) {
+      this.#giveUp(this.#phase.is === 'failed' ? this.#phase.error : emptyResponse(this.#name));
       return;
     }
     const { error } = this.#stream;
     this.#line?.hangUp();
-    if (!this.#isDraining) this.#endStream(error);
+    if (this.#reading !== 'gone') this.#endStream(error);
     this.#settle({ is: 'answered', ...(error && { error }) });
   }
 
@@ -224,7 +208,7 @@ class StreamAttempt implements Receiver {
     else outlet.end();
   }
 
-  /** What came is no answer. */
+  /** The upstream sent an error, or something that is no response, in place of content. */
   #disown(error: CanonicalError): void {
     const { onStrange } = this.#attempt;
     const shown = strangeStream(error, this.#head.headers, this.#attempt);
@@ -242,14 +226,9 @@ class StreamAttempt implements Receiver {
   }
 
   #onSilence(): void {
-    if (this.#hasStopped || this.#refusal) this.end();
-    else this.#breakOff(this.#silence());
-  }
-
-  #silence(): CanonicalError {
-    const { headersMs, firstEventMs, betweenEventsMs } = this.#attempt.candidate.times;
-    if (this.#head.status === 0) return tooLate(this.#name, 'response', headersMs);
-    return this.#hasEvents ? tooLate(this.#name, 'more', betweenEventsMs) : tooLate(this.#name, 'event', firstEventMs);
+    const overdue = overdueIn(this.#phase);
+    if (overdue === undefined) this.end();
+    else this.#breakOff(tooLate(this.#name, overdue, silenceMs(this.#phase, this.#attempt.candidate.times)));
   }
 
   readonly #onInterruption = (): void => {
@@ -259,17 +238,19 @@ class StreamAttempt implements Receiver {
     else this.#leave();
   };
 
+  /** The client has left: the rest of the response is read for its usage. */
   #drain(): void {
-    this.#isDraining = true;
+    const wasPaused = this.#reading === 'slow';
+    this.#reading = 'gone';
     this.#held = [];
-    this.#goOn();
+    if (wasPaused && !this.#isSettled) this.#resume();
   }
 
-  /** Tells the client in its stream, where that has begun. */
+  /** Reports the error in the client's stream if that has begun; otherwise another upstream may be tried. */
   #breakOff(error: CanonicalError): void {
     if (this.#isSettled) return;
     try {
-      if (this.#hasContent) this.#close(this.#stream.fail(error));
+      if (hasContent(this.#phase)) this.#close(this.#stream.fail(error));
       else this.#giveUp(error);
     } catch (cause) {
       this.#crash(cause);
@@ -286,14 +267,14 @@ class StreamAttempt implements Receiver {
     this.#settle({ is: 'gone' });
   }
 
-  /** A fault of ours ends this exchange, and nothing else. */
+  /** A bug in the gateway ends this exchange only. */
   #crash(cause: unknown): void {
     this.#line?.hangUp();
     this.#reject(cause);
     this.#settle({ is: 'gone' });
   }
 
-  /** Decoders report the usage so far when a stream ends, so a stream that nobody reads any further is ended, too. */
+  /** Ends an unfinished stream, because decoders report usage only when the stream ends. */
   #closeUnread(): void {
     if (this.#bytes === 0) return;
     try {
@@ -305,10 +286,10 @@ class StreamAttempt implements Receiver {
 
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
-    this.#isSettled = true;
+    this.#phase = SETTLED;
     this.#patience.stop();
     this.#attempt.presence.unlisten(this.#onInterruption);
     if (outcome.is !== 'answered') this.#closeUnread();
-    this.#resolve(this.#isDraining ? { is: 'gone' } : outcome);
+    this.#resolve(this.#reading === 'gone' ? { is: 'gone' } : outcome);
   }
 }
