@@ -4,7 +4,6 @@ import {
   type ClientRequest,
   CODECS,
   type Codec,
-  CodecError,
   type Exchange,
   type ProviderProfile,
   readAsked,
@@ -12,21 +11,25 @@ import {
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { findRefusal, profileWithout, type RefusedField } from '../upstream/refusals.ts';
 import { type Attempt, callOf, labelsOf } from './attempt.ts';
+import { ChatEndpoint } from './chat-endpoint.ts';
+import type { AttemptSteps, Endpoint, PreparedRequest } from './endpoint.ts';
 import { INTERNAL, unanswerable } from './failures.ts';
 import { encodeHeartbeat } from './heartbeats.ts';
-import { type Ending, endingOf, type Outcome, type Reply } from './outcome.ts';
+import { type Ending, endingOf, failedBy, type Outcome, type Reply } from './outcome.ts';
 import { Outlet } from './outlet.ts';
 import type { Presence } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
 import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
 import { Rounds } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
+import { SideEndpoint } from './side-endpoint.ts';
 import { attemptStream } from './stream-attempt.ts';
 import { attemptWhole } from './whole-attempt.ts';
 
 export interface Question {
+  /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */
+  kind: Endpoint['kind'];
   id: string;
   client: Codec;
   wire: ClientRequest;
@@ -44,11 +47,12 @@ export interface Result extends Progress {
   series?: LabelledSeries | undefined;
 }
 
-/** A question of a conversation, answered by the first candidate that can. */
+/** A request for a model, sent to its candidates in order until one of them responds. */
 export class Conversation {
   readonly #question: Question;
   readonly #services: Services;
   readonly #asked: Asked;
+  readonly #endpoint: Endpoint;
   readonly #outlet: Outlet | undefined;
   readonly #rounds: Rounds;
   #exchange: Exchange | undefined;
@@ -64,7 +68,9 @@ export class Conversation {
     this.#question = question;
     this.#services = services;
     this.#asked = readAsked(question.client, question.wire);
-    this.#outlet = this.#asked.isStream ? this.#createOutlet() : undefined;
+    this.#endpoint =
+      question.kind === 'chat' ? new ChatEndpoint(this.#asked.isStream, services) : new SideEndpoint(question, services.log);
+    this.#outlet = this.#endpoint.isStream ? this.#createOutlet() : undefined;
     this.#rounds = new Rounds(
       { id: question.id, presence: question.presence, ask: (candidate, repeat) => this.#ask(candidate, repeat) },
       services,
@@ -83,7 +89,7 @@ export class Conversation {
     try {
       return this.#result(await this.#askAll());
     } catch (cause) {
-      // Where the stream has begun, nobody else can tell the client.
+      // Once the stream has begun, the error can only be reported in it.
       if (!this.#outlet?.isOpen) throw cause;
       this.#services.log.error(
         { request_id: this.#question.id, error: String(cause instanceof Error ? cause.stack : cause) },
@@ -96,74 +102,51 @@ export class Conversation {
     }
   }
 
-  #askAll(): Promise<Outcome> {
+  async #askAll(): Promise<Outcome> {
     const { directory, client } = this.#question;
     const { model } = this.#asked;
     const candidates = directory.resolve(model, client.id);
-    return this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
+    const [first] = candidates;
+    // A side endpoint names its first candidate even when every candidate is paused.
+    if (this.#endpoint.kind === 'side') this.#candidate = first;
+    // A local response says nothing about the health of the upstream, so it does not count as an attempt.
+    const local = first && this.#endpoint.respondLocally(first);
+    return local ?? this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
   }
 
-  /** Once, and once more without each optional field that the target refuses. */
-  async #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    const { refusals } = this.#services;
-    const profile = refusals.profileOf(candidate);
-    const without: RefusedField[] = [];
-    let request = this.#prepare(candidate, profile, repeat);
-    for (;;) {
-      const outcome = await this.#dispatch(candidate, request);
-      const error = outcome.is === 'failed' ? outcome.error : undefined;
-      const field = error && this.#refusedField(error, candidate);
-      if (error && field && !without.includes(field)) {
-        without.push(field);
-        const next = this.#prepare(candidate, profileWithout(profile, without), repeat);
-        if (isOther(next, request) && this.#rounds.repeatWithout(field, candidate, error)) {
-          request = next;
-          continue;
-        }
-      }
-      if (outcome.is === 'answered' && without.length > 0) refusals.learn(candidate, without);
-      return outcome;
-    }
-  }
-
-  #refusedField(error: CanonicalError, { provider }: Candidate): RefusedField | undefined {
-    const field = provider.protocol === 'openai-chat' ? findRefusal(error) : undefined;
-    // Without a stream, the field is the client's own mistake.
-    return field === 'stream_options' && !this.#asked.isStream ? undefined : field;
-  }
-
-  #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): Prepared {
-    const exchange = this.#translate(candidate, profile);
-    return { exchange, call: callOrRefusal(exchange, this.#question.wire, candidate, repeat) };
-  }
-
-  #dispatch(candidate: Candidate, { exchange, call }: Prepared): Promise<Outcome> {
+  #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    const steps: AttemptSteps = {
+      prepare: (profile) => this.#prepare(candidate, profile, repeat),
+      dispatch: (request) => this.#dispatch(candidate, request),
+      repeatWithout: (field, error) => this.#rounds.repeatWithout(field, candidate, error),
+    };
     this.#candidate = candidate;
+    return this.#endpoint.request(candidate, steps);
+  }
+
+  #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
+    const { client, wire } = this.#question;
+    const exchange = translate(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
+    return { exchange, call: callOrRefusal(exchange, wire, candidate, repeat) };
+  }
+
+  async #dispatch(candidate: Candidate, { exchange, call }: PreparedRequest): Promise<Outcome> {
     this.#exchange = exchange;
-    if ('is' in call) return Promise.resolve(call);
+    if ('is' in call) return call;
     this.#measureOverhead(candidate);
     const attempt = this.#attempt(exchange, candidate);
-    if (!this.#outlet) return attemptWhole(call, attempt);
+    if (!this.#outlet) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
       outlet: this.#outlet,
       onFirstContent: (headers) => this.#begun(candidate, headers),
     });
   }
 
-  #translate({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): Exchange {
-    const { eventBytes } = this.#services.limits;
-    return translate(this.#question.client, CODECS[provider.protocol], {
-      provider,
-      model,
-      profile,
-      stream: this.#asked.isStream,
-      passthrough: !repair,
-      passRequest,
-      tap: 'usage',
-      now: wallClock,
-      maxLineBytes: eventBytes,
-      maxEventBytes: eventBytes,
-    });
+  async #attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
+    const { provider, model } = attempt.candidate;
+    const outcome = await attemptWhole(call, attempt);
+    if (outcome.is === 'answered') this.#services.metrics.answeredFor(provider.id, model);
+    return outcome;
   }
 
   #attempt(exchange: Exchange, candidate: Candidate): Attempt {
@@ -184,7 +167,8 @@ export class Conversation {
   /** Recorded at the end: whether a model gets a label of its own depends on what its provider answers. */
   #measureOverhead(candidate: Candidate): void {
     const { now } = this.#services;
-    if (this.#rounds.attempts === 1) this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
+    if (this.#rounds.attempts === 1 && this.#endpoint.kind === 'chat')
+      this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
   }
 
   #begun(candidate: Candidate, headers: Record<string, string>): void {
@@ -203,16 +187,10 @@ export class Conversation {
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
-        return outcome.reply ? this.#sendAnswer(outcome.reply) : this.#streamed(outcome.error);
+        return outcome.reply ? this.#send(outcome.reply) : this.#streamed(outcome.error);
       default:
         return outcome satisfies never;
     }
-  }
-
-  #sendAnswer(reply: Reply): Result {
-    const { provider, model } = this.#candidate ?? {};
-    if (provider && model !== undefined) this.#services.metrics.answeredFor(provider.id, model);
-    return this.#send(reply);
   }
 
   #send(reply: Reply, error?: CanonicalError): Result {
@@ -285,7 +263,8 @@ export class Conversation {
     return {
       id: this.#question.id,
       attempts: this.#rounds.attempts,
-      notes: this.#exchange?.notes ?? [],
+      // Side endpoints do not report notes.
+      notes: (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [],
       tried: this.#rounds.tried,
       provider: provider?.id,
       upstream: provider?.protocol,
@@ -294,26 +273,13 @@ export class Conversation {
   }
 }
 
-/** A request on its way to a candidate; an outcome when the candidate cannot be asked that. */
-interface Prepared {
-  exchange: Exchange;
-  call: Call | Outcome;
-}
-
-/** A field that was not sent cannot have been refused: without it, the request would be the same. */
-const isOther = ({ call: next }: Prepared, { call: last }: Prepared): boolean =>
-  !('is' in next) && !('is' in last) && next.body !== last.body;
-
-/** The call that a question becomes; what went wrong, when the upstream cannot be asked that. */
+/** The call for a candidate; a failed outcome when its protocol cannot express the request. */
 function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {
   try {
     return callOf(exchange, wire, candidate, repeat);
   } catch (error) {
-    if (error instanceof CodecError) return { is: 'failed', error: error.error };
-    throw error;
+    return failedBy(error);
   }
 }
 
 const NOBODY = { id: '', protocol: 'openai-chat', base_url: 'http://localhost' } as const;
-
-const wallClock = (): number => Math.floor(Date.now() / 1000);

@@ -1,4 +1,4 @@
-import type { CanonicalError, WireReply } from '@sluice/core';
+import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
 
 /** What is sent as a whole. Bytes are those of the upstream, untouched. */
 export interface Reply extends Omit<WireReply, 'body'> {
@@ -14,6 +14,12 @@ export type Outcome =
   | { is: 'failed'; error: CanonicalError; reply?: Reply }
   /** The client turned away. */
   | { is: 'gone' };
+
+/** The outcome of a request that a codec rejected. Throws any other error again. */
+export function failedBy(error: unknown): Outcome {
+  if (error instanceof CodecError) return { is: 'failed', error: error.error };
+  throw error;
+}
 
 /** How an exchange ended, in one word: for the log. */
 export type Ending =

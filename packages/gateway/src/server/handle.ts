@@ -3,7 +3,6 @@ import { CodecError, encodeError, type HeaderBag, type InterfaceType, type Route
 import { Conversation, type Question, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { INTERNAL } from '../exchange/failures.ts';
-import { answerLane } from '../exchange/lane.ts';
 import { endingOf } from '../exchange/outcome.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import type { Presence } from '../exchange/presence.ts';
@@ -77,11 +76,11 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
   }
   switch (route.type) {
     case 'CHAT':
-      return new Conversation(await questionOf(incoming, services), services).run();
+      return new Conversation(await questionOf('chat', incoming, services), services).run();
     case 'COUNT_TOKENS':
     case 'EMBEDDINGS':
     case 'RERANK':
-      return answerLane(await questionOf(incoming, services), services);
+      return new Conversation(await questionOf('side', incoming, services), services).run();
     case 'MODELS':
       return tell(incoming, await answerModels(route.client, directory, services), services);
     case 'MODEL_INFO':
@@ -104,11 +103,11 @@ async function pass(incoming: Incoming, services: Services): Promise<Result> {
   return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
 }
 
-async function questionOf(incoming: Incoming, services: Services): Promise<Question> {
+async function questionOf(kind: Question['kind'], incoming: Incoming, services: Services): Promise<Question> {
   const { id, request, presence, route, headers, directory } = incoming;
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
-  return { id, client: route.client, wire, presence, directory, askedAt: services.now() };
+  return { kind, id, client: route.client, wire, presence, directory, askedAt: services.now() };
 }
 
 function tell({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
