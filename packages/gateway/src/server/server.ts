@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { CodecError, encodeError, routeOf } from '@sluice/core';
 import { Presence } from '../exchange/presence.ts';
 import type { Services } from '../exchange/services.ts';
+import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { joined } from '../upstream/headers.ts';
 import { checkCaller } from './admit.ts';
 import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
 import { ownConnectionShare } from './descriptors.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
-
-export interface ListenOptions {
-  host: string;
-  port: number;
-}
 
 /** Dead peers are found this long after they fell silent; with it, libuv asks ten times, a second apart. */
 const PEER_SILENCE_MS = 30_000;
@@ -61,17 +57,8 @@ export class Gateway {
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
 
-  async listen({ host, port }: ListenOptions): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
-        this.#server.off('error', reject);
-        this.#server.on('error', this.#onAcceptFailed);
-        resolve();
-      });
-    });
-    const { address, port: bound, family } = this.#server.address() as AddressInfo; // a TCP server has one
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+  listen({ host, port }: Pick<ListenOptions, 'host' | 'port'>): Promise<string> {
+    return listen(this.#server, { host, port, onAcceptError: this.#onAcceptFailed });
   }
 
   /** No new requests; those under way come to their end, or to the deadline: then their clients are told. */
@@ -79,7 +66,7 @@ export class Gateway {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = stopListening(this.#server);
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = clock.setTimer(() => streams.stop(), deadlineMs);
     const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { CodecError, encodeError, type Route, routeOf } from '@sluice/core';
+import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../server/origin.ts';
 import { refusal } from '../server/refusal.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -50,18 +50,14 @@ export class Recorder {
     });
   }
 
-  /** On this machine only: whoever can reach it, can use it. */
-  async listen(port: number): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, '127.0.0.1', resolve);
-    });
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; // a TCP server has one
+  /** Listens on the loopback address only: anybody who can connect can use the upstream. */
+  listen(port: number): Promise<string> {
+    return listen(this.#server, { host: LOOPBACK, port });
   }
 
   /** Exchanges under way come to their end, and to the tape. */
   async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = stopListening(this.#server);
     this.#server.closeIdleConnections();
     await Promise.allSettled(this.#running);
     this.#server.closeAllConnections();

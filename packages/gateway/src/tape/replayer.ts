@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import {
   CodecError,
   convertError,
@@ -10,6 +9,7 @@ import {
   type Route,
   routeOf,
 } from '@sluice/core';
+import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../server/origin.ts';
 import { refusal } from '../server/refusal.ts';
 import { replyOf } from './answer.ts';
@@ -75,17 +75,13 @@ export class Replayer {
     return new Replayer(options, await Chooser.open(options.exchanges, options.isStrict ?? false));
   }
 
-  /** On this machine only: what is on a tape is private. */
-  async listen(port: number): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, '127.0.0.1', resolve);
-    });
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; // a TCP server has one
+  /** Listens on the loopback address only: recordings are private. */
+  listen(port: number): Promise<string> {
+    return listen(this.#server, { host: LOOPBACK, port });
   }
 
   async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = stopListening(this.#server);
     this.#server.closeAllConnections();
     await closed;
   }
