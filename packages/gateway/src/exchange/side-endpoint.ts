@@ -2,7 +2,7 @@ import {
   type ClientRequest,
   CODECS,
   estimateAnswer,
-  type ProtocolCodec,
+  type Codec,
   type ProviderProfile,
   type TranslateOptions,
 } from '@sluice/core';
@@ -13,7 +13,7 @@ import type { Candidate } from './services.ts';
 
 export interface SideRequest {
   id: string;
-  client: ProtocolCodec;
+  client: Codec;
   wire: ClientRequest;
 }
 
