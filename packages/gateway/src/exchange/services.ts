@@ -78,6 +78,8 @@ export interface Services {
   readonly now: () => number;
   readonly random: () => number;
   readonly streams: Streams;
+  /** Connections of clients that are open at the same time. */
+  readonly maxConnections: number;
   readonly memory: MemoryGuard;
   readonly modelLists: ModelLists;
   /** Takes secrets, and where upstreams stand, out of what clients are about to read. */

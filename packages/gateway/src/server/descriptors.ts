@@ -22,10 +22,5 @@ export function connectionShare(openFiles: number | undefined): number {
   return Math.max(FEWEST, Math.floor((openFiles - RESERVE) / 2));
 }
 
-let share: number | undefined;
-
-/** The same for this process. Node raises its limit once, at the start; the report takes milliseconds. */
-export function ownConnectionShare(): number {
-  share ??= connectionShare(openFileLimit());
-  return share;
-}
+/** The same for this process. Node's report takes about 4 ms, so call this once per gateway. */
+export const ownConnectionShare = (): number => connectionShare(openFileLimit());

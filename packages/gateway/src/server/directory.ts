@@ -1,4 +1,4 @@
-import { BoundedCache, CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
+import { CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
 import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
@@ -7,6 +7,7 @@ import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
+import { memo } from '../upstream/memo.ts';
 import { Gatekeeper } from './auth.ts';
 
 /** The configuration as exchanges see it. `demo`: the built-in model. */
@@ -51,17 +52,13 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
 /** Names resolved for one client protocol. Clients can invent any number of names. */
 const NAMES = { entries: 1000, bytes: 256 * 1024 };
 
-/** A state does not change: who answers for a name is found out once. */
+/** A state does not change, so every name is resolved once for each client protocol. */
 function remembered(resolve: Directory['resolve']): Directory['resolve'] {
-  const known = new Map<ProtocolId, BoundedCache<readonly Candidate[]>>();
+  const byProtocol = new Map<ProtocolId, (model: string) => readonly Candidate[]>();
   return (model, client) => {
-    const names = known.get(client) ?? new BoundedCache<readonly Candidate[]>(NAMES);
-    known.set(client, names);
-    const found = names.get(model);
-    if (found) return found;
-    const candidates = resolve(model, client);
-    names.set(model, candidates);
-    return candidates;
+    const known = byProtocol.get(client) ?? memo(NAMES, (name: string) => resolve(name, client));
+    byProtocol.set(client, known);
+    return known(model);
   };
 }
 

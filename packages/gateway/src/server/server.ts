@@ -8,7 +8,6 @@ import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { joined } from '../upstream/headers.ts';
 import { checkCaller } from './admit.ts';
 import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
-import { ownConnectionShare } from './descriptors.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
 
@@ -53,7 +52,7 @@ export class Gateway {
     this.#server.on('checkContinue', this.#answer);
     this.#server.on('clientError', this.#onUnread);
     this.#server.on('connection', (socket) => socket.on('end', () => this.#halfClose(socket)));
-    this.#server.maxConnections = limits.connections > 0 ? limits.connections : ownConnectionShare();
+    this.#server.maxConnections = services.maxConnections;
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
 

@@ -19,7 +19,8 @@ export function createServices(given: Given): Services {
   const { limits, redact, directory, log, clock = REAL_CLOCK } = given;
   const { now } = clock;
   const dialer = new Dialer(limits);
-  const streams = new Streams(Math.min(limits.streams, ownConnectionShare()));
+  const share = ownConnectionShare();
+  const streams = new Streams(Math.min(limits.streams, share));
   const redactHosts = hidingHosts(redact, () => directory().privateHosts);
   return {
     ...given,
@@ -29,6 +30,7 @@ export function createServices(given: Given): Services {
     now,
     random: Math.random,
     streams,
+    maxConnections: limits.connections > 0 ? limits.connections : share,
     dialer,
     breakers: new Breakers(now),
     budget: new RetryBudget(limits.retryShare, now),

@@ -1,15 +1,6 @@
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** Errors of connections that were stale: kept after a response, and closed before a byte of the next one. */
-const ofStaleConnections = new WeakSet<Error>();
-
-/**
- * Whether a request failed because its kept connection was stale: the connection had carried a complete response before, and closed without
- * a byte of this one. Servers close idle connections whenever they like, so such a request was in all likelihood never read.
- */
-export const isStaleConnection = (error: Error): boolean => ofStaleConnections.has(error);
-
 /** What undici gets of a socket at a time, and what a socket reads ahead. */
 const READ_BYTES = 16 * 1024;
 
@@ -52,8 +43,12 @@ function readInPieces(socket: Socket): void {
 
 const isReset = (error: Error | undefined): boolean => error !== undefined && 'code' in error && error.code === 'ECONNRESET';
 
-/** Connects as undici does, reads in pieces, and watches what goes over each connection. */
-export function createConnector(timeout: number): buildConnector.connector {
+/**
+ * Connects as undici does, reads in pieces, and watches what goes over each connection. The error of a request goes into `staleErrors` when its
+ * kept connection was stale: the connection had carried a complete response before, and closed without a byte of this one. Servers close idle
+ * connections at any time, so such a request was most likely never read.
+ */
+export function createConnector(timeout: number, staleErrors: WeakSet<Error>): buildConnector.connector {
   // Options of sockets that undici's type leaves out are passed on all the same.
   const options: buildConnector.BuildOptions & { highWaterMark: number } = { timeout, highWaterMark: READ_BYTES };
   const connect = buildConnector(options);
@@ -62,14 +57,14 @@ export function createConnector(timeout: number): buildConnector.connector {
       const [, socket] = result;
       if (socket) {
         readInPieces(socket);
-        watch(socket);
+        watch(socket, staleErrors);
       }
       callback(...result);
     });
 }
 
-/** Undici tells neither which connection a request went over nor what had come over it before: the socket's own methods do. */
-function watch(socket: Socket): void {
+/** Undici does not report which connection a request used, nor what it carried before, so the socket's methods are wrapped. */
+function watch(socket: Socket, staleErrors: WeakSet<Error>): void {
   const traffic = new Traffic();
   const { write, push } = socket;
   socket.write = (...args: unknown[]): boolean => {
@@ -81,7 +76,7 @@ function watch(socket: Socket): void {
     return Reflect.apply(push, socket, [chunk, encoding]);
   };
   socket.prependListener('error', (error) => {
-    if (traffic.isStale) ofStaleConnections.add(error);
+    if (traffic.isStale) staleErrors.add(error);
   });
 }
 

@@ -1,9 +1,9 @@
-import { BoundedCache } from '@sluice/core';
 import { type Dispatcher, Pool } from 'undici';
-import { createConnector, isStaleConnection } from './connector.ts';
+import { createConnector } from './connector.ts';
 import { malformedResponse, WrongAddress } from './failures.ts';
 import { FairReader, ReadQueue } from './fair-reader.ts';
 import { joined } from './headers.ts';
+import { memo } from './memo.ts';
 import { codingOf, Unpacker } from './unpack.ts';
 
 /** One request to a provider. The URL comes from the operator's configuration alone. */
@@ -66,13 +66,16 @@ export class Dialer implements Transport {
   /** One for each address and connect timeout: providers may have their own. */
   readonly #pools = new Map<string, Pool>();
   readonly #queue = new ReadQueue();
+  readonly #addressOf = memo(ADDRESSES, parseAddress);
+  /** Errors of requests on stale connections; see `createConnector`. */
+  readonly #staleErrors = new WeakSet<Error>();
 
   constructor(options: DialerOptions) {
     this.#options = options;
   }
 
   dial(call: Call, receiver: Receiver): Line {
-    const { origin, path } = addressOf(call.url);
+    const { origin, path } = this.#addressOf(call.url);
     if (origin !== call.origin) return refuse(receiver);
     const request = {
       origin,
@@ -87,7 +90,11 @@ export class Dialer implements Transport {
     };
     const reader = new FairReader(receiver, this.#queue);
     const redial = (): void => void this.#pool(call, 'new').dispatch(request, handler);
-    const handler = new Handler(reader, this.#options.compressionRatio, call.repeat === 'once' ? redial : undefined);
+    const handler = new Handler(reader, {
+      maxRatio: this.#options.compressionRatio,
+      redial: call.repeat === 'once' ? redial : undefined,
+      staleErrors: this.#staleErrors,
+    });
     reader.attach(handler);
     this.#pool(call, 'kept').dispatch(request, handler);
     return reader;
@@ -103,7 +110,7 @@ export class Dialer implements Transport {
     if (known) return known;
     const { upstreamKeepAliveMs } = this.#options;
     const pool = new Pool(origin, {
-      connect: createConnector(connectMs),
+      connect: createConnector(connectMs, this.#staleErrors),
       // Below what load balancers keep, so that a request is rarely sent into a closing connection.
       keepAliveTimeout: upstreamKeepAliveMs,
       keepAliveMaxTimeout: upstreamKeepAliveMs,
@@ -120,30 +127,35 @@ interface Address {
   path: string;
 }
 
-/** Parsed URLs. Some contain a model name, of which clients can invent any number. */
-const addresses = new BoundedCache<Address>({ entries: 1000, bytes: 512 * 1024 });
+/** Limits of the memo of parsed URLs; some URLs contain a model name. */
+const ADDRESSES = { entries: 1000, bytes: 512 * 1024 };
 
-function addressOf(url: string): Address {
-  const known = addresses.get(url);
-  if (known) return known;
+function parseAddress(url: string): Address {
   const { origin, pathname, search } = new URL(url);
-  const address = { origin, path: pathname + search };
-  addresses.set(url, address);
-  return address;
+  return { origin, path: pathname + search };
+}
+
+interface HandlerOptions {
+  maxRatio: number;
+  /** Sends the request again on a new connection; undefined when it must not be repeated. */
+  redial: (() => void) | undefined;
+  staleErrors: WeakSet<Error>;
 }
 
 class Handler implements Dispatcher.DispatchHandler, Line {
   readonly #receiver: Receiver;
   readonly #maxRatio: number;
-  /** Makes the call once more, where that is allowed; there is no third time. */
+  readonly #staleErrors: WeakSet<Error>;
+  /** Used at most once. */
   #redial: (() => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #unpacker: Unpacker | undefined;
   #hasHead = false;
   #isOver = false;
 
-  constructor(receiver: Receiver, maxRatio: number, redial: (() => void) | undefined) {
+  constructor(receiver: Receiver, { maxRatio, redial, staleErrors }: HandlerOptions) {
     this.#receiver = receiver;
+    this.#staleErrors = staleErrors;
     this.#maxRatio = maxRatio;
     this.#redial = redial;
   }
@@ -210,7 +222,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     if (this.#isOver) return;
     const redial = this.#redial;
     this.#redial = undefined;
-    if (redial && isStaleConnection(error)) {
+    if (redial && this.#staleErrors.has(error)) {
       this.#receiver.again?.();
       redial();
       return;
