@@ -11,18 +11,18 @@ import { tooMuch } from './failures.ts';
 
 type AnswerLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
 
-/** What one choice of a stream has in it so far. */
+/** What one choice of a stream contains so far. */
 interface Tally {
   blocks: number;
   calls: number;
-  /** The arguments that are being told, by the index of their block. */
+  /** Tool arguments that are still arriving, by the index of their block. */
   open: Map<number, ArgumentMeter>;
 }
 
-/** Counts what an upstream puts into a stream: an index may be any number, but there may not be any number of them. */
+/** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
 export class AnswerMeter {
   readonly #limits: AnswerLimits;
-  /** Of the upstream, for messages. */
+  /** The upstream as error messages name it. */
   readonly #name: string;
   readonly #tallies = new Map<number, Tally>();
 
@@ -31,7 +31,7 @@ export class AnswerMeter {
     this.#name = name;
   }
 
-  /** What is too much, after this event; undefined as long as nothing is. */
+  /** The limit that this event exceeds; undefined when it exceeds none. */
   add(event: CanonicalStreamEvent): CanonicalError | undefined {
     switch (event.type) {
       case 'content_block_delta':
@@ -66,7 +66,7 @@ export class AnswerMeter {
   }
 }
 
-/** The same for a whole answer of this many bytes. */
+/** The same for a whole response; `bytes` is the size of its body. */
 export function excessIn(
   answer: CanonicalResponse,
   bytes: number,
@@ -84,7 +84,7 @@ export function excessIn(
   return undefined;
 }
 
-/** Arguments are no larger than the answer that they stand in: most answers need not be measured. */
+/** Arguments are smaller than the body that contains them, so most responses need no measuring. */
 function largestCall(
   content: readonly ContentBlock[],
   bytes: number,

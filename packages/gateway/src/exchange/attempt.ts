@@ -5,22 +5,22 @@ import type { Call, Transport } from '../upstream/dialer.ts';
 import type { Presence } from './presence.ts';
 import type { Candidate } from './services.ts';
 
-/** All that an attempt at one upstream needs, whether a stream or a whole answer is wanted. */
+/** What an attempt at one upstream needs, for streams and whole responses. */
 export interface Attempt {
   exchange: Exchange;
   candidate: Candidate;
   transport: Transport;
   limits: Limits;
   presence: Presence;
-  /** The same call is made once more. */
+  /** The request is sent again on a new connection. */
   onAgain: () => void;
-  /** The upstream answered with something that is neither an answer nor an error: what, for the log. */
+  /** The upstream sent neither a response nor an error of its protocol; `head` is its beginning, for the log. */
   onStrange: (head: string) => void;
-  /** Takes secrets and private addresses out of what an upstream wrote, for the client. The log redacts by itself. */
+  /** Removes secrets and private addresses from upstream text for the client. The log redacts by itself. */
   redact: (text: string) => string;
 }
 
-/** The call that a request becomes. Throws a CodecError when the upstream cannot be asked that. */
+/** Converts a request to a call. Throws a CodecError when the upstream's protocol cannot express it. */
 export function callOf(
   exchange: Exchange,
   wire: Parameters<Exchange['request']>[0],

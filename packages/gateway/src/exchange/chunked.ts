@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 
-/** What ends a body in chunks. */
+/** The end of a chunked body. */
 export const LAST_CHUNK = '0\r\n\r\n';
 
-/** What is longer is not worth a copy. */
+/** Above this size a copy costs more than it saves. */
 const MOST_COPIED = 16 * 1024;
 
 /**
- * Writes one chunk of a body whose frames are ours: length, bytes, line end. As one text, which is one write and no queue of four; bytes are
- * the same in latin1. False when the client does not read as fast.
+ * Writes one chunk with its length and line end. One latin1 string keeps the bytes and is one write; node would queue
+ * four. Returns false when the client reads too slowly.
  */
 export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
   const length = bytes.length.toString(16);

@@ -35,7 +35,7 @@ export interface Question {
   wire: ClientRequest;
   presence: Presence;
   directory: Directory;
-  /** When the whole of it had come, by the clock of the services. */
+  /** When the whole request had arrived, by `services.now`. */
   askedAt: number;
 }
 
@@ -43,7 +43,7 @@ export interface Result extends Progress {
   status: number;
   ending: Ending;
   error?: CanonicalError | undefined;
-  /** Where it is counted, when that was looked for already. */
+  /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
 }
 
@@ -57,11 +57,11 @@ export class Conversation {
   readonly #rounds: Rounds;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
-  /** Seconds until the first candidate was called. */
+  /** Seconds between the request and the first call to an upstream. */
   #overhead: { candidate: Candidate; seconds: number } | undefined;
-  /** Headers of the upstream whose stream the client gets. */
+  /** Response headers of the upstream whose stream is sent to the client. */
   #upstreamHeaders: Record<string, string> = {};
-  /** When the first of the answer came. */
+  /** When the first content arrived. */
   #firstAt: number | undefined;
 
   constructor(question: Question, services: Services) {
@@ -164,7 +164,7 @@ export class Conversation {
     };
   }
 
-  /** Recorded at the end: whether a model gets a label of its own depends on what its provider answers. */
+  /** Recorded at the end: a model gets its own label only after its provider has responded. */
   #measureOverhead(candidate: Candidate): void {
     const { now } = this.#services;
     if (this.#rounds.attempts === 1 && this.#endpoint.kind === 'chat')
@@ -211,7 +211,7 @@ export class Conversation {
     return result;
   }
 
-  /** Nobody could answer: the last reason, in the client's own words, and in the stream where that has begun. */
+  /** No candidate responded: sends the last error in the client's protocol, inside the stream if that has begun. */
   #refuse(error: CanonicalError, reply?: Reply): Result {
     const { client } = this.#question;
     const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
@@ -228,7 +228,7 @@ export class Conversation {
     const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
     return new Outlet(presence, {
-      // A stream that opens early, for heartbeats, has no headers of the upstream: there are none yet.
+      // A stream that opens early for heartbeats has no upstream headers yet.
       headers: () => {
         const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
         return exchangeHeaders(this.#progress(), addPassed(own, this.#upstreamHeaders, redact));

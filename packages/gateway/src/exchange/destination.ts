@@ -12,22 +12,22 @@ export interface PassedRequest {
   directory: Directory;
 }
 
-/** The body of a request, and the `content-type` that its client names. */
+/** The body of a request and its `content-type`. */
 export interface PassedBody {
   bytes: Buffer;
   type: string;
 }
 
-/** Where a request is passed on to, and what is sent there. */
+/** Where a request is forwarded, and what is sent. */
 export interface Destination {
   speaker: Speaker;
   url: string;
   body: Buffer;
-  /** As the provider calls it; undefined when the request names none. */
+  /** The provider's name of the model; undefined when the request names none. */
   model?: string;
 }
 
-/** Refuses a request that no provider would get, whatever its body names: the body need not be read then. */
+/** Rejects a request that no provider may receive, before its body is read. */
 export function checkPassable(request: PassedRequest): void {
   const { type, path } = request.route;
   const named = modelInPath(request.route);
@@ -36,15 +36,15 @@ export function checkPassable(request: PassedRequest): void {
     checkAllowed(request, target, urlAt(target.provider, type, target.model, named.withModel(target.model)));
     return;
   }
-  // The model is not known yet. Only Azure has it in its paths, and there any name will do.
+  // The model is not known yet. Only Azure has it in its paths, where any name will do for this check.
   const refusals = speakersFor(request).map((speaker) => refusalOf(request, speaker, urlAt(speaker.provider, type, 'm', path)));
   const [first] = refusals;
   if (first && refusals.every((reason) => reason !== undefined)) throw first;
 }
 
 /**
- * Finds the provider for a request that is passed on: the one that its model names, or the first of its protocol when it names none. Checks that
- * its `passthrough` setting allows the endpoint. Throws the refusal.
+ * Finds the provider for a forwarded request: the provider of its model, or the first of its protocol when it names no
+ * model. Throws if the provider's `passthrough` setting does not allow the endpoint.
  */
 export function findDestination(request: PassedRequest, body: PassedBody): Destination {
   const destination = namedDestination(request, body) ?? firstDestination(request, body);
@@ -72,7 +72,7 @@ function namedDestination(request: PassedRequest, { bytes, type }: PassedBody): 
   return inPath?.isDeployment ? deployedDestination(request, inPath, inBody) : routedDestination(request, inPath, inBody);
 }
 
-/** Azure does not read the model of the body, so its clients put anything there; other servers read nothing else. */
+/** Azure ignores the model in the body, so its clients put anything there; other servers read only that. */
 function deployedDestination({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
@@ -111,7 +111,7 @@ const RESOURCE = /^models\//;
 
 const renamed = (before: string, model: string): string => (RESOURCE.test(before) ? `models/${model}` : model);
 
-/** The provider of a model, as for a conversation, but only one that has the endpoints of the client's protocol. Never another. */
+/** The provider of a model, as for chat, but only one that has the endpoints of the client's protocol. */
 function findNamed(request: PassedRequest, name: string): Candidate {
   const { directory, route } = request;
   const model = name.replace(RESOURCE, '');
@@ -132,7 +132,7 @@ const whyMissing = ({ provider, transport }: Candidate, { client }: Route): stri
 
 interface PathModel {
   name: string;
-  /** An Azure deployment. Its URL is built from the model; the path stays as it is. */
+  /** An Azure deployment: its URL is built from the model, and the path is kept. */
   isDeployment: boolean;
   withModel(model: string): string;
 }
@@ -191,7 +191,7 @@ interface Refusal {
   remedy: string;
 }
 
-/** `isShared`: several clients use the operator's key, and an object that one of them stored is not the others' business. */
+/** `isShared`: several clients use the operator's key, so one could reach objects that another stored. */
 function whyRefused(
   kind: EndpointKind | undefined,
   passthrough: Passthrough,
@@ -207,13 +207,13 @@ function whyRefused(
     : undefined;
 }
 
-/** Only Chat knows audio and images by their type; to all others they are paths like any other. */
+/** Only Chat has types for audio and images; other protocols treat them as plain paths. */
 function urlAt(provider: Provider, type: Route['type'], model: string, path: string): string {
   const codec = CODECS[provider.protocol];
   return codec.buildUrl(codec.supports(type) ? type : 'PASSTHROUGH', { provider, model, stream: false }, model, path);
 }
 
-/** Reads the endpoint from the URL that is sent, so that what is checked cannot differ from it. */
+/** Reads the endpoint from the URL that is sent, so that the check cannot differ from the request. */
 function kindOf(url: string, method: string, provider: Provider): EndpointKind | undefined {
   const { pathname, searchParams } = new URL(url);
   const root = new URL(urlAt(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
@@ -225,11 +225,11 @@ function kindOf(url: string, method: string, provider: Provider): EndpointKind |
 /** Dated versions of Azure have some endpoints below a deployment. */
 const DEPLOYMENT = /^deployments\/[^/]+\//;
 
-/** Google's uploads create the object of the path without that word. */
+/** Google's upload paths create the object of the same path without `upload`. */
 const withoutUpload = (pathname: string, { protocol }: Provider): string =>
   protocol === 'gemini' ? pathname.replace(/\/upload(?=\/v\d)/, '') : pathname;
 
-/** Google's frontends, and some web frameworks, take the method from such a parameter. */
+/** Google's frontends and some web frameworks read the method from such a parameter. */
 const METHOD_OVERRIDE = /^(\$.*|_method|x-http-method(-override)?)$/i;
 
 const STATUS = { NOT_FOUND: 404, PERMISSION: 403 } as const;

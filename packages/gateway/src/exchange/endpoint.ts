@@ -4,7 +4,10 @@ import type { RefusedField } from '../upstream/refusals.ts';
 import type { Outcome } from './outcome.ts';
 import type { Candidate } from './services.ts';
 
-/** A request converted for a candidate. `call` is a failed outcome when the candidate's protocol cannot express the request. */
+/**
+ * A request converted for a candidate. `call` is a failed outcome when the candidate's protocol cannot express the
+ * request.
+ */
 export interface PreparedRequest {
   exchange: Exchange;
   call: Call | Outcome;

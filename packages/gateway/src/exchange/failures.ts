@@ -3,12 +3,13 @@ import type { Pause } from '../upstream/breaker.ts';
 import { MalformedResponse, NotUnpacked, TooLarge, TooLate, type Wait, WrongAddress } from '../upstream/failures.ts';
 import type { Candidate, Directory, Speaker } from './services.ts';
 
-// Failures that the gateway finds itself. Messages name the provider, and neither its host nor its key: these are the operator's.
+// Failures that the gateway detects. Messages name the provider, but neither its host nor its key, which are the
+// operator's.
 
-/** Retrying cannot help: SDKs that would do it by themselves are told so. */
+/** A retry cannot help; this stops SDKs from retrying. */
 const HOPELESS = { should_retry: 'false' } as const;
 
-/** The upstream had the request, and may have processed it. */
+/** The upstream received the request and may have processed it. */
 const PROCESSED = { may_be_billed: true } as const;
 
 export const STOPPED: CanonicalError = {
@@ -25,7 +26,7 @@ export const INTERNAL: CanonicalError = {
   http_status: 500,
 };
 
-/** How messages name an upstream. */
+/** The upstream as error messages name it. */
 export const nameOf = ({ provider }: Pick<Speaker, 'provider'>): string => `provider "${provider.id}"`;
 
 /** The gateway, not the upstream, has too many connections. */
@@ -84,10 +85,10 @@ export function connectionError(error: unknown, name: string, connectMs?: number
   return { ...timeout(`could not connect to ${name}${within}`), details };
 }
 
-/** The connection stood, and was closed or reset by the other side. */
+/** An established connection was closed or reset by the upstream. */
 const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
 
-/** "socket hang up" is node's wording: pi and Continue retry an error in a stream by these words. */
+/** "socket hang up" is node's wording: pi and Continue retry stream errors that contain it. */
 const lost = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `the connection to ${name} failed: socket hang up${reasonOf(code)}`,
@@ -95,10 +96,10 @@ const lost = (name: string, code: string | undefined, details: Readonly<Record<s
   details: { ...details, connection: 'lost' },
 });
 
-/** Failures to connect: nothing of the request was sent. All others come when it was, or may have been. */
+/** Failures to connect, so nothing was sent. After any other failure the request may have been sent. */
 const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
-/** Names of the system's errors say no secret. */
+/** Codes of system errors contain no secrets. */
 const reasonOf = (code: string | undefined): string =>
   code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
     ? ` (${code})`
@@ -109,7 +110,7 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The upstream responded, and would do so again. */
+/** The upstream sent an invalid response, and would send it again. */
 const invalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message,
@@ -117,29 +118,29 @@ const invalidResponse = (message: string, details: Readonly<Record<string, unkno
   details: { ...HOPELESS, ...details },
 });
 
-/** More than the operator lets a response have. */
+/** A response exceeds one of the operator's limits. */
 export const tooMuch = (name: string, what: string): CanonicalError =>
   invalidResponse(`${name} sent a response with ${what}`, PROCESSED);
 
-/** A redirect would take the key elsewhere. */
+/** Redirects are not followed: they would send the key to another host. */
 export const redirected = (name: string, status: number): CanonicalError | undefined =>
   status >= 300 && status < 400
     ? invalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
     : undefined;
 
-/** Neither a response nor an error of the protocol: its type is named, its body is not shown. */
+/** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function notAnAnswer(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
   return invalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
 }
 
-/** What we ourselves find wrong about a response is the upstream's fault, whatever a codec calls it. */
+/** An invalid response is the upstream's fault, whatever code the codec gave the error. */
 export function upstreamsFault(error: CanonicalError, name: string): CanonicalError {
   if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
   return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
 }
 
-/** Why a request could not be sent to anybody. */
+/** Why a request could not be sent to any upstream. */
 export function unanswerable(model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError {
   if (candidates.length > 0)
     return { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
@@ -155,6 +156,6 @@ const NO_TEMPLATES: CanonicalError = {
   param: 'prompt',
 };
 
-/** For the log: what the upstream wrote, where the client is told something else. */
+/** For the log: the upstream's own message, where the client receives another one. */
 export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>
   details?.['upstream_message'] === undefined ? {} : { upstream_message: details['upstream_message'] };

@@ -59,9 +59,9 @@ function splitPath(path: string): string[] {
     : segments;
 }
 
-/** Ids and model names: no character that a server could take for a separator, however it is escaped. */
+/** Ids and model names, without characters that a server could read as a separator after unescaping. */
 const ID = /^[\w.~@+-][\w.~@+:-]{0,511}$/;
-/** A colon that is left in a Gemini path could be read as another verb. */
+/** A remaining colon in a Gemini path could be read as another verb. */
 const GEMINI_ID = /^[\w.~@+-]{1,512}$/;
 
 function isId(segment: string, pattern: RegExp): boolean {
@@ -73,14 +73,17 @@ function isId(segment: string, pattern: RegExp): boolean {
   }
 }
 
-/** What a known endpoint does; undefined for one that the vendor does not document. The path is the one below the version, as it is sent. */
+/**
+ * Finds a known endpoint; undefined for one that the vendor does not document. `path` starts after the version, as it
+ * is sent.
+ */
 export function findEndpoint(protocol: ProtocolId, method: string, path: string): EndpointKind | undefined {
   const isGemini = protocol === 'gemini';
   const pattern = isGemini ? GEMINI_ID : ID;
   let branch: Branch | undefined = ENDPOINTS[protocol];
   for (const segment of isGemini ? splitPath(path) : path.split('/'))
     branch = branch?.literals.get(segment) ?? (isId(segment, pattern) ? branch?.any : undefined);
-  // HEAD tells what GET would.
+  // HEAD is allowed wherever GET is.
   const asked = method === 'HEAD' ? 'GET' : method;
   return branch?.methods.get(asked as PassedMethod); // any other text is no key
 }

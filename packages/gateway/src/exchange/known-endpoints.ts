@@ -3,8 +3,8 @@ import type { ProtocolId } from '@sluice/core';
 export type PassedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * A path below the version, and the methods that the vendor documents for it. `{id}` stands for one stored object, `{model}` for a model, and
- * `:verb` for Gemini's custom methods.
+ * A path below the version, and the methods that the vendor documents for it. `{id}` stands for one stored object,
+ * `{model}` for a model, and `:verb` for Gemini's custom methods.
  */
 type Row = readonly [path: string, ...methods: PassedMethod[]];
 
@@ -16,8 +16,9 @@ interface Endpoints {
 }
 
 /**
- * Not here, and so only passed with `passthrough: all`: administration (organizations, projects, webhooks), credentials (vaults, tunnels), and
- * endpoints that hand out credentials for the vendor itself (realtime, live, chatkit, auth_tokens).
+ * Not here, and so only passed with `passthrough: all`: administration (organizations, projects, webhooks), credentials
+ * (vaults, tunnels), and endpoints that hand out credentials for the vendor itself (realtime, live, chatkit,
+ * auth_tokens).
  */
 const OPENAI: Endpoints = {
   stateless: [

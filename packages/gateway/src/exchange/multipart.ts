@@ -1,18 +1,18 @@
 import { CodecError } from '@sluice/core';
 
-/** Bytes of a body, from the first to the one behind the last. */
+/** A range of bytes; the end is exclusive. */
 interface Range {
   start: number;
   end: number;
 }
 
 interface Part {
-  /** As text: names of fields and files are in it. */
+  /** As text; it contains the names of fields and files. */
   headers: string;
   value: Range;
 }
 
-/** More parts than any client sends: hundreds of files in one request are none of these APIs. */
+/** More parts than any client of these APIs sends. */
 const MAX_PARTS = 1000;
 /** Headers of one part; a file name is the longest of them. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -27,7 +27,10 @@ const BLANK_LINE = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09]);
 
-/** A `multipart/form-data` body in which fields can be found and replaced; the other bytes stay as they are (RFC 2046 5.1, RFC 7578). */
+/**
+ * A `multipart/form-data` body in which fields can be found and replaced; the other bytes stay as they are (RFC 2046
+ * 5.1, RFC 7578).
+ */
 export class MultipartForm {
   readonly #body: Buffer;
   readonly #boundary: string;
@@ -35,7 +38,7 @@ export class MultipartForm {
   /** Where the first boundary begins. */
   readonly #first: number;
 
-  /** Throws a refusal for what cannot be read: a server might find other fields in it. */
+  /** Throws for a body that cannot be read, because a server might find other fields in it. */
   constructor(body: Buffer, contentType: string) {
     const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
     this.#body = body;
@@ -45,7 +48,7 @@ export class MultipartForm {
     this.#first = reader.first;
   }
 
-  /** The values of the fields with this name. Files are no fields. */
+  /** The values of the fields with this name, without files. */
   find(name: string): readonly Range[] {
     return this.#parts.filter(({ headers }) => fieldName(headers) === name).map(({ value }) => value);
   }
@@ -77,7 +80,7 @@ class PartReader implements Iterable<Part> {
     if (boundary === '') throw unreadable('its content type has no boundary');
     this.#body = body;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
-    // The first boundary may stand at the very beginning.
+    // The first boundary may be at the very beginning.
     const begins = body.subarray(0, this.#delimiter.length - CRLF.length).equals(this.#delimiter.subarray(CRLF.length));
     this.first = begins ? 0 : this.#next(0).start + CRLF.length;
   }
@@ -115,7 +118,7 @@ class PartReader implements Iterable<Part> {
     return this.#body[at] === CRLF[0] && this.#body[at + 1] === CRLF[1] ? at + CRLF.length : undefined;
   }
 
-  /** The next boundary. What only begins like one belongs to the value. */
+  /** The next boundary. Text that only begins like one belongs to the value. */
   #next(from: number): Range {
     const { length } = this.#delimiter;
     for (let start = this.#body.indexOf(this.#delimiter, from); start >= 0; ) {

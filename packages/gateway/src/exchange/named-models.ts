@@ -1,12 +1,12 @@
 import { CodecError, checkModelName, findJsonStrings, type Span, withFields } from '@sluice/core';
 import { MultipartForm } from './multipart.ts';
 
-/** The models that a body names, and the body with other names for them. */
+/** The models that a body names, and ways to rename them. */
 export interface NamedModels {
   readonly names: readonly string[];
-  /** The body with other names in the places of `names`. */
+  /** The body with `names` replaced, in the same order. */
   rename(names: readonly string[]): Buffer;
-  /** The body with this model as its only one, whether it names one or not. */
+  /** The body with this model as its only one, added if the body names none. */
   set(name: string): Buffer;
 }
 
@@ -23,7 +23,7 @@ const PLACES: readonly (readonly string[])[] = [
   ['batch', 'model'],
 ];
 
-/** Throws a refusal for a body whose models cannot be told: it must not reach a provider that the client did not name. */
+/** Throws for a body whose models cannot be read: it must not reach a provider that the client did not name. */
 export function readNamedModels(body: Buffer, contentType: string): NamedModels {
   if (/^\s*multipart\/form-data\b/i.test(contentType)) return modelsInForm(body, contentType);
   const isJson = /\bjson\b/i.test(contentType);
@@ -32,13 +32,13 @@ export function readNamedModels(body: Buffer, contentType: string): NamedModels 
 
 const unnamed = (body: Buffer): NamedModels => ({ names: [], rename: () => body, set: () => body });
 
-/** curl sends JSON as a form of its own, and some clients name no type at all. */
+/** curl sends JSON as a form by default, and some clients send no content type. */
 const isObjectLike = (body: Buffer): boolean => /^\s*\{/.test(body.toString('latin1', 0, HEAD_BYTES));
 const HEAD_BYTES = 64;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** `isDeclared`: the client says that it is JSON. Otherwise what cannot be read as JSON is something else. */
+/** `isDeclared`: the content type is JSON. Otherwise a body that is not JSON is accepted as something else. */
 function modelsInJson(body: Buffer, isDeclared: boolean): NamedModels {
   if (body.length === 0) return unnamed(body);
   const read = parse(body);

@@ -1,18 +1,21 @@
 import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
 
-/** What is sent as a whole. Bytes are those of the upstream, untouched. */
+/** A whole response for the client. `bytes`: the upstream's unchanged body. */
 export interface Reply extends Omit<WireReply, 'body'> {
   body: unknown;
   bytes?: Buffer;
 }
 
-/** How an attempt went. */
+/** The result of an attempt. */
 export type Outcome =
-  /** The client has its stream, or gets this reply. `error`: its stream tells one. */
+  /** The client received its stream, or receives this reply. `error`: the error that ended the stream. */
   | { is: 'answered'; reply?: Reply; error?: CanonicalError }
-  /** Nothing of an answer was sent: somebody else may be asked. `reply`: the upstream's own words, for who speaks its language. */
+  /**
+   * Nothing was sent to the client, so another upstream may be tried. `reply`: the upstream's error in the client's
+   * protocol.
+   */
   | { is: 'failed'; error: CanonicalError; reply?: Reply }
-  /** The client turned away. */
+  /** The client disconnected. */
   | { is: 'gone' };
 
 /** The outcome of a request that a codec rejected. Throws any other error again. */
@@ -21,7 +24,7 @@ export function failedBy(error: unknown): Outcome {
   throw error;
 }
 
-/** How an exchange ended, in one word: for the log. */
+/** How an exchange ended, for the log. */
 export type Ending =
   | 'answered'
   | 'refused'

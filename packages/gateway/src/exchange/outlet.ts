@@ -5,26 +5,29 @@ import { LAST_CHUNK, writeChunk } from './chunked.ts';
 import type { Presence } from './presence.ts';
 
 export interface OutletOptions {
-  /** Asked when the stream opens: until then they may change. */
+  /** Called when the stream opens, because the headers may change until then. */
   headers: () => Record<string, string>;
-  /** What tells a silent client that the stream lives; undefined where its protocol has no such thing. */
+  /** Bytes that keep a silent stream alive; undefined where the client's protocol has none. */
   heartbeat: Uint8Array | undefined;
   heartbeatMs: number;
-  /** How long a client may read nothing while something waits for it. */
+  /** How long a client may read nothing while data is waiting. */
   stallMs: number;
-  /** The client does not read any more, or does again. */
+  /** The client has stopped reading, or reads again. */
   onStall: (isStalled: boolean) => void;
 }
 
-/** What every client reads over, also those that take no heartbeat. */
+/** Ignored by every client, even those that accept no heartbeat. */
 const EMPTY_LINE = Buffer.from('\r\n');
 
-/** Time for a client to read what was written, so that the next write is a read of its own. Under load it takes tens of milliseconds. */
+/**
+ * Enough for a client to read the last write, so that the next one is a separate read; under load that takes tens of
+ * milliseconds.
+ */
 const REPEAT_AFTER_MS = 100;
 
 /**
- * The client's end of a stream. It opens late: until something real is to be said, an error can still become a status of its own, and
- * another upstream can still be asked.
+ * The stream that a client receives. It opens with the first content: until then an error can have its own status, and
+ * another upstream can be tried.
  */
 export class Outlet {
   readonly #presence: Presence;
@@ -45,17 +48,17 @@ export class Outlet {
     });
   }
 
-  /** The headers are out: errors can only be told in the stream. */
+  /** The headers are sent, so errors can only be reported in the stream. */
   get isOpen(): boolean {
     return this.#response.headersSent;
   }
 
-  /** The client's buffer is full: writing on would only fill ours. */
+  /** The client's buffer is full; further writes would only fill the gateway's memory. */
   get isFull(): boolean {
     return this.#response.writableNeedDrain;
   }
 
-  /** The client was left, because it had read nothing for too long. */
+  /** The client was disconnected because it read nothing for too long. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
@@ -64,13 +67,16 @@ export class Outlet {
     if (this.isOpen) return;
     this.#response.writeHead(200, this.#options.headers());
     this.#isChunked = this.#response.chunkedEncoding;
-    // From here on, what is written has its frame: node would make four writes of each.
+    // Chunks are framed by `writeChunk` from here on: node would make four writes of each.
     this.#response.chunkedEncoding = false;
     this.#presence.fill = () => this.#put(EMPTY_LINE);
     this.#beat();
   }
 
-  /** Opens when there is no answer yet and the client would give up waiting for one. Gemini's clients take no heartbeat: they wait. */
+  /**
+   * Opens the stream before any content, so that heartbeats keep the client waiting. Gemini clients accept no heartbeat
+   * and get none.
+   */
   openSilently(): void {
     if (this.#options.heartbeat === undefined || this.isOpen) return;
     this.open();
@@ -96,7 +102,7 @@ export class Outlet {
     if (this.#response.writableLength > 0) this.#watch();
   }
 
-  /** Ends a stream in which an error was written. `repeat`: the error once more, for clients that must read it on its own. */
+  /** Ends a stream after an error. `repeat`: the error again, for clients that only find it in a read of its own. */
   endInError(repeat: Uint8Array | undefined): void {
     if (repeat === undefined) {
       this.end();
@@ -111,7 +117,7 @@ export class Outlet {
     this.#presence.clock.setTimer(finish, REPEAT_AFTER_MS);
   }
 
-  /** No heartbeat is left behind. */
+  /** Stops the heartbeat. */
   close(): void {
     this.#heart?.close();
   }
@@ -130,7 +136,7 @@ export class Outlet {
     if (!isRead) this.#watch();
   }
 
-  /** The timeout of a socket counts only time in which nothing at all is read: a slow reader is no stalled one. */
+  /** A socket timeout counts only time without any read, so a slow client is not stalled. */
   #watch(): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;

@@ -22,15 +22,15 @@ import type { Presence } from './presence.ts';
 import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
 import type { Services, Speaker } from './services.ts';
 
-/** What a client may say to an upstream beside its body. Everything else, its key above all, stays here. */
+/** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
-/** Headers of the body that an upstream may send to a client, beside those of every response. */
+/** Headers of the body that are sent to the client, beside those of every response. */
 const OF_BODY = ['content-type', 'content-length', 'content-disposition'];
 
 const pick = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 
-/** Bytes above ASCII stay as they came: file names in `content-disposition` have them. */
+/** Bytes above ASCII are kept: file names in `content-disposition` contain them. */
 const bodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
   Object.fromEntries(Object.entries(dispositionFirst(pick(headers, OF_BODY))).map(([name, value]) => [name, redact(value)]));
 
@@ -44,8 +44,8 @@ export interface PassedQuestion {
 }
 
 /**
- * Endpoints that Sluice does not convert (audio, images, files …): the bytes go to a provider of the same protocol and back. `findDestination`
- * says which provider and which paths.
+ * Endpoints that Sluice does not convert (audio, images, files …): the bytes are forwarded to a provider of the same
+ * protocol and back. `findDestination` chooses the provider and checks the path.
  */
 export function passBytes(question: PassedQuestion, destination: Destination, services: Services): Promise<Result> {
   const call = callFor(question, destination, services.limits);
@@ -77,7 +77,7 @@ class Passage implements Receiver {
   #line: Line | undefined;
   #status = 0;
   #headers: Record<string, string> = {};
-  /** An answer that is an error: collected, because its words are looked through. */
+  /** The body of an error response, collected so that it can be redacted. */
   #refusal: Collector | undefined;
   #isSettled = false;
 
@@ -106,7 +106,7 @@ class Passage implements Receiver {
     if (presence.isInterrupted) this.#onInterruption();
   }
 
-  /** A response is written whole before its headers are sent: it gets the time that a stream would have. */
+  /** Servers send the headers of a whole response when it is complete, so it gets the time that a stream would have. */
   get #headMs(): number {
     const { headersMs, firstEventMs, betweenEventsMs } = this.#speaker.times;
     return headersMs + firstEventMs + betweenEventsMs;
@@ -161,7 +161,10 @@ class Passage implements Receiver {
     this.#breakOff(connectionError(error, nameOf(this.#speaker), this.#speaker.times.connectMs));
   }
 
-  /** An error of the protocol is passed on, unless its words would mislead the client. Written again, so that escapes in it hide no secret. */
+  /**
+   * Forwards an error of the protocol unless it would mislead the client. It is serialised again, so that escapes hide
+   * no secret.
+   */
   #refuse(text: string): void {
     const { route, response } = this.#question;
     const { limits, redactUpstream } = this.#services;
@@ -191,7 +194,7 @@ class Passage implements Receiver {
     else this.#breakOff(STOPPED);
   };
 
-  /** A body that breaks off must be seen to break off. */
+  /** A truncated body must look truncated to the client. */
   #breakOff(error: CanonicalError): void {
     if (this.#isSettled) return;
     this.#line?.hangUp();
@@ -216,7 +219,7 @@ class Passage implements Receiver {
   }
 }
 
-/** Undefined for what is not JSON, or is nested too deeply to be written again. */
+/** Undefined for text that is not JSON, or is nested too deeply to be serialised again. */
 function parsed(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 import type { Presence } from './presence.ts';
 
-/** Waits, unless the exchange is interrupted first: then false, at once. */
+/** Waits. Resolves with false, at once, when the exchange is interrupted. */
 export function pause(ms: number, presence: Presence): Promise<boolean> {
   if (presence.isInterrupted) return Promise.resolve(false);
   return new Promise((resolve) => {

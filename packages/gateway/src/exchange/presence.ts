@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
-/** The first write to a client that has closed brings back a reset, the next one meets it; a far client needs more time for that. */
+/** The first write to a closed client causes a reset, and the next write detects it; distant clients need more time. */
 const PROBES_MS = [0, 100, 1000, 5000];
 
 type Listener = () => void;
 
 /**
- * Whether an exchange may go on: its client is there, and the gateway does not stop. Every exchange has one; a pair of AbortSignals would cost
- * more than most of what listens to it.
+ * The connection to the client of one exchange: whether the client is still connected, and whether the gateway is
+ * shutting down. A pair of AbortSignals per exchange would cost more than most of their listeners.
  */
 export class Presence {
   readonly response: ServerResponse;
   /** Times everything that this exchange waits for. */
   readonly clock: Clock;
-  /** Where it stands among all that are under way. */
+  /** Index in the list of open exchanges. */
   place = 0;
-  /** Writes what a client reads over. Set when its answer is a stream and has begun. */
+  /** Writes bytes that clients ignore. Set once a stream has begun. */
   fill: (() => void) | undefined;
   #isGone = false;
   #isStopped = false;
@@ -35,12 +35,12 @@ export class Presence {
     response.on('error', onFault);
   }
 
-  /** The client turned away before it had its answer. */
+  /** The client disconnected before it had the whole response. */
   get isGone(): boolean {
     return this.#isGone;
   }
 
-  /** The gateway has to stop: the client is told. */
+  /** The gateway is shutting down; the client receives an error. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
@@ -49,7 +49,7 @@ export class Presence {
     return this.#isGone || this.#isStopped;
   }
 
-  /** Hears of every interruption from now on. */
+  /** Calls the listener on every interruption from now on. */
   listen(listener: Listener): void {
     this.#listeners.push(listener);
   }
@@ -65,7 +65,7 @@ export class Presence {
     this.#tell();
   }
 
-  /** Resolves when the client has all of the answer, or is gone. */
+  /** Resolves when the client has the whole response, or has disconnected. */
   closed(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => {
@@ -92,9 +92,9 @@ export class Presence {
   };
 
   /**
-   * The client has closed its sending side. One that still reads (half-close) ignores what it is sent now; one that has closed the whole
-   * connection looks the same until something is sent to it. HTTP/1.0 has nothing to send before the response: there it counts as gone, as
-   * nginx closes its connections to upstreams this way.
+   * The client has closed its sending side. A client that still reads (half-close) ignores the probes; one that has
+   * closed the whole connection looks the same until something is sent to it. HTTP/1.0 allows nothing before the
+   * response, so such a client counts as gone: nginx closes connections to its upstreams this way.
    */
   halfClose(): void {
     if (this.#isClosed) return;
@@ -113,7 +113,7 @@ export class Presence {
     return headersSent || req.httpVersionMinor > 0;
   }
 
-  /** A callback for a timer or an event: an exception there would end the process, and here it ends this exchange. */
+  /** Wraps a callback of a timer or an event: an exception would end the process, and so it ends this exchange only. */
   guard(run: () => void): () => void {
     return () => {
       try {

@@ -6,16 +6,16 @@ import type { Attempt } from './attempt.ts';
 import { nameOf, notAnAnswer, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
 
-/** How much of a strange answer is logged. */
+/** How much of an unreadable response is logged. */
 const SHOWN_BYTES = 4096;
 
-/** An answer with an error status, and what of its headers and its body the client gets. */
+/** Reads a response with an error status: what it means, and what the client receives. */
 export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
   const read = parse(body);
-  // What is nested too deeply cannot be written again.
+  // JSON that is nested too deeply cannot be serialised again.
   const parsed = isDeeperThan(read, MAX_JSON_DEPTH) ? undefined : read;
   if (parsed === undefined) onStrange(shown(body));
   const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
@@ -23,7 +23,7 @@ export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt)
   return { is: 'failed', error: exchange.readError(said), reply: { ...told, headers: { ...headers, ...told.headers } } };
 }
 
-/** A whole answer, or a stream that came in its place. */
+/** Reads a whole response, or a stream that was sent in its place. */
 export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
   const name = nameOf(attempt.candidate);
   const wrong = redirected(name, reply.status);
@@ -32,7 +32,7 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
   try {
     const answered = isStream(reply.body) ? collected(reply, attempt) : converted(reply, attempt);
     const { exchange, limits } = attempt;
-    // What a glance was enough for has nothing that could be too much.
+    // A response whose usage was peeked is text only, so no limit applies.
     const answer = exchange.isGlanced ? undefined : exchange.answer;
     const excess = answer && excessIn(answer, reply.body.length, limits, name);
     return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: answered };
@@ -57,11 +57,14 @@ function converted(answer: WholeReply, { exchange, candidate, onStrange }: Attem
   return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
 }
 
-/** Some servers stream whatever was asked for. What a field says first, a document does not: it begins with a bracket, a quote or a tag. */
+/**
+ * Some servers stream even when a whole response was requested. A stream begins with a field name, a document with a
+ * bracket, quote or tag.
+ */
 const FIELD = /^(?:data|event|id|retry)?:/m;
 const DOCUMENT = /^\s*[{["<]/;
 const HEAD_BYTES = 1024;
-/** How nearly every answer begins. */
+/** The first byte of nearly every response. */
 const OPEN_BRACE = 0x7b;
 
 function isStream(body: Buffer): boolean {
@@ -80,10 +83,10 @@ function parse(body: Buffer): unknown {
 
 const shown = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
 
-/** What we found in a stream ourselves, as the client is told. */
+/** An error that the decoder found in a stream, as the client receives it. */
 export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
   error.details?.['code'] === 'not_a_stream' ? notAnAnswer(nameOf(attempt.candidate), headers) : blamed(error, attempt);
 
-/** An error in the place of an answer: as the upstream's, under the name of its provider. */
+/** Marks an error as the upstream's and names its provider. */
 const blamed = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
   nameProvider(upstreamsFault(error, nameOf(candidate)), candidate.provider.id);

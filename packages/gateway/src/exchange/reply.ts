@@ -3,21 +3,21 @@ import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '
 import type { Reply } from './outcome.ts';
 import type { Services } from './services.ts';
 
-/** How far an exchange has come. */
+/** What is known of an exchange so far. */
 export interface Progress {
   id: string;
   attempts: number;
   notes: readonly Note[];
   provider?: string | undefined;
   model?: string | undefined;
-  /** The protocol of who answered. */
+  /** The protocol of the upstream that responded. */
   upstream?: ProtocolId | undefined;
   usage?: CanonicalUsage | undefined;
-  /** Who was asked in vain, and what came of it. */
+  /** Targets that failed, with their error codes. */
   tried?: readonly string[] | undefined;
 }
 
-/** No proxy may hold, change or store the stream. */
+/** Keeps proxies from buffering, changing or storing the stream. */
 const UNTOUCHED = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' } as const;
 
 export const STREAM_HEADERS = {
@@ -25,10 +25,10 @@ export const STREAM_HEADERS = {
   'json-array': { 'content-type': 'application/json; charset=utf-8', ...UNTOUCHED },
 } as const satisfies Record<Framing, Record<string, string>>;
 
-/** From harmless to harmful. */
+/** From least to most severe. */
 const SEVERITIES = ['RENAMED', 'CLAMPED', 'REPAIRED', 'APPROXIMATED', 'DROPPED'] as const satisfies readonly Note['code'][];
 
-/** The headers of an answer, with what an operator wants to know of it without a look into a log. */
+/** Response headers, with what an operator wants to know without reading the log. */
 export function exchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { id, attempts, notes, provider, model, tried = [] } = progress;
   const headers: Record<string, string> = {};
@@ -45,7 +45,7 @@ export function exchangeHeaders(progress: Progress, others: Readonly<Record<stri
 
 const worstOf = (notes: readonly Note[]): string => SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
 
-/** Headers of an upstream that a client's SDK reads; everything else is the upstream's own business. */
+/** Upstream headers that SDKs read; all others are dropped. */
 const PASSED: ReadonlySet<string> = new Set([
   'retry-after',
   'retry-after-ms',
@@ -70,25 +70,25 @@ export function addPassed(
   return own;
 }
 
-/** No secret is shorter, and most rate limits are: those cost nothing. */
+/** No secret is shorter, so most rate limits need no redaction. */
 const SHORTEST_SECRET = 8;
 
-/** The value of an upstream's header, or a field of its body that becomes one. */
+/** The value of an upstream's header, redacted and printable. */
 const cleanHeader = (value: string, redact: (text: string) => string): string =>
   visible(value.length < SHORTEST_SECRET ? value : redact(value));
 
 export interface SendOptions {
-  /** How long the client may read nothing of it. */
+  /** How long the client may read nothing. */
   stallMs: number;
-  /** Takes secrets out of what an upstream said. */
+  /** Removes secrets from upstream text. */
   redact: (text: string) => string;
 }
 
-/** An upstream's error may name its machines; the gateway's own messages repeat only what the client sent. */
+/** An upstream's error may name its hosts; the gateway's own messages quote only the client's request. */
 export const redactFor = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
   error?.upstream ? redactUpstream : redact;
 
-/** Sends a whole answer. */
+/** Sends a whole response. */
 export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
   const { data, encoding } = writeHead(response, reply, progress, redact);
   response.end(data, encoding);
@@ -101,7 +101,9 @@ export interface Written {
   encoding: 'utf8' | 'latin1';
 }
 
-/** Writes the head of a whole answer, and gives back its body. What errors say is not ours alone, and is looked through. */
+/**
+ * Writes the head of a whole response and returns its body. Errors are redacted, because they may quote an upstream.
+ */
 export function writeHead(response: ServerResponse, reply: Reply, progress: Progress, redact: (text: string) => string): Written {
   const { status, headers, bytes } = reply;
   const isError = status >= 400;
@@ -113,7 +115,7 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
 }
 
 const NO_BYTES = Buffer.alloc(0);
-/** Node writes a head and a text at once, a head and bytes in two pieces. What is longer is not worth a copy. */
+/** Node writes a head and a string at once, but a head and bytes separately. Longer bodies are not worth the copy. */
 const MOST_COPIED = 16 * 1024;
 
 const asWritten = (bytes: Buffer): Written =>
@@ -124,5 +126,5 @@ const textOf = (body: unknown): string => (typeof body === 'string' ? body : (JS
 /** A header holds visible ASCII; Node throws on anything else. */
 const visible = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?');
 
-/** Names come from configurations and clients. */
+/** Names come from the configuration and from clients, so they may be long. */
 const headerText = (text: string): string => visible(text).slice(0, 256);

@@ -9,18 +9,18 @@ import type { Presence } from './presence.ts';
 import type { Candidate, Services } from './services.ts';
 
 export interface RoundsOptions {
-  /** The request, for the log. */
+  /** The id of the request, for the log. */
   id: string;
   presence: Presence;
-  /** Asks one of them, once. Nothing of an answer is sent before it is certain that there is one. */
+  /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
   ask: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }
 
-/** Asks one after the other until somebody answers. */
+/** Sends a request to one candidate after the other until one of them responds. */
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #services: Services;
-  /** What came of those who have no answer. */
+  /** Targets that failed, with their error codes. */
   readonly tried: string[] = [];
   /** Requests sent upstream: all of them, and those to the current candidate. */
   #attempts = 0;
@@ -35,7 +35,7 @@ export class Rounds {
     return this.#attempts;
   }
 
-  /** The request is sent once more: its kept connection was closed before a byte of the response. */
+  /** Counts a request that is sent again because its kept connection was closed before a byte of the response. */
   repeated({ provider, model }: Candidate): void {
     this.#services.log.warn(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
@@ -44,7 +44,10 @@ export class Rounds {
     this.#count();
   }
 
-  /** The request is sent once more without an optional field that the target refused. False: there is no budget for another one. */
+  /**
+   * Counts a request that is sent again without an optional field that the target rejected. False when no retry is left
+   * for it.
+   */
   repeatWithout(field: RefusedField, { provider, model }: Candidate, { message }: CanonicalError): boolean {
     const { log, budget } = this.#services;
     if (this.#options.presence.isInterrupted || !budget.spend()) return false;
@@ -56,7 +59,7 @@ export class Rounds {
     return true;
   }
 
-  /** `reason`: why nobody answers when there is nobody to ask. */
+  /** `reason`: the error when there are no candidates. */
   async ask(candidates: readonly Candidate[], reason: CanonicalError): Promise<Outcome> {
     this.#services.budget.earn();
     let outcome: Outcome = { is: 'failed', error: reason };
@@ -68,7 +71,7 @@ export class Rounds {
     return this.#attempts === 0 && candidates.length > 0 ? this.#askResting(candidates) : outcome;
   }
 
-  /** Sends the request to the next target that does not rest. */
+  /** The attempt at the next target that is not paused. */
   #next(left: Candidate[]): (() => Promise<Outcome>) | undefined {
     const { breakers } = this.#services;
     for (let candidate = left.shift(); candidate; candidate = left.shift()) {
@@ -85,7 +88,9 @@ export class Rounds {
     return undefined;
   }
 
-  /** All of them rest: one probe tells whether that is still right. While one is under way, others need not wait for it. */
+  /**
+   * Every target is paused: one request probes the first of them. Other requests fail at once while a probe is running.
+   */
   #askResting(candidates: readonly Candidate[]): Promise<Outcome> {
     const { breakers } = this.#services;
     const keys = candidates.map(({ key }) => key);
@@ -96,7 +101,7 @@ export class Rounds {
     return Promise.resolve({ is: 'failed', error: paused(left) });
   }
 
-  /** One attempt, without retries. One that fails is told as the pause that it confirms. */
+  /** One attempt without retries. If it fails, the error says that the target is paused. */
   async #probe(candidate: Candidate): Promise<Outcome> {
     const { breakers } = this.#services;
     const { key } = candidate;
@@ -112,7 +117,7 @@ export class Rounds {
     }
   }
 
-  /** The same target again only when there is no other: another that may answer at once is better than the same a little later. */
+  /** Retries the same target only when there is no other, because another one may respond at once. */
   async #askOne(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
     const { presence } = this.#options;
     this.#attemptsHere = 0;
@@ -186,7 +191,7 @@ export class Rounds {
     );
   }
 
-  /** What a failure says about its target. */
+  /** Updates the breaker of the target after a failure. */
   #judge(candidate: Candidate, error: CanonicalError): void {
     const { breakers, limits } = this.#services;
     const { key } = candidate;
@@ -200,6 +205,9 @@ export class Rounds {
   }
 }
 
-/** Other clients read it during a pause, so the upstream's own words stay out: they may quote a request. */
+/**
+ * Other clients receive this reason during a pause, so it does not quote the upstream, whose message may quote a
+ * request.
+ */
 const reasonFor = (candidate: Candidate, { upstream, http_status: status = 0, message }: CanonicalError): string =>
   upstream ? `${nameOf(candidate)} responded with ${upstream.status ?? status}` : message;

@@ -13,53 +13,56 @@ import type { Dialer, Transport } from '../upstream/dialer.ts';
 import type { LearnedRefusals } from '../upstream/refusals.ts';
 import type { RetryBudget } from '../upstream/retry-budget.ts';
 
-/** Somebody who can be asked, with the key for it. */
+/** A provider that requests can be sent to, with its key. */
 export interface Speaker {
   provider: Provider;
   /** Scheme, host and port that the key belongs to. */
   origin: string;
   times: ProviderLimits;
-  /** Which endpoints are passed on without conversion. */
+  /** Which endpoints are forwarded without conversion. */
   passthrough: Passthrough;
 }
 
-/** One of those who may answer. */
+/** A provider and model that a request may be sent to. */
 export interface Candidate extends Speaker {
-  /** The name under which the provider knows the model. */
+  /** The provider's name of the model. */
   model: string;
-  /** `provider/model`: under this name it is remembered whether it is well. */
+  /** `provider/model`: the key of its breaker. */
   key: string;
-  /** What the provider, and the model there, is known to accept. */
+  /** What the provider and the model are known to accept. */
   profile: ProviderProfile;
-  /** Same protocol on both sides: mended on the way, instead of passed through untouched. */
+  /** Same protocol on both sides: repair the stream instead of forwarding its bytes. */
   repair: boolean;
-  /** Same protocol on both sides: whether the request goes as the client sent it, by how much is known of the provider and the model. */
+  /**
+   * Same protocol on both sides: whether the request is forwarded unchanged, by how much is known about the provider
+   * and the model.
+   */
   passRequest: PassRequest;
-  /** The configuration names this model; otherwise it is the client's text. */
+  /** Whether the configuration names this model; otherwise the name is the client's text. */
   isConfigured: boolean;
-  /** An answer whose client has left is read to its end, so that what it used is known. */
+  /** Read a response to its end after the client has disconnected, to learn its usage. */
   drains: boolean;
-  /** Answers in this process; absent for providers that are called over the network. */
+  /** Responds inside this process; absent for providers on the network. */
   transport?: Transport;
 }
 
-/** Who answers for what: a snapshot of the configuration. An exchange keeps the one it began with. */
+/** Which provider serves which model: a snapshot of the configuration. An exchange keeps the one it began with. */
 export interface Directory {
-  /** In the order in which they are asked. */
+  /** Candidates for a model, in the order in which they are tried. */
   resolve(model: string, client: ProtocolId): readonly Candidate[];
-  /** Why nobody answers for a name. */
+  /** Why no provider serves a model. */
   whyUnknown(model: string): string;
   /**
-   * Providers that have the endpoints of this protocol, for those that are only passed on. First those whose `passthrough` is not `off`; among
-   * these, those of the protocol itself.
+   * Providers that have the endpoints of this protocol, for requests that are only forwarded. Those whose `passthrough`
+   * is not `off` come first, then those of the protocol itself.
    */
   speakers(protocol: ProtocolId): readonly Speaker[];
-  /** Names that clients may ask for. */
+  /** Model names for clients. */
   readonly models: readonly string[];
-  /** Providers whose models nobody has written down: they are asked for them. */
+  /** Providers whose models are not configured; their lists are requested. */
   readonly unlisted: readonly Speaker[];
   readonly gatekeeper: Gatekeeper;
-  /** Hosts that clients do not learn of. */
+  /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];
 }
 
@@ -82,8 +85,8 @@ export interface Services {
   readonly maxConnections: number;
   readonly memory: MemoryGuard;
   readonly modelLists: ModelLists;
-  /** Takes secrets, and where upstreams stand, out of what clients are about to read. */
+  /** Removes secrets and private hosts from text for clients. */
   readonly redact: (text: string) => string;
-  /** The same for text that an upstream wrote: private addresses and internal host names are redacted, too. */
+  /** The same for upstream text: also removes private addresses and internal host names. */
   readonly redactUpstream: (text: string) => string;
 }

@@ -20,7 +20,10 @@ export interface SideRequest {
 /** Statuses of servers that do not have this endpoint: they know neither its path, nor its method, nor its function. */
 const NO_ENDPOINT: ReadonlySet<unknown> = new Set([404, 405, 501]);
 
-/** Token counts, embeddings and rankings: one whole response. Token counts are estimated where the upstream has no endpoint for them. */
+/**
+ * Token counts, embeddings and rankings: one whole response. Token counts are estimated where the upstream has no
+ * endpoint for them.
+ */
 export class SideEndpoint implements Endpoint {
   readonly kind = 'side';
   readonly isStream = false;

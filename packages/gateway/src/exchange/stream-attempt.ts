@@ -18,7 +18,10 @@ export interface StreamEnd {
   onFirstContent: (headers: Record<string, string>) => void;
 }
 
-/** Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has failed. */
+/**
+ * Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has
+ * failed.
+ */
 export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
   return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
 }

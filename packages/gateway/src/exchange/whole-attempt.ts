@@ -6,7 +6,7 @@ import type { Outcome } from './outcome.ts';
 import type { Presence } from './presence.ts';
 import { readAnswer } from './read-reply.ts';
 
-/** Asks one upstream for a whole answer. */
+/** Requests a whole response from one upstream. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
   const { transport, limits, candidate, presence, onAgain } = attempt;
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
@@ -15,13 +15,13 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       clock: presence.clock,
       presence: candidate.drains ? stopsOf(presence) : presence,
       maxBytes: limits.answerBytes,
-      // A model writes its whole answer before the head of it is sent: it gets the time that a stream would have.
+      // Servers send the headers of a whole response when it is complete, so it gets the time that a stream would have.
       headMs: headersMs + firstEventMs + betweenEventsMs,
       pieceMs: betweenEventsMs,
       totalMs,
       onAgain,
     });
-    // Also for a client that has left: what it used is counted.
+    // Also read when the client has disconnected, because its usage is counted.
     const outcome = readAnswer(reply, attempt);
     return presence.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
@@ -31,7 +31,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
   }
 }
 
-/** Only that the gateway stops: an answer that is drained needs no client. */
+/** Interrupted only by a shutdown: a response that is drained needs no client. */
 function stopsOf(presence: Presence): Interruptible {
   let heard: (() => void) | undefined;
   return {

@@ -5,7 +5,7 @@ import { refusal } from './refusal.ts';
 
 type Asking = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
-/** Who may ask at all. Every request goes through here, before anything is done for it. Throws the refusal. */
+/** Checks every request before anything is done for it. Throws the refusal. */
 export function admit(asking: Asking, services: Services): void {
   checkForm(asking, services);
   checkCaller(asking);
@@ -15,7 +15,7 @@ export function admit(asking: Asking, services: Services): void {
   throw refusal(503, 'OVERLOADED', 'too many requests are under way', 1000);
 }
 
-/** What the parser lets through and nobody honest sends. */
+/** Rejects headers that node's parser accepts and no honest client sends. */
 function checkForm({ request: { rawHeaders, httpVersion } }: Asking, { limits }: Services): void {
   if (rawHeaders.length / 2 > limits.headers) throw refusal(431, 'INVALID_INPUT', `more than ${limits.headers} headers`);
   let hosts = 0;
@@ -28,7 +28,7 @@ const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase(
 
 export function checkCaller({ headers, route, directory: { gatekeeper } }: Asking): void {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
-  // With client keys the name does not matter: a web page has no key.
+  // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);

@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HeaderBag } from '@sluice/core';
 
-/** Who may ask: everybody where no keys are set, else who shows one. There is no third answer. */
+/** Whether a client may send requests: always when no keys are set, otherwise only with one of them. */
 export type Admission = { admitted: true } | { admitted: false; reason: string };
 
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
 
-/** The keys of clients. Digests are compared, all of them, in constant time. */
+/** Checks client keys. Compares the digests of all keys in constant time. */
 export class Gatekeeper {
   readonly #digests: readonly Buffer[];
 
@@ -14,7 +14,7 @@ export class Gatekeeper {
     this.#digests = keys.map(digest);
   }
 
-  /** No keys are set: everybody who gets here is let in. */
+  /** No keys are set, so every client is admitted. */
   get isOpen(): boolean {
     return this.#digests.length === 0;
   }
@@ -31,7 +31,7 @@ export class Gatekeeper {
   }
 }
 
-/** Every client has its own place for the key; `?key=` is the habit of Gemini's, and only taken on their paths. */
+/** Clients send their key in different headers; `?key=` is read on Gemini paths only. */
 function keyOf(headers: HeaderBag, path: string): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1];
   return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? queryKey(path);

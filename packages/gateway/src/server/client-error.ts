@@ -5,7 +5,7 @@ import { type CodecError, encodeError, routeOf } from '@sluice/core';
 import type { Logger } from '../observe/log.ts';
 import { refusal } from './refusal.ts';
 
-/** What could not be read as a request: too large, too late, or no HTTP. */
+/** Errors for bytes that could not be read as a request: too large, too late, or not HTTP. */
 const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
   ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the headers of the request are too large')],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunks of the request are too large')],
@@ -18,10 +18,10 @@ const codeOf = (error: Error): unknown => ('code' in error ? error.code : undefi
 /** The connection ended in the middle of a request. */
 export const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(codeOf(error)));
 
-/** Why a parser gave up, as the client is told. */
+/** The client's error for a failure of node's parser. */
 export const whyUnread = (error: Error): CodecError => REFUSALS.get(codeOf(error)) ?? UNREADABLE;
 
-/** Answers what is not even a request, and closes. Nothing of it is repeated. */
+/** Responds on the raw socket and closes it. Quotes nothing of what was received. */
 export function answerUnread(error: Error, socket: Socket, log: Logger): void {
   if (codeOf(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -38,7 +38,7 @@ export function answerUnread(error: Error, socket: Socket, log: Logger): void {
   );
 }
 
-/** Whose language the client speaks is told by its first line, where that is there. */
+/** The request target of the first line, if it was read: it determines the client's protocol. */
 function targetOf(error: Error): string {
   const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
   return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, LONGEST_LINE))?.[1] ?? '/';

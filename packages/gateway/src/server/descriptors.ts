@@ -1,12 +1,12 @@
 /** File descriptors for everything but connections: listeners, files, logs, name lookups. */
 const RESERVE = 64;
-/** Even where the limit is very low, a few connections have to be possible. */
+/** Minimum number of connections, for very low limits. */
 const FEWEST = 8;
 
-/** How many files the process may open, by the limits of the system; undefined where there is no limit. */
+/** The system's limit of open files for this process; undefined when there is none. */
 function openFileLimit(): number | undefined {
   const { report } = process;
-  // Otherwise the report has the addresses of all peers, and looks up their names.
+  // Otherwise the report looks up the host names of all peers.
   Object.assign(report, { excludeNetwork: true });
   const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = report.getReport();
   const soft = userLimits?.open_files?.soft;
@@ -14,8 +14,8 @@ function openFileLimit(): number | undefined {
 }
 
 /**
- * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so each side gets half of
- * what is left after the reserve.
+ * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so
+ * each side gets half of what is left after the reserve.
  */
 export function connectionShare(openFiles: number | undefined): number {
   if (openFiles === undefined) return Number.POSITIVE_INFINITY;

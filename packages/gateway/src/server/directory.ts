@@ -10,7 +10,7 @@ import type { Transport } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
 import { Gatekeeper } from './auth.ts';
 
-/** The configuration as exchanges see it. `demo`: the built-in model. */
+/** Resolves models by a configuration. `demo`: the built-in model. */
 export function createDirectory(state: GatewayState, demo: Transport): Directory {
   const speaker = (configured: ConfiguredProvider): Speaker => {
     const { origin, times, passthrough } = configured;
@@ -62,7 +62,7 @@ function remembered(resolve: Directory['resolve']): Directory['resolve'] {
   };
 }
 
-/** What an operator has written down is all that clients are told of. */
+/** Configured models are the only ones that clients can list. */
 function listed(
   { models, providers }: GatewayState,
   speaker: (of: ConfiguredProvider) => Speaker,
@@ -72,7 +72,7 @@ function listed(
   return { models: real.length > 0 ? [] : DEMO_MODELS.map((name) => `${DEMO_ID}/${name}`), unlisted: real.map(speaker) };
 }
 
-/** Addresses that only the operator knows: neither those of the vendors, nor this machine. */
+/** Hosts that only the operator knows: neither a vendor's nor this machine. */
 function privateHosts({ providers }: GatewayState): string[] {
   const hosts = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ origin }) => new URL(origin).hostname);
   return [...new Set(hosts)].filter((host) => !isLoopback(host) && !VENDOR_HOSTS.has(host));
@@ -85,13 +85,13 @@ const VENDOR_HOSTS: ReadonlySet<string> = new Set(
   }),
 );
 
-/** It has no address: the one of its configuration names no host, and only its paths are read. */
+/** The demo model has no host: only the path of its configured address is used. */
 function demoSpeaker(
   { id, origin, times, passthrough }: ConfiguredProvider,
   protocol: ProtocolId,
   transport: Transport,
 ): Speaker & Pick<Candidate, 'transport'> {
-  // Instructions behind the prompt keep their role: the demo reads the last text of the user.
+  // Instructions after the prompt keep their role, because the demo reads the last user text.
   const profile = { mid_system: true };
   return { provider: { id, protocol, base_url: origin, profile }, origin, times, passthrough, transport };
 }

@@ -22,11 +22,11 @@ export interface Incoming {
   presence: Presence;
   headers: HeaderBag;
   route: Route;
-  /** The configuration of this moment: a reload does not touch an exchange that has begun. */
+  /** The configuration at the start of the request; a reload does not change it. */
   directory: Directory;
 }
 
-/** One request of a client, from its headers on. Never rejects: whatever happens, the client is told in its own language. */
+/** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
 export async function handle(incoming: Incoming, services: Services): Promise<void> {
   const { presence } = incoming;
   const { streams } = services;
@@ -56,7 +56,10 @@ const METHODS = {
   PASSTHROUGH: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
 } as const satisfies Record<InterfaceType, readonly string[]>;
 
-/** Codex asks seven times before it uses HTTP, but at once after a 426. Upgrades elsewhere are ignored, as RFC 9110 7.8 allows. */
+/**
+ * Codex tries WebSocket seven times before it uses HTTP, but only once after a 426. Other upgrades are ignored (RFC
+ * 9110 7.8).
+ */
 function checkUpgrade({ request, response, route }: Incoming): void {
   const isWebSocket = request.method === 'GET' && /(?:^|[,\s])websocket(?:$|[,\s])/i.test(request.headers.upgrade ?? '');
   if (!isWebSocket || route.type !== 'CHAT' || route.client.id !== 'openai-responses') return;
@@ -94,7 +97,7 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
   }
 }
 
-/** The body is read only when the endpoint is allowed; it may name the model, and so the provider. */
+/** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
 async function pass(incoming: Incoming, services: Services): Promise<Result> {
   const { request, headers, route, directory } = incoming;
   const passed = { method: request.method ?? 'GET', route, directory };
@@ -116,7 +119,7 @@ function tell({ response, id }: Incoming, body: unknown, { limits, redact }: Ser
   return { ...progress, status: 200, ending: 'answered' };
 }
 
-/** What went wrong on our side of the exchange. */
+/** Sends an error that the gateway itself found. */
 function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Services): Result {
   const { id, request, response, presence, route } = incoming;
   const progress: Progress = { id, attempts: 0, notes: [] };

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import type { Written } from '../exchange/reply.ts';
 import type { Clock } from '../http/clock.ts';
 
-/** How long, and how much, is still taken from a client whose request was refused before it was whole. */
+/** How long, and how many bytes, a rejected request is still read. */
 const LINGER_MS = 1000;
 const LINGER_BYTES = 16 * 1024 * 1024;
 
 /**
- * Ends an answer to a request that is still being sent, and the connection with it. A connection that is closed while bytes come in is reset:
- * the client would never read why. So what it sends is taken and thrown away for a while.
+ * Ends the response to a request that is still being sent, and closes the connection. Closing while bytes arrive would
+ * reset the connection before the client reads the response, so the rest of the request is discarded for a while.
  */
 export function endBeforeRequest(response: ServerResponse, { data, encoding }: Written, clock: Clock): void {
   const { req: request } = response;

@@ -5,7 +5,7 @@ import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
 const LOOK_MS = 1000;
 
-/** The share of the memory that is in use: of what the container or the machine has, or of what V8 may take, whichever is larger. */
+/** The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. */
 export function memoryShare(): number {
   const constrained = process.constrainedMemory() ?? 0;
   const machine = totalmem();
@@ -14,7 +14,7 @@ export function memoryShare(): number {
   return Math.max(residentBytes() / most, used / limit);
 }
 
-/** 0 when it is not known: Node reads it from a file, which fails when no file descriptor is left. */
+/** 0 when unknown: node reads it from a file, which fails when no file descriptor is left. */
 function residentBytes(): number {
   try {
     return process.memoryUsage.rss();
@@ -25,13 +25,15 @@ function residentBytes(): number {
 
 export interface MemoryGuardOptions {
   limits: Pick<Limits, 'heapShed' | 'heapCancel'>;
-  /** Memory is nearly used up: something has to go. */
+  /** Memory is nearly used up and must be freed. */
   onScarce: () => void;
   measure?: () => number;
   clock?: Clock;
 }
 
-/** Looks at the memory from time to time. When it is tight, new requests are refused: those under way must come to their end. */
+/**
+ * Checks memory use from time to time. When memory is tight, new requests are rejected so that running ones can finish.
+ */
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
   readonly #timer: Timer;

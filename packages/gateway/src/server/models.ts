@@ -3,7 +3,7 @@ import type { Directory, Services } from '../exchange/services.ts';
 
 const modelOf = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
 
-/** The models that clients may ask for, in the shape that their SDK wants. */
+/** The list of models, in the client's protocol. */
 export async function answerModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
   const asked = await Promise.all(directory.unlisted.map((speaker) => modelLists.namesOf(speaker)));
   const names = [...directory.models, ...asked.flat()];

@@ -5,8 +5,8 @@ import { isLoopback } from '../providers/base-url.ts';
 import { refusal } from './refusal.ts';
 
 /**
- * Whether a web page of somebody else asks. Any page open in the operator's browser can call a gateway on the same machine, and would spend
- * the operator's money: browsers say who asks, programs do not.
+ * Whether a web page of another origin sent the request. Any page in the operator's browser can call a gateway on the
+ * same machine and spend the operator's money. Browsers send these headers, programs do not.
  */
 export function isForeignPage({ origin, host, 'sec-fetch-site': site }: HeaderBag): boolean {
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
@@ -14,16 +14,16 @@ export function isForeignPage({ origin, host, 'sec-fetch-site': site }: HeaderBa
   return !URL.canParse(origin) || new URL(origin).host !== host;
 }
 
-/** What nearly every client sends. */
+/** The usual hosts. */
 const USUAL = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
 
 /** The address in brackets, or the name; then the port. */
 const HOST = /^(?:\[([\da-f:.]{2,45})\]|([\w.-]{1,255}))(?::\d{0,5})?$/i;
 
 /**
- * Whether the Host header names this machine: `localhost`, a name below it, or a loopback address as it is usually written. A web page can
- * let any other name lead here and is then, to the browser, of the gateway's origin (DNS rebinding). That includes `.local` and names of one
- * label, which anybody in the same network can claim.
+ * Whether the Host header names this machine: `localhost`, a name below it, or a loopback address as it is usually
+ * written. A web page can point any other name here and then has the gateway's origin (DNS rebinding). That includes
+ * `.local` and names of one label, which any host in the same network can claim.
  */
 export function isLoopbackName(host: string): boolean {
   if (USUAL.test(host)) return true;
@@ -32,7 +32,7 @@ export function isLoopbackName(host: string): boolean {
   return /(?:^|[^.]\.)localhost\.?$/i.test(name) || (isIPv4(name) && isLoopback(name));
 }
 
-/** For servers without client keys. Throws the refusal of a host that is not this machine; `remedy` ends its message. */
+/** For servers without client keys. Throws for a host that is not this machine; `remedy` ends the message. */
 export function checkHost(host: string | undefined, remedy: string): void {
   // Browsers always send one; HTTP/1.0 allows to leave it out.
   if (host === undefined || isLoopbackName(host)) return;

@@ -8,14 +8,14 @@ interface PageContext {
 }
 
 export interface OwnPage {
-  /** Whether it needs no key: it says nothing about anybody. */
+  /** Whether it needs no client key, because it contains no private data. */
   isPublic: boolean;
   send(response: ServerResponse, context: PageContext): void | Promise<void>;
 }
 
-/** What the gateway says about itself. */
+/** Pages of the gateway itself. */
 export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
-  // Claude Code looks whether anybody is there.
+  // Claude Code checks that the server is up.
   ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
   ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
   [

@@ -4,7 +4,7 @@ import type { Services } from '../exchange/services.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Incoming } from './handle.ts';
 
-/** What is kept of an exchange that has ended: numbers, and a line of the log. */
+/** Records a finished exchange in the metrics and the log. */
 export function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
   count(incoming, result, seconds, metrics);
   if (log.isLevelEnabled('info')) log.info(lineOf(incoming, result, seconds), 'answered');
@@ -21,11 +21,11 @@ function count({ route }: Incoming, result: Result, seconds: number, metrics: Me
   }
 }
 
-/** A request that loses something in every message has as many notes; the first ones are enough to find the reason. */
+/** A loss in every message makes many notes; the first ones are enough to find the cause. */
 const MOST_CHANGES = 20;
 const MOST_CHARS = 120;
 
-/** What was changed, and where. Messages stay out: they may quote the request. */
+/** What was changed, and where. Without messages, which may quote the request. */
 const changeOf = ({ code, path, feature }: Note): object => ({
   code,
   path: path.slice(0, MOST_CHARS),
@@ -37,7 +37,7 @@ function lineOf({ id, request, route }: Incoming, result: Result, seconds: numbe
   return {
     request_id: id,
     method: request.method,
-    // Without the query: a key may stand there.
+    // Without the query, which may contain a key.
     path: route.path.split('?', 1)[0],
     status,
     ending,

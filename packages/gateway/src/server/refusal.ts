@@ -1,6 +1,6 @@
 import { type CanonicalError, CodecError } from '@sluice/core';
 
-/** What the gateway itself refuses. */
+/** An error for a request that the gateway itself rejects. */
 export const refusal = (
   http_status: number,
   code: CanonicalError['code'],

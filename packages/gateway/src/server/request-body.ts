@@ -9,7 +9,7 @@ import { NotUnpacked, TooLarge } from '../upstream/failures.ts';
 import { CODINGS, codingOf, Unpacker } from '../upstream/unpack.ts';
 import { refusal } from './refusal.ts';
 
-/** Where a body comes from, and the response that tells its client to send it. */
+/** The request of a body, and its response, which may have to send `100 Continue`. */
 export interface BodySource {
   request: IncomingMessage;
   response: ServerResponse;
@@ -19,20 +19,20 @@ export interface BodySource {
 type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
 
 /**
- * The bytes of a request's body, decompressed. A body that is too long is refused as soon as that is certain; a gateway that has to stop does
- * not wait for the rest.
+ * Reads and decompresses the body of a request. Rejects a body as soon as it exceeds its limit, and any unfinished body
+ * when the gateway shuts down.
  */
 export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const { request, response } = source;
     const coding = checkHead(source, limits.requestBytes);
-    // Who asked before sending is told to send only now: a body that is refused need not be sent at all.
+    // A client that sent `Expect: 100-continue` need not send a body that is rejected.
     if (request.headers.expect !== undefined) response.writeContinue();
     new BodyReader({ source, limits, coding, resolve, reject }).begin();
   });
 }
 
-/** What the head says of the body is enough to refuse it. Returns its coding; undefined for a plain one. */
+/** Rejects a body by its headers. Returns its content coding; undefined for a plain body. */
 function checkHead({ request: { headers }, response }: BodySource, limit: number): string | undefined {
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   try {
@@ -51,12 +51,12 @@ interface BodyReaderOptions {
   reject: (reason: Error) => void;
 }
 
-/** Collects a body. It hears nothing more once it has told the outcome. */
+/** Collects a body; ignores everything after the outcome. */
 class BodyReader implements Receiver {
   readonly #options: BodyReaderOptions;
   readonly #collector: Collector;
   readonly #unpacker: Unpacker | undefined;
-  /** Bytes on the wire. They are limited as well: compressed data may have no content at all. */
+  /** Bytes on the wire, limited as well, because compressed data may decompress to nothing. */
   #received = 0;
 
   constructor(options: BodyReaderOptions) {
@@ -79,7 +79,7 @@ class BodyReader implements Receiver {
   }
 
   start(): void {
-    // The head was read before.
+    // The headers were read before.
   }
 
   data(chunk: Uint8Array): void {
@@ -141,13 +141,13 @@ const tooDense = (ratio: number) =>
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A body as text and as what the text says. */
+/** A body as text and as parsed JSON. */
 export interface ParsedBody {
   text: string;
   body: unknown;
 }
 
-/** The JSON of a body. */
+/** Parses the JSON of a body. */
 export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
   const text = decode(bytes);
   const body = parse(text);
@@ -156,7 +156,7 @@ export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
   return { text, body };
 }
 
-/** The JSON of a client's request, within the limits of its lists and objects. */
+/** Parses the JSON of a request and checks the limits of its lists and objects. */
 export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
   const parsed = parseBody(bytes, limits.requestDepth);
   checkRequestLimits(parsed.body, {

@@ -17,9 +17,9 @@ export interface RunOptions {
   folder: string;
   env: Readonly<Record<string, string | undefined>>;
   listen: { host?: string; port?: number };
-  /** How much is logged, whatever the configuration says. */
+  /** The log level; overrides the configuration. */
   log?: LogLevel;
-  /** Other waits than the usual ones before a changed file is used. */
+  /** Delays before a changed file is read, for tests. */
   watch?: Waits;
 }
 
@@ -32,11 +32,11 @@ export interface Running {
   log: Logger;
   /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
-  /** Lets what is under way come to its end, at most for as long as the configuration says. */
+  /** Waits for running requests, at most for as long as the configuration says. */
   close(deadlineMs?: number): Promise<void>;
 }
 
-/** Puts the gateway together and lets it listen. Rejects with a `ConfigError` when it is configured wrongly. */
+/** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
 export async function run({ config, folder, env, listen, log: level, watch = {} }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
@@ -73,13 +73,13 @@ export async function run({ config, folder, env, listen, log: level, watch = {} 
     };
     return { url, state: first, file, log, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
   } catch (error) {
-    // Nothing is left open that would keep the process alive.
+    // Close everything that would keep the process alive.
     await close(0);
     throw error;
   }
 }
 
-/** A host name can lead anywhere: only the bound address tells who can reach it. */
+/** A host name can resolve to any address, so the bound address is checked. */
 function checkBound(address: string, { keys }: GatewayState): void {
   const exposure = findExposure(address, keys);
   if (exposure !== undefined) throw new ConfigError([{ message: `${address} ${exposure}`, path: ['listen', 'host'] }]);
@@ -88,7 +88,7 @@ function checkBound(address: string, { keys }: GatewayState): void {
 type OnState = (state: GatewayState, restart: readonly string[]) => void;
 type OnRefused = (reason: string) => void;
 
-/** The file is watched before anybody listens to what it says. */
+/** The file is watched before its listeners are set. */
 async function openLive(file: string, options: ResolveOptions & Waits) {
   let onState: OnState = () => undefined;
   let onRefused: OnRefused = () => undefined;

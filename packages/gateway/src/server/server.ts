@@ -11,17 +11,17 @@ import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
 
-/** Dead peers are found this long after they fell silent; with it, libuv asks ten times, a second apart. */
+/** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */
 const PEER_SILENCE_MS = 30_000;
 /** How often connections that have become idle are closed while the gateway drains. */
 const SWEEP_MS = 100;
-/** How long clients have for the last words after the deadline. */
+/** How long clients may take to read the shutdown error after the deadline. */
 const LAST_WORDS_MS = 2000;
 
-/** Failures to accept come in floods: one line of the log stands for all of a second. */
+/** Failures to accept come in floods, so at most one is logged per second. */
 const ACCEPT_LOG_MS = 1000;
 
-/** The gateway's ear. */
+/** The gateway's HTTP server. */
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server;
@@ -36,7 +36,7 @@ export class Gateway {
       headersTimeout: limits.headersReadMs,
       requestTimeout: limits.requestReadMs,
       keepAliveTimeout: limits.keepAliveMs,
-      // Whether there is one is checked with everything else.
+      // `admit` checks the Host header.
       requireHostHeader: false,
       connectionsCheckingInterval: Math.min(1000, limits.headersReadMs),
       highWaterMark: limits.writeBufferBytes,
@@ -44,9 +44,9 @@ export class Gateway {
       keepAliveInitialDelay: PEER_SILENCE_MS,
       noDelay: true,
     });
-    // One more is read, so that too many can be refused: the parser would leave out the rest and say nothing.
+    // One header more than allowed is read, so that too many can be rejected: the parser silently drops the rest.
     this.#server.maxHeadersCount = limits.headers + 1;
-    // A client that has sent all it has to send may still read.
+    // A client that has closed its sending side may still read.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on('request', this.#answer);
     this.#server.on('checkContinue', this.#answer);
@@ -60,7 +60,7 @@ export class Gateway {
     return listen(this.#server, { host, port, onAcceptError: this.#onAcceptFailed });
   }
 
-  /** No new requests; those under way come to their end, or to the deadline: then their clients are told. */
+  /** Stops accepting requests and waits for running ones. After the deadline their clients receive an error. */
   async close(deadlineMs: number): Promise<void> {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
@@ -80,8 +80,8 @@ export class Gateway {
   }
 
   /**
-   * A connection could not be accepted: no file descriptor is left. As long as that lasts, every iteration of the event loop tries again and
-   * fails. Idle connections are closed, so that it does not last.
+   * A connection could not be accepted because no file descriptor is left. Every iteration of the event loop would fail
+   * again, so idle connections are closed.
    */
   readonly #onAcceptFailed = (error: Error): void => {
     const { metrics, log, now } = this.#services;
@@ -148,7 +148,7 @@ export class Gateway {
     }
   }
 
-  /** A fault of ours. It ends this request, and no other. */
+  /** A bug in the gateway ends this request only. */
   #fail(cause: unknown, id: string, response: ServerResponse): void {
     this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
     response.destroy();

@@ -14,7 +14,7 @@ import { Streams } from './streams.ts';
 
 type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };
 
-/** What every exchange needs, made for this process. */
+/** Creates the services of one gateway. */
 export function createServices(given: Given): Services {
   const { limits, redact, directory, log, clock = REAL_CLOCK } = given;
   const { now } = clock;

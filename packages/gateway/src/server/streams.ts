@@ -1,11 +1,14 @@
 import type { Presence } from '../exchange/presence.ts';
 
-/** The exchanges that are under way: counted, and ended together when the gateway has to stop. */
+/** The exchanges that are running: counted, and stopped together on shutdown. */
 export class Streams {
   readonly #most: number;
-  /** A Set would leave its old tables behind whenever it makes a new one, and with them all who stood there, until V8 cleans up everything. */
+  /**
+   * An array, because a growing Set keeps references to removed entries in its old tables until a full garbage
+   * collection.
+   */
   readonly #open: Presence[] = [];
-  /** Those whose clients do not read, the one that has waited longest first. */
+  /** Exchanges whose clients do not read, the longest stalled first. */
   readonly #stalled = new Set<Presence>();
   #isStopped = false;
   #onEmpty: () => void = () => undefined;
@@ -22,7 +25,7 @@ export class Streams {
     return this.#open.length > this.#most;
   }
 
-  /** In no order. */
+  /** All running exchanges, in no order. */
   get underWay(): readonly Presence[] {
     return this.#open;
   }
@@ -42,13 +45,13 @@ export class Streams {
     if (this.#open.length === 0) this.#onEmpty();
   }
 
-  /** Its client does not read any more, or does again. */
+  /** The client has stopped reading, or reads again. */
   stall(presence: Presence, isStalled: boolean): void {
     this.#stalled.delete(presence);
     if (isStalled) this.#stalled.add(presence);
   }
 
-  /** Resolves when none is under way: all of them are recorded. */
+  /** Resolves when no exchange is running and all are recorded. */
   empty(): Promise<void> {
     if (this.#open.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -56,13 +59,13 @@ export class Streams {
     });
   }
 
-  /** Frees what a client that does not read holds. */
+  /** Frees the memory that the longest stalled client holds. */
   cancelLongestStalled(): void {
     const [presence] = this.#stalled;
     presence?.response.destroy();
   }
 
-  /** From now on, nothing goes on. */
+  /** Stops all exchanges, also those that begin later. */
   stop(): void {
     this.#isStopped = true;
     for (const presence of [...this.#open]) presence.stop();

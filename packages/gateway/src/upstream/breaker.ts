@@ -1,58 +1,63 @@
 import { BoundedCache } from '@sluice/core';
 
 interface State {
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
-  /** When the pause ends; 0 as long as there is none. Once it has ended, one request probes the target. */
+  /** When the pause ends; 0 without one. After its end, one request probes the target. */
   restsUntil: number;
-  /** Until then, the probe that is under way keeps others out; 0 without one. */
+  /** Until when a running probe keeps other requests out; 0 without one. */
   probedUntil: number;
   /** The last error. */
   reason: string;
 }
 
-/** Whether a request may be sent to a target: as usual, as the one probe of a target whose pause has ended, or not at all. */
+/**
+ * Whether a request may be sent to a target: as usual, as the one probe of a target whose pause has ended, or not at
+ * all.
+ */
 export type Admission = 'usual' | 'probe' | 'resting';
 
-/** What is left of a pause, and why there is one. */
+/** The rest of a pause, and its reason. */
 export interface Pause {
   ms: number;
   reason: string;
 }
 
-/** Failures in a row after which a target is left alone, and for how long. */
+/** Consecutive failures after which a target is paused, and for how long. */
 const MOST_FAILURES = 5;
 const PAUSE_MS = 30_000;
-/** Whatever it asks for: nobody should have to restart a gateway because of one wrong header. */
+/** The longest pause that a target can request, so that one wrong header does not require a restart. */
 const LONGEST_PAUSE_MS = 3_600_000;
 /** Targets contain model names, of which clients can invent any number. */
 const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 
-/** What is kept of an error message. */
+/** Characters of an error message that are kept. */
 const REASON_LENGTH = 300;
 
 /**
- * Which targets are worth a request. A target that fails again and again is paused; then one request probes it. Success is reported at the
- * first content of a response, not at its end: a long stream must not keep others waiting. (Circuit breakers of libraries wrap a whole call,
- * so they know only at its end.)
+ * Circuit breakers of all targets. A target that fails repeatedly is paused; then one request probes it. Success is
+ * reported at the first content of a response: a long stream must not keep other requests waiting. (Libraries wrap a
+ * whole call and report at its end.)
  */
 export class Breakers {
   readonly #now: () => number;
   readonly #states = new BoundedCache<State>(TARGETS);
 
-  /** `now` in milliseconds of a clock that never jumps. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Whoever is admitted as a probe calls `endProbe` when it is over. */
+  /** After `probe`, the caller must call `endProbe`. */
   admit(target: string): Admission {
     const state = this.#states.get(target);
     if (!state || state.restsUntil === 0) return 'usual';
     return this.#now() >= state.restsUntil && this.#beginProbe(state) ? 'probe' : 'resting';
   }
 
-  /** Of targets that all rest, the one to probe before its pause has ended: the pause that ends first, where no probe is under way. */
+  /**
+   * Chooses which of several paused targets to probe early: the one whose pause ends first and has no running probe.
+   */
   probe(targets: readonly string[]): string | undefined {
     return this.#byPause(targets).find((target) => {
       const state = this.#states.get(target);
@@ -65,12 +70,12 @@ export class Breakers {
     if (state) state.probedUntil = 0;
   }
 
-  /** Requests are sent to it as usual. */
+  /** The target is not paused. */
   isWell(target: string): boolean {
     return (this.#states.get(target)?.restsUntil ?? 0) === 0;
   }
 
-  /** The pause of these targets that ends first; undefined when one of them is well. */
+  /** The pause of these targets that ends first; undefined when one of them is not paused. */
   pause(targets: readonly string[]): Pause | undefined {
     const [first] = this.#byPause(targets);
     const state = first === undefined ? undefined : this.#states.get(first);
@@ -83,7 +88,7 @@ export class Breakers {
     this.#states.delete(target);
   }
 
-  /** A failure during a pause does not prolong it: a probe may be sent at any time of it. */
+  /** A failure during a pause does not extend it, because probes may be sent during the pause. */
   failed(target: string, reason: string): void {
     const { failures: before = 0, restsUntil = 0 } = this.#states.get(target) ?? {};
     const failures = before + 1;
@@ -92,7 +97,7 @@ export class Breakers {
     else this.#set(target, { failures, restsUntil: 0, probedUntil: 0, reason });
   }
 
-  /** The target asked for a pause, or its failures call for one. */
+  /** Pauses a target, because it requested a pause or has failed too often. */
   rest(target: string, reason: string, ms: number = PAUSE_MS): void {
     const restsUntil = this.#now() + Math.min(ms, LONGEST_PAUSE_MS);
     this.#set(target, { failures: MOST_FAILURES, restsUntil, probedUntil: 0, reason });
@@ -103,7 +108,7 @@ export class Breakers {
     return targets.toSorted((a, b) => endOf(a) - endOf(b));
   }
 
-  /** Whether there was none under way. One that takes very long keeps others out no longer. */
+  /** Begins a probe unless one is running. A probe that takes too long no longer blocks others. */
   #beginProbe(state: State): boolean {
     if (this.#now() < state.probedUntil) return false;
     state.probedUntil = this.#now() + PAUSE_MS;

@@ -19,7 +19,7 @@ export class Collector {
     this.#limit = limit;
   }
 
-  /** False when the limit is passed. */
+  /** False when the limit is exceeded. */
   push(chunk: Uint8Array): boolean {
     this.#length += chunk.length;
     if (this.#length > this.#limit) return false;
@@ -39,7 +39,7 @@ export class Collector {
 export const withoutBom = (body: Buffer): Buffer =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
-/** Who tells that nobody waits any more. */
+/** Reports that the response is no longer needed. */
 export interface Interruptible {
   readonly isInterrupted: boolean;
   listen(listener: () => void): void;
@@ -48,19 +48,21 @@ export interface Interruptible {
 
 export interface Waiting {
   clock?: Clock;
-  /** Ends the wait. */
+  /** Interrupts the call. */
   presence?: Interruptible;
-  /** Bytes of the body. */
+  /** Largest body, in bytes. */
   maxBytes: number;
-  /** Until the head of the answer is there; between two pieces of its body; for all of it. */
+  /** Timeouts: for the response headers, between two chunks of the body, and for the whole response. */
   headMs: number;
   pieceMs: number;
   totalMs: number;
-  /** The call is made once more. */
+  /** The request is sent again on a new connection. */
   onAgain?: () => void;
 }
 
-/** A whole answer. Rejects when the connection fails, when the wait is interrupted, or when a limit is passed. */
+/**
+ * Collects a whole response. Rejects when the connection fails, when it is interrupted, or when a limit is exceeded.
+ */
 export function collect(transport: Transport, call: Call, waiting: Waiting): Promise<WholeReply> {
   return new Promise((resolve, reject) => new Collection(waiting, resolve, reject).begin(transport, call));
 }

@@ -1,16 +1,17 @@
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
-/** What undici gets of a socket at a time, and what a socket reads ahead. */
+/** Bytes that undici gets from a socket at a time, and that a socket reads ahead. */
 const READ_BYTES = 16 * 1024;
 
 /**
- * Makes undici read in pieces. It takes all that a socket has buffered, and puts back what it cannot parse because it was paused. Taking all
- * makes the socket read on, so that its buffer would grow by up to 64 KiB with every pause. A paused socket now holds one read of 64 KiB and
- * a small rest. The rest is taken with the last piece, and copied when it is put back: as a view it would keep the read before alive.
+ * Makes undici read in pieces. It takes all that a socket has buffered, and puts back what it cannot parse because it
+ * was paused. Taking all makes the socket read on, so that its buffer would grow by up to 64 KiB with every pause. A
+ * paused socket now holds one read of 64 KiB and a small rest. The rest is taken with the last piece, and copied when
+ * it is put back: as a view it would keep the read before alive.
  *
- * The end of the connection, by a FIN or a reset, is held back until undici reads again: in a pause it would meet an assertion that ends the
- * process (7.30.2, `Parser.finish`, for responses after which the connection is not kept).
+ * The end of the connection, by a FIN or a reset, is delayed until undici reads again: during a pause it would fail an
+ * assertion that ends the process (7.30.2, `Parser.finish`, for responses after which the connection is not kept).
  */
 function readInPieces(socket: Socket): void {
   const read = socket.read.bind(socket);
@@ -34,7 +35,7 @@ function readInPieces(socket: Socket): void {
   socket.destroy = (error) => {
     if (!isReset(error)) return destroy(error);
     end = () => destroy(error);
-    // Later: it may be undici's parser that writes to the socket now.
+    // Deferred, because undici's parser may be writing to the socket now.
     process.nextTick(announce);
     return socket;
   };
@@ -44,12 +45,13 @@ function readInPieces(socket: Socket): void {
 const isReset = (error: Error | undefined): boolean => error !== undefined && 'code' in error && error.code === 'ECONNRESET';
 
 /**
- * Connects as undici does, reads in pieces, and watches what goes over each connection. The error of a request goes into `staleErrors` when its
- * kept connection was stale: the connection had carried a complete response before, and closed without a byte of this one. Servers close idle
- * connections at any time, so such a request was most likely never read.
+ * Connects as undici does, reads in pieces, and watches what goes over each connection. The error of a request goes
+ * into `staleErrors` when its kept connection was stale: the connection had carried a complete response before, and
+ * closed without a byte of this one. Servers close idle connections at any time, so such a request was most likely
+ * never read.
  */
 export function createConnector(timeout: number, staleErrors: WeakSet<Error>): buildConnector.connector {
-  // Options of sockets that undici's type leaves out are passed on all the same.
+  // Undici passes on socket options that its type does not list.
   const options: buildConnector.BuildOptions & { highWaterMark: number } = { timeout, highWaterMark: READ_BYTES };
   const connect = buildConnector(options);
   return (options, callback) =>
@@ -63,7 +65,10 @@ export function createConnector(timeout: number, staleErrors: WeakSet<Error>): b
     });
 }
 
-/** Undici does not report which connection a request used, nor what it carried before, so the socket's methods are wrapped. */
+/**
+ * Undici does not report which connection a request used, nor what it carried before, so the socket's methods are
+ * wrapped.
+ */
 function watch(socket: Socket, staleErrors: WeakSet<Error>): void {
   const traffic = new Traffic();
   const { write, push } = socket;
@@ -82,12 +87,12 @@ function watch(socket: Socket, staleErrors: WeakSet<Error>): void {
 
 const [ZERO, ONE, TWO, LF, CR] = [0x30, 0x31, 0x32, 0x0a, 0x0d];
 
-/** Where the status code stands in `HTTP/1.1 100 Continue`. */
+/** The offset of the status code in `HTTP/1.1 100 Continue`. */
 const STATUS_AT = 9;
 
 /**
- * The requests and responses of one connection. Requests are not pipelined: one is written when the response before it is complete, and
- * written whole before anything of its own response is read.
+ * The requests and responses of one connection. Requests are not pipelined: one is written when the response before it
+ * is complete, and written whole before anything of its own response is read.
  */
 class Traffic {
   #requests = 0;
@@ -97,7 +102,7 @@ class Traffic {
   /** Bytes of the current line of headers. */
   #lineLength = 0;
 
-  /** The connection was used before, and nothing has come for the request that was written last. */
+  /** The connection was used before, and nothing has arrived for the last request. */
   get isStale(): boolean {
     return this.#phase === 'request' && this.#requests > 1;
   }
@@ -109,8 +114,8 @@ class Traffic {
   }
 
   /**
-   * Rewrites `100 Continue` to `102 Processing`. A client must skip interim responses that it did not ask for (RFC 9110 15.2); undici skips
-   * all but this one, and ends the connection there.
+   * Rewrites `100 Continue` to `102 Processing`. A client must skip interim responses that it did not ask for (RFC 9110
+   * 15.2); undici skips all but this one, and ends the connection there.
    */
   received(chunk: Uint8Array): void {
     if (this.#phase === 'request') this.#beginResponse();

@@ -9,15 +9,16 @@ import { codingOf, Unpacker } from './unpack.ts';
 /** One request to a provider. The URL comes from the operator's configuration alone. */
 export interface Call {
   url: string;
-  /** Scheme, host and port that the key in the headers belongs to: it is sent to no other. */
+  /** Scheme, host and port that the key in the headers belongs to; it is sent to no other. */
   origin: string;
   method: string;
   headers: Record<string, string>;
   body?: Uint8Array | string | undefined;
   connectMs: number;
   /**
-   * What to do when a kept connection turns out to be closed before a byte of the response: send the request `once` more on a new one, or
-   * fail. The upstream may have processed it already, so `once` is for requests that do no harm twice.
+   * What to do when a kept connection turns out to be closed before a byte of the response: send the request `once`
+   * more on a new one, or fail. The upstream may have processed it already, so `once` is for requests that do no harm
+   * twice.
    */
   repeat: 'once' | 'never';
 }
@@ -25,45 +26,51 @@ export interface Call {
 /** Methods that change nothing at the upstream (RFC 9110 9.2.1), among those that clients may use. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** For requests whose meaning is unknown here: PUT and DELETE are idempotent, but a stored object may have changed in between. */
+/**
+ * For requests whose meaning is unknown here: PUT and DELETE are idempotent, but a stored object may have changed in
+ * between.
+ */
 export const repeatByMethod = (method: string): Call['repeat'] => (SAFE_METHODS.has(method) ? 'once' : 'never');
 
-/** What a receiver may do to the call while it is answered. */
+/** Controls a running call. */
 export interface Line {
   pause(): void;
   resume(): void;
-  /** Hangs up: the socket is closed, and the receiver hears nothing more. */
+  /** Closes the socket; the receiver gets no further events. */
   hangUp(): void;
 }
 
-/** Who hears the answer. Everything is synchronous: a chunk that arrives has left before the next one is read. */
+/** Receives a response. Everything is synchronous: a chunk is fully processed before the next one is read. */
 export interface Receiver {
   start(status: number, headers: Record<string, string>): void;
   data(chunk: Uint8Array): void;
   end(): void;
-  /** The connection could not be made, or broke. */
+  /** The connection failed. */
   fail(error: Error): void;
-  /** A kept connection turned out to be closed: the call is made once more, on a new one. */
+  /** The kept connection was closed; the request is sent again on a new one. */
   again?(): void;
 }
 
 /** A way to reach upstreams. */
 export interface Transport {
-  /** Makes the call. The receiver hears nothing before this has returned. */
+  /** Starts a call. The receiver gets no event before this returns. */
   dial(call: Call, receiver: Receiver): Line;
 }
 
 export interface DialerOptions {
   /** How long an idle connection is kept. */
   upstreamKeepAliveMs: number;
-  /** How many times larger a packed answer may become. */
+  /** How many times larger a compressed response may become. */
   compressionRatio: number;
 }
 
-/** Calls upstreams over HTTP/1.1: keep-alive, no redirects, no proxies but the operator's, nothing that a client could choose. */
+/**
+ * Calls upstreams over HTTP/1.1: keep-alive, no redirects, only the operator's proxy, and no address that a client
+ * could choose.
+ */
 export class Dialer implements Transport {
   readonly #options: DialerOptions;
-  /** One for each address and connect timeout: providers may have their own. */
+  /** One per address and connect timeout, because providers may have their own. */
   readonly #pools = new Map<string, Pool>();
   readonly #queue = new ReadQueue();
   readonly #addressOf = memo(ADDRESSES, parseAddress);
@@ -80,11 +87,11 @@ export class Dialer implements Transport {
     const request = {
       origin,
       path,
-      // A method of HTTP as text; undici's type lists those it knows.
+      // An HTTP method as text; undici's type lists those it knows.
       method: call.method as Dispatcher.HttpMethod,
       headers: call.headers,
       body: call.body ?? null,
-      // Whoever hears the answer has timers of its own: reasoning models are silent for minutes.
+      // Receivers have their own timeouts: reasoning models are silent for minutes.
       headersTimeout: 0,
       bodyTimeout: 0,
     };
@@ -111,10 +118,10 @@ export class Dialer implements Transport {
     const { upstreamKeepAliveMs } = this.#options;
     const pool = new Pool(origin, {
       connect: createConnector(connectMs, this.#staleErrors),
-      // Below what load balancers keep, so that a request is rarely sent into a closing connection.
+      // Shorter than load balancers keep connections, so that a request is rarely sent on a closing one.
       keepAliveTimeout: upstreamKeepAliveMs,
       keepAliveMaxTimeout: upstreamKeepAliveMs,
-      // Undici's way to say that no connection is kept.
+      // This makes undici keep no connection.
       ...(connections === 'new' && { pipelining: 0 }),
     });
     this.#pools.set(key, pool);
@@ -186,11 +193,11 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     status: number,
     fields: Record<string, string | string[] | undefined>,
   ): void {
-    // 1xx is followed by the answer itself.
+    // 1xx is followed by the response itself.
     if (this.#isOver || status < 200) return;
     this.#redial = undefined;
     this.#hasHead = true;
-    // Views of the first bytes that came, which keep all of them, up to 64 KiB, until the end of the answer.
+    // Raw headers are views that would keep the first read, up to 64 KiB, until the end of the response.
     controller.rawHeaders = null;
     const headers = joined(fields);
     try {
@@ -206,14 +213,15 @@ class Handler implements Dispatcher.DispatchHandler, Line {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    // After a pause undici flushes its parser with an empty chunk; pausing at that would be too late for the end of a connection.
+    // After a pause undici flushes its parser with an empty chunk; pausing then would be too late for the end of the
+    // connection.
     if (!this.#isOver && chunk.length > 0) (this.#unpacker ?? this.#receiver).data(chunk);
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // Its connection may serve another call by now.
+    // The connection may serve another call by now.
     this.#controller = undefined;
     (this.#unpacker ?? this.#receiver).end();
   }
@@ -235,7 +243,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
 
 const HUNG_UP = new Error('hung up');
 
-/** Told later, as all failures are: whoever dials has its line by then. */
+/** Fails asynchronously, like all failures, so that the caller has its line by then. */
 function refuse(receiver: Receiver): Line {
   queueMicrotask(() => receiver.fail(new WrongAddress('the call would have left the address of its provider')));
   return NO_LINE;
@@ -243,7 +251,7 @@ function refuse(receiver: Receiver): Line {
 
 const NO_LINE: Line = { pause: () => undefined, resume: () => undefined, hangUp: () => undefined };
 
-/** Neither the coding nor the length holds for what was unpacked. */
+/** The coding and the length do not apply to the decompressed body. */
 function withoutCoding(headers: Record<string, string>): Record<string, string> {
   const { 'content-encoding': _coding, 'content-length': _length, ...rest } = headers;
   return rest;

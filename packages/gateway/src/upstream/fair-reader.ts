@@ -1,27 +1,30 @@
 import type { Line, Receiver } from './dialer.ts';
 
 /**
- * Bytes that one upstream may deliver before the others get their turn: converting them takes about a millisecond. Without turns, libuv reads
- * up to 32 buffers of 64 KiB from one socket before it looks at the next.
+ * Bytes that one upstream may deliver before the others get their turn: converting them takes about a millisecond.
+ * Without turns, libuv reads up to 32 buffers of 64 KiB from one socket before it looks at the next.
  */
 export const TURN_BYTES = 16 * 1024;
-/** What a chunk costs beside its bytes, in bytes: an upstream may send every byte in a chunk of its own. */
+/** Overhead of a chunk, counted as bytes: an upstream may send every byte as its own chunk. */
 const CHUNK_COST = 128;
 /** How long queued readers are served in one iteration of the event loop. */
 const SLICE_MS = 4;
 
 export interface ReadQueueOptions {
   now?: () => number;
-  /** Runs a callback in the next iteration of the event loop, after new input was looked for. */
+  /** Runs a callback in the next iteration of the event loop, after polling for input. */
   defer?: (run: () => void) => void;
 }
 
-/** Readers that have used up their turn. They are served in order, for a few milliseconds per iteration of the event loop. */
+/**
+ * Readers that have used up their turn. They are served in order, for a few milliseconds per iteration of the event
+ * loop.
+ */
 export class ReadQueue {
   readonly #now: () => number;
   readonly #defer: (run: () => void) => void;
   readonly #waiting: FairReader[] = [];
-  /** Grows with every iteration that serves readers: what was used before it no longer counts. */
+  /** Number of the current turn; what a reader used in an earlier turn no longer counts. */
   turn = 0;
 
   constructor({ now = () => performance.now(), defer = setImmediate }: ReadQueueOptions = {}) {
@@ -46,7 +49,7 @@ export class ReadQueue {
   };
 }
 
-/** Stands between an upstream and its consumer, and pauses the upstream when it has used up its turn. */
+/** Pauses an upstream when it has used up its turn. */
 export class FairReader implements Receiver, Line {
   readonly #receiver: Receiver;
   readonly #queue: ReadQueue;
@@ -54,7 +57,7 @@ export class FairReader implements Receiver, Line {
   #used = 0;
   #turn = 0;
   #isQueued = false;
-  /** By the consumer. */
+  /** Paused by the consumer. */
   #isPaused = false;
   #isOver = false;
 
@@ -104,7 +107,7 @@ export class FairReader implements Receiver, Line {
     if (this.#used >= TURN_BYTES && !this.#isOver && !this.#isQueued) this.#wait();
   }
 
-  /** A decompressor may end, or fail, before its upstream does: nothing is left that reads the connection. */
+  /** A decompressor may end or fail before its upstream does; then nothing reads the connection any more. */
   end(): void {
     this.hangUp();
     try {
@@ -126,7 +129,7 @@ export class FairReader implements Receiver, Line {
     if (!this.#isOver && !this.#isPaused) this.#source?.resume();
   }
 
-  /** A fault of the consumer ends this call. The events of a decompressor have nobody else to catch it. */
+  /** An exception of the consumer ends this call. For events of a decompressor it would otherwise be uncaught. */
   #crash(cause: unknown): void {
     this.hangUp();
     this.#receiver.fail(cause instanceof Error ? cause : new Error(String(cause)));

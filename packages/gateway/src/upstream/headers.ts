@@ -1,6 +1,6 @@
 type Fields = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Headers, one text each. Nearly always they are already: nothing is copied then. */
+/** Headers with one string each. Usually they are already, and nothing is copied. */
 export function joined(fields: Fields): Record<string, string> {
   if (isPlain(fields)) return fields;
   const all: Record<string, string> = {};
@@ -17,8 +17,8 @@ function isPlain(fields: Fields): fields is Record<string, string> {
 }
 
 /**
- * Headers in an order in which node writes them to the byte. Behind a `content-length`, it reads a `content-disposition` as UTF-8, which changes
- * it, or throws (`processHeader` in node's `_http_outgoing.js`).
+ * Puts `content-disposition` first, so that node writes it unchanged. After a `content-length`, node encodes it as
+ * UTF-8, which changes it or throws (`processHeader` in node's `_http_outgoing.js`).
  */
 export function dispositionFirst(headers: Readonly<Record<string, string>>): Record<string, string> {
   const { 'content-disposition': disposition, ...others } = headers;

@@ -1,6 +1,9 @@
 import { BoundedCache, type CacheLimits } from '@sluice/core';
 
-/** `find`, called once per key as long as the key is in use. Bounded, because clients can invent any number of model names. */
+/**
+ * `find`, called once per key as long as the key is in use. Bounded, because clients can invent any number of model
+ * names.
+ */
 export function memo<T extends NonNullable<unknown>>(limits: CacheLimits, find: (key: string) => T): (key: string) => T {
   const cache = new BoundedCache<T>(limits);
   return (key) => {

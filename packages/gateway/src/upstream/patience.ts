@@ -1,25 +1,26 @@
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
 export interface PatienceOptions {
-  /** For all of it. */
+  /** Time for the whole response. */
   totalMs: number;
   onSilence: () => void;
   onTotal: () => void;
   clock?: Clock | undefined;
 }
 
-/** The timer looks at least this often. Most answers have ended before, and needed no other timer, whatever was expected of them. */
+/** The longest timer. Most responses end sooner and need only this one timer. */
 const LOOK_MS = 20_000;
 
 /**
- * Waits for signs of life, and for the end. Signs are many and silences few: a sign leaves its time, and the one timer looks at it when it
- * fires. An event loop that was blocked fires its timers before it reads what has come in the meantime: a sign that is already there counts.
+ * Timeouts of a response: the longest silence and the total time. Data is frequent and timeouts are rare, so data only
+ * stores its time and one timer compares it. A blocked event loop fires timers before it reads pending data, so the
+ * check waits for that data first.
  */
 export class Patience {
   readonly #options: PatienceOptions;
   readonly #clock: Clock;
   readonly #endsAt: number;
-  /** How much silence is too long; any is allowed while it is infinite. */
+  /** The longest silence; infinite while any silence is allowed. */
   #silenceMs = Number.POSITIVE_INFINITY;
   #heardAt: number;
   #timer: Timer | undefined;
@@ -33,7 +34,7 @@ export class Patience {
     this.#endsAt = this.#heardAt + options.totalMs;
   }
 
-  /** From now on, this much silence is too long. */
+  /** Sets the longest silence, from now on. */
   expect(ms: number): void {
     this.#silenceMs = ms;
     this.#heardAt = this.#clock.now();
@@ -59,13 +60,13 @@ export class Patience {
     return Math.min(this.#heardAt + this.#silenceMs, this.#endsAt);
   }
 
-  /** One that fires too early only looks. */
+  /** A timer that fires too early only sets the next one. */
   #setTimer(): void {
     const dueAt = this.#dueAt;
     if (this.#isOver || this.#firesAt <= dueAt) return;
     this.#timer?.close();
     const now = this.#clock.now();
-    // Whole milliseconds: node keeps a list for each duration.
+    // Whole milliseconds, because node keeps a list of timers per duration.
     const ms = Math.min(Math.ceil(dueAt - now), LOOK_MS);
     this.#firesAt = now + ms;
     this.#timer = this.#clock.setTimer(this.#look, ms);

@@ -1,9 +1,9 @@
 import { BoundedCache, type CanonicalError, type ProviderProfile } from '@sluice/core';
 
-/** Optional fields of chat requests that some servers refuse. */
+/** Optional fields of chat requests that some servers reject. */
 export type RefusedField = 'stream_options' | 'reasoning';
 
-/** What a profile says of a server that refuses the field. */
+/** The profile of a server that rejects the field. */
 const WITHOUT = {
   stream_options: { stream_usage: false },
   reasoning: { reasoning_replay: 'never' },
@@ -17,13 +17,13 @@ const NAMES = {
 
 const REFUSAL =
   /unsupported|not supported|unknown|unrecognized|unexpected|extra|not permitted|not allowed|forbidden|invalid|additional propert/i;
-/** The server wants more of the field, not less. */
+/** The server requires the field or another value of it, so leaving it out would not help. */
 const DEMAND = /missing|required|must (?:be|have|contain|include)/i;
 
-/** Errors are text of others: this much of one is read. */
+/** Characters of an upstream error that are searched. */
 const READ_CHARS = 4096;
 
-/** The optional field that the server refused, if that is what the error says. */
+/** Finds the optional field that the server rejected; undefined for other errors. */
 export function findRefusal(error: CanonicalError): RefusedField | undefined {
   const status = error.upstream?.status ?? 0;
   if (status !== 400 && status !== 422) return undefined;
@@ -33,12 +33,12 @@ export function findRefusal(error: CanonicalError): RefusedField | undefined {
   return NAMES.stream_options.test(text) ? 'stream_options' : NAMES.reasoning.test(text) ? 'reasoning' : undefined;
 }
 
-/** The profile of a server that refuses these fields. */
+/** The profile without these fields. */
 export const profileWithout = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
   Object.freeze(Object.assign({ ...profile }, ...fields.map((field) => WITHOUT[field])));
 
 interface Learned {
-  /** The profile of the configuration; a reload makes a new one, and what was learned about the old one no longer counts. */
+  /** The configured profile. A reload creates a new one, which invalidates what was learned. */
   base: ProviderProfile;
   profile: ProviderProfile;
 }
@@ -51,11 +51,14 @@ interface Target {
 /** Targets contain model names, of which clients can invent any number. */
 const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 
-/** Which targets (provider and model) refuse which optional fields, learned from their errors; forgotten when the configuration is reloaded. */
+/**
+ * Which targets (provider and model) reject which optional fields, learned from their errors until the configuration is
+ * reloaded.
+ */
 export class LearnedRefusals {
   readonly #learned = new BoundedCache<Learned>(TARGETS);
 
-  /** What the target accepts: its profile, without what it has refused. */
+  /** The profile of a target without the fields that it has rejected. */
   profileOf({ key, profile }: Target): ProviderProfile {
     const learned = this.#learned.get(key);
     return learned?.base === profile ? learned.profile : profile;

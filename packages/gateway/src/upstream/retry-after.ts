@@ -1,4 +1,4 @@
-/** `Retry-After` as seconds: the form with a date needs a clock, which codecs do not have. `now` in milliseconds of the wall clock. */
+/** Converts a `Retry-After` date to seconds, because codecs have no clock. `now`: milliseconds of the wall clock. */
 export function withRetrySeconds(headers: Record<string, string>, now: number): Record<string, string> {
   const value = headers['retry-after'];
   if (value === undefined || Number.isFinite(Number(value))) return headers;

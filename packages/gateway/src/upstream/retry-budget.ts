@@ -1,11 +1,11 @@
-/** How many retries may be saved up: enough for a quiet gateway, too few to harm an upstream that is down. */
+/** Most retries that are saved: enough for a quiet gateway, too few to harm an upstream that is down. */
 const MOST_SAVED = 20;
-/** What time alone brings: a single user must be able to retry, too. */
+/** Retries gained per second, so that a single user can retry, too. */
 const A_SECOND = 1;
 
 /**
- * Retries as a share of the traffic. When an upstream fails for everybody, retries would make its load a multiple of what it was, and keep it
- * down; what is answered by another upstream is no retry.
+ * Limits retries to a share of the traffic. When an upstream fails for all clients, retries would multiply its load and
+ * keep it down. Requests to another upstream are not retries.
  */
 export class RetryBudget {
   readonly #share: number;
@@ -13,19 +13,19 @@ export class RetryBudget {
   #saved = MOST_SAVED;
   #at: number;
 
-  /** `now` in milliseconds of a clock that never jumps. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(share: number, now: () => number) {
     this.#share = share;
     this.#now = now;
     this.#at = now();
   }
 
-  /** A request came: it earns its share. */
+  /** Adds the share of one request. */
   earn(): void {
     this.#save(this.#share);
   }
 
-  /** Whether one more is allowed; it counts. */
+  /** Takes one retry; false when none is left. */
   spend(): boolean {
     const now = this.#now();
     this.#save(((now - this.#at) / 1000) * A_SECOND);

@@ -4,13 +4,16 @@ import { NotUnpacked, TooLarge } from './failures.ts';
 
 type Inflater = zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress;
 
-/** What a body that ends too early is: an error, or worth what has come of it (then its content tells whether it was whole). */
+/**
+ * Whether a truncated body is an error (`strict`), or its beginning is used (`lenient`) because the content shows
+ * whether it is complete.
+ */
 type End = 'strict' | 'lenient';
 
 const ZLIB = { strict: {}, lenient: { finishFlush: zlib.constants.Z_SYNC_FLUSH } } as const;
 const BROTLI = { strict: {}, lenient: { finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH } } as const;
 
-/** The first byte tells: servers disagree about what deflate is. */
+/** Servers disagree about what deflate is; the first byte tells. */
 const hasZlibHeader = (chunk: Uint8Array): boolean => ((chunk[0] ?? 0) & 0x0f) === 8;
 
 type CreateInflater = (end: End, first: Uint8Array) => Inflater;
@@ -29,7 +32,10 @@ interface MaybeZstd {
   constants: { ZSTD_d_windowLogMax?: number };
 }
 
-/** RFC 9659: no more than 8 MiB of window for the content coding. By default a client could claim 128 MiB for each request. */
+/**
+ * RFC 9659: no more than 8 MiB of window for the content coding. By default a client could claim 128 MiB for each
+ * request.
+ */
 const ZSTD_WINDOW_LOG = 23;
 
 function zstd(): [string, CreateInflater][] {
@@ -39,10 +45,10 @@ function zstd(): [string, CreateInflater][] {
   return [['zstd', () => create({ params: { [parameter]: ZSTD_WINDOW_LOG } })]];
 }
 
-/** The codings that are read, as an `Accept-Encoding` names them. */
+/** Supported codings, as the value of `Accept-Encoding`. */
 export const CODINGS = [...INFLATERS.keys()].join(', ');
 
-/** The coding of a body; undefined for a plain one. Throws for those that are not read: unknown ones, and one inside another. */
+/** The coding of a body; undefined for a plain one. Throws for unknown and nested codings. */
 export function codingOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const [coding, ...others] = header
@@ -56,7 +62,7 @@ export function codingOf(header: string | undefined): string | undefined {
   throw new NotUnpacked(`used content-encoding "${shown}", which is not supported`);
 }
 
-/** Small bodies may be repetitive, and can do no harm. */
+/** Up to this size the ratio does not matter: small bodies may be repetitive. */
 const HARMLESS_BYTES = 1024 * 1024;
 
 export interface UnpackerOptions {
@@ -64,11 +70,11 @@ export interface UnpackerOptions {
   end: End;
   /** How many times larger a body may become. */
   maxRatio: number;
-  /** Holds the source while there is more than can be unpacked at once. */
+  /** Paused while the decompressor is full. */
   source: { pause(): void; resume(): void };
 }
 
-/** Takes packed bytes and gives another receiver what is in them, as soon as it can be told. */
+/** Decompresses a body for another receiver, as it arrives. */
 export class Unpacker implements Receiver {
   readonly #receiver: Receiver;
   readonly #options: UnpackerOptions;
@@ -76,7 +82,7 @@ export class Unpacker implements Receiver {
   #bytesIn = 0;
   #bytesOut = 0;
   #isPaused = false;
-  /** Why the source broke off: told when everything before it is. */
+  /** Why the source failed; reported after everything before it. */
   #failure: Error | undefined;
 
   constructor(receiver: Receiver, options: UnpackerOptions) {
@@ -85,7 +91,7 @@ export class Unpacker implements Receiver {
   }
 
   start(): void {
-    // The head is not packed.
+    // Headers are not compressed.
   }
 
   data(chunk: Uint8Array): void {
@@ -115,7 +121,7 @@ export class Unpacker implements Receiver {
     if (!this.#inflater?.writableNeedDrain) this.#options.source.resume();
   }
 
-  /** Nobody wants to hear more. */
+  /** Stops without further events. */
   close(): void {
     this.#inflater
       ?.removeAllListeners()

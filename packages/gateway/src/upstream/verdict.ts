@@ -1,12 +1,12 @@
 import type { CanonicalError, ErrorCode } from '@sluice/core';
 
-/** What may be done about an attempt that failed before the client saw anything of an answer. */
+/** What to do after an attempt that failed before anything was sent to the client. */
 export type Verdict =
-  /** The same target may do better next time. */
+  /** Retry the same target. */
   | 'again'
-  /** This target will not, another may. */
+  /** Try another target. */
   | 'next'
-  /** It is the request that is wrong: nobody would answer it. */
+  /** The request itself is invalid; every target would reject it. */
   | 'stop';
 
 const VERDICTS = {
@@ -33,26 +33,26 @@ const VERDICTS = {
   INTERNAL: 'stop',
 } as const satisfies Record<ErrorCode, Verdict>;
 
-/** Where the upstream says itself whether it is worth another try (`x-should-retry`), it knows better. */
+/** The verdict for an error; the upstream's `x-should-retry` overrides the default. */
 export function verdictOf({ code, details, upstream }: CanonicalError): Verdict {
-  // A proxy's 503 with the word NOT_FOUND in it: the status tells what happened.
+  // A proxy's 503 may contain the word NOT_FOUND; its status decides.
   const verdict = code !== 'TIMEOUT' && upstream?.status === 503 ? 'again' : VERDICTS[code];
   if (verdict === 'stop' || details?.['should_retry'] === undefined) return verdict;
   return details['should_retry'] === 'true' ? 'again' : 'next';
 }
 
 /**
- * Failures whose status tells more than that the target is paused: the operator has to act (a key, a bill), or the client is told when to come
- * back.
+ * Failures whose own status is more useful than that of a pause: the operator has to act (key, bill), or the client
+ * knows when to retry.
  */
 export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boolean =>
   code === 'AUTHENTICATION' || code === 'PERMISSION' || code === 'BILLING' || (code === 'RATE_LIMIT' && wait !== undefined);
 
-/** Whether a failure says something about the target, and not about the request. */
+/** Whether a failure is caused by the target rather than the request. */
 export const isTargetsFault = (error: CanonicalError): boolean =>
   verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && !isGatewaysFault(error);
 
-/** The gateway itself ran out of something: nothing is known about the target. */
+/** The gateway itself ran out of a resource, so nothing is known about the target. */
 export const isGatewaysFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
 
 const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
@@ -63,7 +63,7 @@ const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'CONFLICT',
 ]);
 
-/** The upstream had the request and may have processed it: the attempt may be on its bill. */
+/** Whether the upstream may have processed the request and may bill it. */
 export function mayBeBilled({ code, details, upstream }: CanonicalError): boolean {
   const known = details?.['may_be_billed'];
   if (typeof known === 'boolean') return known;
@@ -73,8 +73,8 @@ export function mayBeBilled({ code, details, upstream }: CanonicalError): boolea
 const FIRST_PAUSE_MS = 250;
 
 /**
- * How long to wait before the same target is asked again; undefined when it asks for more than `patience`: then the client is told. (A provider
- * has really asked for 277,403 seconds.)
+ * How long to wait before a retry at the same target; undefined when it requests more than `patience`. (A provider has
+ * really requested 277,403 seconds.)
  */
 export function pauseBefore(
   attempt: number,
