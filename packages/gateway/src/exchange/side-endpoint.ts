@@ -1,8 +1,8 @@
 import {
   type ClientRequest,
   CODECS,
-  estimateAnswer,
   type Codec,
+  estimateAnswer,
   type ProviderProfile,
   type TranslateOptions,
 } from '@sluice/core';
