@@ -1,5 +1,5 @@
 import type { RuleId } from '../../doctor/rules.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import type { BlockEmitter } from '../shared/block-writer.ts';
 import type { Calls } from './calls.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
 
@@ -19,7 +19,7 @@ export type BlockKind = 'text' | 'thinking' | 'tool_use' | 'whole' | 'opaque';
 
 /** What the blocks of a message share. */
 export interface BlockScope {
-  readonly writer: BlockWriter;
+  readonly emitter: BlockEmitter;
   readonly calls: Calls;
   /** The model that is writing, which signatures belong to. */
   readonly model: string;

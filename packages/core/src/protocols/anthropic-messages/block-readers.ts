@@ -41,18 +41,19 @@ export class TextReader implements BlockReader {
   #write(piece: string): void {
     if (piece === '') return;
     if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
-    this.#scope.writer.write(this.#flow, { type: 'text_delta', text: piece });
+    this.#scope.emitter.write(this.#flow, { type: 'text_delta', text: piece });
   }
 
   #cite(citation: unknown): void {
-    if (isObject(citation)) this.#scope.writer.write(this.#flow, { type: 'citations_delta', citation: decodeCitation(citation) });
+    if (isObject(citation))
+      this.#scope.emitter.write(this.#flow, { type: 'citations_delta', citation: decodeCitation(citation) });
   }
 
   stop(): void {
     if (this.isStopped) return;
     this.#write(this.#start.end());
     this.isStopped = true;
-    this.#scope.writer.closeFlow(this.#flow.key);
+    this.#scope.emitter.closeFlow(this.#flow.key);
   }
 }
 
@@ -77,7 +78,7 @@ export class ThinkingReader implements BlockReader {
     this.#flow = { kind: 'thinking', key: this.#key, start: () => ({ type: 'thinking', thinking: '', ...node }) };
     this.#start = startText(scope, textOf(block.thinking));
     this.#signature = textOf(block.signature);
-    scope.writer.open(this.#flow);
+    scope.emitter.open(this.#flow);
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
@@ -95,7 +96,7 @@ export class ThinkingReader implements BlockReader {
   #write(piece: string): void {
     if (piece === '') return;
     if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
-    this.#scope.writer.write(this.#flow, { type: 'thinking_delta', thinking: piece });
+    this.#scope.emitter.write(this.#flow, { type: 'thinking_delta', thinking: piece });
   }
 
   /** The standard sends one signature; proxies split it, and some send it twice. */
@@ -114,7 +115,7 @@ export class ThinkingReader implements BlockReader {
   #sign(): void {
     if (this.#isSigned || this.#signature === '') return;
     this.#isSigned = true;
-    this.#scope.writer.sign(this.#key, { type: 'signature_delta', signature: signatureOf(this.#signature, this.#scope.model) });
+    this.#scope.emitter.sign(this.#key, { type: 'signature_delta', signature: signatureOf(this.#signature, this.#scope.model) });
   }
 
   stop(): void {
@@ -122,7 +123,7 @@ export class ThinkingReader implements BlockReader {
     this.#write(this.#start.end());
     this.isStopped = true;
     this.#sign();
-    this.#scope.writer.closeFlow(this.#key);
+    this.#scope.emitter.closeFlow(this.#key);
   }
 }
 
@@ -153,7 +154,7 @@ export class OpaqueReader implements BlockReader {
       return opened;
     };
     this.#flow = { kind: 'opaque', key: scope.newKey(), start };
-    scope.writer.open(this.#flow);
+    scope.emitter.open(this.#flow);
   }
 
   isRestatedBy(_type: string, block: WireBlock): boolean {
@@ -169,14 +170,14 @@ export class OpaqueReader implements BlockReader {
       setOwn(raw, key, delta[key]);
       isEmpty = false;
     }
-    if (!isEmpty) this.#scope.writer.write(this.#flow, { type: 'opaque_delta', raw });
+    if (!isEmpty) this.#scope.emitter.write(this.#flow, { type: 'opaque_delta', raw });
     return true;
   }
 
   stop(): void {
     if (this.isStopped) return;
     this.isStopped = true;
-    this.#scope.writer.closeFlow(this.#flow.key);
+    this.#scope.emitter.closeFlow(this.#flow.key);
   }
 }
 
@@ -188,7 +189,7 @@ export class WholeReader implements BlockReader {
 
   constructor(scope: BlockScope, wire: WireBlock, block: ContentBlock) {
     this.#wire = wire;
-    scope.writer.whole(block);
+    scope.emitter.whole(block);
   }
 
   isRestatedBy(_type: string, block: WireBlock): boolean {

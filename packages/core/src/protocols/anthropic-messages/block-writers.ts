@@ -18,7 +18,7 @@ import type { BlockSink } from './block-port.ts';
 import { fieldsOf } from './fields.ts';
 
 /** One block of the answer, on its way to the wire. */
-export interface BlockWriter {
+export interface BlockEncoder {
   /** The index under which it went out, once it did. */
   readonly index: number | undefined;
   delta(delta: BlockDelta): void;
@@ -26,8 +26,8 @@ export interface BlockWriter {
   stop(final: ContentBlock | undefined): void;
 }
 
-/** What the writers share. */
-export interface WriterScope {
+/** What the encoders share. */
+export interface EncoderScope {
   readonly sink: BlockSink;
   readonly answer: Answer;
   /** Of the block, for notes. */
@@ -35,17 +35,17 @@ export interface WriterScope {
 }
 
 /** Nothing goes out. */
-export const SKIPPED: BlockWriter = { index: undefined, delta: () => {}, stop: () => {} };
+export const SKIPPED: BlockEncoder = { index: undefined, delta: () => {}, stop: () => {} };
 
 /** Text. It starts with its first character or citation: there are no empty ones. */
-export class TextWriter implements BlockWriter {
+export class TextBlockEncoder implements BlockEncoder {
   index: number | undefined;
-  readonly #scope: WriterScope;
+  readonly #scope: EncoderScope;
   readonly #fields: JsonObject;
   #signature: SignedBlob | undefined;
   #hasLogprobs = false;
 
-  constructor(scope: WriterScope, block: TextBlock) {
+  constructor(scope: EncoderScope, block: TextBlock) {
     this.#scope = scope;
     this.#fields = fieldsOf(block);
     this.#signature = block.signature;
@@ -96,13 +96,13 @@ export class TextWriter implements BlockWriter {
 }
 
 /** Thinking. Its signature goes out last, right before the stop, and once. */
-export class ThinkingWriter implements BlockWriter {
+export class ThinkingBlockEncoder implements BlockEncoder {
   index: number | undefined;
-  readonly #scope: WriterScope;
+  readonly #scope: EncoderScope;
   readonly #fields: JsonObject;
   #signature: SignedBlob | undefined;
 
-  constructor(scope: WriterScope, block: ThinkingBlock) {
+  constructor(scope: EncoderScope, block: ThinkingBlock) {
     this.#scope = scope;
     this.#fields = fieldsOf(block);
     this.#signature = block.signature;
@@ -144,12 +144,12 @@ export class ThinkingWriter implements BlockWriter {
 }
 
 /** A block of our own that nobody here understands: its deltas are laid into it, and it goes out whole. */
-export class OpaqueWriter implements BlockWriter {
+export class OpaqueBlockEncoder implements BlockEncoder {
   readonly index = undefined;
-  readonly #scope: WriterScope;
+  readonly #scope: EncoderScope;
   readonly #raw: JsonObject;
 
-  constructor(scope: WriterScope, raw: JsonObject) {
+  constructor(scope: EncoderScope, raw: JsonObject) {
     this.#scope = scope;
     this.#raw = { ...raw };
   }
@@ -169,13 +169,13 @@ export class OpaqueWriter implements BlockWriter {
 }
 
 /** Audio, of which a client of text gets what was said. */
-export class AudioWriter implements BlockWriter {
-  readonly #scope: WriterScope;
-  readonly #text: TextWriter;
+export class AudioBlockEncoder implements BlockEncoder {
+  readonly #scope: EncoderScope;
+  readonly #text: TextBlockEncoder;
 
-  constructor(scope: WriterScope, block: AudioBlock) {
+  constructor(scope: EncoderScope, block: AudioBlock) {
     this.#scope = scope;
-    this.#text = new TextWriter(scope, { type: 'text', text: block.transcript ?? '' });
+    this.#text = new TextBlockEncoder(scope, { type: 'text', text: block.transcript ?? '' });
   }
 
   get index(): number | undefined {

@@ -4,13 +4,13 @@ import type { BlockDelta } from '../../canonical/events.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { carrierBlock, dropSignature, encodeCall } from './answer.ts';
-import type { BlockWriter, WriterScope } from './block-writers.ts';
+import type { BlockEncoder, EncoderScope } from './block-writers.ts';
 import { INVALID, tellWrapped } from './call-input.ts';
 
 /** A call: its arguments go out as they come, as long as they can be an object. */
-export class CallWriter implements BlockWriter {
+export class CallBlockEncoder implements BlockEncoder {
   index: number | undefined;
-  readonly #scope: WriterScope;
+  readonly #scope: EncoderScope;
   #block: ToolUseBlock;
   #signature: SignedBlob | undefined;
   #isEmpty = true;
@@ -19,7 +19,7 @@ export class CallWriter implements BlockWriter {
   #held = '';
 
   /** `isHeld`: the call may still be signed, and a signature stands before what it signs. */
-  constructor(scope: WriterScope, block: ToolUseBlock, isHeld: boolean) {
+  constructor(scope: EncoderScope, block: ToolUseBlock, isHeld: boolean) {
     this.#scope = scope;
     this.#block = block;
     this.#signature = block.signature;

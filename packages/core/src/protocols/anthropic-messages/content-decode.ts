@@ -1,6 +1,6 @@
 import { getOwn, isObject, type JsonObject } from '../../accumulate/overlay.ts';
 import type { RuleId } from '../../doctor/rules.ts';
-import { BlockWriter, type Emit } from '../shared/block-writer.ts';
+import { BlockEmitter, type Emit } from '../shared/block-writer.ts';
 import { textOf } from '../shared/read.ts';
 import type { BlockKind, BlockReader, BlockScope } from './block-reader.ts';
 import { OpaqueReader, TextReader, ThinkingReader, WholeReader } from './block-readers.ts';
@@ -34,7 +34,7 @@ const BLOCK_BY_FIELD = [
 
 /** The content blocks of one message: which delta belongs to which block. A wire index is a key and nothing more. */
 export class ContentDecoder implements BlockScope {
-  readonly writer: BlockWriter;
+  readonly emitter: BlockEmitter;
   readonly calls: Calls;
   model = '';
   readonly here: () => number;
@@ -54,7 +54,7 @@ export class ContentDecoder implements BlockScope {
   constructor(emit: Emit, here: () => number, report: BlockScope['report']) {
     this.here = here;
     this.#report = report;
-    this.writer = new BlockWriter(emit);
+    this.emitter = new BlockEmitter(emit);
     this.calls = new Calls(report);
   }
 
@@ -215,7 +215,7 @@ export class ContentDecoder implements BlockScope {
       this.#advance();
       for (const reader of this.#open.keys()) this.#stopReader(reader, isCut);
     }
-    this.writer.end();
+    this.emitter.end();
   }
 }
 

@@ -6,16 +6,16 @@ import { drop } from '../shared/codec.ts';
 import { type Answer, carrierBlock, dropHeld, encodeCall, encodeSignature, imageText, isLostCall, isOwnBlock } from './answer.ts';
 import type { BlockSink } from './block-port.ts';
 import {
-  AudioWriter,
-  type BlockWriter,
-  OpaqueWriter,
+  AudioBlockEncoder,
+  type BlockEncoder,
+  type EncoderScope,
+  OpaqueBlockEncoder,
   SKIPPED,
-  TextWriter,
-  ThinkingWriter,
-  type WriterScope,
+  TextBlockEncoder,
+  ThinkingBlockEncoder,
 } from './block-writers.ts';
 import { encodeInput, INVALID } from './call-input.ts';
-import { CallWriter } from './call-writer.ts';
+import { CallBlockEncoder } from './call-writer.ts';
 import { fieldsOf } from './fields.ts';
 
 /** Encodes the blocks of a message into a sink. In a stream one is open at a time: the SDK takes the last one for the open one. */
@@ -23,7 +23,7 @@ export class ContentEncoder {
   readonly #answer: Answer;
   readonly #sink: BlockSink;
   readonly #serializer = new BlockSerializer((event) => this.#write(event));
-  #open: BlockWriter | undefined;
+  #open: BlockEncoder | undefined;
   #at = -1;
   /** Thinking that has gone out, by the index of its event: its signature may come late. */
   readonly #thinking = new Map<number, number>();
@@ -38,7 +38,7 @@ export class ContentEncoder {
   /** Adds a whole block. */
   add(at: number, block: ContentBlock): void {
     this.#at = at;
-    this.#open = this.#createWriter(block);
+    this.#open = this.#createEncoder(block);
     this.#stop(undefined);
   }
 
@@ -60,7 +60,7 @@ export class ContentEncoder {
         return;
       case 'content_block_start':
         this.#at = event.index;
-        this.#open = this.#createWriter(event.content_block);
+        this.#open = this.#createEncoder(event.content_block);
         return;
       case 'content_block_stop':
         this.#stop(event.content_block);
@@ -70,24 +70,24 @@ export class ContentEncoder {
     }
   }
 
-  #createWriter(block: ContentBlock): BlockWriter {
+  #createEncoder(block: ContentBlock): BlockEncoder {
     const { context } = this.#answer;
-    const scope: WriterScope = { sink: this.#sink, answer: this.#answer, path: `/content/${this.#at}` };
+    const scope: EncoderScope = { sink: this.#sink, answer: this.#answer, path: `/content/${this.#at}` };
     switch (block.type) {
       case 'text':
-        return new TextWriter(scope, block);
+        return new TextBlockEncoder(scope, block);
       case 'thinking':
         return this.#createThinking(scope, block);
       case 'tool_use':
         if (isLostCall(block, scope.path, this.#answer)) return SKIPPED;
-        return this.#sink.isLive ? new CallWriter(scope, block, this.#signsCalls) : this.#addCall(scope, block);
+        return this.#sink.isLive ? new CallBlockEncoder(scope, block, this.#signsCalls) : this.#addCall(scope, block);
       case 'audio':
-        return new AudioWriter(scope, block);
+        return new AudioBlockEncoder(scope, block);
       case 'image':
         this.#sink.text(imageText(block, scope.path, context));
         return SKIPPED;
       case 'opaque':
-        if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueWriter(scope, block.raw);
+        if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueBlockEncoder(scope, block.raw);
         return block.text ? this.#passText(block.text) : this.#lose(block.type, scope);
       case 'tool_result':
         if (!isOwnBlock(fieldsOf(block))) return this.#lose(block.type, scope);
@@ -101,7 +101,7 @@ export class ContentEncoder {
   }
 
   /** A call whose arguments are complete: its input is an object, not text. */
-  #addCall({ path }: WriterScope, block: ToolUseBlock): BlockWriter {
+  #addCall({ path }: EncoderScope, block: ToolUseBlock): BlockEncoder {
     const { context, wantsThinking } = this.#answer;
     const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#answer);
     if (block.signature && wantsThinking) this.#sink.whole(carrierBlock(block.signature, 'next', context));
@@ -116,29 +116,30 @@ export class ContentEncoder {
     return isForeign && (source === undefined || source === 'gemini');
   }
 
-  #createThinking(scope: WriterScope, block: Extract<ContentBlock, { type: 'thinking' }>): BlockWriter {
+  #createThinking(scope: EncoderScope, block: Extract<ContentBlock, { type: 'thinking' }>): BlockEncoder {
     const { signature } = block;
-    if (signature?.origin !== 'anthropic-messages' || signature.form !== 'redacted') return new ThinkingWriter(scope, block);
+    if (signature?.origin !== 'anthropic-messages' || signature.form !== 'redacted')
+      return new ThinkingBlockEncoder(scope, block);
     this.#sink.whole({ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value });
     return SKIPPED;
   }
 
-  #passText(text: string): BlockWriter {
+  #passText(text: string): BlockEncoder {
     this.#sink.text(text);
     return SKIPPED;
   }
 
-  #lose(type: string, { path }: WriterScope): BlockWriter {
+  #lose(type: string, { path }: EncoderScope): BlockEncoder {
     const message = `an answer of Anthropic Messages holds no such ${type}`;
     drop(this.#answer.context, { path, feature: `content.${type}`, message });
     return SKIPPED;
   }
 
   #stop(final: ContentBlock | undefined): void {
-    const writer = this.#open;
-    if (!writer) return;
-    writer.stop(final);
-    if (writer instanceof ThinkingWriter && writer.index !== undefined) this.#thinking.set(this.#at, writer.index);
+    const encoder = this.#open;
+    if (!encoder) return;
+    encoder.stop(final);
+    if (encoder instanceof ThinkingBlockEncoder && encoder.index !== undefined) this.#thinking.set(this.#at, encoder.index);
     this.#open = undefined;
     const late = this.#late;
     this.#late = [];

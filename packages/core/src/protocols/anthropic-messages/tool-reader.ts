@@ -42,7 +42,7 @@ export class ToolReader implements BlockReader {
       ...otherFields(block, TYPES.has(type) ? FIELDS : FIELDS_BUT_TYPE),
     };
     scope.calls.opened(this.#block);
-    this.#index = scope.writer.openTool(this.#block);
+    this.#index = scope.emitter.openTool(this.#block);
   }
 
   /** The arguments are one whole document, which no later delta can change. */
@@ -74,7 +74,7 @@ export class ToolReader implements BlockReader {
     if (this.#held !== '') this.#scope.report('anthropic/input-in-start-and-deltas');
     this.#held = '';
     this.#scope.calls.limits.count(piece.length);
-    this.#scope.writer.writeTool(this.#index, this.#arguments.push(piece));
+    this.#scope.emitter.writeTool(this.#index, this.#arguments.push(piece));
   }
 
   /** The block has stopped, and its arguments go on: the end of the message tells what they are. Nothing is added to a whole document. */
@@ -104,11 +104,11 @@ export class ToolReader implements BlockReader {
     this.isStopped = true;
     if (this.#held !== '') this.#arguments.push(this.#held);
     const { text: whole, reading, rest } = this.#arguments.end();
-    this.#scope.writer.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
+    this.#scope.emitter.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
     if (reading !== 'plain' && reading !== 'unreadable')
       this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`, this.#last);
     const final = this.#judge(whole, reading, isCut);
-    this.#scope.writer.stopTool(this.#index, final === this.#block ? undefined : final);
+    this.#scope.emitter.stopTool(this.#index, final === this.#block ? undefined : final);
   }
 }
 

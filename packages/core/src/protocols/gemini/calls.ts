@@ -1,7 +1,7 @@
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, type JsonObject, parseJson, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../../canonical/blocks.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import type { BlockEmitter } from '../shared/block-writer.ts';
 import { CallLimits } from '../shared/call-limits.ts';
 import type { Context } from '../shared/context.ts';
 import { listOf, textOf, unknownFields } from '../shared/read.ts';
@@ -23,9 +23,9 @@ interface PendingCall {
  * is next, and nobody waits. A call with streamed arguments starts at once, and only its stop waits: those are of Vertex AI, and the servers
  * that Google calls itself (`mcpServers`) of the Gemini API.
  */
-export class CallWriter {
+export class CallEmitter {
   readonly #context: Context;
-  readonly #writer: BlockWriter;
+  readonly #emitter: BlockEmitter;
   /** What makes derived ids differ between messages and candidates. */
   readonly #seed: string;
   readonly #ids = new Set<string>();
@@ -35,9 +35,9 @@ export class CallWriter {
   #held: (Call | ToolResultBlock)[] = [];
   #pending: PendingCall | undefined;
 
-  constructor(context: Context, writer: BlockWriter, seed: string) {
+  constructor(context: Context, emitter: BlockEmitter, seed: string) {
     this.#context = context;
-    this.#writer = writer;
+    this.#emitter = emitter;
     this.#seed = seed;
   }
 
@@ -93,9 +93,9 @@ export class CallWriter {
 
   #open(call: Call): number {
     if (call.index !== undefined) return call.index;
-    call.index = this.#writer.openTool(call.block);
+    call.index = this.#emitter.openTool(call.block);
     if (call.signature !== undefined) this.#sign(call, call.signature);
-    if (call.text !== undefined) this.#writer.writeTool(call.index, call.text);
+    if (call.text !== undefined) this.#emitter.writeTool(call.index, call.text);
     return call.index;
   }
 
@@ -115,7 +115,7 @@ export class CallWriter {
   }
 
   #sign(call: Call, signature: string): void {
-    if (call.index !== undefined) this.#writer.emitDelta(call.index, { type: 'signature_delta', signature: signed(signature) });
+    if (call.index !== undefined) this.#emitter.emitDelta(call.index, { type: 'signature_delta', signature: signed(signature) });
   }
 
   #wholeText(args: unknown, offset: number): string {
@@ -153,7 +153,7 @@ export class CallWriter {
   }
 
   #finish(call: Call, text: string): void {
-    this.#writer.writeTool(this.#open(call), text);
+    this.#emitter.writeTool(this.#open(call), text);
     call.text = text;
     this.#held.push(call);
   }
@@ -161,9 +161,9 @@ export class CallWriter {
   /** A call that is not whole says so, and its text is no JSON: nobody may run it. */
   #cut(call: Call, text: string): void {
     const index = this.#open(call);
-    this.#writer.writeTool(index, text);
+    this.#emitter.writeTool(index, text);
     call.isStopped = true;
-    this.#writer.stopTool(index, { ...call.block, status: 'incomplete' });
+    this.#emitter.stopTool(index, { ...call.block, status: 'incomplete' });
   }
 
   /** A part that is neither call nor result follows: the calls before it that nobody has answered are the client's. */
@@ -172,7 +172,7 @@ export class CallWriter {
     this.#held = [];
     for (const one of held) {
       if ('block' in one) this.#stop(one);
-      else this.#writer.whole(one);
+      else this.#emitter.whole(one);
     }
   }
 
@@ -183,7 +183,7 @@ export class CallWriter {
     const isLate = call.index !== undefined && call.block.kind === 'server';
     const index = this.#open(call);
     const input = isLate && call.text !== undefined ? parseJson(call.text) : undefined;
-    this.#writer.stopTool(index, isLate ? { ...call.block, input: isObject(input) ? input : {} } : undefined);
+    this.#emitter.stopTool(index, isLate ? { ...call.block, input: isObject(input) ? input : {} } : undefined);
   }
 
   /** A functionResponse was found: the call that it answers is now known to be the provider's own. */

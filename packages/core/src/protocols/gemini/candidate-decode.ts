@@ -4,11 +4,11 @@ import type { TokenLogprob } from '../../canonical/blocks.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopDetails, type StopReason } from '../../canonical/response.ts';
 import type { RuleId } from '../../doctor/rules.ts';
-import { BlockWriter, type Emit, type Flow, unplaced } from '../shared/block-writer.ts';
+import { BlockEmitter, type Emit, type Flow, unplaced } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { textOf, unknownFields } from '../shared/read.ts';
 import { decodeMedia, emptyBlock, opaque, signed } from './blocks.ts';
-import { CallWriter } from './calls.ts';
+import { CallEmitter } from './calls.ts';
 import { decodeCitations } from './citations.ts';
 import { addLogprobs, decodeLogprobs } from './logprobs.ts';
 import { decodeStop, finishName, isKnownFinish } from './stop.ts';
@@ -32,8 +32,8 @@ type TextKind = 'text' | 'thinking';
 export class CandidateDecoder {
   readonly index: number;
   readonly #context: Context;
-  readonly #writer: BlockWriter;
-  readonly #calls: CallWriter;
+  readonly #emitter: BlockEmitter;
+  readonly #calls: CallEmitter;
   readonly #fields = new UnknownFields(CANDIDATE_FIELDS);
   readonly #contentFields = new UnknownFields(CONTENT_FIELDS);
   #logprobs: JsonObject | undefined;
@@ -54,8 +54,8 @@ export class CandidateDecoder {
   constructor(index: number, context: Context, emit: Emit, responseId: string) {
     this.index = index;
     this.#context = context;
-    this.#writer = new BlockWriter(emit, index);
-    this.#calls = new CallWriter(context, this.#writer, `${responseId}\u0000${index}`);
+    this.#emitter = new BlockEmitter(emit, index);
+    this.#calls = new CallEmitter(context, this.#emitter, `${responseId}\u0000${index}`);
   }
 
   /** The wire's own word; undefined as long as there is none. */
@@ -72,7 +72,7 @@ export class CandidateDecoder {
     else this.#tokens = undefined;
     if (isObject(content)) this.#pushContent(content);
     // They came alone, for the text before.
-    if (this.#tokens && this.#flow?.kind === 'text') this.#writer.write(this.#flow, this.#textDelta(''));
+    if (this.#tokens && this.#flow?.kind === 'text') this.#emitter.write(this.#flow, this.#textDelta(''));
     this.#readFinish(finishReason);
   }
 
@@ -165,11 +165,11 @@ export class CandidateDecoder {
     this.#writeWhole(opaque(part));
   }
 
-  #writeWhole(block: Parameters<BlockWriter['whole']>[0]): void {
+  #writeWhole(block: Parameters<BlockEmitter['whole']>[0]): void {
     this.#calls.settle();
     this.#touch();
     this.#flow = undefined;
-    this.#writer.whole(block);
+    this.#emitter.whole(block);
   }
 
   #pushText(kind: TextKind, text: string, signature: string, unknown: JsonObject | undefined): void {
@@ -188,8 +188,8 @@ export class CandidateDecoder {
     const flow =
       this.#flow && this.#flow.kind === kind && !this.#isSealed && !unknown ? this.#flow : this.#openFlow(kind, unknown);
     if (kind === 'text') this.#text += text;
-    if (text === '') this.#writer.open(flow);
-    else this.#writer.write(flow, kind === 'text' ? this.#textDelta(text) : { type: 'thinking_delta', thinking: text });
+    if (text === '') this.#emitter.open(flow);
+    else this.#emitter.write(flow, kind === 'text' ? this.#textDelta(text) : { type: 'thinking_delta', thinking: text });
     if (unknown) this.#isSealed = true;
   }
 
@@ -218,14 +218,14 @@ export class CandidateDecoder {
     if (!fits) {
       this.#calls.settle();
       this.#touch();
-      this.#writer.open(this.#openFlow('thinking', undefined));
+      this.#emitter.open(this.#openFlow('thinking', undefined));
     }
     this.#seal(signature);
   }
 
   #seal(signature: string): void {
     this.#isSealed = true;
-    this.#writer.sign(this.#flow?.key ?? '', { type: 'signature_delta', signature: signed(signature) });
+    this.#emitter.sign(this.#flow?.key ?? '', { type: 'signature_delta', signature: signed(signature) });
   }
 
   #touch(): void {
@@ -243,13 +243,13 @@ export class CandidateDecoder {
     this.#calls.end(isClean);
     const metadata = this.#fields.kept['groundingMetadata'];
     if (metadata && this.#textFlow) this.#cite(this.#textFlow, metadata);
-    this.#writer.end();
+    this.#emitter.end();
   }
 
   #cite(flow: Flow, metadata: unknown): void {
     const isOpen = flow === this.#flow;
     for (const citation of decodeCitations(metadata, this.#text))
-      this.#writer.write(flow, { type: 'citations_delta', citation: isOpen ? citation : unplaced(citation) });
+      this.#emitter.write(flow, { type: 'citations_delta', citation: isOpen ? citation : unplaced(citation) });
   }
 
   get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {

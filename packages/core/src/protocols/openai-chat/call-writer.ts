@@ -2,7 +2,7 @@ import { parseJson, sameJson } from '../../accumulate/overlay.ts';
 import { type CallTracker, isNameless, isProviderExecuted, type PendingCall } from '../../accumulate/tool-calls.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
 import type { Report, RuleId } from '../../doctor/rules.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import type { BlockEmitter } from '../shared/block-writer.ts';
 
 interface LiveCall {
   call: PendingCall;
@@ -28,8 +28,8 @@ const READINGS = {
 } as const satisfies Record<string, RuleId>;
 
 /** Turns what the assembler decides into blocks: when a call opens, what of it can go out, when it stops. */
-export class CallWriter {
-  readonly #blocks: BlockWriter;
+export class CallEmitter {
+  readonly #blocks: BlockEmitter;
   readonly #calls: CallTracker;
   readonly #report: Report;
   readonly #live = new Map<PendingCall, LiveCall>();
@@ -42,7 +42,7 @@ export class CallWriter {
   /** Those of them that nothing can change any more: with thousands of open calls, each new one would look through all. */
   readonly #settled = new Set<LiveCall>();
 
-  constructor(blocks: BlockWriter, calls: CallTracker, report: Report) {
+  constructor(blocks: BlockEmitter, calls: CallTracker, report: Report) {
     this.#blocks = blocks;
     this.#calls = calls;
     this.#report = report;

@@ -15,11 +15,11 @@ import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import type { StopReason } from '../../canonical/response.ts';
-import { BlockWriter, type Emit, unplaced } from '../shared/block-writer.ts';
+import { BlockEmitter, type Emit, unplaced } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import type { Repeatable } from '../shared/payload-decoder.ts';
 import { asContent, audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
-import { CallWriter } from './call-writer.ts';
+import { CallEmitter } from './call-writer.ts';
 import { inspectCall, inspectChoice } from './inspect.ts';
 import { decodeStop, isStandardStop } from './stop.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './wire.ts';
@@ -28,11 +28,11 @@ import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './
 export class ChoiceDecoder implements Repeatable {
   readonly index: number;
   readonly #context: Context;
-  readonly #blocks: BlockWriter;
+  readonly #blocks: BlockEmitter;
   readonly #idSeed: string;
   /** Most answers call nothing. */
   #calls: CallTracker | undefined;
-  #live: CallWriter | undefined;
+  #live: CallEmitter | undefined;
   finishReason: string | null = null;
   /** Where the finish reason was. */
   finishAt = 0;
@@ -59,7 +59,7 @@ export class ChoiceDecoder implements Repeatable {
     this.index = index;
     this.#context = context;
     this.#idSeed = idSeed;
-    this.#blocks = new BlockWriter(emit, index);
+    this.#blocks = new BlockEmitter(emit, index);
   }
 
   /** Ciphertexts, and parts that nobody knows (`content_parts`, when they are written again), are no blocks and yet an answer. */
@@ -229,7 +229,7 @@ export class ChoiceDecoder implements Repeatable {
     const calls = new CallTracker({}, callIdSeed(this.#idSeed, this.index), (call, text, name) =>
       live.accept(call, text, name, this.#offset),
     );
-    const live = new CallWriter(this.#blocks, calls, this.#context.report);
+    const live = new CallEmitter(this.#blocks, calls, this.#context.report);
     this.#calls = calls;
     this.#live = live;
     return calls;

@@ -150,7 +150,7 @@ class MessageSink implements ChoiceSink {
   }
 }
 
-interface CallItem {
+interface CallEntry {
   block: ToolUseBlock;
   /** Fields beside the standard ones. */
   fields: JsonObject | undefined;
@@ -158,7 +158,7 @@ interface CallItem {
 
 /** The calls of a whole message: they are encoded at the end, when it is known whether the message was cut. */
 class CallList implements CallSink {
-  readonly #calls = new Map<number, CallItem>();
+  readonly #calls = new Map<number, CallEntry>();
 
   get size(): number {
     return this.#calls.size;
@@ -185,7 +185,7 @@ class CallList implements CallSink {
   }
 }
 
-function encodeCall({ block, fields }: CallItem, isCut: boolean): JsonObject {
+function encodeCall({ block, fields }: CallEntry, isCut: boolean): JsonObject {
   const { outer, inner } = callFields(block);
   const index = block.extensions?.['openai-chat']?.['index'];
   const text = argumentsOf(block, isCut);
@@ -202,10 +202,10 @@ function encodeCall({ block, fields }: CallItem, isCut: boolean): JsonObject {
 }
 
 /** Chat lists calls by the wire's index if every call has its own; otherwise in the order in which they were opened. */
-function inWireOrder(calls: readonly CallItem[]): readonly CallItem[] {
+function inWireOrder(calls: readonly CallEntry[]): readonly CallEntry[] {
   const indexes = new Set(calls.map(wireIndex));
   if (indexes.size !== calls.length || indexes.has(Number.NaN)) return calls;
   return calls.toSorted((a, b) => wireIndex(a) - wireIndex(b));
 }
 
-const wireIndex = ({ block }: CallItem): number => Number(objectOf(block.extensions?.['openai-chat'])['index'] ?? Number.NaN);
+const wireIndex = ({ block }: CallEntry): number => Number(objectOf(block.extensions?.['openai-chat'])['index'] ?? Number.NaN);

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { Draft, ItemEvents, ItemStatus } from './item-events.ts';
+import type { ItemEvents, ItemStatus, OutputItem } from './item-events.ts';
 
 /** A `function_call` or a `custom_tool_call` item. */
-export class CallDraft implements Draft {
+export class CallItem implements OutputItem {
   isDone = false;
-  readonly item: JsonObject;
+  readonly json: JsonObject;
   readonly #events: ItemEvents;
   readonly #isCustom: boolean;
   #text = '';
@@ -16,10 +16,10 @@ export class CallDraft implements Draft {
     events: ItemEvents,
   ) {
     const type = isCustom ? 'custom_tool_call' : 'function_call';
-    this.item = { ...fields, ...identity, type, status: 'in_progress', [isCustom ? 'input' : 'arguments']: '' };
+    this.json = { ...fields, ...identity, type, status: 'in_progress', [isCustom ? 'input' : 'arguments']: '' };
     this.#isCustom = isCustom;
     this.#events = events;
-    events.added(this.item);
+    events.added(this.json);
   }
 
   get text(): string {
@@ -36,13 +36,13 @@ export class CallDraft implements Draft {
   close(status: ItemStatus): void {
     if (this.isDone) return;
     this.isDone = true;
-    this.item['status'] = status;
-    this.item[this.#isCustom ? 'input' : 'arguments'] = this.#text;
+    this.json['status'] = status;
+    this.json[this.#isCustom ? 'input' : 'arguments'] = this.#text;
     const { place, send } = this.#events;
     const text = JSON.stringify(this.#text);
     if (this.#isCustom) send?.('response.custom_tool_call_input.done', `${place},"input":${text}`);
     else
-      send?.('response.function_call_arguments.done', `${place},"name":${JSON.stringify(this.item['name'])},"arguments":${text}`);
-    this.#events.done(this.item);
+      send?.('response.function_call_arguments.done', `${place},"name":${JSON.stringify(this.json['name'])},"arguments":${text}`);
+    this.#events.done(this.json);
   }
 }

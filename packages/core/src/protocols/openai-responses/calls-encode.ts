@@ -4,14 +4,14 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import { argumentsOf } from '../shared/answer.ts';
 import { approximate, type CodecContext } from '../shared/codec.ts';
 import { builtInOf, builtInsOf, encodeBuiltIn, encodeBuiltInCall } from './built-in-calls.ts';
-import type { CallDraft } from './call-draft.ts';
+import type { CallItem } from './call-draft.ts';
 import type { ItemStatus } from './item-events.ts';
 import { callFields, type ItemList } from './item-list.ts';
 
 interface WrittenCall {
   block: ToolUseBlock;
   /** Absent until the item has gone out. */
-  draft: CallDraft | undefined;
+  item: CallItem | undefined;
   isSigned: boolean;
   /** The arguments of a tool that has an item of its own, which is sent whole. */
   held: string | undefined;
@@ -26,7 +26,7 @@ export class CallsEncoder {
   /** A call that has begun and said nothing yet: its signature, which has to stand before it, may come with the next delta. */
   #waiting: WrittenCall | undefined;
   /** Calls that stopped without whole arguments: they have none, or have lost them if the answer was cut. */
-  readonly #bare = new Set<CallDraft>();
+  readonly #bare = new Set<CallItem>();
 
   constructor(list: ItemList, context: CodecContext) {
     this.#list = list;
@@ -36,7 +36,7 @@ export class CallsEncoder {
 
   start(at: number, block: ToolUseBlock): void {
     const isHeld = this.#builtIns.has(block.name) || builtInOf(block) !== undefined;
-    const call: WrittenCall = { block, draft: undefined, isSigned: false, held: isHeld ? '' : undefined };
+    const call: WrittenCall = { block, item: undefined, isSigned: false, held: isHeld ? '' : undefined };
     this.#calls.set(at, call);
     this.#waiting = call;
     if (block.signature) this.#carry(call, block.signature);
@@ -45,7 +45,7 @@ export class CallsEncoder {
   write(at: number, text: string): void {
     this.flush();
     const call = this.#calls.get(at);
-    if (call?.held === undefined) call?.draft?.write(text);
+    if (call?.held === undefined) call?.item?.write(text);
     else call.held += text;
   }
 
@@ -77,9 +77,9 @@ export class CallsEncoder {
     else call.held += text;
   }
 
-  #open(call: WrittenCall): CallDraft {
-    call.draft = this.#list.call(call.block);
-    return call.draft;
+  #open(call: WrittenCall): CallItem {
+    call.item = this.#list.call(call.block);
+    return call.item;
   }
 
   /** A tool that the client runs by its type. Arguments that are none are no item: then it is a call like any other, and says so. */
@@ -98,42 +98,42 @@ export class CallsEncoder {
     const call = this.#calls.get(at);
     this.flush();
     if (call?.held !== undefined) this.#stopHeld(call, call.held);
-    if (!call?.draft || call.draft.isDone) return;
-    const { draft, block } = call;
-    if (final) this.#correct(draft, final);
-    if ((final ?? block).status === 'incomplete') draft.close('incomplete');
-    else if (block.kind === 'custom' || parseJson(draft.text) !== undefined) draft.close('completed');
-    else this.#bare.add(draft);
+    if (!call?.item || call.item.isDone) return;
+    const { item, block } = call;
+    if (final) this.#correct(item, final);
+    if ((final ?? block).status === 'incomplete') item.close('incomplete');
+    else if (block.kind === 'custom' || parseJson(item.text) !== undefined) item.close('completed');
+    else this.#bare.add(item);
   }
 
   /** A call that went on after its block had stopped; false when it has been passed on and cannot change. */
   amend(at: number, block: ToolUseBlock): boolean {
-    const draft = this.#calls.get(at)?.draft;
+    const item = this.#calls.get(at)?.item;
     const text = argumentsOf(block, true);
-    if (!draft || !this.#bare.has(draft) || !text.startsWith(draft.text)) return false;
-    draft.write(text.slice(draft.text.length));
+    if (!item || !this.#bare.has(item) || !text.startsWith(item.text)) return false;
+    item.write(text.slice(item.text.length));
     return true;
   }
 
   /** What was settled late overwrites, but for the ids: those the client has read. */
-  #correct(draft: CallDraft, final: ToolUseBlock): void {
-    const { id, call_id, type, name } = draft.item;
+  #correct(item: CallItem, final: ToolUseBlock): void {
+    const { id, call_id, type, name } = item.json;
     if (final.name !== name)
       approximate(this.#context, {
         path: '/content',
         feature: 'content.tool_use.name',
         message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
       });
-    Object.assign(draft.item, callFields(final), { id, call_id, type, name: final.name });
+    Object.assign(item.json, callFields(final), { id, call_id, type, name: final.name });
   }
 
   /** Before anything else begins, and at the end: calls without arguments get the empty object, unless they were cut. */
   settle(status: ItemStatus): void {
     this.flush();
     if (this.#bare.size === 0) return;
-    for (const draft of this.#bare) {
-      if (status === 'completed' && draft.text === '') draft.write('{}');
-      draft.close(parseJson(draft.text) === undefined ? 'incomplete' : status);
+    for (const item of this.#bare) {
+      if (status === 'completed' && item.text === '') item.write('{}');
+      item.close(parseJson(item.text) === undefined ? 'incomplete' : status);
     }
     this.#bare.clear();
   }

@@ -2,7 +2,7 @@ import { ArgumentText } from '../../accumulate/argument-text.ts';
 import { deriveId } from '../../accumulate/derive-id.ts';
 import { isObject, parseJson, sameJson, writeJson } from '../../accumulate/overlay.ts';
 import type { ToolUseBlock } from '../../canonical/blocks.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import type { BlockEmitter } from '../shared/block-writer.ts';
 import { CallLimits } from '../shared/call-limits.ts';
 import { unknownFields } from '../shared/read.ts';
 import type { CallInput, Item, ReportHere } from './items.ts';
@@ -18,7 +18,7 @@ const CALL_FIELDS: ReadonlySet<string> = new Set(
 );
 
 /** Writes the calls of a response: `function_call` and `custom_tool_call` items. */
-export class CallWriter {
+export class CallEmitter {
   /** Every call written, for the stop reason. */
   readonly blocks: ToolUseBlock[] = [];
   /** Derived ids are made from this, the id of the response. */
@@ -28,13 +28,13 @@ export class CallWriter {
   readonly limits: CallLimits = new CallLimits();
   /** Calls of which the rest came after their blocks had stopped, as they finally are. */
   readonly late: Map<number, ToolUseBlock> = new Map();
-  readonly #writer: BlockWriter;
+  readonly #emitter: BlockEmitter;
   readonly #interrupt: (item: Item) => void;
   readonly #report: ReportHere;
   readonly #ids = new Set<string>();
 
-  constructor(writer: BlockWriter, interrupt: (item: Item) => void, report: ReportHere) {
-    this.#writer = writer;
+  constructor(emitter: BlockEmitter, interrupt: (item: Item) => void, report: ReportHere) {
+    this.#emitter = emitter;
     this.#interrupt = interrupt;
     this.#report = report;
   }
@@ -83,7 +83,7 @@ export class CallWriter {
     if (this.#expand(item, call) || isNothing(item, call)) return;
     const block = this.#open(item, true);
     this.#flush(item, call);
-    if (block) this.#writer.stopTool(block.index, this.#final(item, call, block.start));
+    if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
   }
 
   /** The item was done, and its arguments go on. Nothing is added to a whole document. */
@@ -99,10 +99,10 @@ export class CallWriter {
     const start: ToolUseBlock = { ...call, id: this.#uniqueId(item, call.id), input: {} };
     const text = argumentsOf(input);
     this.limits.count(text.length);
-    const index = this.#writer.openTool(start);
+    const index = this.#emitter.openTool(start);
     this.blocks.push(start);
-    this.#writer.writeTool(index, text);
-    this.#writer.stopTool(index);
+    this.#emitter.writeTool(index, text);
+    this.#emitter.stopTool(index);
   }
 
   #inputOf(item: Item, wire: WireItem): string {
@@ -143,7 +143,7 @@ export class CallWriter {
 
   #flush(item: Item, call: CallInput): void {
     if (!call.block || call.ready === '' || (call.isGuess && !item.isDone)) return;
-    this.#writer.writeTool(call.block.index, call.ready, item.kind === 'custom');
+    this.#emitter.writeTool(call.block.index, call.ready, item.kind === 'custom');
     call.sent += call.ready;
     call.ready = '';
   }
@@ -158,7 +158,7 @@ export class CallWriter {
     if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
     this.#interrupt(item);
     const start = toBlock(item, this.#uniqueId(item), name ?? `tool_${this.blocks.length}`);
-    call.block = { index: this.#writer.openTool(start), start };
+    call.block = { index: this.#emitter.openTool(start), start };
     this.blocks.push(start);
     return call.block;
   }
@@ -198,10 +198,10 @@ export class CallWriter {
       const start: ToolUseBlock = { type: 'tool_use', id: this.#uniqueId(item, wanted), name, input: {} };
       // Its results belong under the id of the wrapper when they go back.
       if (item.callId !== undefined) start.extensions = { 'openai-responses': { parallel_call_id: item.callId } };
-      const index = this.#writer.openTool(start);
+      const index = this.#emitter.openTool(start);
       this.blocks.push(start);
-      this.#writer.writeTool(index, input);
-      this.#writer.stopTool(index);
+      this.#emitter.writeTool(index, input);
+      this.#emitter.stopTool(index);
     }
     return true;
   }

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, sameJson } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TokenLogprob } from '../../canonical/blocks.ts';
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
-import { type BlockWriter, unplaced } from '../shared/block-writer.ts';
+import { type BlockEmitter, unplaced } from '../shared/block-writer.ts';
 import { decodeCitation, decodeLogprobs, opaque, reasoningExtras, signedBlob, startText, startThinking } from './blocks.ts';
 import type { Item, ItemFlow, Part, ReportHere } from './items.ts';
 import { type Naming, pairUp } from './pair-up.ts';
@@ -30,21 +30,21 @@ function partsOf(item: Item, entries: readonly Entry[]): (Part | undefined)[] {
 }
 
 /** Writes everything but calls: the text, reasoning and server items of a response, as blocks. */
-export class ContentWriter {
+export class ContentEmitter {
   hasText = false;
   hasRefusal = false;
   /** Fields of reasoning items that came when their blocks had stopped: items overlap. */
   readonly late: JsonObject[] = [];
   /** Final forms of server items, by the key of a block that had stopped before. */
   readonly #replaced = new Map<string, ContentBlock>();
-  readonly #writer: BlockWriter;
+  readonly #emitter: BlockEmitter;
   readonly #report: ReportHere;
   #current: { item: Item | undefined; key: string } | undefined;
   /** Reasoning items that have begun, have an id and said nothing yet. */
   readonly #silent = new Set<Item>();
 
-  constructor(writer: BlockWriter, report: ReportHere) {
-    this.#writer = writer;
+  constructor(emitter: BlockEmitter, report: ReportHere) {
+    this.#emitter = emitter;
     this.#report = report;
   }
 
@@ -73,7 +73,7 @@ export class ContentWriter {
     else this.hasText = true;
     const flow = this.#textFlow(item, part);
     this.#begin(item, flow.key);
-    this.#writer.write(flow, { type: 'text_delta', text, ...(logprobs && { logprobs }), ...(isRefusal && { refusal: true }) });
+    this.#emitter.write(flow, { type: 'text_delta', text, ...(logprobs && { logprobs }), ...(isRefusal && { refusal: true }) });
   }
 
   #writeThinking(item: Item, part: Part, text: string): void {
@@ -89,8 +89,8 @@ export class ContentWriter {
       part.slot = item.slots++;
     }
     const place = part.channel === 'summary' ? { summary_index: part.slot } : undefined;
-    if (place && isFirst && part.slot > 0) this.#writer.write(flow, { type: 'thinking_delta', thinking: '\n\n', ...place });
-    this.#writer.write(flow, { type: 'thinking_delta', thinking: text, ...place });
+    if (place && isFirst && part.slot > 0) this.#emitter.write(flow, { type: 'thinking_delta', thinking: '\n\n', ...place });
+    this.#emitter.write(flow, { type: 'thinking_delta', thinking: text, ...place });
   }
 
   /** The wire gives a part whole: whatever the deltas left out goes out now. `isOpening`: at its start, where nothing can be missing. */
@@ -110,7 +110,7 @@ export class ContentWriter {
     const flow = this.#textFlow(item, part);
     const isLate = this.#begin(item, flow.key) && part.text !== '';
     const citation = decodeCitation(annotation);
-    this.#writer.write(flow, { type: 'citations_delta', citation: isLate ? unplaced(citation) : citation });
+    this.#emitter.write(flow, { type: 'citations_delta', citation: isLate ? unplaced(citation) : citation });
   }
 
   /** Annotations and log probabilities of a whole part, where no delta brought them. */
@@ -122,7 +122,7 @@ export class ContentWriter {
 
   audio(delta: Extract<BlockDelta, { type: 'audio_delta' }>): void {
     this.#begin(undefined, 'audio');
-    this.#writer.write({ kind: 'audio', key: 'audio', start: () => ({ type: 'audio', source: {} }) }, delta);
+    this.#emitter.write({ kind: 'audio', key: 'audio', start: () => ({ type: 'audio', source: {} }) }, delta);
   }
 
   /** The item as it finally is, or as the response lists it. `isWhole`: there was no stream in which deltas could be missing. */
@@ -158,7 +158,7 @@ export class ContentWriter {
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
     if (blob !== undefined && item.blockKey !== undefined) {
       item.isSigned = true;
-      this.#writer.sign(item.blockKey, { type: 'signature_delta', signature: signedBlob(blob, item.wire) });
+      this.#emitter.sign(item.blockKey, { type: 'signature_delta', signature: signedBlob(blob, item.wire) });
     }
     const isNew = isStarted && !item.isDone && !sameJson(reasoningExtras(before) ?? {}, reasoningExtras(wire) ?? {});
     if (isNew) this.#keepExtras(item, reasoningExtras(wire) ?? {});
@@ -179,7 +179,7 @@ export class ContentWriter {
     const key = `${item.position}`;
     item.blockKey = key;
     this.#begin(item, key);
-    this.#writer.open({ kind: 'opaque', key, start: () => opaque(item.wire) });
+    this.#emitter.open({ kind: 'opaque', key, start: () => opaque(item.wire) });
   }
 
   #finishOpaque(item: Item, wire: WireItem): void {
@@ -192,14 +192,14 @@ export class ContentWriter {
 
   #whole(item: Item, raw: WireItem): void {
     this.#begin(item, '');
-    this.#writer.whole(opaque(raw));
+    this.#emitter.whole(opaque(raw));
     this.#current = undefined;
   }
 
   #close(final: ContentBlock | undefined): void {
     const open = this.#current;
     this.#current = undefined;
-    if (open) this.#writer.closeFlow(open.key, final);
+    if (open) this.#emitter.closeFlow(open.key, final);
   }
 
   /** Another item's call is about to open. */
@@ -211,7 +211,7 @@ export class ContentWriter {
   /** Blocks that had stopped when their final form came. */
   get lateBlocks(): NonNullable<MessageDelta['late_blocks']> {
     return [...this.#replaced].flatMap(([key, content_block]) => {
-      const index = this.#writer.indexOf(key);
+      const index = this.#emitter.indexOf(key);
       return index === undefined ? [] : [{ index, content_block }];
     });
   }
@@ -246,7 +246,7 @@ export class ContentWriter {
     const flow = this.#thinkingFlow(item, undefined);
     this.#silent.delete(item);
     this.#begin(item, flow.key);
-    this.#writer.open(flow);
+    this.#emitter.open(flow);
   }
 
   #isCurrent(key: string): boolean {

@@ -2,13 +2,13 @@ import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { ContentBlock, TextBlock, ThinkingBlock } from '../../canonical/blocks.ts';
 import type { ItemList } from './item-list.ts';
 import { fieldsOf, PROTOCOL } from './kept.ts';
-import { MessageDraft } from './message-draft.ts';
-import { ReasoningDraft } from './reasoning-draft.ts';
+import { MessageItem } from './message-draft.ts';
+import { ReasoningItem } from './reasoning-draft.ts';
 
 /** The message or reasoning item that the next block may continue: it stays open until another item begins. */
 export class CurrentItem {
   readonly #list: ItemList;
-  #draft: MessageDraft | ReasoningDraft | undefined;
+  #item: MessageItem | ReasoningItem | undefined;
   /** The block that wrote to it last. */
   #block: ContentBlock | undefined;
 
@@ -21,40 +21,39 @@ export class CurrentItem {
   }
 
   /** Neighbouring texts share a message, unless the source says that they are two. Each has a part of its own. */
-  messageFor(block: TextBlock): MessageDraft {
-    const current =
-      this.#draft instanceof MessageDraft && this.#block && isContinued(this.#block, block) ? this.#draft : undefined;
-    const draft = current ?? this.#open(() => this.#message(block));
-    draft.openPart(block.refusal === true);
+  messageFor(block: TextBlock): MessageItem {
+    const current = this.#item instanceof MessageItem && this.#block && isContinued(this.#block, block) ? this.#item : undefined;
+    const item = current ?? this.#open(() => this.#message(block));
+    item.openPart(block.refusal === true);
     this.#block = block;
-    return draft;
+    return item;
   }
 
-  #message(block: TextBlock): MessageDraft {
+  #message(block: TextBlock): MessageItem {
     const { item_id: wanted, phase } = fieldsOf(block);
     return this.#list.message(wanted, typeof phase === 'string' ? { phase } : {});
   }
 
   /** Blocks of one item, a summary and the full text, become one again. */
-  reasoningFor(block: ThinkingBlock): ReasoningDraft {
+  reasoningFor(block: ThinkingBlock): ReasoningItem {
     const { signature } = block;
     const wanted = fieldsOf(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
-    if (this.#draft instanceof ReasoningDraft && wanted !== undefined && this.#draft.item['id'] === wanted) return this.#draft;
-    const draft = this.#open(() => this.#list.reasoning(wanted, itemFields(block)));
+    if (this.#item instanceof ReasoningItem && wanted !== undefined && this.#item.json['id'] === wanted) return this.#item;
+    const item = this.#open(() => this.#list.reasoning(wanted, itemFields(block)));
     this.#block = block;
-    return draft;
+    return item;
   }
 
-  #open<T extends MessageDraft | ReasoningDraft>(create: () => T): T {
+  #open<T extends MessageItem | ReasoningItem>(create: () => T): T {
     this.close();
-    const draft = create();
-    this.#draft = draft;
-    return draft;
+    const item = create();
+    this.#item = item;
+    return item;
   }
 
   close(): void {
-    this.#draft?.close('completed');
-    this.#draft = undefined;
+    this.#item?.close('completed');
+    this.#item = undefined;
     this.#block = undefined;
   }
 }

@@ -5,10 +5,10 @@ export type Send = (type: string, fields: string) => void;
 
 export type ItemStatus = 'completed' | 'incomplete';
 
-/** One output item on its way to the client. */
-export interface Draft {
-  /** The item as it is, or finally was. */
-  readonly item: JsonObject;
+/** An output item that is being written. */
+export interface OutputItem {
+  /** The item in its current state; final once it is done. */
+  readonly json: JsonObject;
   readonly isDone: boolean;
   close(status: ItemStatus): void;
 }

@@ -4,18 +4,18 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import { dropLogprobs } from '../shared/answer.ts';
 import type { Attach } from '../shared/carrier.ts';
 import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { CallDraft } from './call-draft.ts';
+import { CallItem } from './call-draft.ts';
 import { ItemIds, type ItemPrefix } from './ids.ts';
-import { type Draft, ItemEvents, type Send } from './item-events.ts';
+import { ItemEvents, type OutputItem, type Send } from './item-events.ts';
 import { fieldsOf } from './kept.ts';
-import { MessageDraft, type MessageLosses } from './message-draft.ts';
+import { MessageItem, type MessageLosses } from './message-draft.ts';
 import { encodeBlob } from './parts-encode.ts';
-import { RawDraft } from './raw-draft.ts';
-import { ReasoningDraft } from './reasoning-draft.ts';
+import { RawItem } from './raw-draft.ts';
+import { ReasoningItem } from './reasoning-draft.ts';
 
 /** The output items of one response, numbered as they open. */
 export class ItemList {
-  readonly drafts: Draft[] = [];
+  readonly items: OutputItem[] = [];
   readonly #ids: ItemIds;
   readonly #context: CodecContext;
   readonly #send: Send | undefined;
@@ -26,8 +26,8 @@ export class ItemList {
     this.#send = send;
   }
 
-  message(wanted: unknown, fields: JsonObject): MessageDraft {
-    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageDraft(id, fields, events, this.#losses));
+  message(wanted: unknown, fields: JsonObject): MessageItem {
+    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageItem(id, fields, events, this.#losses));
   }
 
   readonly #losses: MessageLosses = {
@@ -42,24 +42,24 @@ export class ItemList {
     logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
   };
 
-  reasoning(wanted: unknown, fields: JsonObject): ReasoningDraft {
-    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningDraft(id, fields, events));
+  reasoning(wanted: unknown, fields: JsonObject): ReasoningItem {
+    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningItem(id, fields, events));
   }
 
   /** An item that has nothing to show, only a blob of another provider. */
   carrier(signature: SignedBlob, attach: Attach): void {
-    const draft = this.reasoning(undefined, {});
-    draft.sign(encodeBlob(signature, attach, this.#context));
-    draft.close();
+    const item = this.reasoning(undefined, {});
+    item.sign(encodeBlob(signature, attach, this.#context));
+    item.close();
   }
 
-  call(block: ToolUseBlock): CallDraft {
+  call(block: ToolUseBlock): CallItem {
     const isCustom = block.kind === 'custom';
     const call_id = this.callId(block, isCustom ? 'custom' : 'function');
     const fields = callFields(block);
     return this.#add(
       this.#ids.item(block.item_id, isCustom ? 'ctc' : 'fc'),
-      (id, events) => new CallDraft({ id, call_id, name: block.name }, fields, isCustom, events),
+      (id, events) => new CallItem({ id, call_id, name: block.name }, fields, isCustom, events),
     );
   }
 
@@ -72,14 +72,14 @@ export class ItemList {
     return given;
   }
 
-  raw(item: JsonObject, wanted: unknown, prefix: ItemPrefix): RawDraft {
-    return this.#add(this.#ids.item(wanted, prefix), (id, events) => new RawDraft({ ...item, id }, events));
+  raw(item: JsonObject, wanted: unknown, prefix: ItemPrefix): RawItem {
+    return this.#add(this.#ids.item(wanted, prefix), (id, events) => new RawItem({ ...item, id }, events));
   }
 
-  #add<T extends Draft>(id: string, create: (id: string, events: ItemEvents) => T): T {
-    const draft = create(id, new ItemEvents(this.#send, this.drafts.length, id));
-    this.drafts.push(draft);
-    return draft;
+  #add<T extends OutputItem>(id: string, create: (id: string, events: ItemEvents) => T): T {
+    const item = create(id, new ItemEvents(this.#send, this.items.length, id));
+    this.items.push(item);
+    return item;
   }
 }
 

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { BlockWriter } from '../shared/block-writer.ts';
+import type { BlockEmitter } from '../shared/block-writer.ts';
 import { objectOf } from '../shared/read.ts';
 import { decodeLogprobs } from './blocks.ts';
 import { decodeBuiltInCall } from './built-in-calls.ts';
-import { CallWriter } from './calls.ts';
-import { ContentWriter } from './content.ts';
+import { CallEmitter } from './calls.ts';
+import { ContentEmitter } from './content.ts';
 import type { ItemAction } from './event-types.ts';
 import { type Item, type ItemKind, ItemStore, kindOf, type Part, type ReportHere } from './items.ts';
 import { pairItems } from './response-fields.ts';
@@ -14,18 +14,18 @@ const isReasoning = (channel: Channel): boolean => channel === 'summary' || chan
 
 /** Finds the item an event is about, and has it written. */
 export class ItemReader {
-  readonly content: ContentWriter;
-  readonly calls: CallWriter;
+  readonly content: ContentEmitter;
+  readonly calls: CallEmitter;
   readonly #store = new ItemStore();
   readonly #report: ReportHere;
 
   readonly #here: () => number;
 
-  constructor(writer: BlockWriter, here: () => number, report: ReportHere) {
+  constructor(emitter: BlockEmitter, here: () => number, report: ReportHere) {
     this.#here = here;
     this.#report = report;
-    this.content = new ContentWriter(writer, report);
-    this.calls = new CallWriter(writer, (item) => this.content.interrupt(item), report);
+    this.content = new ContentEmitter(emitter, report);
+    this.calls = new CallEmitter(emitter, (item) => this.content.interrupt(item), report);
   }
 
   /** `tools`: the response repeats what the request declared. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
 import type { Citation, TokenLogprob } from '../../canonical/blocks.ts';
 import { CharacterCount } from '../shared/answer.ts';
-import type { Draft, ItemEvents, ItemStatus } from './item-events.ts';
+import type { ItemEvents, ItemStatus, OutputItem } from './item-events.ts';
 import { encodeCitation, encodeLogprobs, isOpenEnded } from './parts-encode.ts';
 
 interface OpenPart {
@@ -27,19 +27,19 @@ export interface MessageLosses {
 }
 
 /** A `message` item: parts of text and refusals, one after the other. */
-export class MessageDraft implements Draft {
+export class MessageItem implements OutputItem {
   isDone = false;
-  readonly item: JsonObject;
+  readonly json: JsonObject;
   readonly #events: ItemEvents;
   readonly #content: JsonObject[] = [];
   readonly #told: MessageLosses;
   #part: OpenPart | undefined;
 
   constructor(id: string, fields: JsonObject, events: ItemEvents, told: MessageLosses) {
-    this.item = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
+    this.json = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
     this.#events = events;
     this.#told = told;
-    events.added(this.item);
+    events.added(this.json);
   }
 
   openPart(isRefusal: boolean): void {
@@ -106,8 +106,8 @@ export class MessageDraft implements Draft {
     if (this.isDone) return;
     this.closePart();
     this.isDone = true;
-    this.item['status'] = status;
-    this.#events.done(this.item);
+    this.json['status'] = status;
+    this.#events.done(this.json);
   }
 }
 

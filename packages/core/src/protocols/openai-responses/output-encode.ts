@@ -9,30 +9,30 @@ import { CurrentItem, itemFields } from './current-item.ts';
 import type { ItemStatus, Send } from './item-events.ts';
 import { ItemList } from './item-list.ts';
 import { PROTOCOL } from './kept.ts';
-import type { MessageDraft } from './message-draft.ts';
+import type { MessageItem } from './message-draft.ts';
 import { encodeBlob } from './parts-encode.ts';
-import type { RawDraft } from './raw-draft.ts';
-import type { ReasoningChannel, ReasoningDraft } from './reasoning-draft.ts';
+import type { RawItem } from './raw-draft.ts';
+import type { ReasoningChannel, ReasoningItem } from './reasoning-draft.ts';
 
 interface WrittenText {
   kind: 'text';
   block: TextBlock;
   /** Absent until there is something to say: empty texts have no item. */
-  draft: MessageDraft | undefined;
+  item: MessageItem | undefined;
   signature: SignedBlob | undefined;
   isStopped: boolean;
 }
 
 interface WrittenThinking {
   kind: 'thinking';
-  draft: ReasoningDraft;
+  item: ReasoningItem;
   channel: ReasoningChannel;
   /** Its place among the blocks, which tells its parts from others'. */
   at: number;
 }
 
 /** What became of a block. `lost`: it has no form here, and its deltas say nothing. */
-type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw'; draft: RawDraft } | { kind: 'lost' };
+type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw'; item: RawItem } | { kind: 'lost' };
 
 /** The separator that stands between two summaries in the text of a block. */
 const BETWEEN_SUMMARIES = '\n\n';
@@ -58,7 +58,7 @@ export class OutputEncoder {
   }
 
   get items(): JsonObject[] {
-    return this.#list.drafts.map(({ item }) => item);
+    return this.#list.items.map(({ json }) => json);
   }
 
   start(at: number, block: ContentBlock): void {
@@ -71,7 +71,7 @@ export class OutputEncoder {
   #begin(at: number, block: ContentBlock): Written {
     switch (block.type) {
       case 'text':
-        return { kind: 'text', block, draft: undefined, signature: block.signature, isStopped: false };
+        return { kind: 'text', block, item: undefined, signature: block.signature, isStopped: false };
       case 'thinking':
         return this.#startThinking(at, block);
       case 'tool_use':
@@ -130,15 +130,15 @@ export class OutputEncoder {
         this.#stopText(written);
         return;
       case 'thinking':
-        written.draft.closePart();
-        if (final?.type === 'thinking' && !written.draft.isDone) Object.assign(written.draft.item, itemFields(final));
+        written.item.closePart();
+        if (final?.type === 'thinking' && !written.item.isDone) Object.assign(written.item.json, itemFields(final));
         return;
       case 'call':
         this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
         return;
       case 'raw':
-        if (final?.type === 'opaque' && !written.draft.isDone) written.draft.replace(objectOf(final.raw));
-        written.draft.close();
+        if (final?.type === 'opaque' && !written.item.isDone) written.item.replace(objectOf(final.raw));
+        written.item.close();
         return;
       default:
         return;
@@ -149,7 +149,7 @@ export class OutputEncoder {
   amend(late: NonNullable<MessageDelta['late_blocks']>): void {
     for (const { index, content_block: block } of late) {
       const written = this.#blocks.get(index);
-      if (block.type === 'opaque' && written?.kind === 'raw') written.draft.replace(objectOf(block.raw));
+      if (block.type === 'opaque' && written?.kind === 'raw') written.item.replace(objectOf(block.raw));
       if (block.type !== 'tool_use' || this.#calls.amend(index, block)) continue;
       const message = 'the source changed a call after it had been passed on';
       approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
@@ -159,20 +159,20 @@ export class OutputEncoder {
   /** Everything that is still open ends with the response. `late`: fields of items that came when their blocks had stopped. */
   finish(status: ItemStatus, late: readonly unknown[] = []): void {
     this.#calls.settle(status);
-    for (const draft of this.#list.drafts) if (!draft.isDone) draft.close(status);
+    for (const item of this.#list.items) if (!item.isDone) item.close(status);
     const byId = new Map(late.filter(isObject).map((item) => [item['id'], item]));
     if (byId.size === 0) return;
-    for (const { item } of this.#list.drafts) {
-      const { id, type } = item;
-      Object.assign(item, byId.get(id), { id, type });
+    for (const { json } of this.#list.items) {
+      const { id, type } = json;
+      Object.assign(json, byId.get(id), { id, type });
     }
   }
 
   /** What the provider says about a refusal, when the model said nothing. */
   refuse(explanation: string): void {
-    const draft = this.#current.messageFor({ type: 'text', text: '', refusal: true });
-    draft.write(explanation, undefined);
-    draft.closePart();
+    const item = this.#current.messageFor({ type: 'text', text: '', refusal: true });
+    item.write(explanation, undefined);
+    item.closePart();
     this.hasRefusal = true;
   }
 
@@ -183,58 +183,58 @@ export class OutputEncoder {
 
   #write(written: WrittenText, { text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
     if (text === '' && !logprobs) return;
-    const draft = this.#draftOf(written);
-    if (!draft) return;
-    draft.write(text, logprobs);
+    const item = this.#openItem(written);
+    if (!item) return;
+    item.write(text, logprobs);
     if (written.block.refusal) this.hasRefusal = true;
     else this.hasText = true;
   }
 
   #cite(written: WrittenText, citation: Citation): void {
-    this.#draftOf(written)?.cite(citation);
+    this.#openItem(written)?.cite(citation);
   }
 
   /** Undefined when another text has taken the place: no block of text is written while another is. */
-  #draftOf(written: WrittenText): MessageDraft | undefined {
-    if (written.isStopped || (written.draft && this.#current.block !== written.block)) return undefined;
-    written.draft ??= this.#current.messageFor(written.block);
-    return written.draft;
+  #openItem(written: WrittenText): MessageItem | undefined {
+    if (written.isStopped || (written.item && this.#current.block !== written.block)) return undefined;
+    written.item ??= this.#current.messageFor(written.block);
+    return written.item;
   }
 
   #stopText(written: WrittenText): void {
     if (written.isStopped) return;
     written.isStopped = true;
-    if (this.#current.block === written.block) written.draft?.closePart();
+    if (this.#current.block === written.block) written.item?.closePart();
     if (written.signature) this.#carryText(written.signature);
   }
 
   #startThinking(at: number, block: ThinkingBlock): Written {
-    const draft = this.#current.reasoningFor(block);
+    const item = this.#current.reasoningFor(block);
     const { variant, thinking, summary_parts: summary, signature } = block;
     const channel = variant === 'full' ? 'full' : 'summary';
     const parts = channel === 'summary' && summary ? summary : [thinking];
-    if (variant !== 'redacted' && !draft.isDone)
+    if (variant !== 'redacted' && !item.isDone)
       for (const [i, text] of parts.entries())
-        if (text !== '') draft.think(text, channel, partKey(at, parts.length > 1 ? i : undefined));
-    if (signature) draft.sign(encodeBlob(signature, 'self', this.#context));
-    return { kind: 'thinking', draft, channel, at };
+        if (text !== '') item.think(text, channel, partKey(at, parts.length > 1 ? i : undefined));
+    if (signature) item.sign(encodeBlob(signature, 'self', this.#context));
+    return { kind: 'thinking', item, channel, at };
   }
 
-  #think({ draft, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
-    if (text === '' || draft.isDone) return;
+  #think({ item, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
+    if (text === '' || item.isDone) return;
     const key = partKey(at, summary);
-    const isBorder = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES && !draft.isOpen(channel, key);
-    draft.think(isBorder ? '' : text, channel, key);
+    const isBorder = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES && !item.isOpen(channel, key);
+    item.think(isBorder ? '' : text, channel, key);
   }
 
   #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {
     if (origin !== PROTOCOL)
       return text === undefined
         ? this.#lose(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
-        : { kind: 'text', block: { type: 'text', text }, draft: undefined, signature: undefined, isStopped: false };
+        : { kind: 'text', block: { type: 'text', text }, item: undefined, signature: undefined, isStopped: false };
     this.#current.close();
     const item = objectOf(raw);
-    return { kind: 'raw', draft: this.#list.raw({ type: 'unknown', ...item }, item['id'], 'item') };
+    return { kind: 'raw', item: this.#list.raw({ type: 'unknown', ...item }, item['id'], 'item') };
   }
 
   #startImage(at: number, { source }: ImageBlock): Written {
@@ -243,19 +243,19 @@ export class OutputEncoder {
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
     this.#current.close();
     const item = { type: 'image_generation_call', status: 'completed', result: source.data };
-    return { kind: 'raw', draft: this.#list.raw(item, undefined, 'ig') };
+    return { kind: 'raw', item: this.#list.raw(item, undefined, 'ig') };
   }
 
   #sign(at: number, written: Written, signature: SignedBlob): void {
     switch (written.kind) {
       case 'thinking':
-        if (written.draft.isDone)
+        if (written.item.isDone)
           approximate(this.#context, {
             path: `/content/${at}`,
             feature: 'content.signature',
             message: 'the signature came after its item was done; only the response at the end has it',
           });
-        written.draft.sign(encodeBlob(signature, 'self', this.#context));
+        written.item.sign(encodeBlob(signature, 'self', this.#context));
         return;
       case 'call':
         this.#calls.sign(at, signature);

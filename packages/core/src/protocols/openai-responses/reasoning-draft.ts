@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { Draft, ItemEvents } from './item-events.ts';
+import type { ItemEvents, OutputItem } from './item-events.ts';
 
 /** A summary that the provider wrote, or the raw chain of thought. */
 export type ReasoningChannel = 'summary' | 'full';
@@ -41,17 +41,17 @@ interface OpenPart {
 }
 
 /** A `reasoning` item. One that only carries a ciphertext has no part at all. */
-export class ReasoningDraft implements Draft {
+export class ReasoningItem implements OutputItem {
   isDone = false;
-  readonly item: JsonObject;
+  readonly json: JsonObject;
   readonly #events: ItemEvents;
   readonly #parts: Record<ReasoningChannel, JsonObject[]> = { summary: [], full: [] };
   #part: OpenPart | undefined;
 
   constructor(id: string, fields: JsonObject, events: ItemEvents) {
-    this.item = { ...fields, id, type: 'reasoning', summary: this.#parts.summary };
+    this.json = { ...fields, id, type: 'reasoning', summary: this.#parts.summary };
     this.#events = events;
-    events.added(this.item);
+    events.added(this.json);
   }
 
   /** Whether this part is the one being written. */
@@ -83,20 +83,20 @@ export class ReasoningDraft implements Draft {
     const { part: type, textDone, done } = WORDS[part.channel];
     const whole = { type, text: part.text };
     this.#parts[part.channel].push(whole);
-    if (part.channel === 'full') this.item['content'] = this.#parts.full;
+    if (part.channel === 'full') this.json['content'] = this.#parts.full;
     this.#events.send?.(textDone, `${part.place},"text":${JSON.stringify(part.text)}`);
     this.#events.send?.(done, `${part.place},"part":${JSON.stringify(whole)}`);
   }
 
   /** After the item is done, only the whole response can still say it. */
   sign(encrypted: string): void {
-    this.item['encrypted_content'] = encrypted;
+    this.json['encrypted_content'] = encrypted;
   }
 
   close(): void {
     if (this.isDone) return;
     this.closePart();
     this.isDone = true;
-    this.#events.done(this.item);
+    this.#events.done(this.json);
   }
 }

@@ -4,7 +4,7 @@ import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.
 import { recomputeStop, type StopReason } from '../../canonical/response.ts';
 import type { SseFrame } from '../../sse/frame.ts';
 import type { Stage } from '../../stage.ts';
-import { BlockWriter, type Emit } from '../shared/block-writer.ts';
+import { BlockEmitter, type Emit } from '../shared/block-writer.ts';
 import type { Context } from '../shared/context.ts';
 import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
 import { isBareError } from '../shared/wire-error.ts';
@@ -33,7 +33,7 @@ export function decodeStream(context: Context, options: StreamDecoderOptions = {
 class ResponsesMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
-  readonly #writer: BlockWriter;
+  readonly #emitter: BlockEmitter;
   readonly #items: ItemReader;
   #offset = 0;
   #sequence = Number.NEGATIVE_INFINITY;
@@ -48,8 +48,8 @@ class ResponsesMachine implements PayloadMachine {
   constructor(context: Context, emit: Emit) {
     this.#context = context;
     this.#emit = emit;
-    this.#writer = new BlockWriter(emit);
-    this.#items = new ItemReader(this.#writer, () => this.#offset, this.#report);
+    this.#emitter = new BlockEmitter(emit);
+    this.#items = new ItemReader(this.#emitter, () => this.#offset, this.#report);
   }
 
   readonly #report: ReportHere = (rule, detail, offset = this.#offset) => this.#context.report(rule, offset, detail);
@@ -192,7 +192,7 @@ class ResponsesMachine implements PayloadMachine {
 
   #close(): void {
     this.#items.end();
-    this.#writer.end();
+    this.#emitter.end();
   }
 
   /** Noise in this protocol: only a terminal event says that the response is whole. */

@@ -24,7 +24,7 @@ interface OpenBlock {
  * Opens, feeds and closes the blocks of one choice so that the stream keeps the rules S2, S3, S4 and S11: dense indexes, one text-like block
  * at a time, only tool calls overlap. Content that arrives while a call is still open waits until the call stops; nothing is lost.
  */
-export class BlockWriter {
+export class BlockEmitter {
   readonly #emit: Emit;
   readonly #choice: { choice: number } | undefined;
   #next = 0;
