@@ -30,7 +30,8 @@ export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'm
   strict?: boolean;
 }
 
-const CHECKS = {
+/** A protocol that is not registered has none: only the framing of its streams is checked. */
+const CHECKS: Readonly<Record<string, (report: Report) => WireCheck>> = {
   'openai-chat': (report) => new ChatCheck(report),
   'anthropic-messages': (report) => new AnthropicCheck(report),
   'openai-responses': (report) => new ResponsesCheck(report),
@@ -128,7 +129,7 @@ export class Examiner {
 
   #look(frames: Iterable<SseFrame>): void {
     const { protocol } = this.#reader;
-    this.#check ??= protocol && CHECKS[protocol.id](this.#met.report);
+    this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
     for (const frame of frames) {
       this.#count++;
       if (frame.bare) this.#bare++;

@@ -1,0 +1,24 @@
+import { isObject } from '../../packages/core/src/accumulate/overlay.ts';
+import type { ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock } from '../../packages/core/src/canonical/blocks.ts';
+import { objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+import type { ToyCall, ToyPart } from './wire.ts';
+
+export function decodePart(part: unknown): TextBlock | ToolUseBlock | ToolResultBlock {
+  const { text, call, result } = objectOf(part);
+  if (isObject(call))
+    return { type: 'tool_use', id: textOf(call['id']), name: textOf(call['name']), input: objectOf(call['input']) };
+  if (isObject(result)) return { type: 'tool_result', tool_use_id: textOf(result['id']), content: textOf(result['output']) };
+  return { type: 'text', text: textOf(text) };
+}
+
+export const encodeCall = ({ id, name, input }: ToolUseBlock): ToyCall => ({ id, name, input: objectOf(input) });
+
+/** Undefined for what the protocol has no part for. */
+export function encodePart(block: ContentBlock): ToyPart | undefined {
+  if (block.type === 'text') return { text: block.text };
+  if (block.type === 'tool_use') return { call: encodeCall(block) };
+  return block.type === 'tool_result' ? { result: { id: block.tool_use_id, output: outputOf(block) } } : undefined;
+}
+
+const outputOf = ({ content }: ToolResultBlock): string =>
+  typeof content === 'string' ? content : content.map((block) => (block.type === 'text' ? block.text : '')).join('');

@@ -1,0 +1,21 @@
+import type { InterfaceType } from '../../packages/core/src/canonical/interfaces.ts';
+import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
+import { objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+
+export const PATH = '/toy/chat';
+
+export const detectInterface = (path: string): InterfaceType => (path === PATH ? 'CHAT' : 'PASSTHROUGH');
+
+export const supports = (type: InterfaceType): boolean => type === 'CHAT';
+
+export const buildUrl = (_type: InterfaceType, { provider }: Target): string => provider.base_url + PATH;
+
+export const buildHeaders = ({ api_key: key }: Provider): HeaderBag => ({
+  'content-type': 'application/json',
+  ...(key !== undefined && { 'toy-key': key }),
+});
+
+export function readTarget({ body }: WireRequest): Asked | undefined {
+  const { model, stream } = objectOf(body);
+  return textOf(model) === '' ? undefined : { model: textOf(model), isStream: stream === true };
+}

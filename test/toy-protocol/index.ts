@@ -1,0 +1,11 @@
+import type { Protocol } from '../../packages/core/src/protocols/shared/protocol.ts';
+import { decodeStream } from './stream-decode.ts';
+import { fieldsOf, PROTOCOL } from './wire.ts';
+
+export const toy: Protocol = {
+  id: PROTOCOL,
+  streamDecoder: decodeStream,
+  recognises: (payload) => payload['toy'] === 1,
+  extras: fieldsOf,
+  callFields: fieldsOf,
+};

@@ -1,0 +1,35 @@
+import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
+import { at } from '../../packages/core/src/canonical/source.ts';
+import { type CodecContext, invalid, type WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
+import { expectList, expectObject, expectText, optional } from '../../packages/core/src/protocols/shared/expect.ts';
+import { unknownFields } from '../../packages/core/src/protocols/shared/read.ts';
+import { decodePart } from './blocks.ts';
+import { decodeParameters } from './settings.ts';
+import { decodeTools } from './tools.ts';
+import { keep, REQUEST_FIELDS } from './wire.ts';
+
+const ROLES: Readonly<Record<string, CanonicalMessage['role']>> = { user: 'user', model: 'assistant', tool: 'tool' };
+
+export function decodeRequest({ body }: WireRequest, context: CodecContext): CanonicalRequest {
+  const wire = expectObject(body, 'body');
+  const system = optional(wire['system'], 'system', expectText);
+  return {
+    model: expectText(wire['model'], 'model'),
+    ...(system !== undefined && { system: [{ type: 'text', text: system }] }),
+    messages: expectList(wire['turns'], 'turns').map((turn, i) => decodeTurn(turn, i, context)),
+    ...(wire['tools'] !== undefined && { tools: decodeTools(wire['tools']) }),
+    parameters: decodeParameters(wire),
+    ...(wire['stream'] === true && { stream: true }),
+    ...keep(unknownFields(wire, REQUEST_FIELDS)),
+  };
+}
+
+function decodeTurn(turn: unknown, i: number, context: CodecContext): CanonicalMessage {
+  const { by, parts } = expectObject(turn, `turns[${i}]`);
+  const role = ROLES[expectText(by, `turns[${i}].by`)];
+  if (!role) throw invalid(`turns[${i}].by`, 'must be user, model or tool');
+  const content = expectList(parts, `turns[${i}].parts`).map((part, k) =>
+    at(`/turns/${i}/parts/${k}`, decodePart(part), context),
+  );
+  return at(`/turns/${i}`, { role, content }, context);
+}

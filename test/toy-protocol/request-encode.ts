@@ -1,0 +1,81 @@
+import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
+import { prepare } from '../../packages/core/src/passes/prepare.ts';
+import type { Rules } from '../../packages/core/src/passes/rules.ts';
+import { type CodecContext, rulesTelling, type WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
+import { encodePart } from './blocks.ts';
+import { PATH } from './endpoints.ts';
+import { toolRules } from './profiles.ts';
+import { encodeParameters } from './settings.ts';
+import { encodeTools } from './tools.ts';
+import { fieldsOf, PROTOCOL } from './wire.ts';
+
+const TURNS = { user: 'user', assistant: 'model', tool: 'tool', system: 'user' } as const;
+
+export function encodeRequest(source: CanonicalRequest, caller: CodecContext): WireRequest {
+  const { request, context } = prepare(source, rulesOf(caller), caller);
+  const { model, system, messages, tools, parameters, stream } = request;
+  const body = {
+    ...fieldsOf(request),
+    toy: 1,
+    model: context.target?.model ?? model,
+    ...(system && { system: system.map(({ text }) => text).join('\n') }),
+    turns: messages.map(encodeTurn),
+    ...(tools && { tools: encodeTools(tools) }),
+    ...encodeParameters(parameters, context),
+    ...(stream && { stream: true }),
+  };
+  return { method: 'POST', path: PATH, headers: { 'content-type': 'application/json' }, body };
+}
+
+const encodeTurn = ({ role, content }: CanonicalMessage): JsonObject => ({
+  by: TURNS[role],
+  parts: content.flatMap((block) => encodePart(block) ?? []),
+});
+
+function rulesOf(context: CodecContext): Rules {
+  const { profile, target } = context;
+  return {
+    ...rulesTelling(context),
+    ...toolRules(profile),
+    protocol: PROTOCOL,
+    provider: target?.provider.id,
+    model: target?.model,
+    toolId: profile.tool_id,
+    foreignThinking: 'drop',
+    unsignedThinking: 'drop',
+    media: {
+      audio: [],
+      imageUrls: false,
+      fileUrls: false,
+      imageIds: false,
+      fileIds: false,
+      video: false,
+      spoken: 'transcript',
+      inToolResults: false,
+    },
+    alternate: false,
+    emptyMessages: 'drop',
+    dropWhitespace: false,
+    firstUser: false,
+    trailingAssistant: 'keep',
+    midSystem: 'reminder',
+    schemas: { tool: 'openai', strictTool: 'openai', output: 'openai' },
+    bounds: {},
+    maxStop: 0,
+    maxTools: profile.max_tools,
+    cacheMarks: { places: 'none', most: 0, ttls: [] },
+    says: {
+      names: false,
+      titles: 'text',
+      contexts: false,
+      logprobs: false,
+      citable: false,
+      stretches: false,
+      detail: 'nowhere',
+      validated: false,
+      foreignCallers: /./,
+      tools: [],
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import type { CanonicalResponse } from '../../packages/core/src/canonical/response.ts';
+import { readWhole } from '../../packages/core/src/protocols/shared/answer-body.ts';
+import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
+import { encodePart } from './blocks.ts';
+import { encodeEnd, encodeUsage } from './outcome.ts';
+import { decodeStream } from './stream-decode.ts';
+import type { ToyResponse } from './wire.ts';
+
+export const decodeResponse = (body: unknown, context: CodecContext): CanonicalResponse =>
+  readWhole([body], decodeStream(context)).message;
+
+export const encodeResponse = ({ id, model, content, stop_reason: reason, usage }: CanonicalResponse): ToyResponse => ({
+  toy: 1,
+  id,
+  model,
+  parts: content.flatMap((block) => encodePart(block) ?? []),
+  end: encodeEnd(reason),
+  ...encodeUsage(usage),
+});

@@ -1,0 +1,13 @@
+import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
+import type { CanonicalTool } from '../../packages/core/src/canonical/request.ts';
+import { expectList, expectObject, expectText } from '../../packages/core/src/protocols/shared/expect.ts';
+import { objectOf } from '../../packages/core/src/protocols/shared/read.ts';
+
+export const decodeTools = (tools: unknown): CanonicalTool[] =>
+  expectList(tools, 'tools').map((value, i) => {
+    const { name, schema } = expectObject(value, `tools[${i}]`);
+    return { name: expectText(name, `tools[${i}].name`), input_schema: objectOf(schema) };
+  });
+
+export const encodeTools = (tools: readonly CanonicalTool[]): JsonObject[] =>
+  tools.map(({ name, input_schema: schema }) => ({ name, ...(schema && { schema }) }));
