@@ -4,8 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { instrument } from './instrument.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const FOLDERS = ['packages/core/src/accumulate/', 'packages/core/src/sse/'];
-export const SUITES = ['packages/core/test/accumulate/', 'packages/core/test/sse/', 'test/cases.test.ts'];
+const FOLDERS = ['packages/core/src/json/', 'packages/core/src/accumulate/', 'packages/core/src/sse/'];
+export const SUITES = [
+  'packages/core/test/json/',
+  'packages/core/test/accumulate/',
+  'packages/core/test/sse/',
+  'test/cases.test.ts',
+];
 
 const listed = (folder) =>
   readdirSync(ROOT + folder)

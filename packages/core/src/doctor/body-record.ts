@@ -3,7 +3,7 @@ const LF = 10;
 const COLON = 58;
 
 /** Beyond this there are no excerpts any more; findings there still have their offsets. */
-const MOST_KEPT = 64 * 1024 * 1024;
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 /** The body as it came, for excerpts, and the comments in it, which no frame tells of. */
 export class BodyRecord {
@@ -16,7 +16,7 @@ export class BodyRecord {
   push(chunk: Uint8Array): void {
     this.#countComments(chunk);
     // Chunks belong to the caller.
-    if (this.length < MOST_KEPT) this.#chunks.push(chunk.slice());
+    if (this.length < MAX_KEPT_BYTES) this.#chunks.push(chunk.slice());
     this.length += chunk.length;
   }
 

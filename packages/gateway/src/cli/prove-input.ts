@@ -6,7 +6,7 @@ import { bytes as inUnits } from './layout.ts';
 import { readInput } from './read-input.ts';
 
 /** A proof holds the body in memory, many times over. */
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_PROOF_BYTES = 64 * 1024 * 1024;
 
 /** A body whose protocol is known, or why there is none. */
 export type ProveInput = Body | { error: AssembledError };
@@ -18,7 +18,7 @@ export async function readBody(file: string, protocols: readonly Protocol[], io:
     for await (const chunk of readInput(file, io)) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > MAX_BYTES) return { error: tooLarge };
+      if (length > MAX_PROOF_BYTES) return { error: tooLarge };
     }
   } catch (error) {
     const code = systemCode(error);
@@ -30,7 +30,7 @@ export async function readBody(file: string, protocols: readonly Protocol[], io:
 
 const tooLarge: AssembledError = {
   code: 'too_large',
-  message: `larger than ${inUnits(MAX_BYTES)}: prove a part of it`,
+  message: `larger than ${inUnits(MAX_PROOF_BYTES)}: prove a part of it`,
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 

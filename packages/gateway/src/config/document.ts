@@ -5,9 +5,9 @@ import type { Path, Place, Problem } from './problem.ts';
 import { type Env, expand } from './references.ts';
 import { deepest, hideBraces, showBraces } from './source.ts';
 
-const MAX_BYTES = 1024 * 1024;
-/** The parser recurses; a configuration has five levels. */
-const MAX_DEPTH = 50;
+const MAX_CONFIG_BYTES = 1024 * 1024;
+/** The YAML parser recurses, and a configuration has five levels. */
+const MAX_CONFIG_DEPTH = 50;
 
 /** A configuration file, parsed. JSON is read by the same rules, as it is YAML. */
 export class ConfigDocument {
@@ -153,8 +153,8 @@ export class ConfigDocument {
 const STAR = 'a name that begins with * has to stand in quotes';
 
 function unreadable(text: string): string | undefined {
-  if (Buffer.byteLength(text) > MAX_BYTES) return `the file is larger than ${MAX_BYTES / 1024 / 1024} MiB`;
-  return deepest(text) > MAX_DEPTH ? `the file is nested deeper than ${MAX_DEPTH} levels` : undefined;
+  if (Buffer.byteLength(text) > MAX_CONFIG_BYTES) return `the file is larger than ${MAX_CONFIG_BYTES / 1024 / 1024} MiB`;
+  return deepest(text) > MAX_CONFIG_DEPTH ? `the file is nested deeper than ${MAX_CONFIG_DEPTH} levels` : undefined;
 }
 
 /** Better words than the parser's for what happens most. */

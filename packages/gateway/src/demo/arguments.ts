@@ -25,8 +25,8 @@ const FORMATS: Readonly<Record<string, string>> = {
   regex: '.',
 };
 
-/** The schema is the client's: it may be recursive, or require more values than anybody can send. */
-const MAX_DEPTH = 32;
+/** Limits of sampled arguments: the client's schema may be recursive or require any number of values. */
+const MAX_SAMPLE_DEPTH = 32;
 const MAX_VALUES = 1000;
 const MAX_TEXT = 1000;
 /** Properties, required names and values that are copied while schemas are merged. */
@@ -55,7 +55,7 @@ class Sampler {
 
   /** `nth`: values of different numbers differ where the schema has more than one, for arrays of unique items. */
   #value(unresolved: unknown, nth: number, depth: number): unknown {
-    if (++this.#values > MAX_VALUES || depth > MAX_DEPTH) return null;
+    if (++this.#values > MAX_VALUES || depth > MAX_SAMPLE_DEPTH) return null;
     const schema = this.#resolve(unresolved, depth);
     if (schema['const'] !== undefined) return schema['const'];
     const { enum: values } = schema;
@@ -98,7 +98,7 @@ class Sampler {
 
   /** The schema with what it refers to, all of `allOf`, and one alternative of `anyOf` and `oneOf` in one object. */
   #resolve(schema: unknown, depth: number): Schema {
-    if (this.#copies > MAX_COPIES || depth > MAX_DEPTH || !isSchema(schema)) return {};
+    if (this.#copies > MAX_COPIES || depth > MAX_SAMPLE_DEPTH || !isSchema(schema)) return {};
     const { $ref, allOf, anyOf, oneOf, ...own } = schema;
     const parts = [
       ...(typeof $ref === 'string' ? [this.#find($ref)] : []),

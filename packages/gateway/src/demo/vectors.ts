@@ -6,11 +6,11 @@ import type {
 } from '@sluice/core';
 
 const DIMENSIONS = 8;
-const MOST_DIMENSIONS = 4096;
+const MAX_DIMENSIONS = 4096;
 
 /** A vector of length one: the same text has always the same, and texts that share words are near each other. */
 export function vectorOf(text: string, dimensions: number = DIMENSIONS): number[] {
-  const vector = new Array<number>(Math.min(dimensions, MOST_DIMENSIONS)).fill(0);
+  const vector = new Array<number>(Math.min(dimensions, MAX_DIMENSIONS)).fill(0);
   for (const word of wordsOf(text)) {
     const at = hash(word) % vector.length;
     vector[at] = (vector[at] ?? 0) + 1;

@@ -2,7 +2,7 @@ import { request } from 'undici';
 
 /** Longer than any small answer takes, also of a model that thinks and of a server that loads it first. */
 const PATIENCE_MS = 180_000;
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 export interface Sent {
   url: string;
@@ -39,7 +39,7 @@ export async function send({ url, headers, body }: Sent): Promise<Received> {
     for await (const chunk of stream as AsyncIterable<Uint8Array>) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MOST_BYTES) return { ...received, broken: 'the answer is longer than 32 MB' };
+      if (size > MAX_RESPONSE_BYTES) return { ...received, broken: 'the answer is longer than 32 MB' };
     }
     return received;
   } catch (error) {

@@ -9,7 +9,7 @@ const KEPT_MS = 5 * 60_000;
 const FAILED_MS = 30_000;
 /** Clients wait for the list: what is late is left out this time. */
 const PATIENCE_MS = 5000;
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 interface Kept {
   until: number;
@@ -58,7 +58,7 @@ export class ModelLists {
     try {
       const { status, body } = await collect(this.#options.dialer, callOf(speaker), {
         clock: this.#options.clock,
-        maxBytes: MOST_BYTES,
+        maxBytes: MAX_LIST_BYTES,
         headMs: PATIENCE_MS,
         pieceMs: PATIENCE_MS,
         totalMs: PATIENCE_MS,

@@ -22,14 +22,14 @@ function count({ route }: Incoming, result: Result, seconds: number, metrics: Me
 }
 
 /** A loss in every message makes many notes; the first ones are enough to find the cause. */
-const MOST_CHANGES = 20;
-const MOST_CHARS = 120;
+const MAX_CHANGES = 20;
+const MAX_CHANGE_CHARS = 120;
 
 /** What was changed, and where. Without messages, which may quote the request. */
 const changeOf = ({ code, path, feature }: Note): object => ({
   code,
-  path: path.slice(0, MOST_CHARS),
-  feature: feature.slice(0, MOST_CHARS),
+  path: path.slice(0, MAX_CHANGE_CHARS),
+  feature: feature.slice(0, MAX_CHANGE_CHARS),
 });
 
 function lineOf({ id, request, route }: Incoming, result: Result, seconds: number): object {
@@ -43,7 +43,7 @@ function lineOf({ id, request, route }: Incoming, result: Result, seconds: numbe
     ending,
     ...(provider && { provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
-    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MOST_CHANGES).map(changeOf) }),
+    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(changeOf) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
     ...(error && { error: error.code, reason: error.message }),
     ms: Math.round(seconds * 1000),

@@ -14,8 +14,8 @@ export function headersOf({ headers }: IncomingMessage): HeaderBag {
 /** As the client sent it; those who think that they talk to a proxy name a host, which is not theirs to choose. */
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 
-/** Deeper than any request of a client, and no deeper than the stack allows to write it again. */
-const MOST_DEPTH = 512;
+/** Levels of a recorded request: more than the gateway accepts, and few enough for JSON.stringify. */
+const MAX_RECORDED_DEPTH = 512;
 
 /** The bytes of a request's body, up to a limit. */
 export async function collectBody(request: IncomingMessage, limit: number): Promise<Buffer> {
@@ -29,7 +29,7 @@ export async function collectBody(request: IncomingMessage, limit: number): Prom
 /** A body as JSON; undefined when it is none. */
 export function parsed(body: Uint8Array): unknown {
   try {
-    return parseBody(body, MOST_DEPTH).body;
+    return parseBody(body, MAX_RECORDED_DEPTH).body;
   } catch (error) {
     if (error instanceof CodecError) return undefined;
     throw error;

@@ -28,7 +28,8 @@ export interface RecorderOptions {
   maxBytes?: number;
 }
 
-const MAX_BYTES = 64 * 1024 * 1024;
+/** Kept bytes of a body: bodies are held in memory until the exchange ends. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DIALING = { upstreamKeepAliveMs: 4000, compressionRatio: 100 } as const;
 
 /** Stands between a client and its provider, passes on what both say, and writes it down. */
@@ -41,7 +42,7 @@ export class Recorder {
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: RecorderOptions) {
-    this.#options = { maxBytes: MAX_BYTES, ...options };
+    this.#options = { maxBytes: MAX_BODY_BYTES, ...options };
     // A client may think as long as it likes: so may the model that it waits for.
     this.#server = createServer({ requestTimeout: 0, keepAlive: true, noDelay: true }, (request, response) => {
       const running = this.#serve(request, response);

@@ -50,9 +50,10 @@ export interface ReplayerOptions {
 export const EXCHANGE_HEADER = 'x-sluice-exchange';
 export const FAULT_HEADER = 'x-sluice-fault';
 
-const MOST_BYTES = 64 * 1024 * 1024;
+/** Body of a request to the replayer: as much as the recorder keeps. */
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 /** Clients that were told to come back, and have not. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 const FAULT_BODY = { error: { message: 'this error was asked for' } };
 const PAGE = '<html><body><h1>Bad Gateway</h1></body></html>\n';
 
@@ -103,7 +104,7 @@ export class Replayer {
     try {
       if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
       checkHost(headers['host'], '; use 127.0.0.1');
-      await this.#answer({ request, response, headers, route, served }, await collectBody(request, MOST_BYTES));
+      await this.#answer({ request, response, headers, route, served }, await collectBody(request, MAX_REQUEST_BYTES));
     } catch (cause) {
       this.#refuse(cause, route, response, served);
     }
@@ -129,7 +130,7 @@ export class Replayer {
     const key = `${faults.text} ${who}`;
     const happened = this.#happened.get(key) ?? 0;
     if (happened >= faults.times) return NO_FAULTS;
-    if (this.#happened.size < MOST_COUNTED) this.#happened.set(key, happened + 1);
+    if (this.#happened.size < MAX_COUNTED) this.#happened.set(key, happened + 1);
     return faults;
   }
 

@@ -24,7 +24,7 @@ export interface Pause {
 }
 
 /** Consecutive failures after which a target is paused, and for how long. */
-const MOST_FAILURES = 5;
+const MAX_FAILURES = 5;
 const PAUSE_MS = 30_000;
 /** The longest pause that a target can request, so that one wrong header does not require a restart. */
 const LONGEST_PAUSE_MS = 3_600_000;
@@ -93,14 +93,14 @@ export class Breakers {
     const { failures: before = 0, restsUntil = 0 } = this.#states.get(target) ?? {};
     const failures = before + 1;
     if (restsUntil > this.#now()) this.#set(target, { failures, restsUntil, probedUntil: 0, reason });
-    else if (failures >= MOST_FAILURES) this.rest(target, reason);
+    else if (failures >= MAX_FAILURES) this.rest(target, reason);
     else this.#set(target, { failures, restsUntil: 0, probedUntil: 0, reason });
   }
 
   /** Pauses a target, because it requested a pause or has failed too often. */
   rest(target: string, reason: string, ms: number = PAUSE_MS): void {
     const restsUntil = this.#now() + Math.min(ms, LONGEST_PAUSE_MS);
-    this.#set(target, { failures: MOST_FAILURES, restsUntil, probedUntil: 0, reason });
+    this.#set(target, { failures: MAX_FAILURES, restsUntil, probedUntil: 0, reason });
   }
 
   #byPause(targets: readonly string[]): string[] {

@@ -1,5 +1,5 @@
 /** Most retries that are saved: enough for a quiet gateway, too few to harm an upstream that is down. */
-const MOST_SAVED = 20;
+const MAX_SAVED = 20;
 /** Retries gained per second, so that a single user can retry, too. */
 const A_SECOND = 1;
 
@@ -10,7 +10,7 @@ const A_SECOND = 1;
 export class RetryBudget {
   readonly #share: number;
   readonly #now: () => number;
-  #saved = MOST_SAVED;
+  #saved = MAX_SAVED;
   #at: number;
 
   /** `now`: milliseconds of a monotonic clock. */
@@ -36,6 +36,6 @@ export class RetryBudget {
   }
 
   #save(amount: number): void {
-    this.#saved = Math.min(MOST_SAVED, this.#saved + amount);
+    this.#saved = Math.min(MAX_SAVED, this.#saved + amount);
   }
 }

@@ -32,14 +32,14 @@ function expectLimit(value: unknown, param: string): number {
 export const BOUNDS: Bounds = { temperature: [0, 1], top_p: [0, 1] };
 
 /** A long answer that nobody sees coming is cut by proxies on its way. */
-const MOST_UNSTREAMED = 32_000;
+const MAX_UNSTREAMED_TOKENS = 32_000;
 
 /** The most tokens of the answer, which has to be said (P65). */
 export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
   if (parameters.max_tokens !== undefined) return parameters.max_tokens;
   const stream = context.target?.stream ?? asked ?? false;
   const most = context.profile.max_output_tokens;
-  const limit = stream ? most : Math.min(most, MOST_UNSTREAMED);
+  const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
   const message = `max_tokens is required there; ${limit} is sent`;
   context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
   return limit;

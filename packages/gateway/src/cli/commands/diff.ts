@@ -119,12 +119,12 @@ function shown({ a, b, left, right }: Sides, differences: readonly Difference[],
   const verdict = isSame
     ? green('They say the same.')
     : red(`Different in ${differences.length} place${differences.length === 1 ? '' : 's'}:`);
-  return `${[...heads, verdict, ...differences.slice(0, MOST_SHOWN).flatMap((difference) => linesOf(difference, colors))].join('\n')}\n${rest(differences)}`;
+  return `${[...heads, verdict, ...differences.slice(0, MAX_SHOWN).flatMap((difference) => linesOf(difference, colors))].join('\n')}\n${rest(differences)}`;
 }
 
-const MOST_SHOWN = 40;
+const MAX_SHOWN = 40;
 const rest = ({ length }: readonly Difference[]): string =>
-  length > MOST_SHOWN ? `  … and ${length - MOST_SHOWN} more (--json has them all)\n` : '';
+  length > MAX_SHOWN ? `  … and ${length - MAX_SHOWN} more (--json has them all)\n` : '';
 
 function headOf(side: string, stream: RecordedStream | undefined, comparable: Comparable | undefined): string[] {
   if (!stream || !comparable) return [side, 'nothing'];

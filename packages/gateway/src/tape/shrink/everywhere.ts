@@ -1,4 +1,4 @@
-import { plainFor } from './json.ts';
+import { MAX_SHRINK_DEPTH, plainFor } from './json.ts';
 import type { Part } from './parts.ts';
 
 // Streams repeat themselves: what is done to a field is tried on all its copies at once, and costs one try.
@@ -10,8 +10,6 @@ type Place = string;
 const MARK = '\0';
 const ELEMENT = '[]';
 const placeOf = (place: Place, key: string): Place => place + MARK + key;
-
-const MOST_DEPTH = 64;
 
 /** Where the four protocols have what a model says. */
 const TEXTS: ReadonlySet<string> = new Set(
@@ -26,7 +24,7 @@ export async function withoutTexts(parts: readonly Part[], shows: Shows): Promis
 
 function silenced(value: unknown, key: string, depth: number): unknown {
   if (typeof value === 'string') return TEXTS.has(key) ? '' : value;
-  if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value;
+  if (typeof value !== 'object' || value === null || depth > MAX_SHRINK_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => silenced(item, key, depth + 1));
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, silenced(item, name, depth + 1)]));
 }
@@ -60,7 +58,7 @@ function placesOf(parts: readonly Part[], isWanted: (value: unknown) => boolean)
   const found = new Map<Place, number>();
   const visit = (value: unknown, place: Place, depth: number): void => {
     if (depth > 0 && isWanted(value) && !found.has(place)) found.set(place, depth);
-    if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return;
+    if (typeof value !== 'object' || value === null || depth > MAX_SHRINK_DEPTH) return;
     if (Array.isArray(value)) for (const item of value) visit(item, placeOf(place, ELEMENT), depth + 1);
     else for (const [key, item] of Object.entries(value)) visit(item, placeOf(place, key), depth + 1);
   };

@@ -5,14 +5,14 @@ type Fields = Record<string, unknown>;
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** No protocol nests deeper; what does is left as it is. */
-const MOST_DEPTH = 64;
+/** Levels of a value that are shrunk. No protocol has more; deeper values stay as they are. */
+export const MAX_SHRINK_DEPTH = 64;
 
 type Entry = readonly [key: string, value: unknown];
 
 /** A value with as little in it as it takes: fields and elements left out, texts and numbers made plain. */
 export async function smallest(value: unknown, shows: Shows, depth = 0): Promise<unknown> {
-  if (depth > MOST_DEPTH) return value;
+  if (depth > MAX_SHRINK_DEPTH) return value;
   if (Array.isArray(value)) {
     const items = value.map((item): Entry => ['', item]);
     return smallestOf(items, (entries) => entries.map(([, item]) => item), shows, depth);
@@ -48,7 +48,7 @@ export const plainFor = (text: string): string[] =>
   ['', 'x', '{}', filler(text)].filter((plain) => plain !== text && plain.length <= text.length);
 
 /** Longer texts are cut in larger pieces: a try is not cheap. */
-const MOST_PIECES = 512;
+const MAX_PIECES = 512;
 
 /** A text with as few letters as it takes, and those made plain where they may be. */
 export async function plainest(text: string, shows: (text: string) => Promise<boolean>): Promise<string> {
@@ -62,7 +62,7 @@ const isWord = (text: string): boolean => /^[\w.-]{0,40}$/.test(text);
 
 async function cutDown(text: string, shows: (text: string) => Promise<boolean>): Promise<string> {
   const characters = [...text];
-  const size = Math.ceil(characters.length / MOST_PIECES);
+  const size = Math.ceil(characters.length / MAX_PIECES);
   const pieces = Array.from({ length: Math.ceil(characters.length / Math.max(size, 1)) }, (_, at) =>
     characters.slice(at * size, (at + 1) * size).join(''),
   );

@@ -23,13 +23,13 @@ export interface Shrunk {
 }
 
 /** Rounds after the first find what others have made possible; there is seldom anything left for a third. */
-const MOST_ROUNDS = 4;
+const MAX_ROUNDS = 4;
 
 /** Shorter lines say nothing about anybody. */
 const WORTH_CUTTING = 24;
 
 /** More lines than these are not looked at one by one before it is known that each of them counts. */
-const MOST_LINES = 64;
+const MAX_LINES = 64;
 
 /** Thrown when the time is over: whatever is tried then, there is no answer to wait for. */
 class OutOfTime extends Error {}
@@ -52,7 +52,7 @@ export async function shrink(text: string, options: ShrinkOptions): Promise<Shru
 async function shrinkBy(text: string, options: ShrinkOptions): Promise<Shrunk> {
   const shrinker = new Shrinker(text, options);
   try {
-    for (let round = 0, before = ''; round < MOST_ROUNDS && before !== shrinker.text; round++) {
+    for (let round = 0, before = ''; round < MAX_ROUNDS && before !== shrinker.text; round++) {
       before = shrinker.text;
       await shrinker.round();
     }
@@ -114,7 +114,7 @@ class Shrinker {
     const parts = partsOf(this.text);
     if (render(parts) === this.text || (await this.#try(render(parts), 'anew'))) return parts;
     const lines = linesOf(this.text);
-    if (lines.length !== parts.length || lines.length > MOST_LINES) return [this.text];
+    if (lines.length !== parts.length || lines.length > MAX_LINES) return [this.text];
     const careful: Part[] = [];
     for (const [at, part] of parts.entries()) {
       const anew = render([...careful, part, ...lines.slice(at + 1)]);
