@@ -1,6 +1,7 @@
 /**
- * What is measured. A case is one stream and a list of subjects; the first subject is the reference of the ratios. A subject is
- * `module:function` in `subjects/`; `light` ones are quick enough to be measured several times, in turns.
+ * What is measured. A case is one stream, a list of subjects, and goals: at most how many times the cost of another subject Sluice may have.
+ * The first subject is the reference of the ratios. A subject is a function of a module in `subjects/`; `light` ones are quick enough to be
+ * warmed up and measured for longer.
  */
 const HAND = { name: 'hand-written', run: 'hand', light: true };
 const SLUICE = { name: 'sluice', run: 'sluice', light: true };
@@ -33,7 +34,8 @@ function endToEndCase(kind, n) {
 function sseCase(name, bytes, pieceBytes, json) {
   const subjects = [HAND, SLUICE, { name: 'eventsource-parser', run: 'eventsource-parser', light: true }];
   if (json) subjects.push({ name: 'JSON.parse alone', run: 'json', light: true });
-  return { section: 'sse', name, kind: 'text', bytes, pieceBytes, json, subjects };
+  const goals = json ? [{ to: 'JSON.parse alone', most: 1.5 }] : [{ to: 'eventsource-parser', most: 1 }];
+  return { section: 'sse', name, kind: 'text', bytes, pieceBytes, json, subjects, goals };
 }
 
 /** Bytes of a stream in one protocol to bytes of one in another. The hand-written converters know only chat to Anthropic. */

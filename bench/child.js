@@ -1,4 +1,6 @@
 /** One subject on one case, in a process of its own: `node child.js '{"case":…, "subject":…}'`. Prints one JSON value. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { flat, measure } from './measure.js';
 import * as data from './reference/data.mjs';
 
@@ -7,7 +9,7 @@ const { case: test, subject } = JSON.parse(process.argv[2]);
 const { section, kind, n, bytes, pieceBytes, json, from, to } = test;
 
 const payloads = n === undefined ? payloadsOf(bytes) : data.chunkJson(kind, n, CALLS);
-const subjects = await import(`./subjects/${subject.run}.js`);
+const subjects = await import(moduleOf(subject));
 const run = subjects[subject.function ?? section](inputOf());
 const consume = async () => {
   const result = await run();
@@ -25,6 +27,12 @@ const times = await measure(
 );
 // The last run is the one to check: a subject may change its input, and then only the first would be right.
 finish({ right: isRight(last), units: payloads.length, ...times });
+
+/** The module of a subject; with `build`, that of another checkout, which imports the Sluice of that checkout. */
+function moduleOf({ run, build }) {
+  const file = `subjects/${run}.js`;
+  return build ? pathToFileURL(join(build, 'bench', file)).href : `./${file}`;
+}
 
 function finish(result) {
   console.log(JSON.stringify(result));

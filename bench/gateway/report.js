@@ -1,6 +1,7 @@
 /** What was measured, as tables; and into docs/performance.md, between its markers. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { compare, format, summarize, summarizeRatio } from '../statistics.js';
 import { HELD, STALLED } from './measures.js';
 import { PORTKEY_VERSION } from './portkey.js';
 import { here } from './processes.js';
@@ -44,13 +45,53 @@ function machine() {
   return `Node ${process.versions.node}, ${cpus().length} cores (${model.trim()}), undici ${undici}, @portkey-ai/gateway ${PORTKEY_VERSION}`;
 }
 
+const COMPARED = {
+  requestCpu: 'CPU a JSON request, us',
+  rps: 'requests/s',
+  chunkCpu: 'CPU a paced chunk, us',
+  fastCpu: 'CPU an unpaced chunk, us',
+  whole50: 'JSON p50, ms',
+  first50: 'first byte p50, ms',
+};
+
+/** Two builds, figure by figure: medians and interquartile ranges, and their ratio within each round. */
+export function reportComparison(measured, size, seconds) {
+  const lines = measured
+    .filter(({ subject }) => subject.before)
+    .flatMap((after) => {
+      const before = measured.find(({ subject }) => subject.name === after.subject.before);
+      return [...Object.keys(COMPARED).map((key) => comparedLine(key, before, after)), memoryLine(before, after)];
+    });
+  return [
+    `${machine()}; ${Math.round(seconds / 60)} minutes, ${size.rounds} rounds. Median [interquartile range].`,
+    table(['', '', 'before', 'after', 'after / before', ''], lines),
+  ].join('\n\n');
+}
+
+function comparedLine(key, before, after) {
+  const [old, current] = [valuesOf(before.rounds, key), valuesOf(after.rounds, key)];
+  const ratio = summarizeRatio(current, old);
+  // More requests a second are faster.
+  const cost = key === 'rps' ? summarizeRatio(old, current) : ratio;
+  return [after.subject.name, COMPARED[key], format(summarize(old)), format(summarize(current)), format(ratio), compare(cost)];
+}
+
+/** Memory is measured once. */
+function memoryLine({ held: before }, { held: after, subject }) {
+  const kilobytes = ({ bytes }) => format(summarize([bytes / 1024]));
+  const ratio = format(summarizeRatio([after.bytes], [before.bytes]));
+  return [subject.name, 'memory a stream, KB', kilobytes(before), kilobytes(after), ratio, ''];
+}
+
+const valuesOf = (rounds, key) => rounds.map((round) => round[key]);
+
 function summarise(measured) {
   const direct = measured.find(({ subject }) => subject.name === 'direct');
   const pipe = measured.find(({ subject }) => subject.name === 'node pipe');
   return measured.map(({ subject, rounds, held, stalled }) => {
-    const of = (key) => median(rounds.map((round) => round[key]));
-    const ratio = (key) => subject.argv && median(rounds.map((round, i) => round[key] / pipe.rounds[i][key]));
-    const added = (row, key) => median(row.rounds.map((round, i) => round[key] - direct.rounds[i][key]));
+    const of = (key) => summarize(valuesOf(rounds, key))?.median;
+    const ratio = (key) => (subject.argv ? summarizeRatio(valuesOf(rounds, key), valuesOf(pipe.rounds, key)) : undefined);
+    const added = (row, key) => row.rounds.map((round, i) => round[key] - direct.rounds[i][key]);
     return {
       ...subject,
       stalled,
@@ -60,8 +101,8 @@ function summarise(measured) {
       rps: of('rps'),
       chunk50: of('chunk50'),
       chunk99: of('chunk99'),
-      whole: subject.argv && added({ rounds }, 'whole50'),
-      first: subject.argv && added({ rounds }, 'first50'),
+      whole: subject.argv && summarize(added({ rounds }, 'whole50')).median,
+      first: subject.argv && summarize(added({ rounds }, 'first50')).median,
       bytes: held.bytes,
       lost: rounds.reduce((sum, { lost }) => sum + lost, 0) + held.missing + held.errors,
       wrong: held.wrong,
@@ -70,8 +111,8 @@ function summarise(measured) {
         requestCpu: ratio('requestCpu'),
         chunkCpu: ratio('chunkCpu'),
         fastCpu: ratio('fastCpu'),
-        first: subject.argv && added({ rounds }, 'first50') / added(pipe, 'first50'),
-        bytes: held.bytes && held.bytes / pipe.held.bytes,
+        first: subject.argv && summarizeRatio(added({ rounds }, 'first50'), added(pipe, 'first50')),
+        bytes: held.bytes && summarizeRatio([held.bytes], [pipe.held.bytes]),
       },
     };
   });
@@ -113,10 +154,10 @@ function goals(rows) {
   const lines = rows.flatMap((row) =>
     Object.entries(GOALS[row.goal] ?? {}).map(([key, most]) => {
       const ratio = row.ratios[key];
-      return [`${row.name}: ${GOAL_NAMES[key]}`, `${most}x`, `${shown(ratio)}x`, ratio <= most ? 'yes' : 'no'];
+      return [`${row.name}: ${GOAL_NAMES[key]}`, `${most}x`, `${format(ratio)}x`, ratio.median <= most ? 'yes' : 'no'];
     }),
   );
-  return table(['', 'at most', 'measured', 'reached'], lines);
+  return table(['', 'at most', 'median [interquartile range]', 'reached'], lines);
 }
 
 /** Every third second is enough to see whether it grows. */
@@ -140,14 +181,9 @@ function table(head, rows) {
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-const beside = (value, ratio) => (value === undefined ? '–' : `${shown(value)} (${shown(ratio)}x)`);
+const beside = (value, ratio) => (value === undefined ? '–' : `${shown(value)} (${shown(ratio?.median)}x)`);
 
 function shown(value) {
   if (value === undefined || Number.isNaN(value)) return '–';
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
-}
-
-function median(values) {
-  const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
-  return known[known.length >> 1];
 }

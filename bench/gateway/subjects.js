@@ -20,21 +20,53 @@ providers:
   pass: { protocol: openai-chat, base_url: "${UPSTREAM}/v1", repair: false }
 `;
 
-/** All subjects, the pipe second: everything is compared with it. `isOurs`: held to the goals. */
-export async function subjects() {
+const reference = (file) => () => [here(`../reference/${file}`)];
+const DIRECT = { name: 'direct', client: OPENAI, model: same };
+const PIPE = { name: 'node pipe', argv: reference('pipe.mjs'), client: OPENAI, model: same };
+
+/** Sluice of a checkout, passing and converting. */
+function sluiceOf(checkout) {
   const config = join(tmpdir(), `sluice-bench-${process.pid}.yaml`);
   writeFileSync(config, CONFIG);
-  const sluice = (port) => [here('../../packages/gateway/bin/sluice.js'), 'serve', '--config', config, '--port', String(port)];
-  const reference = (file) => () => [here(`../reference/${file}`)];
-  const named = (model) => `pass/${model}`;
-  const rows = [
-    { name: 'direct', client: OPENAI, model: same },
-    { name: 'node pipe', argv: reference('pipe.mjs'), client: OPENAI, model: same },
+  const bin = join(checkout, 'packages/gateway/bin/sluice.js');
+  const argv = (port) => [bin, 'serve', '--config', config, '--port', String(port)];
+  const model = (name) => `pass/${name}`;
+  return {
+    passing: { name: 'Sluice, passing', argv, client: OPENAI, model, goal: 'passing' },
+    converting: { name: 'Sluice, converting', argv, client: ANTHROPIC, model, goal: 'converting' },
+  };
+}
+
+const HERE = here('../..');
+
+/** All subjects, the pipe second: everything is compared with it. `goal`: which goals the subject is held to. */
+export function subjects() {
+  const { passing, converting } = sluiceOf(HERE);
+  return placed([
+    DIRECT,
+    PIPE,
     { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
-    { name: 'Sluice, passing', argv: sluice, client: OPENAI, model: named, goal: 'passing' },
+    passing,
     { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
-    { name: 'Sluice, converting', argv: sluice, client: ANTHROPIC, model: named, goal: 'converting' },
-  ];
+    converting,
+  ]);
+}
+
+/** Sluice of another checkout and of this one. `before`: the name of the subject to compare with. */
+export function comparedSubjects(other) {
+  const [before, after] = [sluiceOf(other), sluiceOf(HERE)];
+  return placed([
+    DIRECT,
+    PIPE,
+    ...['passing', 'converting'].flatMap((way) => [
+      { ...before[way], name: `Sluice, ${way}, before` },
+      { ...after[way], name: `Sluice, ${way}, after`, before: `Sluice, ${way}, before` },
+    ]),
+  ]);
+}
+
+/** The subjects that can be started, each with its port and command line. */
+async function placed(rows) {
   const found = [];
   for (const [i, row] of rows.entries()) {
     const port = row.argv ? FIRST_PORT + i : UPSTREAM_PORT;
