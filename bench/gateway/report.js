@@ -60,7 +60,11 @@ export function reportComparison(measured, size, seconds) {
     .filter(({ subject }) => subject.before)
     .flatMap((after) => {
       const before = measured.find(({ subject }) => subject.name === after.subject.before);
-      return [...Object.keys(COMPARED).map((key) => comparedLine(key, before, after)), memoryLine(before, after)];
+      return [
+        ...Object.keys(COMPARED).map((key) => comparedLine(key, before, after)),
+        memoryLine(before, after),
+        [after.subject.name, 'lost, wrong', faultsOf(before), faultsOf(after), '', ''],
+      ];
     });
   return [
     `${machine()}; ${Math.round(seconds / 60)} minutes, ${size.rounds} rounds. Median [interquartile range].`,
@@ -75,6 +79,10 @@ function comparedLine(key, before, after) {
   const cost = key === 'rps' ? summarizeRatio(old, current) : ratio;
   return [after.subject.name, COMPARED[key], format(summarize(old)), format(summarize(current)), format(ratio), compare(cost)];
 }
+
+const lostOf = ({ rounds, held }) => rounds.reduce((sum, { lost }) => sum + lost, 0) + held.missing + held.errors;
+
+const faultsOf = (row) => `${lostOf(row)}, ${row.held.wrong}`;
 
 /** Memory is measured once. */
 function memoryLine({ held: before }, { held: after, subject }) {
@@ -104,7 +112,7 @@ function summarise(measured) {
       whole: subject.argv && summarize(added({ rounds }, 'whole50')).median,
       first: subject.argv && summarize(added({ rounds }, 'first50')).median,
       bytes: held.bytes,
-      lost: rounds.reduce((sum, { lost }) => sum + lost, 0) + held.missing + held.errors,
+      lost: lostOf({ rounds, held }),
       wrong: held.wrong,
       odd: rounds.map(({ odd }) => odd).find((odd) => odd) ?? '',
       ratios: {
