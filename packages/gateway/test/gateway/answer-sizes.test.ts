@@ -26,7 +26,7 @@ beforeAll(async () => {
     stream_bytes: STREAM,
     error_bytes: ERROR,
     retries_per_provider: 0,
-    upstream_keep_alive: '2s',
+    upstream_keep_alive: '500ms',
   };
   gateway = await startGateway({ config: { providers: providersAt(faultd), limits } });
 });

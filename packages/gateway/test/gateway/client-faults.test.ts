@@ -9,6 +9,7 @@ import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // docs/reliability.md, Clients: clients that disconnect, read slowly or not at all, or half-close.
 
@@ -150,12 +151,31 @@ test('upstreams are called off at once', () => {
   expect(delays.toSorted((a, b) => a - b)[delays.length >> 1]).toBeLessThan(SOON_MS);
 });
 
-test.each(waysOf(PAIRS))('a client that has nothing more to send is still answered: $name', async ({ pair, stream }) => {
-  faultd.play([{ wait: 150 }, ...good(pair, stream)]);
-  const client = await RawClient.open(gateway.url);
-  client.send(askText({ client: pair.client, model: modelOf(pair), stream })).halfClose();
-  expectAnswered(pair, stream, await client.reply());
-  await client.closed();
+describe('half-close', () => {
+  const clock = new TestClock();
+  let slow: Faultd;
+  let timed: Started;
+
+  beforeAll(async () => {
+    slow = await Faultd.start(clock);
+    timed = await startGateway({
+      clock,
+      config: { providers: providersAt(slow), limits: { heartbeat: '50ms', hold: '60ms' } },
+    });
+  });
+
+  afterAll(async () => {
+    await timed.close();
+    await slow.stop();
+  });
+
+  test.each(waysOf(PAIRS))('a client that has nothing more to send is still answered: $name', async ({ pair, stream }) => {
+    slow.play([{ wait: 150 }, ...good(pair, stream)]);
+    const client = await RawClient.open(timed.url);
+    client.send(askText({ client: pair.client, model: modelOf(pair), stream })).halfClose();
+    expectAnswered(pair, stream, await clock.after(150, client.reply()));
+    await client.closed();
+  });
 });
 
 // HTTP/1.0 has no interim response to send, so a client that has closed cannot be told from one that still reads.

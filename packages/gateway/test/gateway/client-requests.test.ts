@@ -7,18 +7,23 @@ import { modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // docs/reliability.md, Clients: requests that are too large, too slow, not JSON, or not HTTP.
 
+const clock = new TestClock();
 let faultd: Faultd;
 let gateway: Started;
 
 const LIMIT = 256 * 1024;
+/** How long a client may go on sending after its request was refused. */
+const LINGER_MS = 1000;
 const COUNTS = { messages: 50, tools: 40, content_parts: 80, calls_per_message: 20, metadata_keys: 10, top_level_keys: 60 };
 
 beforeAll(async () => {
   faultd = await Faultd.start();
   gateway = await startGateway({
+    clock,
     config: {
       providers: providersAt(faultd),
       limits: { request_bytes: '256KiB', header_timeout: '300ms', request_timeout: '600ms', keep_alive: '500ms', ...COUNTS },
@@ -160,7 +165,7 @@ describe.each(FOUR)('$client', (pair) => {
       expectRefused(pair.client, reply, 413);
       expect(client.received.toString()).not.toContain('100 Continue');
       expect(reply.headers['connection']).toBe('close');
-      await client.closed();
+      await clock.after(LINGER_MS, client.closed());
     });
 
     test('is refused while it is sent, and the client reads why', async () => {
@@ -169,7 +174,7 @@ describe.each(FOUR)('$client', (pair) => {
       for (let i = 0; i < 64; i++) client.send(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
       const reply = await client.reply();
       expectRefused(pair.client, reply, 413);
-      await client.closed();
+      await clock.after(LINGER_MS, client.closed());
     });
 
     test('is taken when it is announced and small enough', async () => {
@@ -209,7 +214,7 @@ describe('what is no request', () => {
     const { reply, client } = await sendRaw(text);
     expect(reply.status).toBe(status);
     expect(reply.headers['x-sluice-request-id']).toMatch(/^[\w-]{36}$/);
-    if (reply.headers['connection'] === 'close') await client.closed();
+    if (reply.headers['connection'] === 'close') await clock.until(client.closed());
     expect(faultd.served).toHaveLength(0);
     client.leave();
   });
@@ -257,7 +262,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
     for (const stream of [true, false]) {
       const { reply, client } = await sendRaw(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -5));
       expectRefused(pair.client, reply, 408, 'did not come in time');
-      await client.closed();
+      await clock.after(LINGER_MS, client.closed());
       await eventually(() => gateway.services.streams.count === 0);
       expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ status: 408, ending: 'refused' });
     }
@@ -266,7 +271,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
   test('a body in broken chunks', async () => {
     const { reply, client } = await sendRaw(`${post(pair, '', { 'transfer-encoding': 'chunked' })}5\r\n{"a":\r\nXYZ\r\n`);
     expectRefused(pair.client, reply, 400, 'no request of HTTP');
-    await client.closed();
+    await clock.after(LINGER_MS, client.closed());
   });
 
   test('a length that is too short: the rest is no request', async () => {

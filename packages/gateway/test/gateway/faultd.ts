@@ -134,13 +134,20 @@ async function play(script: Script, socket: Socket, served: Served, clock: Clock
     else if ('fin' in step) socket.end();
     else if ('reset' in step) {
       // What was written before has to leave first.
-      await sleep(5);
+      await passTurns(RESET_TURNS);
       socket.resetAndDestroy();
     } else await served.closed;
   }
 }
 
+/** Turns of the event loop in which the peer reads what was written before a reset. */
+const RESET_TURNS = 20;
+
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function passTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn();
+}
 
 function* pieces(text: string | Uint8Array, size: number): Iterable<Uint8Array> {
   const bytes = Buffer.from(text);

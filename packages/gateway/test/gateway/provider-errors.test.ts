@@ -1,6 +1,6 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectBrokenOff, expectRefused } from './check.ts';
+import { brokenOffAt, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, errorFrames, errorOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, head, type Reply, streamHead, whole } from './http.ts';
@@ -8,9 +8,11 @@ import { KEY, modelOf, PAIRS, type Pair, providersAt, waysOf } from './pairs.ts'
 import { RawClient, requestText } from './raw-client.ts';
 import { streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // What clients are told when an upstream fails: which provider it was, and nothing about the operator's network.
 
+const clock = new TestClock();
 let faultd: Faultd;
 let gateway: Started;
 /** The same with short timeouts. */
@@ -25,9 +27,9 @@ beforeAll(async () => {
   };
   const config = { providers, models: { fast: 'mend-openai-chat/m', slow: 'mend-openai-chat/n' } };
   const limits = { retries_per_provider: 0 };
-  gateway = await startGateway({ config: { ...config, limits: { ...limits, answer_bytes: '2kB' } } });
+  gateway = await startGateway({ clock, config: { ...config, limits: { ...limits, answer_bytes: '2kB' } } });
   const times = { response_timeout: '150ms', first_event_timeout: '160ms', idle_timeout: '170ms' };
-  hasty = await startGateway({ config: { ...config, limits: { ...limits, ...times } } });
+  hasty = await startGateway({ clock, config: { ...config, limits: { ...limits, ...times } } });
 });
 
 afterAll(async () => {
@@ -37,8 +39,12 @@ afterAll(async () => {
 });
 
 const WAYS = waysOf(PAIRS);
-const askPair = (pair: Pair, stream: boolean, { url } = gateway): Promise<Reply> =>
-  ask(url, { client: pair.client, model: modelOf(pair), stream });
+const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
+  clock.until(ask(gateway.url, { client: pair.client, model: modelOf(pair), stream }));
+
+/** The test lets the time pass. */
+const askHasty = (pair: Pair, stream: boolean): Promise<Reply> =>
+  ask(hasty.url, { client: pair.client, model: modelOf(pair), stream });
 
 const idOf = (pair: Pair): string => modelOf(pair).split('/', 1)[0] ?? '';
 
@@ -157,7 +163,9 @@ describe('failures that the gateway finds', () => {
   ] as const)('name the provider: %s', async (_, script, status, message) => {
     for (const { pair, stream } of WAYS) {
       faultd.play(script() as Script);
-      expectRefused(pair.client, await askPair(pair, stream, hasty), status, message);
+      const asked = askHasty(pair, stream);
+      const reply = status === 504 ? await clock.after(stream ? 150 : 480, asked) : await asked;
+      expectRefused(pair.client, reply, status, message);
     }
   });
 
@@ -170,7 +178,7 @@ describe('failures that the gateway finds', () => {
     faultd.play([...begun(pair), { hang: true }]);
     expectBrokenOff(
       pair.client,
-      await askPair(pair, true, hasty),
+      await clock.after(brokenOffAt(pair.client, 170), askHasty(pair, true)),
       'One two',
       /^provider "[\w-]+" timed out: it sent nothing for 170 ms$/,
     );
@@ -195,7 +203,8 @@ describe('failures that the gateway finds', () => {
       expect(reply.body.toString()).toContain(lost);
     }
     faultd.play([...begun(pair), { hang: true }]);
-    expect((await askPair(pair, true, hasty)).body.toString()).toContain(late);
+    const reply = await clock.after(brokenOffAt(pair.client, 170), askHasty(pair, true));
+    expect(reply.body.toString()).toContain(late);
   });
 
   test('name the provider on passed-on endpoints', async () => {

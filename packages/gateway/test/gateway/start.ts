@@ -83,7 +83,7 @@ export async function eventually<T>(find: () => T | undefined | false, ms = 5000
     const found = find();
     if (found) return found;
     if (performance.now() > deadline) throw new Error(`nothing within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 

@@ -43,7 +43,10 @@ export class TestClock implements Clock {
     return pending;
   }
 
-  /** Lets time pass from timer to timer until the promise settles. */
+  /**
+   * Lets time pass from timer to timer until the promise settles. Not for what waits for threads (name lookups, decompression): time would
+   * run ahead of them.
+   */
   async until<T>(pending: Promise<T>): Promise<T> {
     const isSettled = watch(pending);
     for (await settle(isSettled); !isSettled(); await settle(isSettled)) {

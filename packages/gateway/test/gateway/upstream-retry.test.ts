@@ -8,9 +8,11 @@ import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf,
 import { RawClient } from './raw-client.ts';
 import { good } from './scripts.ts';
 import { ask, askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // docs/reliability.md, Upstreams and Limits: which requests are retried, when, and how often.
 
+const clock = new TestClock();
 let first: Faultd;
 let second: Faultd;
 let gateway: Started;
@@ -19,10 +21,10 @@ beforeAll(async () => {
   first = await Faultd.start();
   second = await Faultd.start();
   const config = { providers: providersAt(first, second), models: modelsWithSpare(), limits: { retry_after: '1s' } };
-  // Pauses are a tenth of what they are, and there is time enough to save up for retries.
+  // Pauses are a tenth of what they usually are, and there is time enough to save up for retries.
   let now = 0;
   const budget = new RetryBudget(1, () => (now += 1e6));
-  gateway = await startGateway({ config, services: (made) => ({ ...made, budget, random: () => -0.45 }) });
+  gateway = await startGateway({ clock, config, services: (made) => ({ ...made, budget, random: () => -0.45 }) });
 });
 
 afterAll(async () => {
@@ -42,15 +44,15 @@ const SPENT = JSON.stringify({ error: { message: 'you have no money', type: 'ins
 
 describe('429', () => {
   test.each([
-    ['seconds', { 'retry-after': '0.2' }],
-    ['milliseconds', { 'retry-after-ms': '200' }],
-    ['a time that has passed', { 'retry-after': new Date(0).toUTCString() }],
-    ['a negative time', { 'retry-after': '-5' }],
-    ['nothing', {}],
-  ])('is waited for, when it asks for %s', async (_, headers) => {
+    ['seconds', { 'retry-after': '0.2' }, 200],
+    ['milliseconds', { 'retry-after-ms': '200' }, 200],
+    ['a time that has passed', { 'retry-after': new Date(0).toUTCString() }, 1],
+    ['a negative time', { 'retry-after': '-5' }, 13],
+    ['nothing', {}, 13],
+  ])('is waited for, when it asks for %s', async (_, headers, ms) => {
     for (const { pair, stream } of WAYS) {
       first.play(limited(pair, headers), good(pair, stream));
-      const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
+      const reply = await clock.after(ms, ask(gateway.url, { client: pair.client, model: modelOf(pair), stream }));
       expectAnswered(pair, stream, reply);
       expect(reply.headers['x-sluice-attempts']).toBe('2');
     }
@@ -115,7 +117,8 @@ describe('the same upstream', () => {
 
   test('is asked three times and no more', async () => {
     first.play(busy(pair));
-    const reply = await ask(gateway.url, asking);
+    // A tenth of 250 and 500 ms, halved.
+    const reply = await clock.after(13 + 25, ask(gateway.url, asking));
     expectRefused(pair.client, reply, 529, 'busy');
     expect(first.served).toHaveLength(3);
     expect(reply.headers).toMatchObject({ 'x-sluice-attempts': '3' });
@@ -133,7 +136,7 @@ describe('the same upstream', () => {
       'x-should-retry': 'true',
     });
     first.play([{ send: timeout }], good(pair, true));
-    expectAnswered(pair, true, await ask(gateway.url, asking));
+    expectAnswered(pair, true, await clock.after(13, ask(gateway.url, asking)));
   });
 
   test.each(WAYS)('is not asked again by who has left: $name', async ({ pair: way, stream }) => {
@@ -142,26 +145,27 @@ describe('the same upstream', () => {
     client.send(askText({ client: way.client, model: modelOf(way), stream }));
     await eventually(() => gateway.log().at(-1)?.['msg'] === 'attempt failed');
     client.leave();
+    await clock.advance(100);
     await eventually(() => gateway.services.streams.count === 0);
     expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({
       ending: 'client_aborted',
       status: 499,
       attempts: 1,
     });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await clock.advance(1000);
     expect(first.served).toHaveLength(1);
   });
 
   test.each(WAYS)('nor by a gateway that stops: $name', async ({ pair: way, stream }) => {
-    const stopping = await startGateway({ config: { providers: providersAt(first) } });
+    const stopping = await startGateway({ clock, config: { providers: providersAt(first) } });
     first.play(limited(way, { 'retry-after': '9' }), good(way, stream));
     const client = await RawClient.open(stopping.url);
     client.send(askText({ client: way.client, model: modelOf(way), stream }));
     await eventually(() => stopping.log().at(-1)?.['msg'] === 'attempt failed');
     const closing = stopping.close(50);
-    const reply = await client.reply();
+    const reply = await clock.after(50, client.reply());
     expectRefused(way.client, reply, reply.status, 'the gateway is shutting down');
-    await closing;
+    await clock.until(closing);
     expect(first.served).toHaveLength(1);
   });
 });
