@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import {
+  DEEP,
+  PROTOCOL_IDS,
+  requestOf,
+  requestText,
+  responseOf,
+  responseText,
+  streamOf,
+} from '../../../../test/deep-arguments.ts';
+import {
   accumulate,
   CodecError,
   convertRequest,
@@ -8,7 +17,6 @@ import {
   createFetchHandler,
   type ProtocolId,
 } from '../../src/index.ts';
-import { DEEP, PROTOCOL_IDS, requestOf, requestText, responseOf, responseText, streamOf } from './deep-arguments.ts';
 
 const ROWS = PROTOCOL_IDS.flatMap((from) => Object.keys(DEEP).map((shape) => ({ from, shape, args: DEEP[shape] ?? '' })));
 const PAIRS = ROWS.flatMap((row) => PROTOCOL_IDS.map((to) => ({ ...row, to })));

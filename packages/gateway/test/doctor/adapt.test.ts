@@ -1,5 +1,5 @@
+import type { ProtocolId, ProviderProfile } from '@sluice/core';
 import { expect, test } from 'vitest';
-import type { ProtocolId, ProviderProfile } from '../../../core/src/index.ts';
 import { adaptTo } from '../../src/doctor/adapt.ts';
 
 test.each<[ProtocolId, string, Partial<ProviderProfile>, Partial<ProviderProfile> | undefined]>([

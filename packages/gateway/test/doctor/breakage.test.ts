@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Assembled, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
 import { expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
 import { SDK_BREAKAGE } from '../../../core/src/doctor/sdk-breakage.ts';
-import { type Assembled, CODECS, type ProtocolId, RULES, type RuleId } from '../../../core/src/index.ts';
 import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';

@@ -1,5 +1,5 @@
+import { type CanonicalStreamEvent, CODECS, type ProtocolId } from '@sluice/core';
 import { createContext } from '../../../core/src/engine/context.ts';
-import { type CanonicalStreamEvent, CODECS, type ProtocolId } from '../../../core/src/index.ts';
 import { PLAIN_FRAMING, type WireStream } from '../../src/mutate/index.ts';
 
 export const PROTOCOL_IDS: ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];

@@ -1,5 +1,5 @@
+import { RULES } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { RULES } from '../../../core/src/index.ts';
 import { jsonLines, run, systemError } from '../fake-io.ts';
 import { anthropic, chat, chatCall, chatError, cutChat, gemini, responses } from '../streams.ts';
 

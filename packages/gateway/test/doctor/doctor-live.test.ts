@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { convertRequest } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { convertRequest } from '../../../core/src/index.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { jsonLines, run } from '../fake-io.ts';
 import { anthropic, chat, chatCall, gemini, responses } from '../streams.ts';

@@ -1,4 +1,4 @@
-import { type Examination, type ExamineOptions, Examiner } from '../../../core/src/index.ts';
+import { type Examination, type ExamineOptions, Examiner } from '@sluice/core';
 
 export function examine(chunks: Iterable<Uint8Array>, options: ExamineOptions): Examination {
   const examiner = new Examiner(options);

@@ -1,8 +1,8 @@
+import { PROTOCOLS } from '@sluice/core';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bytesOf, protocolOf, splitAt } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
-import { PROTOCOLS } from '../../../core/src/index.ts';
 import { repairStream } from '../../src/doctor/repair.ts';
 import { examine } from './examine.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { SHARED } from '../../../../test/shared.ts';
-import { RULES, type RuleId } from '../../../core/src/index.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { renderCli } from './cli-page.ts';
 import { renderProviders } from './providers-page.ts';

@@ -1,7 +1,7 @@
+import { CODECS, type Finding, type Protocol, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
-import { CODECS, type Finding, type Protocol, type RuleId } from '../../../core/src/index.ts';
 import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';

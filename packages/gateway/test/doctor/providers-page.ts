@@ -1,4 +1,4 @@
-import { RULES, type RuleId, type Severity } from '../../../core/src/index.ts';
+import { RULES, type RuleId, type Severity } from '@sluice/core';
 import { pageName } from './rule-page.ts';
 import type { Scanned } from './scan.ts';
 

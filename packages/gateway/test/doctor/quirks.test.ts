@@ -1,7 +1,7 @@
+import type { RuleId } from '@sluice/core';
 import { expect, test } from 'vitest';
 import { protocolOf } from '../../../../test/run.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { RuleId } from '../../../core/src/index.ts';
 import { examine } from './examine.ts';
 
 /** What the collectors of the recordings noted of each, by their own reading of the bytes, and what we call it. */

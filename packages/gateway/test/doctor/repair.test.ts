@@ -1,7 +1,7 @@
+import type { Assembled } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { Assembled } from '../../../core/src/index.ts';
 import { LASTING, repairStream } from '../../src/doctor/repair.ts';
 import { jsonLines, run, systemError } from '../fake-io.ts';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../streams.ts';

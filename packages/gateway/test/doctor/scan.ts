@@ -1,6 +1,6 @@
+import type { Examination, RuleId } from '@sluice/core';
 import { protocolOf } from '../../../../test/run.ts';
 import { type Recording, readManifest, readRecording } from '../../../../test/shared.ts';
-import type { Examination, RuleId } from '../../../core/src/index.ts';
 import { examine } from './examine.ts';
 
 export interface Scanned {

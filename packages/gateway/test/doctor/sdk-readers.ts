@@ -1,8 +1,8 @@
+import type { ProtocolId } from '@sluice/core';
 import * as anthropic from '../../../../test/sdk/anthropic.ts';
 import * as chat from '../../../../test/sdk/chat.ts';
 import * as gemini from '../../../../test/sdk/gemini.ts';
 import * as responses from '../../../../test/sdk/responses.ts';
-import type { ProtocolId } from '../../../core/src/index.ts';
 
 /** What a client of an official SDK ends up with: the text, and the calls with their arguments as values. */
 export interface Heard {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type { ExamineOptions, ProtocolId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { ExamineOptions, ProtocolId } from '../../../core/src/index.ts';
 import { readType } from '../../../core/src/protocols/openai-responses/event-types.ts';
 import { examine } from './examine.ts';
 import { SDK_READERS } from './sdk-readers.ts';

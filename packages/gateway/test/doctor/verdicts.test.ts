@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { CODECS, RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf, splitEvery } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
-import { CODECS, RULES, type RuleId } from '../../../core/src/index.ts';
 import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';

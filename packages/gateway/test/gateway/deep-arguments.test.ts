@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEEP, streamOf as deepStream, requestText, responseText } from '../../../core/test/engine/deep-arguments.ts';
+import { DEEP, streamOf as deepStream, requestText, responseText } from '../../../../test/deep-arguments.ts';
 import { expectBrokenOff, expectRefused } from './check.ts';
 import { questionOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';

@@ -1,6 +1,6 @@
+import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { HABIT_RULES } from '../../../core/src/doctor/rules/habits.ts';
-import { RULES, type RuleId } from '../../../core/src/index.ts';
 import { MUTATIONS, mutationsOf } from '../../src/mutate/index.ts';
 
 /** Departures that no mutation makes, and why. */

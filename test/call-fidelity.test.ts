@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { assemble, convert } from '../../../gateway/src/prove/wire.ts';
-import { convertResponse } from '../../src/engine/convert-response.ts';
-import { CODECS, type CodecError, convertRequest, type ProtocolId } from '../../src/index.ts';
-import { findInexactNumber } from '../../src/protocols/shared/exact-numbers.ts';
+import { convertResponse } from '../packages/core/src/engine/convert-response.ts';
+import { CODECS, type CodecError, convertRequest, type ProtocolId } from '../packages/core/src/index.ts';
+import { findInexactNumber } from '../packages/core/src/protocols/shared/exact-numbers.ts';
+import { assemble, convert } from '../packages/gateway/src/prove/wire.ts';
 
 type Json = Record<string, unknown>;
 

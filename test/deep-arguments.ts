@@ -1,4 +1,4 @@
-import type { ProtocolId } from '../../src/index.ts';
+import type { ProtocolId } from '../packages/core/src/index.ts';
 
 export const PROTOCOL_IDS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 
