@@ -1,75 +1,81 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Patience } from '../../src/upstream/patience.ts';
-import { eventually } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
-let patience: Patience | undefined;
-afterEach(() => patience?.stop());
-
-function waiting(totalMs: number): { patience: Patience; heard: string[] } {
+function waiting(totalMs: number): { patience: Patience; heard: string[]; clock: TestClock } {
   const heard: string[] = [];
-  patience = new Patience({ totalMs, onSilence: () => heard.push('silence'), onTotal: () => heard.push('total') });
-  return { patience, heard };
+  const clock = new TestClock();
+  const patience = new Patience({ clock, totalMs, onSilence: () => heard.push('silence'), onTotal: () => heard.push('total') });
+  return { patience, heard, clock };
 }
 
 describe('patience', () => {
   test('ends with the silence that is too long, once', async () => {
-    const { patience: own, heard } = waiting(60_000);
-    own.expect(20);
-    await eventually(() => heard.length > 0);
-    await sleep(60);
+    const { patience, heard, clock } = waiting(60_000);
+    patience.expect(20);
+    await clock.advance(19);
+    expect(heard).toEqual([]);
+    await clock.advance(1);
+    expect(heard).toEqual(['silence']);
+    await clock.advance(100_000);
     expect(heard).toEqual(['silence']);
   });
 
   test('is given anew by every sign', async () => {
-    const { patience: own, heard } = waiting(60_000);
-    own.expect(300);
+    const { patience, heard, clock } = waiting(60_000);
+    patience.expect(300);
     for (let i = 0; i < 8; i++) {
-      await sleep(50);
-      own.heard();
+      await clock.advance(299);
+      patience.heard();
     }
+    await clock.advance(299);
     expect(heard).toEqual([]);
-    await eventually(() => heard.length > 0);
+    await clock.advance(1);
     expect(heard).toEqual(['silence']);
   });
 
   test('takes a shorter time at once, and a longer one', async () => {
-    const { patience: own, heard } = waiting(60_000);
-    own.expect(50_000);
-    own.expect(20);
-    await eventually(() => heard.length > 0);
-    const { patience: other, heard: later } = waiting(60_000);
+    const { patience, heard, clock } = waiting(60_000);
+    patience.expect(50_000);
+    patience.expect(20);
+    await clock.advance(20);
+    expect(heard).toEqual(['silence']);
+    const { patience: other, heard: later, clock: otherClock } = waiting(60_000);
     other.expect(20);
     other.expect(50_000);
-    await sleep(100);
+    await otherClock.advance(49_999);
     expect(later).toEqual([]);
+    await otherClock.advance(1);
+    expect(later).toEqual(['silence']);
   });
 
   test('allows any silence while it rests, but not for ever', async () => {
-    const { patience: own, heard } = waiting(150);
-    own.expect(30);
-    own.rest();
-    await sleep(80);
+    const { patience, heard, clock } = waiting(150);
+    patience.expect(30);
+    patience.rest();
+    await clock.advance(149);
     expect(heard).toEqual([]);
-    await eventually(() => heard.length > 0);
+    await clock.advance(1);
     expect(heard).toEqual(['total']);
   });
 
   test('ends with the total, however many signs there are', async () => {
-    const { patience: own, heard } = waiting(100);
-    own.expect(60_000);
-    const signs = setInterval(() => own.heard(), 5);
-    await eventually(() => heard.length > 0);
-    clearInterval(signs);
+    const { patience, heard, clock } = waiting(100);
+    patience.expect(60_000);
+    const signs = clock.setRepeating(() => patience.heard(), 5);
+    await clock.advance(99);
+    expect(heard).toEqual([]);
+    await clock.advance(1);
+    signs.close();
     expect(heard).toEqual(['total']);
   });
 
   test('says nothing once it has stopped', async () => {
-    const { patience: own, heard } = waiting(30);
-    own.expect(20);
-    own.stop();
-    own.expect(1);
-    await sleep(80);
+    const { patience, heard, clock } = waiting(30);
+    patience.expect(20);
+    patience.stop();
+    patience.expect(1);
+    await clock.advance(80);
     expect(heard).toEqual([]);
   });
 });

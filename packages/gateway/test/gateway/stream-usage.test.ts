@@ -1,18 +1,21 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { brokenOffAt } from './check.ts';
 import { cutAfter } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, streamHead } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { RawClient } from './raw-client.ts';
 import { askText, eventually, type Started, startGateway } from './start.ts';
+import { TestClock } from './test-clock.ts';
 
 // What a stream reported of its usage is recorded, however the stream ends.
 
+const clock = new TestClock();
 let faultd: Faultd;
 
 beforeAll(async () => {
-  faultd = await Faultd.start();
+  faultd = await Faultd.start(clock);
 });
 
 afterAll(() => faultd.stop());
@@ -70,12 +73,13 @@ const tokensIn = (metrics: string, direction: string): number =>
 describe.each(ENDS)('when %s', (what, ending, script, end) => {
   test.each(PAIRS)('the usage that was reported is in the log and the metrics: $name', async (pair) => {
     const limits = what === 'the upstream falls silent' ? { idle_timeout: '200ms' } : {};
-    const gateway = await startGateway({ config: { providers: providersAt(faultd), limits } });
+    const gateway = await startGateway({ clock, config: { providers: providersAt(faultd), limits } });
     faultd.play([...begun(pair), ...script]);
     const client = await RawClient.open(gateway.url);
     client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
     await client.sees('two');
     const ended = end({ gateway, client });
+    await clock.advance(brokenOffAt(pair.client, 200));
     await eventually(() => gateway.services.streams.count === 0);
     const isReported = REPORTED[pair.upstream] !== undefined;
     const line = gateway.log().findLast(({ msg }) => msg === 'answered');
@@ -85,7 +89,7 @@ describe.each(ENDS)('when %s', (what, ending, script, end) => {
     expect(tokensIn(metrics, 'input')).toBe(isReported ? INPUT : 0);
     expect(tokensIn(metrics, 'output')).toBe(isReported ? OUTPUT : 0);
     client.leave();
-    await ended;
+    await clock.until(Promise.resolve(ended));
     await gateway.close();
   });
 });
