@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
 import type { CanonicalError } from '../../packages/core/src/canonical/errors.ts';
-import { BlockWriter, type Emit } from '../../packages/core/src/protocols/shared/block-writer.ts';
+import { BlockEmitter, type Emit } from '../../packages/core/src/protocols/shared/block-writer.ts';
 import type { Context } from '../../packages/core/src/protocols/shared/context.ts';
 import {
   type FrameDecoder,
@@ -17,12 +17,12 @@ export const decodeStream = (context: Context, options: StreamDecoderOptions = {
 
 class ToyMachine implements PayloadMachine {
   readonly #emit: Emit;
-  readonly #writer: BlockWriter;
+  readonly #writer: BlockEmitter;
   #state: 'waiting' | 'open' | 'ended' = 'waiting';
 
   constructor(emit: Emit) {
     this.#emit = emit;
-    this.#writer = new BlockWriter(emit);
+    this.#writer = new BlockEmitter(emit);
   }
 
   /** An event of a stream has some of the fields of a whole response. */
