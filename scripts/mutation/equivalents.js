@@ -69,6 +69,17 @@ const LIST = {
     [COST, 'const meant', ['+ → -']],
     [COST, 'if (countKeys(chunk)', ['+ → -', 'countKeys(chunk) !== meant + present(tier) + present(fing… → true']],
   ],
+  'json/scanner.ts': [
+    [ANY, 'HEAD_OTHER = 4', ['4 → 5']],
+    [COST, 'LONGEST_LOOP', ['24 → 25', '- → +', 'at - mark >= LONGEST_LOOP → true', '>= → >', '>= → <']],
+    [COST, 'mark = at;', ['mark = at; left out']],
+    [COST, 'if (++this.depth > this.deepest)', ['> → >=']],
+    [COST, 'if (this.head < HEAD_AFTER_EMPTY_OBJECT)', ['< → <=']],
+    [COST, 'for (let at = 0; at < fragment.length', ['< → <=']],
+    [NEVER_FIRST, 'while (end >= 0', ['0 → 1', '>= → >', 'end >= 0 → true']],
+    [NEVER_FIRST, 'return end < 0', ['0 → 1', '< → <=']],
+    [NEVER_FIRST, 'this.firstEnd < 0', ['0 → 1', '< → <=']],
+  ],
   'accumulate/merge-delta.ts': [
     [NAME, "what: 'set'", ["'set' → ''"]],
     [NAME, "'objects' : 'values'", ["'values' → ''"]],

@@ -136,6 +136,18 @@ test('JsonNesting finds the same documents in malformed text, wherever it is cut
 });
 
 describe('endOfString', () => {
+  test.each([
+    ['""x"', 2],
+    ['"a"', 3],
+    ['"a\\"b"c"', 6],
+    ['"\\\\"c"', 4],
+    ['"\\\\\\"" "', 6],
+    ['"\\"\\""', 6],
+  ])('skips escaped quotes: %s', (written, end) => {
+    expect(endOfString(written, 0)).toBe(end);
+    expect(endOfString(`\\${written}`, 1)).toBe(end + 1);
+  });
+
   test('is where JSON.parse ends the string', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), malformed, malformed, (value, before, after) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BoundedCache } from '../../src/index.ts';
-import { remember } from '../../src/protocols/shared/remember.ts';
+import { memo } from '../../src/protocols/shared/remember.ts';
 
 const limits = { entries: 100, bytes: 20_000 };
 
@@ -64,9 +64,9 @@ describe('BoundedCache', () => {
   });
 });
 
-test('remember calls its function once per text while the text is in use', () => {
+test('memo calls its function once for each key in use', () => {
   const calls: string[] = [];
-  const find = remember(limits, (text) => {
+  const find = memo(limits, (text) => {
     calls.push(text);
     return { text };
   });

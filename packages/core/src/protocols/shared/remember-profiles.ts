@@ -1,5 +1,5 @@
 import type { ProviderProfile } from './profile.ts';
-import { remember } from './remember.ts';
+import { memo } from './remember.ts';
 
 export type FindProfile = (providerId: string, model?: string) => ProviderProfile;
 
@@ -24,8 +24,8 @@ const VENDORS: Readonly<Record<string, string>> = {
 
 const vendorOf = (id: string): string => (Object.hasOwn(VENDORS, id) && VENDORS[id]) || id;
 
-/** The rules of models are many, and every exchange asks for the same few: what was found is kept, and frozen, for it is everybody's. */
+/** `find` with a cache: every exchange needs one of a few profiles. The profiles are frozen because all exchanges share them. */
 export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
-  const byProvider = remember(PROVIDERS, (id) => remember(MODELS, (model) => Object.freeze(find(vendorOf(id), model))));
+  const byProvider = memo(PROVIDERS, (id) => memo(MODELS, (model) => Object.freeze(find(vendorOf(id), model))));
   return (providerId, model = '') => byProvider(providerId)(model);
 }

@@ -63,14 +63,14 @@ export class BoundedCache<T extends NonNullable<unknown>> {
 
 const bytesOf = (key: string): number => 2 * key.length;
 
-/** `find`, called once for each text as long as the text is in use. */
-export function remember<T extends object>(limits: CacheLimits, find: (text: string) => T): (text: string) => T {
-  const found = new BoundedCache<T>(limits);
-  return (text) => {
-    const known = found.get(text);
-    if (known) return known;
-    const value = find(text);
-    found.set(text, value);
+/** `compute` with a cache: called once for each key, until the key is evicted. */
+export function memo<T extends NonNullable<unknown>>(max: CacheLimits, compute: (key: string) => T): (key: string) => T {
+  const cache = new BoundedCache<T>(max);
+  return (key) => {
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    const value = compute(key);
+    cache.set(key, value);
     return value;
   };
 }

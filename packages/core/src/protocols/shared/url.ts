@@ -1,12 +1,12 @@
 import { type CodecError, invalid } from './codec.ts';
-import { remember } from './remember.ts';
+import { memo } from './remember.ts';
 
 // Paths and URLs: what clients call, and what providers are called with.
 
 const PATHS = { entries: 200, bytes: 256 * 1024 };
 
 /** Without query, fragment, and the slashes that a base URL with a slash at its end doubles. */
-export const segmentsOf: (path: string) => readonly string[] = remember(PATHS, (path) => {
+export const segmentsOf: (path: string) => readonly string[] = memo(PATHS, (path) => {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 });
