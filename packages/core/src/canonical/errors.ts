@@ -58,3 +58,14 @@ export function brokenOffBy({ code, upstream, details }: CanonicalError): 'ECONN
   const isLost = details?.['connection'] === 'lost' || details?.['code'] === 'stream_error';
   return code === 'STREAM_TRUNCATED' || isLost ? 'ECONNRESET' : undefined;
 }
+
+/** Input that cannot be converted. Codecs throw it; the caller of the conversion turns `error` into a response. */
+export class CodecError extends Error {
+  override readonly name = 'CodecError';
+  readonly error: CanonicalError;
+
+  constructor(error: CanonicalError) {
+    super(error.message);
+    this.error = error;
+  }
+}
