@@ -1,14 +1,12 @@
 import { MessageAccumulator } from '../accumulate/message.ts';
-import { isObject, parseJson } from '../accumulate/overlay.ts';
+import { isObject } from '../accumulate/overlay.ts';
 import { ownError } from '../canonical/errors.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { type Assembled, describeMessage } from '../engine/assembled.ts';
 import { Diagnostics } from '../engine/diagnostics.ts';
 import { EventReader, type EventReaderOptions } from '../engine/event-reader.ts';
 import type { Protocol } from '../protocols/shared/protocol.ts';
-import { createSseDecoder } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/frame.ts';
-import type { Stage } from '../stage.ts';
 import { BodyRecord } from './body-record.ts';
 import { breakageOf } from './breakage.ts';
 import { AnthropicCheck } from './checks/anthropic.ts';
@@ -64,15 +62,11 @@ const OF_WHOLE_BODIES: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', '
 export class Examiner {
   readonly #reader: EventReader;
   readonly #message = new MessageAccumulator();
-  /** The frames once more: the reader hands out what they mean, not what they are. */
-  readonly #frames: Stage<Uint8Array, SseFrame> = createSseDecoder();
   readonly #body = new BodyRecord();
   readonly #met = new Diagnostics();
   readonly #isWhole: boolean;
   readonly #isStrict: boolean;
   #check: WireCheck | undefined;
-  /** Frames that came before the protocol was known. */
-  #waiting: SseFrame[] = [];
   #count = 0;
   #bare = 0;
   #isOver = false;
@@ -80,7 +74,7 @@ export class Examiner {
   constructor({ whole = false, strict = false, ...options }: ExamineOptions) {
     this.#isWhole = whole;
     this.#isStrict = strict;
-    this.#reader = new EventReader(options);
+    this.#reader = new EventReader(options, (frame, payload) => this.#look(frame, payload));
   }
 
   /** A limit was passed: reading on is of no use. */
@@ -91,7 +85,6 @@ export class Examiner {
   push(chunk: Uint8Array): void {
     this.#body.push(chunk);
     for (const event of this.#reader.push(chunk)) this.#message.push(event);
-    this.#look(this.#frames.push(chunk));
   }
 
   end(): Examination {
@@ -109,7 +102,6 @@ export class Examiner {
   }
 
   #conclude(): Examination {
-    this.#look(this.#frames.end());
     this.#check?.end();
     const { protocol, diagnostics, notes, completion } = this.#reader;
     const message = describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
@@ -127,24 +119,15 @@ export class Examiner {
     };
   }
 
-  #look(frames: Iterable<SseFrame>): void {
+  #look(frame: SseFrame, payload: unknown): void {
     const { protocol } = this.#reader;
     this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
-    for (const frame of frames) {
-      this.#count++;
-      if (frame.bare) this.#bare++;
-      if (hasHalfCharacter(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
-      if (protocol) this.#lookAt(frame);
-      else this.#waiting.push(frame);
-    }
-    if (protocol) for (const frame of this.#waiting.splice(0)) this.#lookAt(frame);
-  }
-
-  #lookAt(frame: SseFrame): void {
-    // What follows the sentinel is one departure, whatever it is.
+    this.#count++;
+    if (frame.bare) this.#bare++;
+    if (hasHalfCharacter(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
+    // Everything after the sentinel is one departure, which the decoder reports.
     this.#isOver ||= frame.data.trim() === '[DONE]';
-    const payload = this.#isOver ? undefined : parseJson(frame.data);
-    if (isObject(payload)) this.#check?.payload(payload, frame);
+    if (!this.#isOver && isObject(payload)) this.#check?.payload(payload, frame);
   }
 
   /** What only the whole body tells. */

@@ -1,10 +1,7 @@
-import { decodeUtf8 } from '../sse/bytes.ts';
-
-/** What the beginning of a body looks like, in words for an error message. */
-export function describeBody(head: Uint8Array): string {
-  if (head.length === 0) return 'an empty body';
+/** Describes the beginning of a body that is neither empty nor an event stream, for an error message. `head` decodes to `decoded`. */
+export function describeBody(head: Uint8Array, decoded: string): string {
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
-  const text = decodeUtf8(head).trimStart();
+  const text = decoded.trimStart();
   if (text === '') return 'only white space';
   if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
   if (/^<(!doctype )?html/i.test(text)) return `an HTML page (${quote(text)})`;
@@ -13,13 +10,11 @@ export function describeBody(head: Uint8Array): string {
   return `text that is no event stream (${quote(text)})`;
 }
 
-/** Whether a body has the outward form of an event stream: a line with a field or a comment. */
-export function looksLikeSse(head: Uint8Array): boolean {
-  return /^\uFEFF?(data|event|id|retry)?:/m.test(decodeUtf8(head));
-}
+/** Whether a body has a line with an SSE field or a comment. */
+export const looksLikeSse = (head: string): boolean => /^\uFEFF?(data|event|id|retry)?:/m.test(head);
 
-/** What an event stream holds that nobody understood: its first event, or the first field in it. */
-export const describeEvents = (head: Uint8Array): string => /^event:.{1,60}|"\w{1,60}"/m.exec(decodeUtf8(head))?.[0] ?? '';
+/** The first event name, or the first JSON key, of an event stream that no protocol recognises. */
+export const describeEvents = (head: string): string => /^event:.{1,60}|"\w{1,60}"/m.exec(head)?.[0] ?? '';
 
 function isMostlyUnprintable(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for

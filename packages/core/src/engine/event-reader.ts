@@ -3,7 +3,7 @@ import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic, Report, RuleId } from '../doctor/rules.ts';
-import type { FrameDecoder } from '../protocols/shared/payload-decoder.ts';
+import type { FrameDecoder, FrameObserver } from '../protocols/shared/payload-decoder.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import type { Protocol, WireAccumulator } from '../protocols/shared/protocol.ts';
 import type { SseFrame } from '../sse/frame.ts';
@@ -47,8 +47,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #frames: RepeatedChunkCache;
   readonly #sniffer: ProtocolSniffer;
   readonly #inspect: Inspect | undefined;
-  readonly #profile: EventReaderOptions['profile'];
-  readonly #failsOnMalformed: boolean;
+  readonly #onFrame: FrameObserver | undefined;
+  readonly #options: EventReaderOptions;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
   /** The protocol, once it is known; stays undefined when no payload shows it. */
@@ -67,10 +67,12 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** The frame being decoded is not JSON: the stream ends after its events. Only set when such frames are fatal. */
   #isMalformed = false;
 
-  constructor({ protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes }: EventReaderOptions) {
+  /** `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all others. */
+  constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
+    const { protocol, onEvent, inspect, maxLineBytes, maxEventBytes } = options;
+    this.#options = options;
+    this.#onFrame = onFrame;
     this.#inspect = onEvent ? notify(onEvent, inspect) : inspect;
-    this.#profile = profile;
-    this.#failsOnMalformed = malformed === 'fail';
     this.#sniffer = new ProtocolSniffer(protocol);
     this.#frames = new RepeatedChunkCache({ maxLineBytes, maxEventBytes, report: this.#met.report });
     const [only, another] = this.#sniffer.candidates;
@@ -108,8 +110,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     const reported = this.#met.total + this.notes.length;
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     const isSilent = reported === this.#met.total + this.notes.length;
-    // An accumulator of whole objects has to see every payload.
-    if (isSilent && this.#decoder?.isRepeatable && !this.#whole) this.#frames.learn(chunk, out);
+    // An accumulator of whole objects has to see every payload, and an observer every frame.
+    if (isSilent && this.#decoder?.isRepeatable && !this.#whole && !this.#onFrame) this.#frames.learn(chunk, out);
   }
 
   end(): CanonicalStreamEvent[] {
@@ -165,7 +167,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   readonly #report: Report = (rule, offset, detail) => {
     this.#met.report(rule, offset, detail);
-    if (rule === MALFORMED && this.#failsOnMalformed) this.#isMalformed = true;
+    if (rule === MALFORMED && this.#options.malformed === 'fail') this.#isMalformed = true;
   };
 
   /** Creates the decoder, and decodes the frames that waited for it. */
@@ -177,8 +179,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       if (payload['error'] || payload['type'] === 'error') this.hasError = true;
       whole?.push(payload);
     };
-    const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };
-    const decoder = protocol.streamDecoder(context, { onPayload });
+    const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#options.profile };
+    const decoder = protocol.streamDecoder(context, { onPayload, onFrame: this.#onFrame });
     this.#decoder = decoder;
     for (const frame of this.#sniffer.waiting.splice(0)) this.#decode(frame, decoder, out);
   }

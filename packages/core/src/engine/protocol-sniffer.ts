@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../accumulate/overlay.ts';
 import { type CanonicalError, ownError } from '../canonical/errors.ts';
 import type { Protocol } from '../protocols/shared/protocol.ts';
-import { ByteBuffer } from '../sse/bytes.ts';
+import { ByteBuffer, decodeUtf8 } from '../sse/bytes.ts';
 import type { SseFrame } from '../sse/frame.ts';
 import { describeBody, describeEvents, looksLikeSse } from './body.ts';
 
@@ -41,11 +41,12 @@ export class ProtocolSniffer {
   explain(error: CanonicalError): CanonicalError {
     const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['isRead'];
     const head = this.#head.bytes.subarray(0, this.#head.length);
-    const isSse = looksLikeSse(head);
+    const text = decodeUtf8(head);
+    const isSse = looksLikeSse(text);
     if (!isEmpty || (isSse && !this.hasPayload)) return error;
     if (head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
     const expected = this.candidates.map(({ id }) => id).join(', ');
-    const found = isSse ? `an event stream of something else (${describeEvents(head)})` : describeBody(head);
+    const found = isSse ? `an event stream of something else (${describeEvents(text)})` : describeBody(head, text);
     const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
     return { ...own, details: { ...error.details, ...own.details } };
   }

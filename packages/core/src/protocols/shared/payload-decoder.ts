@@ -33,16 +33,24 @@ export interface PayloadMachine extends Repeatable {
 /** Frames to events. */
 export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable {}
 
+/** Called once with every frame, and with its parsed data; undefined when the data is not JSON. */
+export type FrameObserver = (frame: SseFrame, payload: unknown) => void;
+
 export interface StreamDecoderOptions {
   /** Called with every parsed payload: each is parsed once, and taps share it. */
   onPayload?: (payload: JsonObject) => void;
+  /** Sees the frames themselves, also those after the end of the message, with the payload that was parsed for the decoder. */
+  onFrame?: FrameObserver | undefined;
 }
 
 /** Frames to canonical events: what all protocols share (JSON, `[DONE]`, keep-alives, framing errors) around what they do not. */
 export class PayloadDecoder implements FrameDecoder {
   readonly #context: Context;
   readonly #onPayload: ((payload: JsonObject) => void) | undefined;
+  readonly #onFrame: FrameObserver | undefined;
   readonly #machine: PayloadMachine;
+  /** The data of the frame in hand, for `onFrame`. */
+  #parsed: unknown;
   #out: CanonicalStreamEvent[] = [];
   #ended = false;
   #sawDone = false;
@@ -50,6 +58,7 @@ export class PayloadDecoder implements FrameDecoder {
   constructor(context: Context, options: StreamDecoderOptions, createMachine: (emit: Emit) => PayloadMachine) {
     this.#context = context;
     this.#onPayload = options.onPayload;
+    this.#onFrame = options.onFrame;
     this.#machine = createMachine((event) => {
       if (this.#ended) return;
       this.#out.push(event);
@@ -62,7 +71,9 @@ export class PayloadDecoder implements FrameDecoder {
   }
 
   push(frame: SseFrame): Iterable<CanonicalStreamEvent> {
+    this.#parsed = undefined;
     this.#accept(frame);
+    this.#onFrame?.(frame, this.#parsed);
     return this.#take();
   }
 
@@ -95,6 +106,7 @@ export class PayloadDecoder implements FrameDecoder {
     }
     if (this.#ended) {
       if (data !== '' || frame.payload !== undefined) this.#context.report('sse/after-end', offset);
+      if (this.#onFrame) this.#parsed = parseJson(data);
       return;
     }
     if (frame.failure) this.#machine.fail(frame.failure);
@@ -117,7 +129,8 @@ export class PayloadDecoder implements FrameDecoder {
   }
 
   #acceptJson(frame: SseFrame, offset: number): void {
-    const value = parseJson(frame.data) ?? this.#salvage(frame, offset);
+    this.#parsed = parseJson(frame.data);
+    const value = this.#parsed ?? this.#salvage(frame, offset);
     if (isObject(value)) this.#run(value, frame.event, offset);
     else if (value !== undefined) this.#acceptScalar(value, frame, offset);
   }
@@ -170,6 +183,7 @@ export class PayloadDecoder implements FrameDecoder {
     if (lines.length < 2 || !lines.every((line) => isDone(line) || isObject(parseJson(line)))) return false;
     this.#context.report('sse/several-payloads', offset);
     for (const data of lines) this.#accept({ ...frame, data });
+    this.#parsed = undefined;
     return true;
   }
 }
