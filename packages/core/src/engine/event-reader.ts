@@ -48,7 +48,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #sniffer: ProtocolSniffer;
   readonly #inspect: Inspect | undefined;
   readonly #onFrame: FrameObserver | undefined;
-  readonly #options: EventReaderOptions;
+  readonly #profile: EventReaderOptions['profile'];
+  readonly #failsOnMalformed: boolean;
   readonly #met = new Diagnostics();
   readonly notes: Note[] = [];
   /** The protocol, once it is known; stays undefined when no payload shows it. */
@@ -69,8 +70,9 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   /** `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all others. */
   constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
-    const { protocol, onEvent, inspect, maxLineBytes, maxEventBytes } = options;
-    this.#options = options;
+    const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes } = options;
+    this.#profile = profile;
+    this.#failsOnMalformed = malformed === 'fail';
     this.#onFrame = onFrame;
     this.#inspect = onEvent ? notify(onEvent, inspect) : inspect;
     this.#sniffer = new ProtocolSniffer(protocol);
@@ -167,7 +169,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   readonly #report: Report = (rule, offset, detail) => {
     this.#met.report(rule, offset, detail);
-    if (rule === MALFORMED && this.#options.malformed === 'fail') this.#isMalformed = true;
+    if (rule === MALFORMED && this.#failsOnMalformed) this.#isMalformed = true;
   };
 
   /** Creates the decoder, and decodes the frames that waited for it. */
@@ -179,7 +181,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
       if (payload['error'] || payload['type'] === 'error') this.hasError = true;
       whole?.push(payload);
     };
-    const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#options.profile };
+    const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };
     const decoder = protocol.streamDecoder(context, { onPayload, onFrame: this.#onFrame });
     this.#decoder = decoder;
     for (const frame of this.#sniffer.waiting.splice(0)) this.#decode(frame, decoder, out);
