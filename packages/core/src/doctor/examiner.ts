@@ -15,11 +15,11 @@ import type { WireCheck } from './checks/check.ts';
 import { GeminiCheck } from './checks/gemini.ts';
 import { hasHalfCharacter } from './checks/half-characters.ts';
 import { ResponsesCheck } from './checks/responses.ts';
+import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 import { excerptAt } from './excerpt.ts';
 import { byWeight, type Examination, type Finding, scoreOf } from './report.ts';
-import { type Diagnostic, type Report, RULES, type RuleId } from './rules.ts';
+import { type Diagnostic, type Report, RULES } from './rules.ts';
 import { withTitle } from './titles.ts';
-import { excuseFor } from './vendor-forms.ts';
 
 export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
   /** The request did not ask for a stream: a JSON body is what the answer should be. */
@@ -43,12 +43,6 @@ const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diag
   offset,
   count,
 });
-
-/** Who says that it failed need not end what it began. */
-const OF_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
-
-/** What a body that is one JSON document has by its nature. */
-const OF_WHOLE_BODIES: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', 'sse/missing-done', 'chat/tool-index-missing']);
 
 /**
  * Reads a response body to its end and says how it departs from the standard. Bytes in, a report out, without I/O.
@@ -75,6 +69,23 @@ export class Examiner {
     this.#isWhole = whole;
     this.#isStrict = strict;
     this.#reader = new EventReader(options, (frame, payload) => this.#look(frame, payload));
+  }
+
+  /** Examines a body that is there as a whole. */
+  static examine(chunks: Iterable<Uint8Array>, options: ExamineOptions): Examination {
+    const examiner = new Examiner(options);
+    for (const chunk of chunks) examiner.push(chunk);
+    return examiner.end();
+  }
+
+  /** The findings that rewriting the stream removes; infos only with `all`. */
+  static findRepairs({ findings }: Examination, all: boolean): Finding[] {
+    return findings.filter((finding) => needsRepair(finding, all));
+  }
+
+  /** Whether all findings are part of what the stream says, so that no rewriting removes one. */
+  static isRepaired({ findings }: Examination): boolean {
+    return !findings.some(isRepairable);
   }
 
   /** A limit was passed: reading on is of no use. */
@@ -106,8 +117,10 @@ export class Examiner {
     const { protocol, diagnostics, notes, completion } = this.#reader;
     const message = describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
     this.#judge(message, protocol);
-    const findings = this.#merge(diagnostics, message.error !== null)
-      .map((met) => this.#explain(met, message))
+    const circumstances = this.#circumstances(message);
+    const findings = this.#merge(diagnostics)
+      .filter(({ rule }) => isDeparture(rule, circumstances))
+      .map((met) => this.#explain(met, circumstances))
       .toSorted(byWeight);
     return {
       protocol: message.protocol,
@@ -154,24 +167,27 @@ export class Examiner {
       .startsWith(character);
   }
 
-  /** What the decoder named, then what the second look adds: a departure is told once. */
-  #merge(named: readonly Diagnostic[], hasFailed: boolean): Diagnostic[] {
-    const known = new Set(named.map(({ rule }) => rule));
-    const all = [...named, ...this.#met.list().filter(({ rule }) => !known.has(rule))];
-    const isDocument = this.#isDocument;
-    const isWhole = isDocument || (this.#check instanceof ChatCheck && this.#check.isWhole);
-    return all.filter(({ rule }) => {
-      if (rule === 'sse/json-body-instead-of-stream') return !this.#isWhole;
-      if (rule === 'chat/tool-index-missing') return !isWhole;
-      if (hasFailed && OF_FAILURES.has(rule)) return false;
-      return !(isDocument && OF_WHOLE_BODIES.has(rule));
-    });
+  #circumstances(message: Assembled): Circumstances {
+    return {
+      message,
+      isDocument: this.#isDocument,
+      isArray: this.#beginsWith('['),
+      hasWholeMessage: this.#check instanceof ChatCheck && this.#check.isWhole,
+      isWhole: this.#isWhole,
+      isStrict: this.#isStrict,
+    };
   }
 
-  #explain(met: Diagnostic, read: Assembled): Finding {
+  /** The departures that the decoder reported, then those of the checks; each rule once. */
+  #merge(reported: readonly Diagnostic[]): Diagnostic[] {
+    const known = new Set(reported.map(({ rule }) => rule));
+    return [...reported, ...this.#met.list().filter(({ rule }) => !known.has(rule))];
+  }
+
+  #explain(met: Diagnostic, circumstances: Circumstances): Finding {
     const { title, severity, remedy } = RULES[met.rule];
     const { rule, message, offset, count } = withTitle(met);
-    const excuse = excuseFor(rule, { message: read, isArray: this.#beginsWith('['), isStrict: this.#isStrict });
+    const excuse = findExcuse(rule, circumstances);
     const excerpt = excerptAt(this.#body, rule, offset);
     return {
       rule,

@@ -9,7 +9,6 @@ import {
   type Finding,
   type Note,
   type Protocol,
-  type RuleId,
   replayResponse,
   streamConverter,
 } from '@sluice/core';
@@ -29,20 +28,11 @@ export interface RepairOptions {
   all: boolean;
 }
 
-/** What a stream says cannot be unsaid: it failed, or the model wrote arguments that are none, or a signature came when its block was over. */
-export const LASTING: ReadonlySet<RuleId> = new Set<RuleId>([
-  'chat/error-in-stream',
-  'chat/tool-args-invalid',
-  'chat/tool-args-not-object',
-  'anthropic/input-not-json',
-  'anthropic/signature-late',
-]);
-
 /** A stream as its protocol wants it. One that conforms comes back byte for byte: which of the two it is, only its end tells. */
 export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: RepairOptions): Repaired {
   const examination = examine(chunks, protocols);
   const { protocol, findings } = examination;
-  const repaired = findings.filter(({ rule, severity }) => !LASTING.has(rule) && (all || severity !== 'info'));
+  const repaired = Examiner.findRepairs(examination, all);
   // An error alone has the same form in several protocols, and nothing to repair; what is no answer at all is not passed on.
   const isNothing = findings.some(({ rule }) => rule === 'sse/not-a-stream' || rule === 'sse/empty-stream');
   if (protocol === null) return { examination, chunks: isNothing ? undefined : chunks, repaired: [], notes: [] };
@@ -50,12 +40,9 @@ export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: 
   return { examination, repaired, ...rewrite(chunks, CODECS[protocol], examination) };
 }
 
-function examine(chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): Examination {
-  // Whoever repairs a stream has a client that reads SSE, and trusts the finish reason.
-  const examiner = new Examiner({ protocol: protocols, strict: true });
-  for (const chunk of chunks) examiner.push(chunk);
-  return examiner.end();
-}
+/** Strict: the client that reads a repaired stream expects SSE and trusts the finish reason. */
+const examine = (chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): Examination =>
+  Examiner.examine(chunks, { protocol: protocols, strict: true });
 
 /**
  * Delta by delta where that says all of it. A call that goes on after it was handed out can be said only by a stream that knows its end: then the
@@ -65,7 +52,7 @@ function rewrite(chunks: readonly Uint8Array[], codec: Codec, { message }: Exami
   const converter = streamConverter({ from: codec, to: codec });
   const live = [...chunks.flatMap((chunk) => [...converter.push(chunk)]), ...converter.end()];
   const again = examine(live, [codec]);
-  const isWhole = saidIn(again.message) === saidIn(message) && again.findings.every(({ rule }) => LASTING.has(rule));
+  const isWhole = saidIn(again.message) === saidIn(message) && Examiner.isRepaired(again);
   const rewritten = isWhole || message.error || !message.complete ? undefined : rewriteWhole(chunks, codec);
   return rewritten ?? { chunks: live, notes: converter.notes };
 }

@@ -1,8 +1,8 @@
-import type { Assembled } from '@sluice/core';
+import { type Assembled, Examiner } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import { LASTING, repairStream } from '../../src/doctor/repair.ts';
+import { repairStream } from '../../src/doctor/repair.ts';
 import { jsonLines, run, systemError } from '../fake-io.ts';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../streams.ts';
 import { examine } from './examine.ts';
@@ -37,14 +37,14 @@ function check({ protocol, bytes }: Row, all: boolean): 'same' | 'repaired' {
   const body = bytes();
   const options = { protocols: [protocol], all };
   const { chunks = [], repaired, examination } = repairStream([body], options);
-  const isConforming = examination.findings.every(({ rule, severity }) => LASTING.has(rule) || (!all && severity === 'info'));
+  const isConforming = Examiner.findRepairs(examination, all).length === 0;
   if (isConforming) {
     expect(joined(chunks).equals(body), 'a conforming stream changed').toBe(true);
     return 'same';
   }
   expect(repaired.length).toBeGreaterThan(0);
   const after = examine(chunks, { protocol });
-  const left = after.findings.filter(({ rule, severity }) => !LASTING.has(rule) && (all || severity !== 'info'));
+  const left = Examiner.findRepairs(after, all);
   expect(left.map(({ rule }) => rule)).toEqual([]);
   expect(after.message.text).toBe(examination.message.text);
   expect(after.message.reasoning).toBe(examination.message.reasoning);

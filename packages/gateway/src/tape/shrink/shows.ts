@@ -16,9 +16,7 @@ export const encodingOf = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf
 
 /** A stream as `sluice doctor` and `sluice assemble` read it. */
 export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): Assembled {
-  const examiner = new Examiner({ protocol: protocol ?? Object.values(PROTOCOLS) });
-  examiner.push(Buffer.from(text, encoding));
-  return examiner.end().message;
+  return Examiner.examine([Buffer.from(text, encoding)], { protocol: protocol ?? Object.values(PROTOCOLS) }).message;
 }
 
 interface RuleTest {

@@ -1,0 +1,73 @@
+import type { Assembled } from '../engine/assembled.ts';
+import type { Diagnostic, RuleId, Severity } from './rules.ts';
+
+// The one place that decides what a reported departure means: whether it counts in a body, how severe it is there, and whether it can be
+// repaired. `assemble`, `doctor`, `shrink` and `repair` all decide by it, through the Examiner.
+
+/** The body in which a departure was reported. */
+export interface Circumstances {
+  message: Assembled;
+  /** The body is one JSON document and nothing else. */
+  isDocument: boolean;
+  /** The body is a JSON array. */
+  isArray: boolean;
+  /** The body holds a complete chat message in place of deltas. */
+  hasWholeMessage: boolean;
+  /** The request did not ask for a stream. */
+  isWhole: boolean;
+  /** The request asked for SSE and named no function. */
+  isStrict: boolean;
+}
+
+/** A stream that reports an error need not close what it opened. */
+const NOT_IN_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
+
+/** Expected of a body that is one JSON document. */
+const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', 'sse/missing-done', 'chat/tool-index-missing']);
+
+/** Part of what the stream says, so no rewriting removes it: an error, invalid arguments of the model, a signature after its block. */
+const PERMANENT: ReadonlySet<RuleId> = new Set<RuleId>([
+  'chat/error-in-stream',
+  'chat/tool-args-invalid',
+  'chat/tool-args-not-object',
+  'anthropic/input-not-json',
+  'anthropic/signature-late',
+]);
+
+/**
+ * Forms of a departure that the vendor of the protocol sends itself, and that no official SDK fails on: such a finding is only an info.
+ * Each returns the reason, or undefined when the rule keeps its severity.
+ */
+const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => string | undefined>> = {
+  'chat/finish-stop-with-calls': ({ message: { text, tool_calls: calls }, isStrict }) =>
+    !isStrict && text === '' && new Set(calls.map(({ name }) => name)).size === 1
+      ? 'finish_reason is "stop" with calls of one function; OpenAI does the same when tool_choice names the function'
+      : undefined,
+  'chat/tool-args-invalid': ({ message: { finish_reason: finish } }) =>
+    finish === 'length' || finish === 'content_filter'
+      ? `Tool arguments are not JSON; finish_reason is "${finish}", so that they were cut there`
+      : undefined,
+  'sse/bare-json': ({ message: { protocol }, isArray, isStrict }) =>
+    !isStrict && protocol === 'gemini' && isArray ? 'A JSON array; Google streams one unless the request has alt=sse' : undefined,
+};
+
+/** Whether a rule applies to such a body at all. */
+export function isDeparture(
+  rule: RuleId,
+  { message, isDocument, hasWholeMessage, isWhole }: Omit<Circumstances, 'isArray' | 'isStrict'>,
+): boolean {
+  if (rule === 'sse/json-body-instead-of-stream') return !isWhole;
+  if (rule === 'chat/tool-index-missing' && hasWholeMessage) return false;
+  if (message.error !== null && NOT_IN_FAILURES.has(rule)) return false;
+  return !(isDocument && NOT_IN_DOCUMENTS.has(rule));
+}
+
+/** Why a finding is only an info in this body; undefined when the rule keeps its severity. */
+export const findExcuse = (rule: RuleId, circumstances: Circumstances): string | undefined => VENDOR_FORMS[rule]?.(circumstances);
+
+/** Whether rewriting the stream removes the departure. */
+export const isRepairable = ({ rule }: Pick<Diagnostic, 'rule'>): boolean => !PERMANENT.has(rule);
+
+/** Whether `sluice repair` rewrites a stream because of the finding; infos only count with `all`. */
+export const needsRepair = (finding: { rule: RuleId; severity: Severity }, all: boolean): boolean =>
+  isRepairable(finding) && (all || finding.severity !== 'info');
