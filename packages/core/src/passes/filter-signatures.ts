@@ -16,16 +16,9 @@ export function filterSignatures(request: CanonicalRequest, rules: Rules): Canon
 function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
   if (origin !== rules.protocol) return false;
   if (provider !== undefined && provider !== rules.provider) return false;
-  return origin !== 'anthropic-messages' || isSameFamily(model, rules.model);
+  const [issuer, target] = [rules.modelFamily?.(model), rules.modelFamily?.(rules.model)];
+  return issuer === undefined || target === undefined || issuer === target;
 }
-
-/** Anthropic checks signatures by the family of the model: `claude-3-7-sonnet-…` and `claude-sonnet-4-5` are of one. */
-function isSameFamily(issuer: string | undefined, target: string | undefined): boolean {
-  const [ours, theirs] = [familyOf(issuer), familyOf(target)];
-  return ours === undefined || theirs === undefined || ours === theirs;
-}
-
-const familyOf = (model = ''): string | undefined => /claude-(?:[\d.-]+-)?([a-z]+)/.exec(model)?.[1];
 
 function filterThinking(block: ThinkingBlock, path: string, rules: Rules): ThinkingBlock | TextBlock | undefined {
   const { signature, thinking } = block;

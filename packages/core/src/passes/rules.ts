@@ -128,6 +128,8 @@ export interface Rules extends Telling, ToolRules {
   foreignThinking: 'drop' | 'text';
   /** Thinking that nobody signed: left to the encoder, or left out where only signed thinking counts. */
   unsignedThinking: 'keep' | 'drop';
+  /** The family of a model, where signatures are valid for one family only; undefined for an unknown model. */
+  modelFamily?(model: string | undefined): string | undefined;
   /** Whether a block brings its foreign signature in a field of this protocol, which goes back as it came. */
   carriesSignature?(block: TextBlock | ToolUseBlock): boolean;
   /** Server tools of others that have a counterpart here, by their canonical type (`web_search`, `code_execution`, …). */

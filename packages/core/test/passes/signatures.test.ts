@@ -4,6 +4,7 @@ import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import { filterSignatures } from '../../src/passes/filter-signatures.ts';
 import type { Rules } from '../../src/passes/rules.ts';
+import { modelFamily } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { testRules } from './telling.ts';
 
 const blob = (over: Partial<SignedBlob> = {}): SignedBlob => ({
@@ -37,6 +38,7 @@ const request = (...content: ContentBlock[]): CanonicalRequest => ({
 
 const CLAUDE: Partial<Rules> = {
   protocol: 'anthropic-messages',
+  modelFamily,
   provider: 'p',
   model: 'claude-sonnet-4-5',
   unsignedThinking: 'drop',

@@ -170,3 +170,6 @@ export const toolRules = (profile: ProviderProfile): ToolRules => ({
   namespaces: false,
   objectRoot: true,
 });
+
+/** Signatures are checked per model family: `claude-3-7-sonnet-…` and `claude-sonnet-4-5` are one. */
+export const modelFamily = (model = ''): string | undefined => /claude-(?:[\d.-]+-)?([a-z]+)/.exec(model)?.[1];

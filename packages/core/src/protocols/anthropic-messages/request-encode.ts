@@ -11,7 +11,7 @@ import { encodeMessages, encodeSystem } from './messages-encode.ts';
 import { dropForeign, encodeOptions } from './options.ts';
 import { encodeOutputFormat } from './output-format.ts';
 import { BOUNDS, encodeParameters, limitOf } from './parameters.ts';
-import { toolRules } from './profiles.ts';
+import { modelFamily, toolRules } from './profiles.ts';
 import { REQUEST_HEADERS } from './request-decode.ts';
 import { encodeThinking } from './thinking.ts';
 import { encodeToolFields } from './tool-choice.ts';
@@ -137,6 +137,7 @@ function rulesOf(context: CodecContext): Rules {
     foreignThinking: policy.foreignThinking ?? 'drop',
     // Only Claude is known to refuse it.
     unsignedThinking: profile.thinking_mode === 'as_sent' && context.source === 'anthropic-messages' ? 'keep' : 'drop',
+    modelFamily,
     serverTools: SERVER_TOOLS,
     media: {
       audio: [],
