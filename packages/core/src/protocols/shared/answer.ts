@@ -60,7 +60,7 @@ export function dropLogprobs(path: string, message: string, context: CodecContex
 }
 
 /** Offsets of citations count code points, not UTF-16 units. */
-export function codePoints(text: string): number {
+function codePoints(text: string): number {
   let count = text.length;
   for (let i = 1; i < text.length; i++)
     if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) count--;
