@@ -4,8 +4,9 @@ import type { CanonicalError } from '../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Diagnostic } from '../doctor/rules.ts';
-import { ByteBuffer, decodeUtf8 } from '../sse/bytes.ts';
+import { ByteBuffer, CR, decodeUtf8, LF, SPACE, TAB } from '../sse/bytes.ts';
 import { encodeSse } from '../sse/encode.ts';
+import { opensJson } from '../sse/json-array.ts';
 import { NOTHING } from '../stage.ts';
 import type { EventReader } from './event-reader.ts';
 import { FrameEdge } from './frame-edge.ts';
@@ -15,11 +16,60 @@ import { Tap } from './tap.ts';
 /** Ends the line and the event that a server left open. */
 const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
 
+/** White space and the bytes of the byte order mark: they do not show what a body is. */
+const INSIGNIFICANT: ReadonlySet<number> = new Set([TAB, LF, CR, SPACE, 0xef, 0xbb, 0xbf]);
+
+/** Passes an event stream on, byte for byte; a JSON body in its place is converted. The first significant byte decides. */
+export function passOrConvert(options: StreamOptions, convert: () => AnswerStream): AnswerStream {
+  const before: Uint8Array[] = [];
+  let stream: AnswerStream | undefined;
+  // A body without a significant byte is no stream, which the converter reports.
+  const settle = (): AnswerStream => {
+    stream ??= convert();
+    return stream;
+  };
+  const choose = (chunk: Uint8Array): Iterable<Uint8Array> => {
+    const at = chunk.findIndex((byte) => !INSIGNIFICANT.has(byte));
+    if (at < 0) {
+      before.push(chunk.slice());
+      return NOTHING;
+    }
+    if (opensJson(chunk[at])) return settle().push(chunk.subarray(at));
+    const passed = new PassedStream(options);
+    stream = passed;
+    const pieces = before.splice(0).flatMap((piece) => [...passed.push(piece)]);
+    return pieces.length > 0 ? [...pieces, ...passed.push(chunk)] : passed.push(chunk);
+  };
+  return {
+    push: (chunk) => (stream ? stream.push(chunk) : choose(chunk)),
+    end: () => settle().end(),
+    fail: (reason) => settle().fail(reason),
+    get hasFailed() {
+      return stream?.hasFailed ?? false;
+    },
+    get hasError() {
+      return stream?.hasError ?? false;
+    },
+    get notes() {
+      return stream?.notes ?? [];
+    },
+    get diagnostics() {
+      return stream?.diagnostics ?? [];
+    },
+    get error() {
+      return stream?.error;
+    },
+    get result() {
+      return stream?.result;
+    },
+  };
+}
+
 /**
  * An event stream whose frames go through to the byte. A decoded copy is read along: it feeds the tap, and tells whether the stream has come to
  * its end. A frame is passed on when it is whole: behind half a one, nobody would read the error that ends a stream which broke off.
  */
-export class PassedStream implements AnswerStream {
+class PassedStream implements AnswerStream {
   readonly #options: StreamOptions;
   readonly #reader: EventReader;
   readonly #edge = new FrameEdge();

@@ -17,13 +17,13 @@ import {
 } from '../protocols/shared/codec.ts';
 import type { ProviderProfile } from '../protocols/shared/profile.ts';
 import { urlOf } from './address.ts';
-import { ChosenStream } from './chosen-stream.ts';
 import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
 import { type ConvertedRequest, convertRequest, type RequestOptions } from './convert-request.ts';
 import { convertError, convertResponse, encodeError, nameProvider } from './convert-response.ts';
 import { collectStream } from './convert-whole.ts';
 import { type Lane, laneOf } from './lanes.ts';
 import { askedOf, passedBody, passedHeaders, readAnswer, readQuestion } from './pass.ts';
+import { passOrConvert } from './passed-stream.ts';
 import { type AnswerStream, encodeFailure, type StreamOptions, streamConverter } from './stream-converter.ts';
 
 type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
@@ -228,7 +228,7 @@ export class Exchange {
     const options = this.#streamOptions(this.#known, watched);
     // Upstreams are asked for event streams: who wants a list gets it from an encoder.
     const convert = (): AnswerStream => streamConverter(this.#streamOptions(this.asked, watched));
-    this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? new ChosenStream(options, convert) : convert();
+    this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
     return this.#stream;
   }
 
