@@ -2,8 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
 import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
-import { Examiner } from '../../src/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { createSseDecoder } from '../../src/sse/decode.ts';
 
 interface Stream {
@@ -34,15 +32,6 @@ const streams: Stream[] = [
     .map(({ file }) => ({ name: file, chunks: readChunks(readRecording(file)) })),
 ];
 
-/** The events that the stream decoder makes of the chunks. */
-function decode(chunks: readonly JsonObject[]): unknown[] {
-  const events: unknown[] = [];
-  const examiner = new Examiner({ protocol: openaiChat, onEvent: (event) => void events.push(structuredClone(event)) });
-  for (const chunk of chunks) examiner.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`));
-  examiner.end();
-  return events;
-}
-
 const accumulate = (chunks: readonly JsonObject[]): unknown => {
   // Fields around the delta are sampled on the fast path unless all are wanted.
   const accumulator = new ChatAccumulator({ everyField: true });
@@ -72,11 +61,6 @@ const SLOW: Record<string, (chunk: JsonObject) => JsonObject> = {
     ),
   'ChunkFields.look': (chunk) => withField(chunk, 'obfuscation', '') as JsonObject, // an object stays one
 };
-
-test('ChoiceDecoder.#pushOnly gives the same events as the slow path, for every case and recording', () => {
-  const slow = (chunk: JsonObject): JsonObject => mapDeltas(chunk, (delta) => withField(delta, 'refusal', null));
-  for (const { name, chunks } of streams) expect(decode(chunks), name).toEqual(decode(chunks.map(slow)));
-});
 
 describe.each(Object.entries(SLOW))('%s', (_, slow) => {
   test('gives the same message as the slow path, for every case and recording', () => {

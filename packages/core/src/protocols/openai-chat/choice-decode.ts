@@ -82,7 +82,8 @@ export class ChoiceDecoder implements Repeatable {
     this.isRepeatable = false;
     if (isObject(delta)) {
       this.#seen.delta = true;
-      if (!this.#pushOnly(delta, logprobs)) this.#pushDelta(delta, logprobs);
+      this.#pushDelta(delta, logprobs);
+      this.isRepeatable = isOnlyText(delta) && !isSet(logprobs) && this.#snapshots.last === null;
     } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
     if (isObject(message)) {
       this.#wholeLogprobs = logprobs;
@@ -102,21 +103,6 @@ export class ChoiceDecoder implements Repeatable {
     else if (isFilledText(finish) && !isStandardStop(finish)) {
       this.#context.report('chat/finish-nonstandard', this.#offset, `finish_reason is ${JSON.stringify(finish)}`);
     }
-  }
-
-  /**
-   * Takes a delta that holds nothing but a piece of the text or of calls, and returns whether it did. Without this path a conversion of text
-   * takes 3 % longer (five runs: 0.98 to 1.08 of the time); calls take the same time.
-   */
-  #pushOnly(delta: WireDelta, logprobs: unknown): boolean {
-    const { content, tool_calls: calls } = delta;
-    if (countKeys(delta) !== 1) return false;
-    if (typeof content === 'string') {
-      this.#pushText(content, logprobs);
-      this.isRepeatable = !isSet(logprobs) && this.#snapshots.last === null;
-    } else if (Array.isArray(calls) && !isSet(logprobs)) this.#pushCalls(calls);
-    else return false;
-    return true;
   }
 
   #pushDelta(delta: WireDelta, logprobs: unknown): void {
@@ -328,3 +314,5 @@ export class ChoiceDecoder implements Repeatable {
     };
   }
 }
+
+const isOnlyText = (delta: WireDelta): boolean => typeof delta.content === 'string' && countKeys(delta) === 1;
