@@ -39,7 +39,7 @@ const sum = (rows: readonly PropertyCount[], key: 'tried' | 'failed'): number =>
 const plural = (count: number, word: string): string => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
 
 /** A message quotes two values; more than this of them helps nobody on a terminal. */
-const LONGEST_MESSAGE = 400;
+const MAX_MESSAGE = 400;
 
 /** One input: a line, and a line more for each property that does not hold. */
 export function showProof(proof: FileProof, { colors, columns }: ReportStyle): string {
@@ -56,8 +56,7 @@ export function showProof(proof: FileProof, { colors, columns }: ReportStyle): s
   return `${[head, ...lines].join('\n')}\n`;
 }
 
-const shortened = (message: string): string =>
-  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
+const shortened = (message: string): string => (message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message);
 
 /** All inputs: what was tried, property by property, and what the conversions told. */
 export function showSummary(proofs: readonly FileProof[], skipped: number, style: ReportStyle): string {

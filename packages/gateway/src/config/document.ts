@@ -1,6 +1,6 @@
 import { type Document, isAlias, LineCounter, type Node, parseDocument, type Scalar, visit, type YAMLError } from 'yaml';
-import { excerptOf, type Shown, shownRanges } from './excerpt.ts';
-import { childOf, pathOf, type Range, rangeOf } from './nodes.ts';
+import { buildExcerpt, type Shown, shownRanges } from './excerpt.ts';
+import { buildPath, findChild, type Range, readRange } from './nodes.ts';
 import type { Path, Place, Problem } from './problem.ts';
 import { type Env, expand } from './references.ts';
 import { deepest, hideBraces, showBraces } from './source.ts';
@@ -55,7 +55,7 @@ export class ConfigDocument {
 
   /** A problem with the value at a path, or with its key. Of a path that is not in the file, its nearest part is shown. */
   problem(path: Path, message: string, at: 'key' | 'value' = 'value'): Problem {
-    return this.#at(this.#rangeOf(path, at), path, message);
+    return this.#at(this.#findRange(path, at), path, message);
   }
 
   #at(range: Range | undefined, path: Path, message: string): Problem {
@@ -83,7 +83,7 @@ export class ConfigDocument {
     visit(document, {
       Scalar: (at, scalar, ancestors) => {
         if (typeof scalar.value !== 'string') return;
-        const path = pathOf(at, scalar, ancestors);
+        const path = buildPath(at, scalar, ancestors);
         if (at === 'key') this.#readKey(path, scalar);
         else this.#readValue(path, scalar, env);
       },
@@ -93,7 +93,7 @@ export class ConfigDocument {
   #readKey(path: Path, scalar: Scalar): void {
     scalar.value = showBraces(String(scalar.value));
     // Not even a copy of the configuration should have to be careful.
-    if (scalar.value === '__proto__') this.syntax.push(this.#at(rangeOf(scalar), path, 'nothing can be called __proto__'));
+    if (scalar.value === '__proto__') this.syntax.push(this.#at(readRange(scalar), path, 'nothing can be called __proto__'));
   }
 
   #readValue(path: Path, scalar: Scalar, env: Env): void {
@@ -101,7 +101,7 @@ export class ConfigDocument {
     scalar.value = text;
     const expanded = expand(text, env);
     if ('fault' in expanded) {
-      this.missing.push(this.#at(rangeOf(scalar), path, expanded.fault));
+      this.missing.push(this.#at(readRange(scalar), path, expanded.fault));
       return;
     }
     if (expanded.isReference) this.#references.add(JSON.stringify(path));
@@ -114,7 +114,7 @@ export class ConfigDocument {
     visit(document, {
       Alias: (at, alias, ancestors) => {
         if (alias.resolve(document)) return;
-        this.syntax.push(this.#at(rangeOf(alias), pathOf(at, alias, ancestors), `there is no anchor of that name; ${STAR}`));
+        this.syntax.push(this.#at(readRange(alias), buildPath(at, alias, ancestors), `there is no anchor of that name; ${STAR}`));
       },
     });
     if (this.syntax.length > 0) return;
@@ -125,22 +125,22 @@ export class ConfigDocument {
     }
   }
 
-  #rangeOf(path: Path, at: 'key' | 'value'): Range | undefined {
+  #findRange(path: Path, at: 'key' | 'value'): Range | undefined {
     let node: unknown = this.#document?.contents;
     let nearest: Node | null | undefined = this.#document?.contents;
     let key: Node | null | undefined;
     for (const step of path) {
-      const child = childOf(isAlias(node) && this.#document ? node.resolve(this.#document) : node, step);
-      if (child === undefined) return rangeOf(key ?? nearest);
+      const child = findChild(isAlias(node) && this.#document ? node.resolve(this.#document) : node, step);
+      if (child === undefined) return readRange(key ?? nearest);
       [key, node] = [child.key, child.value];
       nearest = child.value ?? child.key;
     }
-    return rangeOf(at === 'key' ? (key ?? nearest) : nearest);
+    return readRange(at === 'key' ? (key ?? nearest) : nearest);
   }
 
   #place(range: Range): Place {
     const { line, col } = this.#lines.linePos(Math.min(range[0], this.#text.length));
-    const excerpt = excerptOf(this.#text, range, line, this.#shownRanges());
+    const excerpt = buildExcerpt(this.#text, range, line, this.#shownRanges());
     return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), excerpt };
   }
 

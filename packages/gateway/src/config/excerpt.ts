@@ -1,6 +1,6 @@
 import { type Document, visit } from 'yaml';
 import { oneLine } from '../cli/escape.ts';
-import { pathOf, type Range } from './nodes.ts';
+import { buildPath, type Range } from './nodes.ts';
 import type { Path } from './problem.ts';
 import { isReference } from './references.ts';
 import { redactPatterns } from './secret.ts';
@@ -12,7 +12,7 @@ const WIDTH = 120;
  * The line of an error with a caret below it. A secret may stand anywhere in a file that is wrong, so only what is known to be harmless is
  * shown: keys, punctuation, and values where no secret belongs. Everything else is `***`.
  */
-export function excerptOf(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
+export function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const newline = text.indexOf('\n', start);
   const lineEnd = newline < 0 ? text.length : newline;
@@ -54,7 +54,7 @@ export function shownRanges(text: string, document: Document.Parsed): Shown[] {
     Scalar: (at, scalar, ancestors) => {
       if (!scalar.range) return;
       const [start, end] = scalar.range;
-      const path = pathOf(at, scalar, ancestors);
+      const path = buildPath(at, scalar, ancestors);
       const source = text.slice(start, end);
       ranges.push([start, end, at === 'key' ? isPlainKey(source, path) : isPlainValue(source, path)]);
     },

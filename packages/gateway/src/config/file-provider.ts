@@ -23,7 +23,7 @@ class Fault extends Error {
 export function fromFile(id: string, settings: ProviderOptions, world: World): ConfiguredProvider | undefined {
   const { source, problems } = world;
   try {
-    return configured(draftOf(id, settings, world));
+    return configured(buildDraft(id, settings, world));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const isSet = error.setting !== undefined && Object.hasOwn(settings, error.setting);
@@ -32,11 +32,11 @@ export function fromFile(id: string, settings: ProviderOptions, world: World): C
   }
 }
 
-function draftOf(id: string, settings: ProviderOptions, world: World): Draft {
-  const { rowId, row, protocol } = likenessOf(id, settings);
-  const address = addressOf(settings, row, world);
+function buildDraft(id: string, settings: ProviderOptions, world: World): Draft {
+  const { rowId, row, protocol } = findLikeness(id, settings);
+  const address = readAddress(settings, row, world);
   const isOwn = row !== undefined && (settings.base_url === undefined || isOwnAddress(row, address));
-  const key = keyOf(settings, isOwn ? row : undefined, world);
+  const key = readKey(settings, isOwn ? row : undefined, world);
   if (row && !isOwn && key === undefined) warnOfKey(id, row, world);
   const api_version = settings.api_version ?? (row && versionIn(world.env, row));
   return {
@@ -58,7 +58,7 @@ interface Likeness {
 }
 
 /** Which row it is like, and what it speaks. */
-function likenessOf(id: string, settings: ProviderOptions): Likeness {
+function findLikeness(id: string, settings: ProviderOptions): Likeness {
   if (id === DEMO_ID) throw new Fault('is built in and has no settings');
   const named = settings.extends ?? id;
   const row = rowOf(named);
@@ -79,7 +79,7 @@ function ownProtocol(id: string, { protocol, base_url }: ProviderOptions): Proto
   throw new Fault(`is not known by name${didYouMean(id, PROVIDER_IDS)} (a provider of your own needs ${lacking})`);
 }
 
-function addressOf({ base_url, api_key }: ProviderOptions, row: ProviderRow | undefined, world: World): string {
+function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | undefined, world: World): string {
   const { env, listen } = world;
   if (base_url !== undefined) {
     if (leadsTo(base_url, listen)) throw new Fault('is the address of the gateway itself', 'base_url');
@@ -98,7 +98,7 @@ function addressOf({ base_url, api_key }: ProviderOptions, row: ProviderRow | un
 const CREDENTIALS = /^(authorization|x-api-key|x-goog-api-key|api-key)$/i;
 
 /** The key of the file; else that of the environment, but only where the vendor it is kept for will see it. */
-function keyOf(settings: ProviderOptions, own: ProviderRow | undefined, { env }: World): Draft['key'] {
+function readKey(settings: ProviderOptions, own: ProviderRow | undefined, { env }: World): Draft['key'] {
   if (settings.api_key) return { secret: settings.api_key, from: 'file', isToken: false };
   if (Object.keys(settings.headers ?? {}).some((name) => CREDENTIALS.test(name)) || !own) return undefined;
   const found = keyIn(env, own);

@@ -4,7 +4,7 @@ import type { Path, Problem } from './problem.ts';
 import { type Issue, jsonSchema } from './schema.ts';
 
 /** What zod has to say, in our words and with its place in the file. Values are never repeated: they may be secret. */
-export function problemsOf(issues: readonly Issue[], value: unknown, document: ConfigDocument): Problem[] {
+export function listProblems(issues: readonly Issue[], value: unknown, document: ConfigDocument): Problem[] {
   return issues.flatMap((issue) => problemsOfIssue(issue, [], value, document));
 }
 
@@ -16,7 +16,7 @@ function problemsOfIssue(issue: Issue, base: Path, value: unknown, document: Con
     const inner = meant(issue.errors);
     if (inner) return inner.flatMap((cause) => problemsOfIssue(cause, path, value, document));
   }
-  return [document.problem(path, messageOf(issue, at(value, path)))];
+  return [document.problem(path, buildMessage(issue, at(value, path)))];
 }
 
 /** The alternative that was meant: the one whose kind is right and whose inside is not. */
@@ -25,7 +25,7 @@ const meant = (alternatives: readonly (readonly Issue[])[]): readonly Issue[] | 
 
 const INSIDE: ReadonlySet<Issue['code']> = new Set(['too_small', 'unrecognized_keys']);
 
-function messageOf(issue: Issue, value: unknown): string {
+function buildMessage(issue: Issue, value: unknown): string {
   switch (issue.code) {
     case 'invalid_type':
       return value === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? `of type ${issue.expected}`}`;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigDocument } from './document.ts';
-import { problemsOf } from './issues.ts';
+import { listProblems } from './issues.ts';
 import type { Options } from './options.ts';
 import { ConfigError, type Path, type Problem } from './problem.ts';
 import type { Env } from './references.ts';
@@ -31,9 +31,9 @@ export function loadConfig(file: string, text: string, env: Env): Source {
   if (!hasSettings(value)) throw new ConfigError([{ message: noSettings(file), path: [] }]);
   const first = parseOptions(value);
   const parsed =
-    'issues' in first ? parseOptions(readReferences(value, problemsOf(first.issues, value, document), document)) : first;
+    'issues' in first ? parseOptions(readReferences(value, listProblems(first.issues, value, document), document)) : first;
   const problems =
-    'issues' in parsed ? problemsOf(parsed.issues, value, document).filter(({ path }) => !document.isMissing(path)) : [];
+    'issues' in parsed ? listProblems(parsed.issues, value, document).filter(({ path }) => !document.isMissing(path)) : [];
   if ('issues' in parsed) throw new ConfigError([...document.missing, ...problems]);
   return {
     options: parsed.options,

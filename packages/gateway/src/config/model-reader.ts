@@ -32,7 +32,7 @@ export class ModelReader {
     this.#open.push(name);
     const goals = this.#targets(name).flatMap((_, i) => this.#goals(name, i));
     this.#open.pop();
-    if (starsOf(name) > 1) this.#problem(name, 'must not have more than one *');
+    if (countStars(name) > 1) this.#problem(name, 'must not have more than one *');
     const distinct = unique(goals);
     this.#known.set(name, distinct);
     return distinct;
@@ -45,7 +45,7 @@ export class ModelReader {
 
   #goals(name: string, i: number): readonly Goal[] {
     const target = this.#targets(name)[i] ?? '';
-    if (starsOf(target) > Math.min(1, starsOf(name))) return this.#problem(name, 'has a * that nothing stands for', i);
+    if (countStars(target) > Math.min(1, countStars(name))) return this.#problem(name, 'has a * that nothing stands for', i);
     const { provider, model } = split(target);
     // What a provider is asked for is final: "openai/*": [openai/*, azure/*] is no circle.
     if (this.#providers.has(provider)) return model === '' ? this.#problem(name, 'names no model', i) : [{ provider, model }];
@@ -107,7 +107,7 @@ function split(target: string): { provider: string; model: string } {
   return { provider: target.slice(0, Math.max(0, slash)), model: target.slice(slash + 1) };
 }
 
-const starsOf = (text: string): number => text.split('*').length - 1;
+const countStars = (text: string): number => text.split('*').length - 1;
 
 function unique(goals: readonly Goal[]): readonly Goal[] {
   const seen = new Map(goals.map((goal) => [`${goal.provider}/${goal.model}`, goal]));

@@ -5,7 +5,7 @@ import { showBraces } from './source.ts';
 type Step = string | number;
 
 /** The path of a node, from what `visit` tells of the way to it. A key has the path of the map it stands in. */
-export function pathOf(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
+export function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
   const path: Step[] = [];
   const way = [...ancestors, node];
   for (const [i, step] of way.entries()) {
@@ -22,7 +22,7 @@ export interface Child {
   value: Node | null;
 }
 
-export function childOf(node: unknown, step: Step): Child | undefined {
+export function findChild(node: unknown, step: Step): Child | undefined {
   if (isMap<Node, Node | null>(node)) return node.items.find((pair) => keyText(pair) === step);
   if (!isSeq<Node>(node) || typeof step !== 'number') return undefined;
   const value = node.items[step];
@@ -31,5 +31,5 @@ export function childOf(node: unknown, step: Step): Child | undefined {
 
 export type Range = readonly [start: number, end: number];
 
-export const rangeOf = (node: Node | null | undefined): Range | undefined =>
+export const readRange = (node: Node | null | undefined): Range | undefined =>
   node?.range ? [node.range[0], node.range[1]] : undefined;

@@ -38,7 +38,7 @@ export function configured(draft: Draft): ConfiguredProvider {
     repair: settings.repair ?? !official,
     drains: settings.on_disconnect === 'drain',
     passthrough: settings.passthrough ?? 'known',
-    times: { ...timesOf(limits), ...settings.times },
+    times: { ...pickTimes(limits), ...settings.times },
     isDemo: false,
   });
 }
@@ -70,6 +70,6 @@ function coreProvider({ id, protocol, address, key, api_version, settings }: Dra
   };
 }
 
-export function timesOf(limits: Limits): ProviderLimits {
+export function pickTimes(limits: Limits): ProviderLimits {
   return Object.fromEntries(PROVIDER_LIMITS.map((key) => [key, limits[key]])) as ProviderLimits; // one a key
 }

@@ -5,7 +5,7 @@ import type { ProviderId } from '../providers/table.ts';
 import { addressIn, keyIn, type Lookup, versionIn } from './environment.ts';
 import { fromFile } from './file-provider.ts';
 import { type ConfiguredProvider, DEMO_ID, demoProvider } from './provider.ts';
-import { configured, timesOf } from './provider-draft.ts';
+import { configured, pickTimes } from './provider-draft.ts';
 import { isOurs, type World, warn } from './world.ts';
 
 /** Those of the file, those whose keys or addresses are in the environment, and the demo. */
@@ -21,7 +21,7 @@ export function configureProviders(world: World): ReadonlyMap<string, Configured
     const provider = unmentioned(id, providers, world);
     if (provider) providers.set(id, provider);
   }
-  return providers.set(DEMO_ID, demoProvider(timesOf(limits)));
+  return providers.set(DEMO_ID, demoProvider(pickTimes(limits)));
 }
 
 /** What the file says of a vendor holds for all its rows, as far as they do not stand elsewhere. */

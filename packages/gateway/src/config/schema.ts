@@ -55,7 +55,7 @@ function limit(row: LimitRow): Limit {
   }
 }
 
-const LIMIT_KEYS = keysOf(LIMITS);
+const LIMIT_KEYS = listKeys(LIMITS);
 
 const limits: z.ZodType<Limits, unknown> = z
   .strictObject(Object.fromEntries(LIMIT_KEYS.map((name) => [LIMITS[name].name, limit(LIMITS[name])])))
@@ -64,13 +64,13 @@ const limits: z.ZodType<Limits, unknown> = z
   .describe('What the gateway bears. Durations: 500ms, 5s, 2m, 1h. Sizes: 64KiB, 32MiB.');
 
 const protocol = z
-  .enum([...keysOf(PROTOCOLS), ...keysOf(PROTOCOL_ALIASES)])
+  .enum([...listKeys(PROTOCOLS), ...listKeys(PROTOCOL_ALIASES)])
   .transform((name): ProtocolId => (Object.hasOwn(PROTOCOL_ALIASES, name) ? aliased(name) : (name as ProtocolId))) // one of the two
   .describe('The language it speaks.');
 
 const aliased = (name: string): ProtocolId => PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES];
 
-function keysOf<K extends string>(record: Readonly<Record<K, unknown>>): K[] {
+function listKeys<K extends string>(record: Readonly<Record<K, unknown>>): K[] {
   return Object.keys(record) as K[]; // a literal has no others
 }
 
@@ -127,7 +127,7 @@ const times = Object.fromEntries(
 );
 
 const provider: z.ZodType<ProviderOptions, unknown> = settings.extend(times).transform((values) => {
-  const own = keysOf(settings.shape).filter((name) => Object.hasOwn(values, name));
+  const own = listKeys(settings.shape).filter((name) => Object.hasOwn(values, name));
   return { ...Object.fromEntries(own.map((name) => [name, values[name]])), times: keyed(PROVIDER_LIMITS, values) };
 });
 

@@ -55,7 +55,7 @@ export class SecretRegistry {
     const value = secret.reveal();
     if (value.length < SHORTEST) return;
     const before = this.#forms.size;
-    for (const form of formsOf(value)) this.#forms.add(form);
+    for (const form of listForms(value)) this.#forms.add(form);
     if (this.#forms.size > before) this.#known = undefined;
   }
 
@@ -67,7 +67,7 @@ export class SecretRegistry {
   /** Without the secrets of this process only: what merely looks like one stays. */
   redactKnown(text: string): string {
     if (this.#forms.size === 0) return text;
-    this.#known ??= anyOf(this.#forms);
+    this.#known ??= buildPattern(this.#forms);
     return text.replace(this.#known, MASK);
   }
 }
@@ -80,7 +80,7 @@ export function redactPatterns(text: string): string {
 }
 
 /** As it is, in a URL, in JSON, in hex, and inside anything in base64. */
-export function formsOf(value: string): string[] {
+export function listForms(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   return [
@@ -102,7 +102,7 @@ function base64At(bytes: Buffer, offset: number): string[] {
   return [own, own.replaceAll('+', '-').replaceAll('/', '_')];
 }
 
-function anyOf(texts: Iterable<string>): RegExp {
+function buildPattern(texts: Iterable<string>): RegExp {
   // The longest first, or a form that begins another would leave its tail.
   const sorted = [...texts].sort((a, b) => b.length - a.length);
   return new RegExp(sorted.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g');

@@ -121,7 +121,7 @@ export class LiveConfig {
   }
 
   async #look(): Promise<void> {
-    const stamp = await stampOf(this.#options.file);
+    const stamp = await readStamp(this.#options.file);
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     this.#settle();
@@ -203,7 +203,7 @@ async function readSnapshot(file: string): Promise<Snapshot> {
   }
 }
 
-async function stampOf(file: string): Promise<string> {
+async function readStamp(file: string): Promise<string> {
   try {
     const { ino, size, mtimeMs } = await stat(file);
     return `${ino} ${size} ${mtimeMs}`;

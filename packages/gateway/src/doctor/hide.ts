@@ -1,4 +1,4 @@
-import { formsOf } from '../config/secret.ts';
+import { listForms } from '../config/secret.ts';
 
 /** Puts stars in the place of a key that the other side repeats, in whatever form. */
 export class KeyHider {
@@ -7,7 +7,10 @@ export class KeyHider {
   constructor(key: string | undefined) {
     if (key === undefined || key === '') return;
     // The body is searched byte by byte, as Latin-1.
-    const forms = [key, Buffer.from(key).toString('latin1')].flatMap((text) => [spelledIn(text), ...formsOf(text).map(literal)]);
+    const forms = [key, Buffer.from(key).toString('latin1')].flatMap((text) => [
+      spelledIn(text),
+      ...listForms(text).map(literal),
+    ]);
     // The longest first, or a form that begins another would leave its tail.
     const alternatives = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
     this.#pattern = new RegExp(alternatives.join('|'), 'g');

@@ -9,7 +9,7 @@ import {
 import type { Limits } from '../config/limits.ts';
 import { tooMuch } from './failures.ts';
 
-type AnswerLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
+type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
 
 /** What one choice of a stream contains so far. */
 interface Tally {
@@ -20,13 +20,13 @@ interface Tally {
 }
 
 /** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
-export class AnswerMeter {
-  readonly #limits: AnswerLimits;
+export class ResponseMeter {
+  readonly #limits: ResponseLimits;
   /** The upstream as error messages name it. */
   readonly #name: string;
   readonly #tallies = new Map<number, Tally>();
 
-  constructor(limits: AnswerLimits, name: string) {
+  constructor(limits: ResponseLimits, name: string) {
     this.#limits = limits;
     this.#name = name;
   }
@@ -55,29 +55,29 @@ export class AnswerMeter {
       tally.calls++;
       tally.open.set(index, new ArgumentMeter());
     }
-    return excessOf({ choices: this.#tallies.size, ...tally }, this.#limits, this.#name);
+    return checkExcess({ choices: this.#tallies.size, ...tally }, this.#limits, this.#name);
   }
 
   #grow({ choice = 0, index }: { choice?: number; index: number }, text: string): CanonicalError | undefined {
     const meter = this.#tallies.get(choice)?.open.get(index);
     if (!meter) return undefined;
     meter.push(text);
-    return excessOf(meter, this.#limits, this.#name);
+    return checkExcess(meter, this.#limits, this.#name);
   }
 }
 
 /** The same for a whole response; `bytes` is the size of its body. */
-export function excessIn(
-  answer: CanonicalResponse,
+export function findExcess(
+  response: CanonicalResponse,
   bytes: number,
-  limits: AnswerLimits,
+  limits: ResponseLimits,
   name: string,
 ): CanonicalError | undefined {
-  const choices = answer.choices ?? [answer];
+  const choices = response.choices ?? [response];
   for (const { content } of choices) {
     const calls = content.filter(({ type }) => type === 'tool_use').length;
     const excess =
-      excessOf({ choices: choices.length, blocks: content.length, calls }, limits, name) ??
+      checkExcess({ choices: choices.length, blocks: content.length, calls }, limits, name) ??
       largestCall(content, bytes, limits, name);
     if (excess) return excess;
   }
@@ -88,17 +88,17 @@ export function excessIn(
 function largestCall(
   content: readonly ContentBlock[],
   bytes: number,
-  limits: AnswerLimits,
+  limits: ResponseLimits,
   name: string,
 ): CanonicalError | undefined {
   for (const block of content) {
     if (block.type !== 'tool_use') continue;
     const deepest = isDeeperThan(block.input, limits.argumentDepth) ? limits.argumentDepth + 1 : 0;
-    const excess = excessOf({ deepest }, limits, name);
+    const excess = checkExcess({ deepest }, limits, name);
     if (excess) return excess;
     if (bytes <= limits.argumentBytes) continue;
     const length = Buffer.byteLength(block.input_raw ?? JSON.stringify(block.input));
-    if (length > limits.argumentBytes) return excessOf({ bytes: length }, limits, name);
+    if (length > limits.argumentBytes) return checkExcess({ bytes: length }, limits, name);
   }
   return undefined;
 }
@@ -111,9 +111,9 @@ interface Measured {
   deepest?: number;
 }
 
-function excessOf(
+function checkExcess(
   { choices = 0, blocks = 0, calls = 0, bytes = 0, deepest = 0 }: Measured,
-  limits: AnswerLimits,
+  limits: ResponseLimits,
   name: string,
 ): CanonicalError | undefined {
   if (choices > limits.choices) return tooMuch(name, `more than ${limits.choices} choices`);

@@ -2,7 +2,7 @@ import type { Exchange, ProtocolId } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import type { ExchangeLabels } from '../observe/metrics.ts';
 import type { Call, Transport } from '../upstream/dialer.ts';
-import type { Presence } from './presence.ts';
+import type { ClientConnection } from './presence.ts';
 import type { Candidate } from './services.ts';
 
 /** What an attempt at one upstream needs, for streams and whole responses. */
@@ -11,7 +11,7 @@ export interface Attempt {
   candidate: Candidate;
   transport: Transport;
   limits: Limits;
-  presence: Presence;
+  connection: ClientConnection;
   /** The request is sent again on a new connection. */
   onAgain: () => void;
   /** The upstream sent neither a response nor an error of its protocol; `head` is its beginning, for the log. */
@@ -21,7 +21,7 @@ export interface Attempt {
 }
 
 /** Converts a request to a call. Throws a CodecError when the upstream's protocol cannot express it. */
-export function callOf(
+export function buildCall(
   exchange: Exchange,
   wire: Parameters<Exchange['request']>[0],
   { origin, times }: Candidate,
@@ -33,7 +33,7 @@ export function callOf(
 }
 
 /** Metric labels of an exchange with this candidate. */
-export const labelsOf = ({ provider, model, isConfigured }: Candidate, client: ProtocolId): ExchangeLabels => ({
+export const buildLabels = ({ provider, model, isConfigured }: Candidate, client: ProtocolId): ExchangeLabels => ({
   provider: provider.id,
   model,
   client_protocol: client,

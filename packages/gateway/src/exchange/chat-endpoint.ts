@@ -37,7 +37,7 @@ export class ChatEndpoint implements Endpoint {
 
   async request(candidate: Candidate, steps: AttemptSteps): Promise<Outcome> {
     const { refusals } = this.#services;
-    const profile = refusals.profileOf(candidate);
+    const profile = refusals.findProfile(candidate);
     const without: RefusedField[] = [];
     let request = steps.prepare(profile);
     for (;;) {

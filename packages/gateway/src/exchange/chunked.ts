@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 export const LAST_CHUNK = '0\r\n\r\n';
 
 /** Above this size a copy costs more than it saves. */
-const MOST_COPIED = 16 * 1024;
+const MAX_COPIED = 16 * 1024;
 
 /**
  * Writes one chunk with its length and line end. One latin1 string keeps the bytes and is one write; node would queue
@@ -13,7 +13,7 @@ const MOST_COPIED = 16 * 1024;
 export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
   const length = bytes.length.toString(16);
   const view = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (bytes.length <= MOST_COPIED) return response.write(`${length}\r\n${view.toString('latin1')}\r\n`, 'latin1');
+  if (bytes.length <= MAX_COPIED) return response.write(`${length}\r\n${view.toString('latin1')}\r\n`, 'latin1');
   response.write(`${length}\r\n`, 'latin1');
   response.write(view);
   return response.write('\r\n', 'latin1');

@@ -11,32 +11,32 @@ import {
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { type Attempt, callOf, labelsOf } from './attempt.ts';
+import { type Attempt, buildCall, buildLabels } from './attempt.ts';
 import { ChatEndpoint } from './chat-endpoint.ts';
 import type { AttemptSteps, Endpoint, PreparedRequest } from './endpoint.ts';
 import { INTERNAL, unanswerable } from './failures.ts';
 import { encodeHeartbeat } from './heartbeats.ts';
-import { type Ending, endingOf, failedBy, type Outcome, type Reply } from './outcome.ts';
-import { Outlet } from './outlet.ts';
-import type { Presence } from './presence.ts';
+import { type Ending, failedBy, findEnding, type Outcome, type Reply } from './outcome.ts';
+import { ClientStream } from './outlet.ts';
+import type { ClientConnection } from './presence.ts';
 import { redactBytes } from './redact-bytes.ts';
 import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
-import { Rounds } from './rounds.ts';
+import { AttemptLoop } from './rounds.ts';
 import type { Candidate, Directory, Services } from './services.ts';
 import { SideEndpoint } from './side-endpoint.ts';
 import { attemptStream } from './stream-attempt.ts';
 import { attemptWhole } from './whole-attempt.ts';
 
-export interface Question {
+export interface ModelRequest {
   /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */
   kind: Endpoint['kind'];
   id: string;
   client: Codec;
   wire: ClientRequest;
-  presence: Presence;
+  connection: ClientConnection;
   directory: Directory;
   /** When the whole request had arrived, by `services.now`. */
-  askedAt: number;
+  receivedAt: number;
 }
 
 export interface Result extends Progress {
@@ -49,12 +49,12 @@ export interface Result extends Progress {
 
 /** A request for a model, sent to its candidates in order until one of them responds. */
 export class Conversation {
-  readonly #question: Question;
+  readonly #request: ModelRequest;
   readonly #services: Services;
   readonly #asked: Asked;
   readonly #endpoint: Endpoint;
-  readonly #outlet: Outlet | undefined;
-  readonly #rounds: Rounds;
+  readonly #clientStream: ClientStream | undefined;
+  readonly #loop: AttemptLoop;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
   /** Seconds between the request and the first call to an upstream. */
@@ -64,46 +64,46 @@ export class Conversation {
   /** When the first content arrived. */
   #firstAt: number | undefined;
 
-  constructor(question: Question, services: Services) {
-    this.#question = question;
+  constructor(request: ModelRequest, services: Services) {
+    this.#request = request;
     this.#services = services;
-    this.#asked = readAsked(question.client, question.wire);
+    this.#asked = readAsked(request.client, request.wire);
     this.#endpoint =
-      question.kind === 'chat' ? new ChatEndpoint(this.#asked.isStream, services) : new SideEndpoint(question, services.log);
-    this.#outlet = this.#endpoint.isStream ? this.#createOutlet() : undefined;
-    this.#rounds = new Rounds(
-      { id: question.id, presence: question.presence, ask: (candidate, repeat) => this.#ask(candidate, repeat) },
+      request.kind === 'chat' ? new ChatEndpoint(this.#asked.isStream, services) : new SideEndpoint(request, services.log);
+    this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
+    this.#loop = new AttemptLoop(
+      { id: request.id, connection: request.connection, attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat) },
       services,
     );
   }
 
   async run(): Promise<Result> {
     const { holdMs } = this.#services.limits;
-    const { presence } = this.#question;
+    const { connection } = this.#request;
     const gate =
-      this.#outlet &&
-      presence.clock.setTimer(
-        presence.guard(() => this.#outlet?.openSilently()),
+      this.#clientStream &&
+      connection.clock.setTimer(
+        connection.guard(() => this.#clientStream?.openSilently()),
         holdMs,
       );
     try {
-      return this.#result(await this.#askAll());
+      return this.#result(await this.#respond());
     } catch (cause) {
       // Once the stream has begun, the error can only be reported in it.
-      if (!this.#outlet?.isOpen) throw cause;
+      if (!this.#clientStream?.isOpen) throw cause;
       this.#services.log.error(
-        { request_id: this.#question.id, error: String(cause instanceof Error ? cause.stack : cause) },
+        { request_id: this.#request.id, error: String(cause instanceof Error ? cause.stack : cause) },
         'failed',
       );
       return this.#refuse(INTERNAL);
     } finally {
       gate?.close();
-      this.#outlet?.close();
+      this.#clientStream?.close();
     }
   }
 
-  async #askAll(): Promise<Outcome> {
-    const { directory, client } = this.#question;
+  async #respond(): Promise<Outcome> {
+    const { directory, client } = this.#request;
     const { model } = this.#asked;
     const candidates = directory.resolve(model, client.id);
     const [first] = candidates;
@@ -111,21 +111,21 @@ export class Conversation {
     if (this.#endpoint.kind === 'side') this.#candidate = first;
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
-    return local ?? this.#rounds.ask(candidates, unanswerable(model, candidates, directory));
+    return local ?? this.#loop.run(candidates, unanswerable(model, candidates, directory));
   }
 
-  #ask(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+  #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
     const steps: AttemptSteps = {
       prepare: (profile) => this.#prepare(candidate, profile, repeat),
       dispatch: (request) => this.#dispatch(candidate, request),
-      repeatWithout: (field, error) => this.#rounds.repeatWithout(field, candidate, error),
+      repeatWithout: (field, error) => this.#loop.repeatWithout(field, candidate, error),
     };
     this.#candidate = candidate;
     return this.#endpoint.request(candidate, steps);
   }
 
   #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
-    const { client, wire } = this.#question;
+    const { client, wire } = this.#request;
     const exchange = translate(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
     return { exchange, call: callOrRefusal(exchange, wire, candidate, repeat) };
   }
@@ -134,11 +134,11 @@ export class Conversation {
     this.#exchange = exchange;
     if ('is' in call) return call;
     this.#measureOverhead(candidate);
-    const attempt = this.#attempt(exchange, candidate);
-    if (!this.#outlet) return this.#attemptWhole(call, attempt);
+    const attempt = this.#createAttempt(exchange, candidate);
+    if (!this.#clientStream) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
-      outlet: this.#outlet,
-      onFirstContent: (headers) => this.#begun(candidate, headers),
+      clientStream: this.#clientStream,
+      onFirstContent: (headers) => this.#onFirstContent(candidate, headers),
     });
   }
 
@@ -149,17 +149,17 @@ export class Conversation {
     return outcome;
   }
 
-  #attempt(exchange: Exchange, candidate: Candidate): Attempt {
-    const { id, presence } = this.#question;
+  #createAttempt(exchange: Exchange, candidate: Candidate): Attempt {
+    const { id, connection } = this.#request;
     const { dialer, limits, log, redactUpstream } = this.#services;
     return {
       exchange,
       candidate,
       transport: candidate.transport ?? dialer,
       limits,
-      presence,
+      connection,
       redact: redactUpstream,
-      onAgain: () => this.#rounds.repeated(candidate),
+      onAgain: () => this.#loop.repeated(candidate),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
     };
   }
@@ -167,23 +167,23 @@ export class Conversation {
   /** Recorded at the end: a model gets its own label only after its provider has responded. */
   #measureOverhead(candidate: Candidate): void {
     const { now } = this.#services;
-    if (this.#rounds.attempts === 1 && this.#endpoint.kind === 'chat')
-      this.#overhead = { candidate, seconds: (now() - this.#question.askedAt) / 1000 };
+    if (this.#loop.attempts === 1 && this.#endpoint.kind === 'chat')
+      this.#overhead = { candidate, seconds: (now() - this.#request.receivedAt) / 1000 };
   }
 
-  #begun(candidate: Candidate, headers: Record<string, string>): void {
+  #onFirstContent(candidate: Candidate, headers: Record<string, string>): void {
     const { breakers, metrics, now } = this.#services;
     this.#upstreamHeaders = headers;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
     metrics.answeredFor(candidate.provider.id, candidate.model);
-    this.#seriesOf(candidate).firstToken((this.#firstAt - this.#question.askedAt) / 1000);
+    this.#findSeries(candidate).firstToken((this.#firstAt - this.#request.receivedAt) / 1000);
   }
 
   #result(outcome: Outcome): Result {
     switch (outcome.is) {
       case 'gone':
-        return { ...this.#ended(499), ending: this.#outlet?.isStalled ? 'client_stalled' : 'client_aborted' };
+        return { ...this.#ended(499), ending: this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted' };
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
@@ -196,7 +196,7 @@ export class Conversation {
   #send(reply: Reply, error?: CanonicalError): Result {
     const { limits } = this.#services;
     const result = this.#ended(reply.status, error);
-    sendReply(this.#question.presence.response, reply, result, {
+    sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
       redact: redactFor(error, this.#services),
     });
@@ -213,21 +213,21 @@ export class Conversation {
 
   /** No candidate responded: sends the last error in the client's protocol, inside the stream if that has begun. */
   #refuse(error: CanonicalError, reply?: Reply): Result {
-    const { client } = this.#question;
+    const { client } = this.#request;
     const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
-    if (!this.#outlet?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
+    if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
     const redact = redactFor(error, this.#services);
     const repeat = exchange.repeatInBand(error);
-    this.#outlet.write(redactBytes(exchange.inBand(error), redact));
-    this.#outlet.endInError(repeat && redactBytes([repeat], redact));
+    this.#clientStream.write(redactBytes(exchange.inBand(error), redact));
+    this.#clientStream.endInError(repeat && redactBytes([repeat], redact));
     return this.#ended(200, error);
   }
 
-  #createOutlet(): Outlet {
-    const { client, wire, presence } = this.#question;
+  #createClientStream(): ClientStream {
+    const { client, wire, connection } = this.#request;
     const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
-    return new Outlet(presence, {
+    return new ClientStream(connection, {
       // A stream that opens early for heartbeats has no upstream headers yet.
       headers: () => {
         const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
@@ -236,36 +236,36 @@ export class Conversation {
       heartbeat: encodeHeartbeat(client),
       heartbeatMs,
       stallMs,
-      onStall: (isStalled) => streams.stall(presence, isStalled),
+      onStall: (isStalled) => streams.stall(connection, isStalled),
     });
   }
 
-  #seriesOf(candidate: Candidate): LabelledSeries {
-    return this.#services.metrics.of(labelsOf(candidate, this.#question.client.id));
+  #findSeries(candidate: Candidate): LabelledSeries {
+    return this.#services.metrics.of(buildLabels(candidate, this.#request.client.id));
   }
 
   /** Metric series of the last candidate. */
   #series(): LabelledSeries | undefined {
-    if (this.#overhead) this.#seriesOf(this.#overhead.candidate).overhead(this.#overhead.seconds);
+    if (this.#overhead) this.#findSeries(this.#overhead.candidate).overhead(this.#overhead.seconds);
     this.#overhead = undefined;
-    return this.#candidate && this.#seriesOf(this.#candidate);
+    return this.#candidate && this.#findSeries(this.#candidate);
   }
 
   #ended(status: number, error?: CanonicalError): Result {
     const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
-    const ending = endingOf(error);
+    const ending = findEnding(error);
     return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series() };
   }
 
   #progress(): Progress {
     const { provider, model } = this.#candidate ?? {};
     return {
-      id: this.#question.id,
-      attempts: this.#rounds.attempts,
+      id: this.#request.id,
+      attempts: this.#loop.attempts,
       // Side endpoints do not report notes.
       notes: (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [],
-      tried: this.#rounds.tried,
+      tried: this.#loop.tried,
       provider: provider?.id,
       upstream: provider?.protocol,
       model,
@@ -276,7 +276,7 @@ export class Conversation {
 /** The call for a candidate; a failed outcome when its protocol cannot express the request. */
 function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {
   try {
-    return callOf(exchange, wire, candidate, repeat);
+    return buildCall(exchange, wire, candidate, repeat);
   } catch (error) {
     return failedBy(error);
   }

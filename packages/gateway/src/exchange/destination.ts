@@ -1,10 +1,10 @@
 import { CODECS, CodecError, checkModelName, deploymentOf, type Provider, type Route } from '@sluice/core';
 import type { Passthrough } from '../config/options.ts';
-import { nameOf } from './failures.ts';
+import { formatProvider } from './failures.ts';
 import { type EndpointKind, findEndpoint } from './find-endpoint.ts';
 import { sharesEndpoints } from './known-endpoints.ts';
 import { type NamedModels, readNamedModels } from './named-models.ts';
-import type { Candidate, Directory, Speaker } from './services.ts';
+import type { Candidate, Directory, ProviderEndpoint } from './services.ts';
 
 export interface PassedRequest {
   method: string;
@@ -20,7 +20,7 @@ export interface PassedBody {
 
 /** Where a request is forwarded, and what is sent. */
 export interface Destination {
-  speaker: Speaker;
+  endpoint: ProviderEndpoint;
   url: string;
   body: Buffer;
   /** The provider's name of the model; undefined when the request names none. */
@@ -37,7 +37,9 @@ export function checkPassable(request: PassedRequest): void {
     return;
   }
   // The model is not known yet. Only Azure has it in its paths, where any name will do for this check.
-  const refusals = speakersFor(request).map((speaker) => refusalOf(request, speaker, urlAt(speaker.provider, type, 'm', path)));
+  const refusals = findProviders(request).map((endpoint) =>
+    explainRefusal(request, endpoint, urlAt(endpoint.provider, type, 'm', path)),
+  );
   const [first] = refusals;
   if (first && refusals.every((reason) => reason !== undefined)) throw first;
 }
@@ -48,19 +50,19 @@ export function checkPassable(request: PassedRequest): void {
  */
 export function findDestination(request: PassedRequest, body: PassedBody): Destination {
   const destination = namedDestination(request, body) ?? firstDestination(request, body);
-  checkAllowed(request, destination.speaker, destination.url);
+  checkAllowed(request, destination.endpoint, destination.url);
   return destination;
 }
 
 function firstDestination(request: PassedRequest, { bytes }: PassedBody): Destination {
   const { type, path } = request.route;
-  const [speaker] = speakersFor(request);
-  return { speaker, url: urlAt(speaker.provider, type, '', path), body: bytes };
+  const [endpoint] = findProviders(request);
+  return { endpoint, url: urlAt(endpoint.provider, type, '', path), body: bytes };
 }
 
-function speakersFor(request: PassedRequest): readonly [Speaker, ...Speaker[]] {
+function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...ProviderEndpoint[]] {
   const { directory, route } = request;
-  const [first, ...others] = directory.speakers(route.client.id);
+  const [first, ...others] = directory.providersFor(route.client.id);
   if (first) return [first, ...others];
   const reason = `no provider with protocol ${route.client.id} is configured`;
   throw refuse('NOT_FOUND', `${shown(request)} cannot be passed on: ${reason}`);
@@ -76,12 +78,12 @@ function namedDestination(request: PassedRequest, { bytes, type }: PassedBody): 
 function deployedDestination({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
-  return { speaker: target, url: urlAt(provider, route.type, model, route.path), body: inBody.set(model), model };
+  return { endpoint: target, url: urlAt(provider, route.type, model, route.path), body: inBody.set(model), model };
 }
 
 function routedDestination(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
   const { route } = request;
-  const query = new URLSearchParams(queryOf(route.path));
+  const query = new URLSearchParams(readQuery(route.path));
   const inQuery = query.get('model');
   const names = [...inBody.names, ...(inPath ? [inPath.name] : []), ...(inQuery ? [inQuery] : [])];
   const targets = names.map((name) => findNamed(request, name));
@@ -92,8 +94,8 @@ function routedDestination(request: PassedRequest, inPath: PathModel | undefined
   const path = inPath?.withModel(targets[inBody.names.length]?.model ?? '') ?? route.path;
   const { provider, model } = target;
   return {
-    speaker: target,
-    url: urlAt(provider, route.type, model, inQuery ? `${pathOf(path)}?${query}` : path),
+    endpoint: target,
+    url: urlAt(provider, route.type, model, inQuery ? `${readPath(path)}?${query}` : path),
     body: inBody.rename(inBody.names.map((name, i) => renamed(name, targets[i]?.model ?? ''))),
     model,
   };
@@ -123,7 +125,7 @@ function findNamed(request: PassedRequest, name: string): Candidate {
     ({ provider, transport }) => !transport && sharesEndpoints(provider.protocol, route.client.id),
   );
   const found = native.find(({ passthrough }) => passthrough !== 'off') ?? native[0];
-  if (!found) throw refuse('NOT_FOUND', `${nameOf(first)} has no ${shown(request)}${whyMissing(first, route)}`);
+  if (!found) throw refuse('NOT_FOUND', `${formatProvider(first)} has no ${shown(request)}${whyMissing(first, route)}`);
   return found;
 }
 
@@ -147,7 +149,7 @@ const COLLECTION = '/models/';
 
 /** `/v1beta/models/{model}:{verb}` and `/v1beta/models/{model}/operations/{id}`; the name may have slashes. */
 function geminiModelIn(path: string): PathModel | undefined {
-  const plain = pathOf(path);
+  const plain = readPath(path);
   const start = plain.indexOf(COLLECTION) + COLLECTION.length;
   const operations = plain.lastIndexOf('/operations/');
   const end = operations > start ? operations : plain.lastIndexOf(':');
@@ -165,25 +167,29 @@ function decoded(text: string): string {
   }
 }
 
-const pathOf = (path: string): string => path.split('?', 1)[0] ?? '';
-const queryOf = (path: string): string => path.slice(pathOf(path).length + 1);
+const readPath = (path: string): string => path.split('?', 1)[0] ?? '';
+const readQuery = (path: string): string => path.slice(readPath(path).length + 1);
 
-function checkAllowed(request: PassedRequest, speaker: Speaker, url: string): void {
-  const reason = refusalOf(request, speaker, url);
+function checkAllowed(request: PassedRequest, endpoint: ProviderEndpoint, url: string): void {
+  const reason = explainRefusal(request, endpoint, url);
   if (reason) throw reason;
 }
 
 /** Why a request may not be sent to this URL of a provider. */
-function refusalOf(request: PassedRequest, { provider, passthrough }: Speaker, url: string): CodecError | undefined {
+function explainRefusal(
+  request: PassedRequest,
+  { provider, passthrough }: ProviderEndpoint,
+  url: string,
+): CodecError | undefined {
   const { route, method, directory } = request;
   // Audio and images have fixed paths, all of them stateless.
-  const kind = route.type === 'PASSTHROUGH' ? kindOf(url, method, provider) : 'stateless';
+  const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, provider) : 'stateless';
   const why = whyRefused(kind, passthrough, { isShared: !directory.gatekeeper.isOpen });
   return why && refuse(why.code, `${shown(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`);
 }
 
 /** The endpoint as messages name it. */
-const shown = ({ method, route }: PassedRequest): string => `${method} ${pathOf(route.path).slice(0, 200)}`;
+const shown = ({ method, route }: PassedRequest): string => `${method} ${readPath(route.path).slice(0, 200)}`;
 
 interface Refusal {
   code: keyof typeof STATUS;
@@ -214,7 +220,7 @@ function urlAt(provider: Provider, type: Route['type'], model: string, path: str
 }
 
 /** Reads the endpoint from the URL that is sent, so that the check cannot differ from the request. */
-function kindOf(url: string, method: string, provider: Provider): EndpointKind | undefined {
+function readKind(url: string, method: string, provider: Provider): EndpointKind | undefined {
   const { pathname, searchParams } = new URL(url);
   const root = new URL(urlAt(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
   const path = withoutUpload(pathname, provider);

@@ -1,7 +1,7 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Pause } from '../upstream/breaker.ts';
 import { MalformedResponse, NotUnpacked, TooLarge, TooLate, type Wait, WrongAddress } from '../upstream/failures.ts';
-import type { Candidate, Directory, Speaker } from './services.ts';
+import type { Candidate, Directory, ProviderEndpoint } from './services.ts';
 
 // Failures that the gateway detects. Messages name the provider, but neither its host nor its key, which are the
 // operator's.
@@ -27,7 +27,7 @@ export const INTERNAL: CanonicalError = {
 };
 
 /** The upstream as error messages name it. */
-export const nameOf = ({ provider }: Pick<Speaker, 'provider'>): string => `provider "${provider.id}"`;
+export const formatProvider = ({ provider }: Pick<ProviderEndpoint, 'provider'>): string => `provider "${provider.id}"`;
 
 /** The gateway, not the upstream, has too many connections. */
 const NO_DESCRIPTORS: CanonicalError = {
@@ -75,12 +75,17 @@ export function connectionError(error: unknown, name: string, connectMs?: number
   if (error instanceof NotUnpacked || error instanceof TooLarge || error instanceof MalformedResponse)
     return invalidResponse(`${name} ${error.message}`, PROCESSED);
   if (error instanceof WrongAddress) return invalidResponse(`the request would leave the base URL of ${name}; not sent`);
-  const code = codeOf(error);
+  const code = readCode(error);
   if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
   const details = { may_be_billed: !UNSENT.test(code ?? '') };
   if (LOST.test(code ?? '')) return lost(name, code, details);
   if (code !== 'UND_ERR_CONNECT_TIMEOUT')
-    return { code: 'UPSTREAM_ERROR', message: `the connection to ${name} failed${reasonOf(code)}`, http_status: 502, details };
+    return {
+      code: 'UPSTREAM_ERROR',
+      message: `the connection to ${name} failed${formatReason(code)}`,
+      http_status: 502,
+      details,
+    };
   const within = connectMs === undefined ? ' in time' : ` within ${duration(connectMs)}`;
   return { ...timeout(`could not connect to ${name}${within}`), details };
 }
@@ -91,7 +96,7 @@ const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
 /** "socket hang up" is node's wording: pi and Continue retry stream errors that contain it. */
 const lost = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
-  message: `the connection to ${name} failed: socket hang up${reasonOf(code)}`,
+  message: `the connection to ${name} failed: socket hang up${formatReason(code)}`,
   http_status: 502,
   details: { ...details, connection: 'lost' },
 });
@@ -100,12 +105,12 @@ const lost = (name: string, code: string | undefined, details: Readonly<Record<s
 const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
 /** Codes of system errors contain no secrets. */
-const reasonOf = (code: string | undefined): string =>
+const formatReason = (code: string | undefined): string =>
   code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
     ? ` (${code})`
     : '';
 
-function codeOf(error: unknown): string | undefined {
+function readCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
@@ -129,7 +134,7 @@ export const redirected = (name: string, status: number): CanonicalError | undef
     : undefined;
 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
-export function notAnAnswer(name: string, headers: Record<string, string>): CanonicalError {
+export function notAResponse(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
   return invalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
 }

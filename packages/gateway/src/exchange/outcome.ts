@@ -37,7 +37,7 @@ export type Ending =
   | 'upstream_error'
   | 'internal_error';
 
-export function endingOf(error: CanonicalError | undefined): Ending {
+export function findEnding(error: CanonicalError | undefined): Ending {
   if (!error) return 'answered';
   const { code, details = {}, upstream, http_status: status = 0 } = error;
   if (details['ending'] === 'stopped') return 'stopped';

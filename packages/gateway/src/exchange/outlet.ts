@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Timer } from '../http/clock.ts';
 import { LAST_CHUNK, writeChunk } from './chunked.ts';
-import type { Presence } from './presence.ts';
+import type { ClientConnection } from './presence.ts';
 
-export interface OutletOptions {
+export interface ClientStreamOptions {
   /** Called when the stream opens, because the headers may change until then. */
   headers: () => Record<string, string>;
   /** Bytes that keep a silent stream alive; undefined where the client's protocol has none. */
@@ -29,18 +29,18 @@ const REPEAT_AFTER_MS = 100;
  * The stream that a client receives. It opens with the first content: until then an error can have its own status, and
  * another upstream can be tried.
  */
-export class Outlet {
-  readonly #presence: Presence;
+export class ClientStream {
+  readonly #connection: ClientConnection;
   readonly #response: ServerResponse;
-  readonly #options: OutletOptions;
+  readonly #options: ClientStreamOptions;
   #heart: Timer | undefined;
   #isChunked = false;
   #isWaiting = false;
   #isStalled = false;
 
-  constructor(presence: Presence, options: OutletOptions) {
-    this.#presence = presence;
-    this.#response = presence.response;
+  constructor(connection: ClientConnection, options: ClientStreamOptions) {
+    this.#connection = connection;
+    this.#response = connection.response;
     this.#options = options;
     this.#response.on('timeout', (socket: Socket) => {
       this.#isStalled = true;
@@ -69,7 +69,7 @@ export class Outlet {
     this.#isChunked = this.#response.chunkedEncoding;
     // Chunks are framed by `writeChunk` from here on: node would make four writes of each.
     this.#response.chunkedEncoding = false;
-    this.#presence.fill = () => this.#put(EMPTY_LINE);
+    this.#connection.fill = () => this.#put(EMPTY_LINE);
     this.#beat();
   }
 
@@ -92,7 +92,7 @@ export class Outlet {
 
   /** Calls back once, when the client has read what was written. */
   onDrain(resume: () => void): void {
-    this.#response.once('drain', this.#presence.guard(resume));
+    this.#response.once('drain', this.#connection.guard(resume));
   }
 
   end(): void {
@@ -109,12 +109,12 @@ export class Outlet {
       return;
     }
     this.close();
-    const finish = this.#presence.guard(() => {
+    const finish = this.#connection.guard(() => {
       if (this.#response.destroyed) return;
       this.#put(repeat);
       this.end();
     });
-    this.#presence.clock.setTimer(finish, REPEAT_AFTER_MS);
+    this.#connection.clock.setTimer(finish, REPEAT_AFTER_MS);
   }
 
   /** Stops the heartbeat. */
@@ -125,10 +125,10 @@ export class Outlet {
   #beat(): void {
     const { heartbeat, heartbeatMs } = this.#options;
     if (heartbeat === undefined) return;
-    const beat = this.#presence.guard(() => {
+    const beat = this.#connection.guard(() => {
       if (!this.isFull) this.#put(heartbeat);
     });
-    this.#heart = this.#presence.clock.setRepeating(beat, heartbeatMs);
+    this.#heart = this.#connection.clock.setRepeating(beat, heartbeatMs);
   }
 
   #put(bytes: Uint8Array): void {

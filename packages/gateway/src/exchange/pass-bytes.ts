@@ -13,14 +13,14 @@ import type { Limits } from '../config/limits.ts';
 import { Collector, withoutBom } from '../upstream/collect.ts';
 import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
 import { dispositionFirst } from '../upstream/headers.ts';
-import { Patience } from '../upstream/patience.ts';
+import { Deadline } from '../upstream/patience.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
-import { connectionError, nameOf, redirected, STOPPED, tooLate } from './failures.ts';
-import { endingOf } from './outcome.ts';
-import type { Presence } from './presence.ts';
+import { connectionError, formatProvider, redirected, STOPPED, tooLate } from './failures.ts';
+import { findEnding } from './outcome.ts';
+import type { ClientConnection } from './presence.ts';
 import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
-import type { Services, Speaker } from './services.ts';
+import type { ProviderEndpoint, Services } from './services.ts';
 
 /** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
@@ -34,27 +34,27 @@ const pick = (headers: Record<string, string>, names: readonly string[]): Record
 const bodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
   Object.fromEntries(Object.entries(dispositionFirst(pick(headers, OF_BODY))).map(([name, value]) => [name, redact(value)]));
 
-export interface PassedQuestion {
+export interface ForwardedRequest {
   id: string;
   route: Route;
   request: IncomingMessage;
   response: ServerResponse;
   headers: Record<string, string>;
-  presence: Presence;
+  connection: ClientConnection;
 }
 
 /**
  * Endpoints that Sluice does not convert (audio, images, files …): the bytes are forwarded to a provider of the same
  * protocol and back. `findDestination` chooses the provider and checks the path.
  */
-export function passBytes(question: PassedQuestion, destination: Destination, services: Services): Promise<Result> {
-  const call = callFor(question, destination, services.limits);
-  return new Promise((resolve) => new Passage(question, destination, services, resolve).begin(call));
+export function passBytes(forwarded: ForwardedRequest, destination: Destination, services: Services): Promise<Result> {
+  const call = callFor(forwarded, destination, services.limits);
+  return new Promise((resolve) => new Passage(forwarded, destination, services, resolve).begin(call));
 }
 
-function callFor({ request, headers }: PassedQuestion, { url, speaker, body }: Destination, limits: Limits): Call {
+function callFor({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
   const { method = 'GET' } = request;
-  const { provider, origin, times } = speaker;
+  const { provider, origin, times } = endpoint;
   const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
   return {
     url,
@@ -68,12 +68,12 @@ function callFor({ request, headers }: PassedQuestion, { url, speaker, body }: D
 }
 
 class Passage implements Receiver {
-  readonly #question: PassedQuestion;
+  readonly #forwarded: ForwardedRequest;
   readonly #services: Services;
-  readonly #speaker: Speaker;
+  readonly #endpoint: ProviderEndpoint;
   readonly #progress: Progress;
   readonly #resolve: (result: Result) => void;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   #line: Line | undefined;
   #status = 0;
   #headers: Record<string, string> = {};
@@ -81,40 +81,40 @@ class Passage implements Receiver {
   #refusal: Collector | undefined;
   #isSettled = false;
 
-  constructor(question: PassedQuestion, destination: Destination, services: Services, resolve: (result: Result) => void) {
-    const { speaker, model } = destination;
-    const { provider, times } = speaker;
-    this.#question = question;
+  constructor(forwarded: ForwardedRequest, destination: Destination, services: Services, resolve: (result: Result) => void) {
+    const { endpoint, model } = destination;
+    const { provider, times } = endpoint;
+    this.#forwarded = forwarded;
     this.#services = services;
-    this.#speaker = speaker;
+    this.#endpoint = endpoint;
     this.#resolve = resolve;
-    const { presence } = question;
-    this.#patience = new Patience({
-      clock: presence.clock,
+    const { connection } = forwarded;
+    this.#deadline = new Deadline({
+      clock: connection.clock,
       totalMs: times.totalMs,
-      onSilence: presence.guard(() => this.#breakOff(this.#silence())),
-      onTotal: presence.guard(() => this.#breakOff(tooLate(nameOf(speaker), 'end', times.totalMs))),
+      onSilence: connection.guard(() => this.#breakOff(this.#silence())),
+      onTotal: connection.guard(() => this.#breakOff(tooLate(formatProvider(endpoint), 'end', times.totalMs))),
     });
-    this.#progress = { id: question.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
+    this.#progress = { id: forwarded.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
   }
 
   begin(call: Call): void {
-    const { presence } = this.#question;
-    presence.listen(this.#onInterruption);
-    this.#patience.expect(this.#headMs);
+    const { connection } = this.#forwarded;
+    connection.listen(this.#onInterruption);
+    this.#deadline.expect(this.#headMs);
     this.#line = this.#services.dialer.dial(call, this);
-    if (presence.isInterrupted) this.#onInterruption();
+    if (connection.isInterrupted) this.#onInterruption();
   }
 
   /** Servers send the headers of a whole response when it is complete, so it gets the time that a stream would have. */
   get #headMs(): number {
-    const { headersMs, firstEventMs, betweenEventsMs } = this.#speaker.times;
+    const { headersMs, firstEventMs, betweenEventsMs } = this.#endpoint.times;
     return headersMs + firstEventMs + betweenEventsMs;
   }
 
   #silence(): CanonicalError {
-    const name = nameOf(this.#speaker);
-    const { betweenEventsMs } = this.#speaker.times;
+    const name = formatProvider(this.#endpoint);
+    const { betweenEventsMs } = this.#endpoint.times;
     return this.#status === 0 ? tooLate(name, 'response', this.#headMs) : tooLate(name, 'more', betweenEventsMs);
   }
 
@@ -124,24 +124,24 @@ class Passage implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     const { redact, limits } = this.#services;
-    const { response } = this.#question;
-    const wrong = redirected(nameOf(this.#speaker), status);
+    const { response } = this.#forwarded;
+    const wrong = redirected(formatProvider(this.#endpoint), status);
     if (wrong) {
       this.#breakOff(wrong);
       return;
     }
     this.#status = status;
     this.#headers = headers;
-    this.#patience.expect(this.#speaker.times.betweenEventsMs);
+    this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
     else response.writeHead(status, exchangeHeaders(this.#progress, addPassed(bodyHeaders(headers, redact), headers, redact)));
   }
 
   data(chunk: Uint8Array): void {
-    this.#patience.heard();
+    this.#deadline.heard();
     if (this.#refusal) {
       if (!this.#refusal.push(chunk)) this.end();
-    } else if (!this.#question.response.write(chunk)) this.#wait();
+    } else if (!this.#forwarded.response.write(chunk)) this.#wait();
   }
 
   end(): void {
@@ -153,12 +153,12 @@ class Passage implements Receiver {
   #answered(): void {
     const { provider, model } = this.#progress;
     if (provider !== undefined && model !== undefined) this.#services.metrics.answeredFor(provider, model);
-    this.#question.response.end();
+    this.#forwarded.response.end();
     this.#settle({ status: this.#status, ending: 'answered' });
   }
 
   fail(error: Error): void {
-    this.#breakOff(connectionError(error, nameOf(this.#speaker), this.#speaker.times.connectMs));
+    this.#breakOff(connectionError(error, formatProvider(this.#endpoint), this.#endpoint.times.connectMs));
   }
 
   /**
@@ -166,10 +166,10 @@ class Passage implements Receiver {
    * no secret.
    */
   #refuse(text: string): void {
-    const { route, response } = this.#question;
+    const { route, response } = this.#forwarded;
     const { limits, redactUpstream } = this.#services;
     const said: WireReply = { status: this.#status, headers: this.#headers, body: parsed(text) ?? text };
-    const exchange = translate(route.client, route.client, { provider: this.#speaker.provider, passthrough: true });
+    const exchange = translate(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const told = exchange.error(said);
     const reply = { ...told, headers: { ...said.headers, ...told.headers } };
     sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
@@ -177,20 +177,20 @@ class Passage implements Receiver {
   }
 
   #wait(): void {
-    const { response } = this.#question;
+    const { response } = this.#forwarded;
     this.#line?.pause();
-    this.#patience.rest();
+    this.#deadline.rest();
     response.setTimeout(this.#services.limits.stallMs);
     const goOn = (): void => {
       response.setTimeout(0);
-      this.#patience.expect(this.#speaker.times.betweenEventsMs);
+      this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
       this.#line?.resume();
     };
-    response.once('drain', this.#question.presence.guard(goOn));
+    response.once('drain', this.#forwarded.connection.guard(goOn));
   }
 
   readonly #onInterruption = (): void => {
-    if (this.#question.presence.isGone) this.#leave();
+    if (this.#forwarded.connection.isGone) this.#leave();
     else this.#breakOff(STOPPED);
   };
 
@@ -198,11 +198,11 @@ class Passage implements Receiver {
   #breakOff(error: CanonicalError): void {
     if (this.#isSettled) return;
     this.#line?.hangUp();
-    const { response, route } = this.#question;
+    const { response, route } = this.#forwarded;
     const reply = encodeError(error, { to: route.client });
     if (response.headersSent) response.destroy();
     else sendReply(response, reply, this.#progress, sendOptions(this.#services));
-    this.#settle({ status: response.statusCode, ending: endingOf(error), error });
+    this.#settle({ status: response.statusCode, ending: findEnding(error), error });
   }
 
   #leave(): void {
@@ -213,8 +213,8 @@ class Passage implements Receiver {
   #settle(result: Pick<Result, 'status' | 'ending' | 'error'>): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#patience.stop();
-    this.#question.presence.unlisten(this.#onInterruption);
+    this.#deadline.stop();
+    this.#forwarded.connection.unlisten(this.#onInterruption);
     this.#resolve({ ...this.#progress, ...result });
   }
 }

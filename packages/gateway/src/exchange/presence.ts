@@ -10,7 +10,7 @@ type Listener = () => void;
  * The connection to the client of one exchange: whether the client is still connected, and whether the gateway is
  * shutting down. A pair of AbortSignals per exchange would cost more than most of their listeners.
  */
-export class Presence {
+export class ClientConnection {
   readonly response: ServerResponse;
   /** Times everything that this exchange waits for. */
   readonly clock: Clock;
@@ -62,7 +62,7 @@ export class Presence {
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    this.#tell();
+    this.#notify();
   }
 
   /** Resolves when the client has the whole response, or has disconnected. */
@@ -77,7 +77,7 @@ export class Presence {
     return this.response.closed || this.response.destroyed;
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of [...this.#listeners]) listener();
   }
 
@@ -86,7 +86,7 @@ export class Presence {
     for (const probe of this.#probes) probe.close();
     if (!response.writableFinished) {
       this.#isGone = true;
-      this.#tell();
+      this.#notify();
     }
     this.#onClosed?.();
   };

@@ -1,9 +1,9 @@
 import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProvider, type WireReply } from '@sluice/core';
 import { type WholeReply, withoutBom } from '../upstream/collect.ts';
 import { withRetrySeconds } from '../upstream/retry-after.ts';
-import { excessIn } from './answer-limits.ts';
+import { findExcess } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { nameOf, notAnAnswer, redirected, upstreamsFault } from './failures.ts';
+import { formatProvider, notAResponse, redirected, upstreamsFault } from './failures.ts';
 import type { Outcome, Reply } from './outcome.ts';
 
 /** How much of an unreadable response is logged. */
@@ -24,8 +24,8 @@ export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt)
 }
 
 /** Reads a whole response, or a stream that was sent in its place. */
-export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
-  const name = nameOf(attempt.candidate);
+export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
+  const name = formatProvider(attempt.candidate);
   const wrong = redirected(name, reply.status);
   if (wrong) return { is: 'failed', error: wrong };
   if (reply.status >= 400) return readRefusal(reply, attempt);
@@ -34,7 +34,7 @@ export function readAnswer(reply: WholeReply, attempt: Attempt): Outcome {
     const { exchange, limits } = attempt;
     // A response whose usage was peeked is text only, so no limit applies.
     const answer = exchange.isGlanced ? undefined : exchange.answer;
-    const excess = answer && excessIn(answer, reply.body.length, limits, name);
+    const excess = answer && findExcess(answer, reply.body.length, limits, name);
     return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: answered };
   } catch (error) {
     if (error instanceof CodecError) return { is: 'failed', error: blamed(error.error, attempt) };
@@ -51,7 +51,7 @@ function converted(answer: WholeReply, { exchange, candidate, onStrange }: Attem
   const parsed = parse(body);
   if (parsed === undefined) {
     onStrange(shown(body));
-    throw new CodecError(notAnAnswer(nameOf(candidate), headers));
+    throw new CodecError(notAResponse(formatProvider(candidate), headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
   return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
@@ -85,8 +85,8 @@ const shown = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
 
 /** An error that the decoder found in a stream, as the client receives it. */
 export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
-  error.details?.['code'] === 'not_a_stream' ? notAnAnswer(nameOf(attempt.candidate), headers) : blamed(error, attempt);
+  error.details?.['code'] === 'not_a_stream' ? notAResponse(formatProvider(attempt.candidate), headers) : blamed(error, attempt);
 
 /** Marks an error as the upstream's and names its provider. */
 const blamed = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
-  nameProvider(upstreamsFault(error, nameOf(candidate)), candidate.provider.id);
+  nameProvider(upstreamsFault(error, formatProvider(candidate)), candidate.provider.id);

@@ -39,11 +39,12 @@ export function exchangeHeaders(progress: Progress, others: Readonly<Record<stri
   headers['x-sluice-attempts'] = String(attempts);
   if (tried.length > 0) headers['x-sluice-tried'] = tried.map(headerText).join('; ').slice(0, 1024);
   headers['x-sluice-notes'] = String(notes.length);
-  if (notes.length > 0) headers['x-sluice-notes-worst'] = worstOf(notes).toLowerCase();
+  if (notes.length > 0) headers['x-sluice-notes-worst'] = findWorst(notes).toLowerCase();
   return headers;
 }
 
-const worstOf = (notes: readonly Note[]): string => SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
+const findWorst = (notes: readonly Note[]): string =>
+  SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
 
 /** Upstream headers that SDKs read; all others are dropped. */
 const PASSED: ReadonlySet<string> = new Set([
@@ -107,7 +108,7 @@ export interface Written {
 export function writeHead(response: ServerResponse, reply: Reply, progress: Progress, redact: (text: string) => string): Written {
   const { status, headers, bytes } = reply;
   const isError = status >= 400;
-  const text = isError ? redact(textOf(reply.body)) : bytes ? undefined : textOf(reply.body);
+  const text = isError ? redact(writeText(reply.body)) : bytes ? undefined : writeText(reply.body);
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
   response.writeHead(status, exchangeHeaders(progress, addPassed(own, headers, redact)));
@@ -116,12 +117,12 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
 
 const NO_BYTES = Buffer.alloc(0);
 /** Node writes a head and a string at once, but a head and bytes separately. Longer bodies are not worth the copy. */
-const MOST_COPIED = 16 * 1024;
+const MAX_COPIED = 16 * 1024;
 
 const asWritten = (bytes: Buffer): Written =>
-  bytes.length <= MOST_COPIED ? { data: bytes.toString('latin1'), encoding: 'latin1' } : { data: bytes, encoding: 'latin1' };
+  bytes.length <= MAX_COPIED ? { data: bytes.toString('latin1'), encoding: 'latin1' } : { data: bytes, encoding: 'latin1' };
 
-const textOf = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
+const writeText = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 
 /** A header holds visible ASCII; Node throws on anything else. */
 const visible = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?');

@@ -1,24 +1,24 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
 import type { RefusedField } from '../upstream/refusals.ts';
-import { isGatewaysFault, isTargetsFault, keepsStatus, mayBeBilled, pauseBefore, verdictOf } from '../upstream/verdict.ts';
-import { nameOf, paused, STOPPED, upstreamWords } from './failures.ts';
+import { findVerdict, isGatewaysFault, isTargetsFault, keepsStatus, mayBeBilled, pauseBefore } from '../upstream/verdict.ts';
+import { formatProvider, paused, STOPPED, upstreamWords } from './failures.ts';
 import type { Outcome } from './outcome.ts';
 import { pause } from './pause.ts';
-import type { Presence } from './presence.ts';
+import type { ClientConnection } from './presence.ts';
 import type { Candidate, Services } from './services.ts';
 
-export interface RoundsOptions {
+export interface AttemptLoopOptions {
   /** The id of the request, for the log. */
   id: string;
-  presence: Presence;
+  connection: ClientConnection;
   /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
-  ask: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
+  attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }
 
 /** Sends a request to one candidate after the other until one of them responds. */
-export class Rounds {
-  readonly #options: RoundsOptions;
+export class AttemptLoop {
+  readonly #options: AttemptLoopOptions;
   readonly #services: Services;
   /** Targets that failed, with their error codes. */
   readonly tried: string[] = [];
@@ -26,7 +26,7 @@ export class Rounds {
   #attempts = 0;
   #attemptsHere = 0;
 
-  constructor(options: RoundsOptions, services: Services) {
+  constructor(options: AttemptLoopOptions, services: Services) {
     this.#options = options;
     this.#services = services;
   }
@@ -50,7 +50,7 @@ export class Rounds {
    */
   repeatWithout(field: RefusedField, { provider, model }: Candidate, { message }: CanonicalError): boolean {
     const { log, budget } = this.#services;
-    if (this.#options.presence.isInterrupted || !budget.spend()) return false;
+    if (this.#options.connection.isInterrupted || !budget.spend()) return false;
     log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
       'provider refused an optional field; request repeated without it',
@@ -60,15 +60,15 @@ export class Rounds {
   }
 
   /** `reason`: the error when there are no candidates. */
-  async ask(candidates: readonly Candidate[], reason: CanonicalError): Promise<Outcome> {
+  async run(candidates: readonly Candidate[], reason: CanonicalError): Promise<Outcome> {
     this.#services.budget.earn();
     let outcome: Outcome = { is: 'failed', error: reason };
     const left = [...candidates];
     for (let attempt = this.#next(left); attempt; attempt = this.#next(left)) {
       outcome = await attempt();
-      if (outcome.is !== 'failed' || verdictOf(outcome.error) === 'stop' || this.#isTired) return outcome;
+      if (outcome.is !== 'failed' || findVerdict(outcome.error) === 'stop' || this.#isExhausted) return outcome;
     }
-    return this.#attempts === 0 && candidates.length > 0 ? this.#askResting(candidates) : outcome;
+    return this.#attempts === 0 && candidates.length > 0 ? this.#probePaused(candidates) : outcome;
   }
 
   /** The attempt at the next target that is not paused. */
@@ -80,7 +80,7 @@ export class Rounds {
       if (admission === 'probe') return () => this.#probe(target);
       if (admission === 'usual')
         return () =>
-          this.#askOne(
+          this.#tryTarget(
             target,
             left.some(({ key }) => breakers.isWell(key)),
           );
@@ -91,7 +91,7 @@ export class Rounds {
   /**
    * Every target is paused: one request probes the first of them. Other requests fail at once while a probe is running.
    */
-  #askResting(candidates: readonly Candidate[]): Promise<Outcome> {
+  #probePaused(candidates: readonly Candidate[]): Promise<Outcome> {
     const { breakers } = this.#services;
     const keys = candidates.map(({ key }) => key);
     const probed = breakers.probe(keys);
@@ -109,7 +109,7 @@ export class Rounds {
     try {
       const outcome = await this.#attempt(candidate, 'never');
       const left = breakers.pause([key]);
-      return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.presence.isStopped
+      return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.connection.isStopped
         ? { is: 'failed', error: paused({ ...left, reason: outcome.error.message }) }
         : outcome;
     } finally {
@@ -118,22 +118,22 @@ export class Rounds {
   }
 
   /** Retries the same target only when there is no other, because another one may respond at once. */
-  async #askOne(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
-    const { presence } = this.#options;
+  async #tryTarget(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
+    const { connection } = this.#options;
     this.#attemptsHere = 0;
     for (;;) {
       const outcome = await this.#attempt(candidate, 'once');
       if (outcome.is !== 'failed' || hasOthers) return outcome;
       const wait = this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
-      if (await pause(wait, presence)) continue;
-      return presence.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
+      if (await pause(wait, connection)) continue;
+      return connection.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
     }
   }
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
     this.#count();
-    const outcome = await this.#options.ask(candidate, this.#isSpent ? 'never' : repeat);
+    const outcome = await this.#options.attempt(candidate, this.#isSpent ? 'never' : repeat);
     this.#record(candidate, outcome);
     return outcome;
   }
@@ -146,19 +146,19 @@ export class Rounds {
   /** How long to wait before the next attempt; undefined when there is none. */
   #pauseAfter(error: CanonicalError, { key }: Candidate): number | undefined {
     const { breakers, limits, random, budget } = this.#services;
-    if (verdictOf(error) !== 'again' || this.#isSpent || !breakers.isWell(key)) return undefined;
+    if (findVerdict(error) !== 'again' || this.#isSpent || !breakers.isWell(key)) return undefined;
     const wait = pauseBefore(this.#attemptsHere - 1, error, limits.retryAfterMs, random);
     return wait !== undefined && budget.spend() ? wait : undefined;
   }
 
   /** No further attempt at the current candidate. */
   get #isSpent(): boolean {
-    return this.#isTired || this.#attemptsHere > this.#services.limits.retriesPerProvider;
+    return this.#isExhausted || this.#attemptsHere > this.#services.limits.retriesPerProvider;
   }
 
   /** No further attempt at all. */
-  get #isTired(): boolean {
-    return this.#attempts > this.#services.limits.retries || this.#options.presence.isStopped;
+  get #isExhausted(): boolean {
+    return this.#attempts > this.#services.limits.retries || this.#options.connection.isStopped;
   }
 
   #record(candidate: Candidate, outcome: Outcome): void {
@@ -197,7 +197,7 @@ export class Rounds {
     const { key } = candidate;
     const reason = reasonFor(candidate, error);
     const asked = error.retry_after_ms ?? 0;
-    if (this.#options.presence.isStopped || isGatewaysFault(error)) return;
+    if (this.#options.connection.isStopped || isGatewaysFault(error)) return;
     if (!isTargetsFault(error)) breakers.succeeded(key);
     else if (asked > limits.retryAfterMs) breakers.rest(key, reason, asked);
     else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);
@@ -210,4 +210,4 @@ export class Rounds {
  * request.
  */
 const reasonFor = (candidate: Candidate, { upstream, http_status: status = 0, message }: CanonicalError): string =>
-  upstream ? `${nameOf(candidate)} responded with ${upstream.status ?? status}` : message;
+  upstream ? `${formatProvider(candidate)} responded with ${upstream.status ?? status}` : message;

@@ -14,7 +14,7 @@ import type { LearnedRefusals } from '../upstream/refusals.ts';
 import type { RetryBudget } from '../upstream/retry-budget.ts';
 
 /** A provider that requests can be sent to, with its key. */
-export interface Speaker {
+export interface ProviderEndpoint {
   provider: Provider;
   /** Scheme, host and port that the key belongs to. */
   origin: string;
@@ -24,7 +24,7 @@ export interface Speaker {
 }
 
 /** A provider and model that a request may be sent to. */
-export interface Candidate extends Speaker {
+export interface Candidate extends ProviderEndpoint {
   /** The provider's name of the model. */
   model: string;
   /** `provider/model`: the key of its breaker. */
@@ -56,11 +56,11 @@ export interface Directory {
    * Providers that have the endpoints of this protocol, for requests that are only forwarded. Those whose `passthrough`
    * is not `off` come first, then those of the protocol itself.
    */
-  speakers(protocol: ProtocolId): readonly Speaker[];
+  providersFor(protocol: ProtocolId): readonly ProviderEndpoint[];
   /** Model names for clients. */
   readonly models: readonly string[];
   /** Providers whose models are not configured; their lists are requested. */
-  readonly unlisted: readonly Speaker[];
+  readonly unlisted: readonly ProviderEndpoint[];
   readonly gatekeeper: Gatekeeper;
   /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];

@@ -1,19 +1,19 @@
 import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
 import { Collector } from '../upstream/collect.ts';
 import type { Call, Line, Receiver } from '../upstream/dialer.ts';
-import { Patience } from '../upstream/patience.ts';
-import { AnswerMeter } from './answer-limits.ts';
+import { Deadline } from '../upstream/patience.ts';
+import { ResponseMeter } from './answer-limits.ts';
 import type { Attempt } from './attempt.ts';
-import { connectionError, emptyResponse, nameOf, redirected, STOPPED, tooLarge, tooLate } from './failures.ts';
+import { connectionError, emptyResponse, formatProvider, redirected, STOPPED, tooLarge, tooLate } from './failures.ts';
 import type { Outcome } from './outcome.ts';
-import type { Outlet } from './outlet.ts';
+import type { ClientStream } from './outlet.ts';
 import { readRefusal, strangeStream } from './read-reply.ts';
 import { redactBytes } from './redact-bytes.ts';
 import { hasContent, nextPhase, overdueIn, type Phase, SETTLED, SILENT, silenceMs, WAITING } from './stream-phase.ts';
 
 /** The client's side of a stream. */
 export interface StreamEnd {
-  outlet: Outlet;
+  clientStream: ClientStream;
   /** The first content has arrived; the headers are those of the upstream's response. */
   onFirstContent: (headers: Record<string, string>) => void;
 }
@@ -35,7 +35,7 @@ class StreamAttempt implements Receiver {
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (cause: unknown) => void;
   readonly #stream: AnswerStream;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   #line: Line | undefined;
   #head = { status: 0, headers: {} as Record<string, string> };
   #phase: Phase = WAITING;
@@ -50,19 +50,19 @@ class StreamAttempt implements Receiver {
     this.#end = end;
     this.#resolve = resolve;
     this.#reject = reject;
-    const { presence, candidate } = attempt;
-    this.#patience = new Patience({
-      clock: presence.clock,
+    const { connection, candidate } = attempt;
+    this.#deadline = new Deadline({
+      clock: connection.clock,
       totalMs: candidate.times.totalMs,
-      onSilence: presence.guard(() => this.#onSilence()),
-      onTotal: presence.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
+      onSilence: connection.guard(() => this.#onSilence()),
+      onTotal: connection.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
     });
-    const meter = new AnswerMeter(attempt.limits, this.#name);
+    const meter = new ResponseMeter(attempt.limits, this.#name);
     this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, meter.add(event)) });
   }
 
   get #name(): string {
-    return nameOf(this.#attempt.candidate);
+    return formatProvider(this.#attempt.candidate);
   }
 
   get #isSettled(): boolean {
@@ -76,15 +76,15 @@ class StreamAttempt implements Receiver {
   }
 
   #expect(): void {
-    this.#patience.expect(silenceMs(this.#phase, this.#attempt.candidate.times));
+    this.#deadline.expect(silenceMs(this.#phase, this.#attempt.candidate.times));
   }
 
   begin(call: Call): void {
-    const { presence, transport } = this.#attempt;
-    presence.listen(this.#onInterruption);
+    const { connection, transport } = this.#attempt;
+    connection.listen(this.#onInterruption);
     this.#enter(WAITING);
     this.#line = transport.dial(call, this);
-    if (presence.isInterrupted) this.#onInterruption();
+    if (connection.isInterrupted) this.#onInterruption();
   }
 
   again(): void {
@@ -101,7 +101,7 @@ class StreamAttempt implements Receiver {
 
   data(chunk: Uint8Array): void {
     if (this.#isSettled) return;
-    this.#patience.heard();
+    this.#deadline.heard();
     try {
       if (this.#phase.is === 'refusal') this.#collect(chunk, this.#phase.body);
       else this.#convert(chunk);
@@ -159,11 +159,11 @@ class StreamAttempt implements Receiver {
       else for (const piece of pieces) this.#held.push(piece);
       return;
     }
-    const { outlet } = this.#end;
+    const { clientStream } = this.#end;
     const { redact } = this.#attempt;
     const whole = this.#withHeld(pieces);
-    for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) outlet.write(piece);
-    if (outlet.isFull) this.#wait();
+    for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) clientStream.write(piece);
+    if (clientStream.isFull) this.#wait();
   }
 
   #withHeld(pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
@@ -174,9 +174,9 @@ class StreamAttempt implements Receiver {
   #wait(): void {
     if (this.#isSettled || this.#reading === 'gone') return;
     this.#line?.pause();
-    this.#patience.rest();
+    this.#deadline.rest();
     this.#reading = 'slow';
-    this.#end.outlet.onDrain(() => this.#goOn());
+    this.#end.clientStream.onDrain(() => this.#goOn());
   }
 
   #goOn(): void {
@@ -204,11 +204,11 @@ class StreamAttempt implements Receiver {
   }
 
   #endStream(error: CanonicalError | undefined): void {
-    const { outlet } = this.#end;
+    const { clientStream } = this.#end;
     const { exchange, redact } = this.#attempt;
     const repeat = error && exchange.repeatInBand(error);
-    if (error) outlet.endInError(repeat && redactBytes([repeat], redact));
-    else outlet.end();
+    if (error) clientStream.endInError(repeat && redactBytes([repeat], redact));
+    else clientStream.end();
   }
 
   /** The upstream sent an error, or something that is no response, in place of content. */
@@ -235,9 +235,9 @@ class StreamAttempt implements Receiver {
   }
 
   readonly #onInterruption = (): void => {
-    const { presence, candidate } = this.#attempt;
-    if (!presence.isGone) this.#breakOff(STOPPED);
-    else if (candidate.drains && !presence.isStopped) this.#drain();
+    const { connection, candidate } = this.#attempt;
+    if (!connection.isGone) this.#breakOff(STOPPED);
+    else if (candidate.drains && !connection.isStopped) this.#drain();
     else this.#leave();
   };
 
@@ -290,8 +290,8 @@ class StreamAttempt implements Receiver {
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
     this.#phase = SETTLED;
-    this.#patience.stop();
-    this.#attempt.presence.unlisten(this.#onInterruption);
+    this.#deadline.stop();
+    this.#attempt.connection.unlisten(this.#onInterruption);
     if (outcome.is !== 'answered') this.#closeUnread();
     this.#resolve(this.#reading === 'gone' ? { is: 'gone' } : outcome);
   }

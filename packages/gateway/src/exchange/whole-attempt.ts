@@ -1,19 +1,19 @@
 import { collect, type Interruptible } from '../upstream/collect.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { Attempt } from './attempt.ts';
-import { connectionError, nameOf, STOPPED } from './failures.ts';
+import { connectionError, formatProvider, STOPPED } from './failures.ts';
 import type { Outcome } from './outcome.ts';
-import type { Presence } from './presence.ts';
-import { readAnswer } from './read-reply.ts';
+import type { ClientConnection } from './presence.ts';
+import { readResponse } from './read-reply.ts';
 
 /** Requests a whole response from one upstream. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
-  const { transport, limits, candidate, presence, onAgain } = attempt;
+  const { transport, limits, candidate, connection, onAgain } = attempt;
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
     const reply = await collect(transport, call, {
-      clock: presence.clock,
-      presence: candidate.drains ? stopsOf(presence) : presence,
+      clock: connection.clock,
+      connection: candidate.drains ? watchShutdown(connection) : connection,
       maxBytes: limits.answerBytes,
       // Servers send the headers of a whole response when it is complete, so it gets the time that a stream would have.
       headMs: headersMs + firstEventMs + betweenEventsMs,
@@ -22,30 +22,30 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       onAgain,
     });
     // Also read when the client has disconnected, because its usage is counted.
-    const outcome = readAnswer(reply, attempt);
-    return presence.isGone ? { is: 'gone' } : outcome;
+    const outcome = readResponse(reply, attempt);
+    return connection.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
-    if (presence.isGone) return { is: 'gone' };
-    const failure = presence.isStopped ? STOPPED : connectionError(error, nameOf(candidate), candidate.times.connectMs);
+    if (connection.isGone) return { is: 'gone' };
+    const failure = connection.isStopped ? STOPPED : connectionError(error, formatProvider(candidate), candidate.times.connectMs);
     return { is: 'failed', error: failure };
   }
 }
 
 /** Interrupted only by a shutdown: a response that is drained needs no client. */
-function stopsOf(presence: Presence): Interruptible {
+function watchShutdown(connection: ClientConnection): Interruptible {
   let heard: (() => void) | undefined;
   return {
     get isInterrupted() {
-      return presence.isStopped;
+      return connection.isStopped;
     },
     listen(listener) {
       heard = () => {
-        if (presence.isStopped) listener();
+        if (connection.isStopped) listener();
       };
-      presence.listen(heard);
+      connection.listen(heard);
     },
     unlisten() {
-      if (heard) presence.unlisten(heard);
+      if (heard) connection.unlisten(heard);
     },
   };
 }

@@ -21,12 +21,12 @@ export function createLog(level: string, redact: (text: string) => string, write
 const toStderr = (line: string): void => void process.stderr.write(line);
 
 /** What strangers said may be of any length. */
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 function shortened(fields: Record<string, unknown>): Record<string, unknown> {
-  const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > LONGEST;
+  const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > MAX_LENGTH;
   if (!Object.values(fields).some(isLong)) return fields;
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, isLong(value) ? value.slice(0, LONGEST) : value]),
+    Object.entries(fields).map(([name, value]) => [name, isLong(value) ? value.slice(0, MAX_LENGTH) : value]),
   );
 }

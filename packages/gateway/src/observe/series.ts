@@ -31,8 +31,8 @@ export class Counts {
   }
 
   get text(): string {
-    const lines = this.#series.map(({ labels, value }) => lineOf(this.#family.name, labels, value));
-    return textOf(this.#family, 'counter', lines);
+    const lines = this.#series.map(({ labels, value }) => formatLine(this.#family.name, labels, value));
+    return formatFamily(this.#family, 'counter', lines);
   }
 }
 
@@ -76,29 +76,29 @@ export class Distributions {
   }
 
   get text(): string {
-    return textOf(
+    return formatFamily(
       this.#family,
       'histogram',
-      this.#series.flatMap((series) => this.#linesOf(series)),
+      this.#series.flatMap((series) => this.#formatLines(series)),
     );
   }
 
   /** Each bucket also counts what is in those before it. */
-  #linesOf({ labels, bounds, counts, sum }: Distribution): string[] {
+  #formatLines({ labels, bounds, counts, sum }: Distribution): string[] {
     const { name } = this.#family;
     let total = 0;
     const buckets = counts.map((count, i) => {
       total += count;
-      return lineOf(`${name}_bucket`, { le: String(bounds[i] ?? '+Inf'), ...labels }, total);
+      return formatLine(`${name}_bucket`, { le: String(bounds[i] ?? '+Inf'), ...labels }, total);
     });
-    return [...buckets, lineOf(`${name}_sum`, labels, sum), lineOf(`${name}_count`, labels, total)];
+    return [...buckets, formatLine(`${name}_sum`, labels, sum), formatLine(`${name}_count`, labels, total)];
   }
 }
 
-const textOf = ({ name, help }: Family, type: string, lines: readonly string[]): string =>
+const formatFamily = ({ name, help }: Family, type: string, lines: readonly string[]): string =>
   [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines].join('\n');
 
-const lineOf = (name: string, labels: Labels, value: number): string => {
+const formatLine = (name: string, labels: Labels, value: number): string => {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
   return `${name}{${pairs.join(',')}} ${value}`;
 };

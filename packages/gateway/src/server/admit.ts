@@ -3,12 +3,12 @@ import type { Incoming } from './handle.ts';
 import { checkHost, isForeignPage } from './origin.ts';
 import { refusal } from './refusal.ts';
 
-type Asking = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
+type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
 /** Checks every request before anything is done for it. Throws the refusal. */
-export function admit(asking: Asking, services: Services): void {
-  checkForm(asking, services);
-  checkCaller(asking);
+export function admit(incoming: AdmissionRequest, services: Services): void {
+  checkForm(incoming, services);
+  checkCaller(incoming);
   const { streams, memory, metrics } = services;
   if (!streams.isFull && !memory.isTight) return;
   metrics.shed.inc();
@@ -16,7 +16,7 @@ export function admit(asking: Asking, services: Services): void {
 }
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
-function checkForm({ request: { rawHeaders, httpVersion } }: Asking, { limits }: Services): void {
+function checkForm({ request: { rawHeaders, httpVersion } }: AdmissionRequest, { limits }: Services): void {
   if (rawHeaders.length / 2 > limits.headers) throw refusal(431, 'INVALID_INPUT', `more than ${limits.headers} headers`);
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) if (isHost(rawHeaders[i] ?? '')) hosts++;
@@ -26,7 +26,7 @@ function checkForm({ request: { rawHeaders, httpVersion } }: Asking, { limits }:
 
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
-export function checkCaller({ headers, route, directory: { gatekeeper } }: Asking): void {
+export function checkCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): void {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');

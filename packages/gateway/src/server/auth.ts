@@ -21,7 +21,7 @@ export class Gatekeeper {
 
   admit(headers: HeaderBag, path: string): Admission {
     if (this.isOpen) return { admitted: true };
-    const shown = keyOf(headers, path);
+    const shown = readKey(headers, path);
     if (shown === undefined)
       return { admitted: false, reason: 'no key was sent: use Authorization: Bearer, x-api-key or x-goog-api-key' };
     const given = digest(shown);
@@ -32,7 +32,7 @@ export class Gatekeeper {
 }
 
 /** Clients send their key in different headers; `?key=` is read on Gemini paths only. */
-function keyOf(headers: HeaderBag, path: string): string | undefined {
+function readKey(headers: HeaderBag, path: string): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1];
   return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? queryKey(path);
 }

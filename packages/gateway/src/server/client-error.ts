@@ -13,24 +13,24 @@ const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
 ]);
 const UNREADABLE = refusal(400, 'INVALID_INPUT', 'this is no request of HTTP');
 
-const codeOf = (error: Error): unknown => ('code' in error ? error.code : undefined);
+const readCode = (error: Error): unknown => ('code' in error ? error.code : undefined);
 
 /** The connection ended in the middle of a request. */
-export const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(codeOf(error)));
+export const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(readCode(error)));
 
 /** The client's error for a failure of node's parser. */
-export const whyUnread = (error: Error): CodecError => REFUSALS.get(codeOf(error)) ?? UNREADABLE;
+export const explainUnreadable = (error: Error): CodecError => REFUSALS.get(readCode(error)) ?? UNREADABLE;
 
 /** Responds on the raw socket and closes it. Quotes nothing of what was received. */
-export function answerUnread(error: Error, socket: Socket, log: Logger): void {
-  if (codeOf(error) === 'ECONNRESET' || !socket.writable) {
+export function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
+  if (readCode(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const id = randomUUID();
-  const reply = encodeError(whyUnread(error).error, { to: routeOf(targetOf(error), {}).client });
+  const reply = encodeError(explainUnreadable(error).error, { to: routeOf(readTarget(error), {}).client });
   const { status } = reply;
-  log.info({ request_id: id, status, ending: 'refused', error: String(codeOf(error)) }, 'unreadable request');
+  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'unreadable request');
   const body = JSON.stringify(reply.body);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
@@ -39,9 +39,9 @@ export function answerUnread(error: Error, socket: Socket, log: Logger): void {
 }
 
 /** The request target of the first line, if it was read: it determines the client's protocol. */
-function targetOf(error: Error): string {
+function readTarget(error: Error): string {
   const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
-  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, LONGEST_LINE))?.[1] ?? '/';
+  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, MAX_LINE_BYTES))?.[1] ?? '/';
 }
 
-const LONGEST_LINE = 2048;
+const MAX_LINE_BYTES = 2048;

@@ -1,7 +1,7 @@
 /** File descriptors for everything but connections: listeners, files, logs, name lookups. */
 const RESERVE = 64;
 /** Minimum number of connections, for very low limits. */
-const FEWEST = 8;
+const MIN_CONNECTIONS = 8;
 
 /** The system's limit of open files for this process; undefined when there is none. */
 function openFileLimit(): number | undefined {
@@ -19,7 +19,7 @@ function openFileLimit(): number | undefined {
  */
 export function connectionShare(openFiles: number | undefined): number {
   if (openFiles === undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(FEWEST, Math.floor((openFiles - RESERVE) / 2));
+  return Math.max(MIN_CONNECTIONS, Math.floor((openFiles - RESERVE) / 2));
 }
 
 /** The same for this process. Node's report takes about 4 ms, so call this once per gateway. */

@@ -3,7 +3,7 @@ import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts'
 import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
 import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
-import type { Candidate, Directory, Speaker } from '../exchange/services.ts';
+import type { Candidate, Directory, ProviderEndpoint } from '../exchange/services.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
@@ -12,19 +12,21 @@ import { Gatekeeper } from './auth.ts';
 
 /** Resolves models by a configuration. `demo`: the built-in model. */
 export function createDirectory(state: GatewayState, demo: Transport): Directory {
-  const speaker = (configured: ConfiguredProvider): Speaker => {
+  const createEndpoint = (configured: ConfiguredProvider): ProviderEndpoint => {
     const { origin, times, passthrough } = configured;
     return { provider: unlock(configured), origin, times, passthrough };
   };
   const candidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
-    const speaking = configured.isDemo ? demoSpeaker(configured, languageOf(model, client), demo) : speaker(configured);
-    const { protocol, profile } = speaking.provider;
+    const endpoint = configured.isDemo
+      ? createDemoEndpoint(configured, languageOf(model, client), demo)
+      : createEndpoint(configured);
+    const { protocol, profile } = endpoint.provider;
     const codec = CODECS[protocol];
     const known = codec.profileFor(configured.profileId, model);
     return {
-      ...speaking,
+      ...endpoint,
       model,
-      key: `${speaking.provider.id}/${model}`,
+      key: `${endpoint.provider.id}/${model}`,
       profile: Object.freeze({ ...known, ...profile }),
       passRequest: passRequestFor(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
       repair: configured.repair,
@@ -34,15 +36,15 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   };
   return {
     resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),
-    speakers: (protocol) => {
+    providersFor: (protocol) => {
       const rank = ({ provider, passthrough }: ConfiguredProvider): number =>
         (passthrough === 'off' ? 2 : 0) + (provider.protocol === protocol ? 0 : 1);
       return [...state.providers.values()]
         .filter(({ provider, isDemo }) => sharesEndpoints(provider.protocol, protocol) && !isDemo)
         .toSorted((a, b) => rank(a) - rank(b))
-        .map(speaker);
+        .map(createEndpoint);
     },
-    ...listed(state, speaker),
+    ...listed(state, createEndpoint),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
     whyUnknown: (model) => whyUnknown(model, state),
     privateHosts: privateHosts(state),
@@ -65,11 +67,11 @@ function remembered(resolve: Directory['resolve']): Directory['resolve'] {
 /** Configured models are the only ones that clients can list. */
 function listed(
   { models, providers }: GatewayState,
-  speaker: (of: ConfiguredProvider) => Speaker,
+  createEndpoint: (of: ConfiguredProvider) => ProviderEndpoint,
 ): Pick<Directory, 'models' | 'unlisted'> {
   if (models.length > 0) return { models, unlisted: [] };
   const real = [...providers.values()].filter(({ isDemo }) => !isDemo);
-  return { models: real.length > 0 ? [] : DEMO_MODELS.map((name) => `${DEMO_ID}/${name}`), unlisted: real.map(speaker) };
+  return { models: real.length > 0 ? [] : DEMO_MODELS.map((name) => `${DEMO_ID}/${name}`), unlisted: real.map(createEndpoint) };
 }
 
 /** Hosts that only the operator knows: neither a vendor's nor this machine. */
@@ -86,11 +88,11 @@ const VENDOR_HOSTS: ReadonlySet<string> = new Set(
 );
 
 /** The demo model has no host: only the path of its configured address is used. */
-function demoSpeaker(
+function createDemoEndpoint(
   { id, origin, times, passthrough }: ConfiguredProvider,
   protocol: ProtocolId,
   transport: Transport,
-): Speaker & Pick<Candidate, 'transport'> {
+): ProviderEndpoint & Pick<Candidate, 'transport'> {
   // Instructions after the prompt keep their role, because the demo reads the last user text.
   const profile = { mid_system: true };
   return { provider: { id, protocol, base_url: origin, profile }, origin, times, passthrough, transport };

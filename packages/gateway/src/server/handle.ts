@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, encodeError, type HeaderBag, type InterfaceType, type Route } from '@sluice/core';
-import { Conversation, type Question, type Result } from '../exchange/conversation.ts';
+import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { INTERNAL } from '../exchange/failures.ts';
-import { endingOf } from '../exchange/outcome.ts';
+import { findEnding } from '../exchange/outcome.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
-import type { Presence } from '../exchange/presence.ts';
+import type { ClientConnection } from '../exchange/presence.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import type { Directory, Services } from '../exchange/services.ts';
 import { admit } from './admit.ts';
 import { endBeforeRequest } from './linger.ts';
-import { answerModelInfo, answerModels } from './models.ts';
+import { describeModel, listModels } from './models.ts';
 import { record } from './record.ts';
 import { refusal } from './refusal.ts';
 import { parseRequest, readBody } from './request-body.ts';
@@ -19,7 +19,7 @@ export interface Incoming {
   id: string;
   request: IncomingMessage;
   response: ServerResponse;
-  presence: Presence;
+  connection: ClientConnection;
   headers: HeaderBag;
   route: Route;
   /** The configuration at the start of the request; a reload does not change it. */
@@ -28,19 +28,19 @@ export interface Incoming {
 
 /** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
 export async function handle(incoming: Incoming, services: Services): Promise<void> {
-  const { presence } = incoming;
+  const { connection } = incoming;
   const { streams } = services;
   const started = services.now();
-  streams.enter(presence);
+  streams.enter(connection);
   let result: Result;
   try {
     admit(incoming, services);
-    result = await answer(incoming, services);
+    result = await respond(incoming, services);
   } catch (error) {
     result = refuse(incoming, error, services);
   }
-  await presence.closed();
-  streams.leave(presence);
+  await connection.closed();
+  streams.leave(connection);
   record(incoming, result, (services.now() - started) / 1000, services);
 }
 
@@ -69,7 +69,7 @@ function checkUpgrade({ request, response, route }: Incoming): void {
   throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
 }
 
-async function answer(incoming: Incoming, services: Services): Promise<Result> {
+async function respond(incoming: Incoming, services: Services): Promise<Result> {
   const { route, directory, request, response } = incoming;
   checkUpgrade(incoming);
   const methods: readonly string[] = METHODS[route.type];
@@ -79,15 +79,15 @@ async function answer(incoming: Incoming, services: Services): Promise<Result> {
   }
   switch (route.type) {
     case 'CHAT':
-      return new Conversation(await questionOf('chat', incoming, services), services).run();
+      return new Conversation(await readModelRequest('chat', incoming, services), services).run();
     case 'COUNT_TOKENS':
     case 'EMBEDDINGS':
     case 'RERANK':
-      return new Conversation(await questionOf('side', incoming, services), services).run();
+      return new Conversation(await readModelRequest('side', incoming, services), services).run();
     case 'MODELS':
-      return tell(incoming, await answerModels(route.client, directory, services), services);
+      return sendJson(incoming, await listModels(route.client, directory, services), services);
     case 'MODEL_INFO':
-      return tell(incoming, answerModelInfo(route, directory), services);
+      return sendJson(incoming, describeModel(route, directory), services);
     case 'AUDIO':
     case 'IMAGES':
     case 'PASSTHROUGH':
@@ -106,14 +106,14 @@ async function pass(incoming: Incoming, services: Services): Promise<Result> {
   return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
 }
 
-async function questionOf(kind: Question['kind'], incoming: Incoming, services: Services): Promise<Question> {
-  const { id, request, presence, route, headers, directory } = incoming;
+async function readModelRequest(kind: ModelRequest['kind'], incoming: Incoming, services: Services): Promise<ModelRequest> {
+  const { id, request, connection, route, headers, directory } = incoming;
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
-  return { kind, id, client: route.client, wire, presence, directory, askedAt: services.now() };
+  return { kind, id, client: route.client, wire, connection, directory, receivedAt: services.now() };
 }
 
-function tell({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
+function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
   const progress: Progress = { id, attempts: 0, notes: [] };
   sendReply(response, { status: 200, headers: {}, body }, progress, { stallMs: limits.stallMs, redact });
   return { ...progress, status: 200, ending: 'answered' };
@@ -121,9 +121,9 @@ function tell({ response, id }: Incoming, body: unknown, { limits, redact }: Ser
 
 /** Sends an error that the gateway itself found. */
 function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Services): Result {
-  const { id, request, response, presence, route } = incoming;
+  const { id, request, response, connection, route } = incoming;
   const progress: Progress = { id, attempts: 0, notes: [] };
-  if (presence.isGone) return { ...progress, status: 499, ending: 'client_aborted' };
+  if (connection.isGone) return { ...progress, status: 499, ending: 'client_aborted' };
   const error = cause instanceof CodecError ? cause.error : INTERNAL;
   if (error === INTERNAL) log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
   const reply = encodeError(error, { to: route.client });
@@ -131,7 +131,7 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact });
   else {
     response.setHeader('connection', 'close');
-    endBeforeRequest(response, writeHead(response, reply, progress, redact), presence.clock);
+    endBeforeRequest(response, writeHead(response, reply, progress, redact), connection.clock);
   }
-  return { ...progress, status: reply.status, ending: endingOf(error), error };
+  return { ...progress, status: reply.status, ending: findEnding(error), error };
 }

@@ -1,5 +1,5 @@
 import { CODECS, convertModels } from '@sluice/core';
-import type { Speaker } from '../exchange/services.ts';
+import type { ProviderEndpoint } from '../exchange/services.ts';
 import type { Clock } from '../http/clock.ts';
 import { collect, withoutBom } from '../upstream/collect.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
@@ -33,13 +33,13 @@ export class ModelLists {
   }
 
   /** The models of a provider, under the names that clients use: `groq/llama-3.3-70b`. Who does not say has `groq/*`. */
-  async namesOf(speaker: Speaker): Promise<readonly string[]> {
+  async namesOf(speaker: ProviderEndpoint): Promise<readonly string[]> {
     const { id } = speaker.provider;
     const names = (await this.#remembered(speaker)) ?? ['*'];
     return names.map((name) => `${id}/${name}`);
   }
 
-  #remembered(speaker: Speaker): Kept['names'] {
+  #remembered(speaker: ProviderEndpoint): Kept['names'] {
     const { now } = this.#options.clock;
     const key = `${speaker.provider.id} ${speaker.origin}`;
     const known = this.#kept.get(key);
@@ -53,7 +53,7 @@ export class ModelLists {
     return names;
   }
 
-  async #ask(speaker: Speaker): Kept['names'] {
+  async #ask(speaker: ProviderEndpoint): Kept['names'] {
     const { protocol, id } = speaker.provider;
     try {
       const { status, body } = await collect(this.#options.dialer, callOf(speaker), {
@@ -73,7 +73,7 @@ export class ModelLists {
   }
 }
 
-function callOf({ provider, origin, times }: Speaker): Call {
+function callOf({ provider, origin, times }: ProviderEndpoint): Call {
   const codec = CODECS[provider.protocol];
   return {
     url: codec.buildUrl('MODELS', { provider, model: '', stream: false }) + (codec.modelsQuery ?? ''),

@@ -7,7 +7,7 @@ import type { Incoming } from './handle.ts';
 /** Records a finished exchange in the metrics and the log. */
 export function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
   count(incoming, result, seconds, metrics);
-  if (log.isLevelEnabled('info')) log.info(lineOf(incoming, result, seconds), 'answered');
+  if (log.isLevelEnabled('info')) log.info(buildLine(incoming, result, seconds), 'answered');
 }
 
 function count({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
@@ -26,13 +26,13 @@ const MAX_CHANGES = 20;
 const MAX_CHANGE_CHARS = 120;
 
 /** What was changed, and where. Without messages, which may quote the request. */
-const changeOf = ({ code, path, feature }: Note): object => ({
+const buildChange = ({ code, path, feature }: Note): object => ({
   code,
   path: path.slice(0, MAX_CHANGE_CHARS),
   feature: feature.slice(0, MAX_CHANGE_CHARS),
 });
 
-function lineOf({ id, request, route }: Incoming, result: Result, seconds: number): object {
+function buildLine({ id, request, route }: Incoming, result: Result, seconds: number): object {
   const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
   return {
     request_id: id,
@@ -43,7 +43,7 @@ function lineOf({ id, request, route }: Incoming, result: Result, seconds: numbe
     ending,
     ...(provider && { provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
-    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(changeOf) }),
+    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
     ...(error && { error: error.code, reason: error.message }),
     ms: Math.round(seconds * 1000),

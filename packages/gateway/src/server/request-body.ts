@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, checkRequestLimits, isDeeperThan } from '@sluice/core';
 import type { Limits } from '../config/limits.ts';
 import { STOPPED } from '../exchange/failures.ts';
-import type { Presence } from '../exchange/presence.ts';
+import type { ClientConnection } from '../exchange/presence.ts';
 import { Collector } from '../upstream/collect.ts';
 import type { Receiver } from '../upstream/dialer.ts';
 import { NotUnpacked, TooLarge } from '../upstream/failures.ts';
-import { CODINGS, codingOf, Unpacker } from '../upstream/unpack.ts';
+import { CODINGS, readCoding, Unpacker } from '../upstream/unpack.ts';
 import { refusal } from './refusal.ts';
 
 /** The request of a body, and its response, which may have to send `100 Continue`. */
 export interface BodySource {
   request: IncomingMessage;
   response: ServerResponse;
-  presence: Presence;
+  connection: ClientConnection;
 }
 
 type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
@@ -36,7 +36,7 @@ export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer
 function checkHead({ request: { headers }, response }: BodySource, limit: number): string | undefined {
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   try {
-    return codingOf(headers['content-encoding']);
+    return readCoding(headers['content-encoding']);
   } catch {
     response.setHeader('accept-encoding', CODINGS);
     throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${CODINGS}`);
@@ -70,8 +70,8 @@ class BodyReader implements Receiver {
   }
 
   begin(): void {
-    const { request, presence } = this.#options.source;
-    presence.listen(this.#onInterruption);
+    const { request, connection } = this.#options.source;
+    connection.listen(this.#onInterruption);
     request.on('data', this.#onData);
     request.on('end', this.#onEnd);
     request.on('error', (error) => this.fail(error));
@@ -114,14 +114,14 @@ class BodyReader implements Receiver {
   readonly #onEnd = (): void => (this.#unpacker ?? this).end();
 
   readonly #onInterruption = (): void => {
-    const { presence } = this.#options.source;
-    if (presence.isStopped) this.fail(new CodecError(STOPPED));
-    else if (presence.isGone) this.fail(BROKE_OFF);
+    const { connection } = this.#options.source;
+    if (connection.isStopped) this.fail(new CodecError(STOPPED));
+    else if (connection.isGone) this.fail(BROKE_OFF);
   };
 
   #settle(): void {
-    const { request, presence } = this.#options.source;
-    presence.unlisten(this.#onInterruption);
+    const { request, connection } = this.#options.source;
+    connection.unlisten(this.#onInterruption);
     request.off('data', this.#onData);
     request.off('end', this.#onEnd);
     this.#unpacker?.close();

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { CodecError, encodeError, routeOf } from '@sluice/core';
-import { Presence } from '../exchange/presence.ts';
+import { ClientConnection } from '../exchange/presence.ts';
 import type { Services } from '../exchange/services.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { joined } from '../upstream/headers.ts';
 import { checkCaller } from './admit.ts';
-import { answerUnread, hasLeft, whyUnread } from './client-error.ts';
+import { explainUnreadable, hasLeft, respondUnreadable } from './client-error.ts';
 import { handle, type Incoming } from './handle.ts';
 import { OWN_PAGES, type OwnPage } from './own-pages.ts';
 
@@ -48,9 +48,9 @@ export class Gateway {
     this.#server.maxHeadersCount = limits.headers + 1;
     // A client that has closed its sending side may still read.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#server.on('request', this.#answer);
-    this.#server.on('checkContinue', this.#answer);
-    this.#server.on('clientError', this.#onUnread);
+    this.#server.on('request', this.#onRequest);
+    this.#server.on('checkContinue', this.#onRequest);
+    this.#server.on('clientError', this.#onUnreadable);
     this.#server.on('connection', (socket) => socket.on('end', () => this.#halfClose(socket)));
     this.#server.maxConnections = services.maxConnections;
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
@@ -92,7 +92,7 @@ export class Gateway {
     this.#server.closeIdleConnections();
   };
 
-  readonly #answer = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly #onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const id = randomUUID();
     try {
       this.#route(id, request, response);
@@ -105,8 +105,8 @@ export class Gateway {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joined(request.headers);
     const route = routeOf(request.url ?? '/', headers);
-    const presence = new Presence(response, this.#services.clock, (cause) => this.#fail(cause, id, response));
-    const incoming = { id, request, response, presence, headers, route, directory: this.#services.directory() };
+    const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#fail(cause, id, response));
+    const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#fail(cause, id, response),
@@ -115,12 +115,13 @@ export class Gateway {
 
   /** Pipelined requests share a socket. */
   #halfClose(socket: Socket): void {
-    for (const presence of this.#services.streams.underWay) if (presence.response.req.socket === socket) presence.halfClose();
+    for (const connection of this.#services.streams.underWay)
+      if (connection.response.req.socket === socket) connection.halfClose();
   }
 
-  readonly #onUnread = (error: Error, socket: Socket): void => {
+  readonly #onUnreadable = (error: Error, socket: Socket): void => {
     try {
-      this.#refuseUnread(error, socket);
+      this.#refuseUnreadable(error, socket);
     } catch (cause) {
       this.#services.log.error({ error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
       socket.destroy();
@@ -128,12 +129,12 @@ export class Gateway {
   };
 
   /** If a handler is still reading the body, it responds; otherwise the response is written to the socket. */
-  #refuseUnread(error: Error, socket: Socket): void {
+  #refuseUnreadable(error: Error, socket: Socket): void {
     const requests = this.#services.streams.underWay.map(({ response }) => response.req);
     const waiting = requests.find((request) => request.socket === socket && !request.complete);
     if (waiting && hasLeft(error)) socket.destroy();
-    else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', whyUnread(error));
-    else answerUnread(error, socket, this.#services.log);
+    else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', explainUnreadable(error));
+    else respondUnreadable(error, socket, this.#services.log);
   }
 
   async #show(page: OwnPage, incoming: Incoming): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Presence } from '../exchange/presence.ts';
+import type { ClientConnection } from '../exchange/presence.ts';
 
 /** The exchanges that are running: counted, and stopped together on shutdown. */
 export class Streams {
@@ -7,9 +7,9 @@ export class Streams {
    * An array, because a growing Set keeps references to removed entries in its old tables until a full garbage
    * collection.
    */
-  readonly #open: Presence[] = [];
+  readonly #open: ClientConnection[] = [];
   /** Exchanges whose clients do not read, the longest stalled first. */
-  readonly #stalled = new Set<Presence>();
+  readonly #stalled = new Set<ClientConnection>();
   #isStopped = false;
   #onEmpty: () => void = () => undefined;
 
@@ -26,29 +26,29 @@ export class Streams {
   }
 
   /** All running exchanges, in no order. */
-  get underWay(): readonly Presence[] {
+  get underWay(): readonly ClientConnection[] {
     return this.#open;
   }
 
-  enter(presence: Presence): void {
-    presence.place = this.#open.push(presence) - 1;
-    if (this.#isStopped) presence.stop();
+  enter(connection: ClientConnection): void {
+    connection.place = this.#open.push(connection) - 1;
+    if (this.#isStopped) connection.stop();
   }
 
-  leave(presence: Presence): void {
+  leave(connection: ClientConnection): void {
     const last = this.#open.pop();
-    if (last && last !== presence) {
-      this.#open[presence.place] = last;
-      last.place = presence.place;
+    if (last && last !== connection) {
+      this.#open[connection.place] = last;
+      last.place = connection.place;
     }
-    if (this.#stalled.size > 0) this.#stalled.delete(presence);
+    if (this.#stalled.size > 0) this.#stalled.delete(connection);
     if (this.#open.length === 0) this.#onEmpty();
   }
 
   /** The client has stopped reading, or reads again. */
-  stall(presence: Presence, isStalled: boolean): void {
-    this.#stalled.delete(presence);
-    if (isStalled) this.#stalled.add(presence);
+  stall(connection: ClientConnection, isStalled: boolean): void {
+    this.#stalled.delete(connection);
+    if (isStalled) this.#stalled.add(connection);
   }
 
   /** Resolves when no exchange is running and all are recorded. */
@@ -61,13 +61,13 @@ export class Streams {
 
   /** Frees the memory that the longest stalled client holds. */
   cancelLongestStalled(): void {
-    const [presence] = this.#stalled;
-    presence?.response.destroy();
+    const [connection] = this.#stalled;
+    connection?.response.destroy();
   }
 
   /** Stops all exchanges, also those that begin later. */
   stop(): void {
     this.#isStopped = true;
-    for (const presence of [...this.#open]) presence.stop();
+    for (const connection of [...this.#open]) connection.stop();
   }
 }

@@ -27,7 +27,7 @@ export interface Pause {
 const MAX_FAILURES = 5;
 const PAUSE_MS = 30_000;
 /** The longest pause that a target can request, so that one wrong header does not require a restart. */
-const LONGEST_PAUSE_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
 /** Targets contain model names, of which clients can invent any number. */
 const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 
@@ -99,13 +99,13 @@ export class Breakers {
 
   /** Pauses a target, because it requested a pause or has failed too often. */
   rest(target: string, reason: string, ms: number = PAUSE_MS): void {
-    const restsUntil = this.#now() + Math.min(ms, LONGEST_PAUSE_MS);
+    const restsUntil = this.#now() + Math.min(ms, MAX_PAUSE_MS);
     this.#set(target, { failures: MAX_FAILURES, restsUntil, probedUntil: 0, reason });
   }
 
   #byPause(targets: readonly string[]): string[] {
-    const endOf = (target: string): number => this.#states.get(target)?.restsUntil ?? 0;
-    return targets.toSorted((a, b) => endOf(a) - endOf(b));
+    const findEnd = (target: string): number => this.#states.get(target)?.restsUntil ?? 0;
+    return targets.toSorted((a, b) => findEnd(a) - findEnd(b));
   }
 
   /** Begins a probe unless one is running. A probe that takes too long no longer blocks others. */

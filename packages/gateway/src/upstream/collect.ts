@@ -1,7 +1,7 @@
 import type { Clock } from '../http/clock.ts';
 import type { Call, Line, Receiver, Transport } from './dialer.ts';
 import { TooLarge, TooLate } from './failures.ts';
-import { Patience } from './patience.ts';
+import { Deadline } from './patience.ts';
 
 export interface WholeReply {
   status: number;
@@ -49,7 +49,7 @@ export interface Interruptible {
 export interface Waiting {
   clock?: Clock;
   /** Interrupts the call. */
-  presence?: Interruptible;
+  connection?: Interruptible;
   /** Largest body, in bytes. */
   maxBytes: number;
   /** Timeouts: for the response headers, between two chunks of the body, and for the whole response. */
@@ -72,7 +72,7 @@ class Collection implements Receiver {
   readonly #resolve: (reply: WholeReply) => void;
   readonly #reject: (reason: Error) => void;
   readonly #body: Collector;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   #head: Omit<WholeReply, 'body'> = { status: 0, headers: {} };
   #line: Line | undefined;
 
@@ -81,7 +81,7 @@ class Collection implements Receiver {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#body = new Collector(waiting.maxBytes);
-    this.#patience = new Patience({
+    this.#deadline = new Deadline({
       clock: waiting.clock,
       totalMs: waiting.totalMs,
       onSilence: () => this.#onSilence(),
@@ -90,11 +90,11 @@ class Collection implements Receiver {
   }
 
   begin(transport: Transport, call: Call): void {
-    const { presence, headMs } = this.#waiting;
-    this.#patience.expect(headMs);
+    const { connection, headMs } = this.#waiting;
+    this.#deadline.expect(headMs);
     this.#line = transport.dial(call, this);
-    presence?.listen(this.#leave);
-    if (presence?.isInterrupted) this.#leave();
+    connection?.listen(this.#leave);
+    if (connection?.isInterrupted) this.#leave();
   }
 
   again(): void {
@@ -103,11 +103,11 @@ class Collection implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
-    this.#patience.expect(this.#waiting.pieceMs);
+    this.#deadline.expect(this.#waiting.pieceMs);
   }
 
   data(chunk: Uint8Array): void {
-    this.#patience.heard();
+    this.#deadline.heard();
     if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`sent a response of more than ${this.#waiting.maxBytes} bytes`));
   }
 
@@ -135,8 +135,8 @@ class Collection implements Receiver {
   }
 
   #settle(): void {
-    this.#patience.stop();
-    this.#waiting.presence?.unlisten(this.#leave);
+    this.#deadline.stop();
+    this.#waiting.connection?.unlisten(this.#leave);
   }
 }
 

@@ -4,7 +4,7 @@ import { malformedResponse, WrongAddress } from './failures.ts';
 import { FairReader, ReadQueue } from './fair-reader.ts';
 import { joined } from './headers.ts';
 import { memo } from './memo.ts';
-import { codingOf, Unpacker } from './unpack.ts';
+import { readCoding, Unpacker } from './unpack.ts';
 
 /** One request to a provider. The URL comes from the operator's configuration alone. */
 export interface Call {
@@ -73,7 +73,7 @@ export class Dialer implements Transport {
   /** One per address and connect timeout, because providers may have their own. */
   readonly #pools = new Map<string, Pool>();
   readonly #queue = new ReadQueue();
-  readonly #addressOf = memo(ADDRESSES, parseAddress);
+  readonly #readAddress = memo(ADDRESSES, parseAddress);
   /** Errors of requests on stale connections; see `createConnector`. */
   readonly #staleErrors = new WeakSet<Error>();
 
@@ -82,7 +82,7 @@ export class Dialer implements Transport {
   }
 
   dial(call: Call, receiver: Receiver): Line {
-    const { origin, path } = this.#addressOf(call.url);
+    const { origin, path } = this.#readAddress(call.url);
     if (origin !== call.origin) return refuse(receiver);
     const request = {
       origin,
@@ -201,7 +201,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     controller.rawHeaders = null;
     const headers = joined(fields);
     try {
-      const coding = codingOf(headers['content-encoding']);
+      const coding = readCoding(headers['content-encoding']);
       if (coding)
         this.#unpacker = new Unpacker(this.#receiver, { coding, end: 'lenient', maxRatio: this.#maxRatio, source: controller });
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
-export interface PatienceOptions {
+export interface DeadlineOptions {
   /** Time for the whole response. */
   totalMs: number;
   onSilence: () => void;
@@ -16,8 +16,8 @@ const LOOK_MS = 20_000;
  * stores its time and one timer compares it. A blocked event loop fires timers before it reads pending data, so the
  * check waits for that data first.
  */
-export class Patience {
-  readonly #options: PatienceOptions;
+export class Deadline {
+  readonly #options: DeadlineOptions;
   readonly #clock: Clock;
   readonly #endsAt: number;
   /** The longest silence; infinite while any silence is allowed. */
@@ -27,7 +27,7 @@ export class Patience {
   #firesAt = Number.POSITIVE_INFINITY;
   #isOver = false;
 
-  constructor(options: PatienceOptions) {
+  constructor(options: DeadlineOptions) {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#heardAt = this.#clock.now();

@@ -59,13 +59,13 @@ export class LearnedRefusals {
   readonly #learned = new BoundedCache<Learned>(TARGETS);
 
   /** The profile of a target without the fields that it has rejected. */
-  profileOf({ key, profile }: Target): ProviderProfile {
+  findProfile({ key, profile }: Target): ProviderProfile {
     const learned = this.#learned.get(key);
     return learned?.base === profile ? learned.profile : profile;
   }
 
   learn(target: Target, fields: readonly RefusedField[]): void {
-    const profile = profileWithout(this.profileOf(target), fields);
+    const profile = profileWithout(this.findProfile(target), fields);
     this.#learned.set(target.key, { base: target.profile, profile });
   }
 }

@@ -49,7 +49,7 @@ function zstd(): [string, CreateInflater][] {
 export const CODINGS = [...INFLATERS.keys()].join(', ');
 
 /** The coding of a body; undefined for a plain one. Throws for unknown and nested codings. */
-export function codingOf(header: string | undefined): string | undefined {
+export function readCoding(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const [coding, ...others] = header
     .toLowerCase()

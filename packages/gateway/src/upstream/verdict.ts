@@ -34,7 +34,7 @@ const VERDICTS = {
 } as const satisfies Record<ErrorCode, Verdict>;
 
 /** The verdict for an error; the upstream's `x-should-retry` overrides the default. */
-export function verdictOf({ code, details, upstream }: CanonicalError): Verdict {
+export function findVerdict({ code, details, upstream }: CanonicalError): Verdict {
   // A proxy's 503 may contain the word NOT_FOUND; its status decides.
   const verdict = code !== 'TIMEOUT' && upstream?.status === 503 ? 'again' : VERDICTS[code];
   if (verdict === 'stop' || details?.['should_retry'] === undefined) return verdict;
@@ -50,7 +50,7 @@ export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boo
 
 /** Whether a failure is caused by the target rather than the request. */
 export const isTargetsFault = (error: CanonicalError): boolean =>
-  verdictOf(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && !isGatewaysFault(error);
+  findVerdict(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && !isGatewaysFault(error);
 
 /** The gateway itself ran out of a resource, so nothing is known about the target. */
 export const isGatewaysFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
@@ -79,9 +79,9 @@ const FIRST_PAUSE_MS = 250;
 export function pauseBefore(
   attempt: number,
   { retry_after_ms: asked }: CanonicalError,
-  patience: number,
+  maxWaitMs: number,
   random: () => number,
 ): number | undefined {
-  if (asked !== undefined) return asked <= patience ? Math.max(0, asked) : undefined;
+  if (asked !== undefined) return asked <= maxWaitMs ? Math.max(0, asked) : undefined;
   return FIRST_PAUSE_MS * 2 ** attempt * (0.5 + random());
 }

@@ -164,9 +164,9 @@ describe('a call that would leave the address of its provider', () => {
   });
 
   test('is told to the client, and nothing of it is left', async () => {
-    const moved = <T extends Pick<Candidate, 'provider'>>(speaker: T): T => ({
-      ...speaker,
-      provider: { ...speaker.provider, base_url: elsewhere.url },
+    const moved = <T extends Pick<Candidate, 'provider'>>(endpoint: T): T => ({
+      ...endpoint,
+      provider: { ...endpoint.provider, base_url: elsewhere.url },
     });
     const wrong = await startGateway({
       config: { providers: providersAt(faultd) },
@@ -174,8 +174,8 @@ describe('a call that would leave the address of its provider', () => {
         ...made,
         directory: () => {
           const directory = made.directory();
-          const speakers: typeof directory.speakers = (protocol) => directory.speakers(protocol).map(moved);
-          return { ...directory, speakers, resolve: (...asked) => directory.resolve(...asked).map(moved) };
+          const providersFor: typeof directory.providersFor = (protocol) => directory.providersFor(protocol).map(moved);
+          return { ...directory, providersFor, resolve: (...asked) => directory.resolve(...asked).map(moved) };
         },
       }),
     });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Presence } from '../../src/exchange/presence.ts';
+import type { ClientConnection } from '../../src/exchange/presence.ts';
 import { Streams } from '../../src/server/streams.ts';
 import { cutAfter, USAGE, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -18,11 +18,11 @@ const draining = (): Record<string, object> =>
 
 /** Knows who asked last. */
 class WatchedStreams extends Streams {
-  last: Presence | undefined;
+  last: ClientConnection | undefined;
 
-  override enter(presence: Presence): void {
-    this.last = presence;
-    super.enter(presence);
+  override enter(connection: ClientConnection): void {
+    this.last = connection;
+    super.enter(connection);
   }
 }
 

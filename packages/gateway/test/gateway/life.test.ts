@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MemoryGuard, memoryShare } from '../../src/server/memory-guard.ts';
-import { Patience } from '../../src/upstream/patience.ts';
+import { Deadline } from '../../src/upstream/patience.ts';
 import { brokenOffAt, expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -272,9 +272,9 @@ describe('a fault of ours', () => {
   test.each(PAIRS.slice(0, 3))('in a timer ends one exchange and no other: $name', async (pair) => {
     const gateway = await start({ hold: '30ms' }, (made) => {
       const enter = made.streams.enter.bind(made.streams);
-      made.streams.enter = (presence) => {
-        presence.response.writeHead = fault;
-        enter(presence);
+      made.streams.enter = (connection) => {
+        connection.response.writeHead = fault;
+        enter(connection);
       };
       return made;
     });
@@ -306,8 +306,8 @@ describe('a fault of ours', () => {
 
 test('an event loop that was blocked blames nobody', async () => {
   let isSilent = false;
-  const patience = new Patience({ totalMs: 60_000, onSilence: () => (isSilent = true), onTotal: () => expect.unreachable() });
-  patience.expect(50);
+  const deadline = new Deadline({ totalMs: 60_000, onSilence: () => (isSilent = true), onTotal: () => expect.unreachable() });
+  deadline.expect(50);
   // What has come in the meantime is read after the timers, and before `setImmediate`.
   setTimeout(() => {
     const until = performance.now() + 100;
@@ -317,7 +317,7 @@ test('an event loop that was blocked blames nobody', async () => {
   const client = await RawClient.open(faultd.url);
   faultd.play([{ send: 'hello' }]);
   client.send('GET / HTTP/1.1\r\n\r\n');
-  client.socket.on('data', () => patience.heard());
+  client.socket.on('data', () => deadline.heard());
   await client.sees('hello');
   expect(isSilent).toBe(false);
   await eventually(() => isSilent);

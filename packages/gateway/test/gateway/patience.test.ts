@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { Patience } from '../../src/upstream/patience.ts';
+import { Deadline } from '../../src/upstream/patience.ts';
 import { TestClock } from './test-clock.ts';
 
-function waiting(totalMs: number): { patience: Patience; heard: string[]; clock: TestClock } {
+function waiting(totalMs: number): { deadline: Deadline; heard: string[]; clock: TestClock } {
   const heard: string[] = [];
   const clock = new TestClock();
-  const patience = new Patience({ clock, totalMs, onSilence: () => heard.push('silence'), onTotal: () => heard.push('total') });
-  return { patience, heard, clock };
+  const deadline = new Deadline({ clock, totalMs, onSilence: () => heard.push('silence'), onTotal: () => heard.push('total') });
+  return { deadline, heard, clock };
 }
 
 describe('patience', () => {
   test('ends with the silence that is too long, once', async () => {
-    const { patience, heard, clock } = waiting(60_000);
-    patience.expect(20);
+    const { deadline, heard, clock } = waiting(60_000);
+    deadline.expect(20);
     await clock.advance(19);
     expect(heard).toEqual([]);
     await clock.advance(1);
@@ -22,11 +22,11 @@ describe('patience', () => {
   });
 
   test('is given anew by every sign', async () => {
-    const { patience, heard, clock } = waiting(60_000);
-    patience.expect(300);
+    const { deadline, heard, clock } = waiting(60_000);
+    deadline.expect(300);
     for (let i = 0; i < 8; i++) {
       await clock.advance(299);
-      patience.heard();
+      deadline.heard();
     }
     await clock.advance(299);
     expect(heard).toEqual([]);
@@ -35,12 +35,12 @@ describe('patience', () => {
   });
 
   test('takes a shorter time at once, and a longer one', async () => {
-    const { patience, heard, clock } = waiting(60_000);
-    patience.expect(50_000);
-    patience.expect(20);
+    const { deadline, heard, clock } = waiting(60_000);
+    deadline.expect(50_000);
+    deadline.expect(20);
     await clock.advance(20);
     expect(heard).toEqual(['silence']);
-    const { patience: other, heard: later, clock: otherClock } = waiting(60_000);
+    const { deadline: other, heard: later, clock: otherClock } = waiting(60_000);
     other.expect(20);
     other.expect(50_000);
     await otherClock.advance(49_999);
@@ -50,9 +50,9 @@ describe('patience', () => {
   });
 
   test('allows any silence while it rests, but not for ever', async () => {
-    const { patience, heard, clock } = waiting(150);
-    patience.expect(30);
-    patience.rest();
+    const { deadline, heard, clock } = waiting(150);
+    deadline.expect(30);
+    deadline.rest();
     await clock.advance(149);
     expect(heard).toEqual([]);
     await clock.advance(1);
@@ -60,9 +60,9 @@ describe('patience', () => {
   });
 
   test('ends with the total, however many signs there are', async () => {
-    const { patience, heard, clock } = waiting(100);
-    patience.expect(60_000);
-    const signs = clock.setRepeating(() => patience.heard(), 5);
+    const { deadline, heard, clock } = waiting(100);
+    deadline.expect(60_000);
+    const signs = clock.setRepeating(() => deadline.heard(), 5);
     await clock.advance(99);
     expect(heard).toEqual([]);
     await clock.advance(1);
@@ -71,10 +71,10 @@ describe('patience', () => {
   });
 
   test('says nothing once it has stopped', async () => {
-    const { patience, heard, clock } = waiting(30);
-    patience.expect(20);
-    patience.stop();
-    patience.expect(1);
+    const { deadline, heard, clock } = waiting(30);
+    deadline.expect(20);
+    deadline.stop();
+    deadline.expect(1);
     await clock.advance(80);
     expect(heard).toEqual([]);
   });

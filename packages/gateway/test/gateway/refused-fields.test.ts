@@ -124,12 +124,12 @@ test('a refusal is healed for clients of other protocols, too', async () => {
 
 test('refusals are forgotten when the configuration is reloaded', () => {
   const refusals = new LearnedRefusals();
-  const profile = { stream_usage: true, reasoning_replay: 'as_sent' } as Parameters<LearnedRefusals['profileOf']>[0]['profile']; // two of its fields
+  const profile = { stream_usage: true, reasoning_replay: 'as_sent' } as Parameters<LearnedRefusals['findProfile']>[0]['profile']; // two of its fields
   refusals.learn({ key: 'p/m', profile }, ['reasoning']);
-  expect(refusals.profileOf({ key: 'p/m', profile })).toMatchObject({ stream_usage: true, reasoning_replay: 'never' });
-  expect(refusals.profileOf({ key: 'p/n', profile })).toBe(profile);
+  expect(refusals.findProfile({ key: 'p/m', profile })).toMatchObject({ stream_usage: true, reasoning_replay: 'never' });
+  expect(refusals.findProfile({ key: 'p/n', profile })).toBe(profile);
   const reloaded = { ...profile };
-  expect(refusals.profileOf({ key: 'p/m', profile: reloaded })).toBe(reloaded);
+  expect(refusals.findProfile({ key: 'p/m', profile: reloaded })).toBe(reloaded);
 });
 
 describe('what names a field', () => {

@@ -1,20 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Presence } from '../../src/exchange/presence.ts';
+import { ClientConnection } from '../../src/exchange/presence.ts';
 import { Streams } from '../../src/server/streams.ts';
 
 // Nothing of it is used here but that it can be listened to.
-const presence = (): Presence => new Presence({ on: () => undefined } as unknown as ServerResponse);
+const connection = (): ClientConnection => new ClientConnection({ on: () => undefined } as unknown as ServerResponse);
 
 test('who enters and leaves, in any order, leaves exactly the others', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 200 }), (steps) => {
       const streams = new Streams(1000);
-      const all = Array.from({ length: 10 }, presence);
-      const inside = new Set<Presence>();
+      const all = Array.from({ length: 10 }, connection);
+      const inside = new Set<ClientConnection>();
       for (const step of steps) {
-        const one = all[step] ?? presence();
+        const one = all[step] ?? connection();
         if (inside.delete(one)) streams.leave(one);
         else {
           inside.add(one);
@@ -29,7 +29,7 @@ test('who enters and leaves, in any order, leaves exactly the others', () => {
 
 test('all of them hear that nothing goes on, and so does who comes later', async () => {
   const streams = new Streams(10);
-  const [first, second] = [presence(), presence()];
+  const [first, second] = [connection(), connection()];
   streams.enter(first);
   streams.stop();
   streams.enter(second);
