@@ -25,8 +25,8 @@ const PACE_MS = 15;
 const CREATED = 1_700_000_000;
 
 /**
- * A model that needs no key: it speaks all four protocols, and speaks them badly when its name says so (`demo/no-index`). Calls are answered
- * in this process: without a port of its own, nobody can reach it past the gateway and its client keys.
+ * A model that needs no key. It supports all four protocols, with the faults that its name requests (`demo/no-index`).
+ * It responds inside this process: without its own port, it cannot be reached past the gateway and its client keys.
  */
 export class DemoTransport implements Transport {
   readonly #paceMs: number;
@@ -39,7 +39,7 @@ export class DemoTransport implements Transport {
     const { pathname, search } = new URL(call.url);
     const route = routeOf(pathname + search, call.headers);
     const line = new DemoLine(receiver);
-    // Later, as on a network: the caller has its line by then.
+    // Deferred, as on a network, so that the caller has its line by then.
     setImmediate(() => void this.#respond(call, route, line));
     return line;
   }
@@ -82,14 +82,14 @@ export class DemoTransport implements Transport {
   }
 }
 
-/** A call that is answered in this process. */
+/** A call that is served inside this process. */
 class DemoLine implements Line, BodySink {
   readonly hasLength = false;
   readonly #receiver: Receiver;
   readonly #listeners = new Set<() => void>();
   #state: 'open' | 'paused' | 'closed' = 'open';
   #hasStarted = false;
-  /** Continues what waits for a paused receiver. */
+  /** Continues a write that waits for a paused receiver. */
   #wake: (() => void) | undefined;
 
   constructor(receiver: Receiver) {
@@ -129,7 +129,7 @@ class DemoLine implements Line, BodySink {
   }
 
   async json(status: number, body: unknown): Promise<void> {
-    // Half of a response was sent already: an error can only break it off.
+    // The response has begun, so an error can only truncate it.
     if (this.#hasStarted) {
       await this.breakOff('close');
       return;
@@ -142,7 +142,7 @@ class DemoLine implements Line, BodySink {
   async write(bytes: Uint8Array): Promise<void> {
     await this.#untilOpen();
     if (!this.isClosed && bytes.length > 0) this.#receiver.data(bytes);
-    // Between two pieces, other requests have their turn.
+    // Lets other requests run between two chunks.
     await new Promise((resolve) => setImmediate(resolve));
   }
 
@@ -167,7 +167,7 @@ class DemoLine implements Line, BodySink {
 
 const textOf = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
 
-/** What is asked beside conversations. */
+/** Responses of the side endpoints. */
 function answerBeside(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
   const context = contextOf(client);
   if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
@@ -195,7 +195,7 @@ function wholeAnswer(question: CanonicalRequest): CanonicalResponse {
   };
 }
 
-/** The demo has neither losses to tell nor a clock. */
+/** The demo reports no losses and has a fixed clock. */
 const contextOf = (client: Codec, request?: CanonicalRequest): CodecContext => ({
   report: () => undefined,
   note: () => undefined,

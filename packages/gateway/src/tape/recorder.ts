@@ -10,21 +10,21 @@ import { joinPaths } from './paths.ts';
 import { Scrubber } from './scrub.ts';
 import type { Draft, TapeWriter } from './write.ts';
 
-/** An exchange that has come to its end, and where it was saved. */
+/** A finished exchange, and where it was saved. */
 export interface Saved {
   draft: Draft;
-  /** undefined when it could not be written: then `failure` says why. */
+  /** Undefined when it could not be written; `failure` has the error. */
   name: string | undefined;
   failure: unknown;
   ms: number;
 }
 
 export interface RecorderOptions {
-  /** Who is asked. Nothing that a client sends can choose another. */
+  /** The only upstream; clients cannot choose another. */
   upstream: URL;
   writer: TapeWriter;
   onExchange(saved: Saved): void;
-  /** What is kept of a body; 64 MiB unless said. The client gets all of it. */
+  /** Bytes of a body that are recorded, 64 MiB by default. The client receives the whole body. */
   maxBytes?: number;
 }
 
@@ -32,18 +32,18 @@ export interface RecorderOptions {
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DIALING = { upstreamKeepAliveMs: 4000, compressionRatio: 100 } as const;
 
-/** Stands between a client and its provider, passes on what both say, and writes it down. */
+/** A proxy between a client and its provider that records every exchange. */
 export class Recorder {
   readonly #options: Required<RecorderOptions>;
   readonly #server: Server;
   readonly #dialer = new Dialer(DIALING);
-  /** One for all exchanges: an upstream may repeat the key of another request. */
+  /** One for all exchanges, because an upstream may quote the key of another request. */
   readonly #scrubber = new Scrubber();
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: RecorderOptions) {
     this.#options = { maxBytes: MAX_BODY_BYTES, ...options };
-    // A client may think as long as it likes: so may the model that it waits for.
+    // No timeout: a model may take any time to respond.
     this.#server = createServer({ requestTimeout: 0, keepAlive: true, noDelay: true }, (request, response) => {
       const running = this.#serve(request, response);
       this.#running.add(running);
@@ -56,7 +56,7 @@ export class Recorder {
     return listen(this.#server, { host: LOOPBACK, port });
   }
 
-  /** Exchanges under way come to their end, and to the tape. */
+  /** Waits until running exchanges are finished and recorded. */
   async close(): Promise<void> {
     const closed = stopListening(this.#server);
     this.#server.closeIdleConnections();
@@ -104,7 +104,7 @@ export class Recorder {
   }
 }
 
-/** The exchange without keys and people. */
+/** The exchange without keys and personal data. */
 function draftOf(
   request: IncomingMessage,
   route: Route,

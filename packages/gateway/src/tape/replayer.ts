@@ -20,7 +20,7 @@ import { type Faults, isBreaking, NO_FAULTS, parseFaults, splitModel } from './f
 import { play, ResponseSink, silence } from './play.ts';
 import { Scrubber } from './scrub.ts';
 
-/** A request and what became of it. */
+/** A request and its result. */
 export interface Served {
   method: string;
   path: string;
@@ -28,41 +28,41 @@ export interface Served {
   status: number;
   exchange: string | undefined;
   why: string;
-  /** As they were asked for; "" for none. */
+  /** The faults as requested; "" for none. */
   faults: string;
-  /** Dialects that had no place in the answer. */
+  /** Dialects that do not apply to the response. */
   skipped: readonly string[];
 }
 
 export interface ReplayerOptions {
   exchanges: readonly Exchange[];
-  /** 1: as slowly as it was recorded, 10: ten times faster; 0: at once. */
+  /** 1: at the recorded speed, 10: ten times faster, 0: at once. */
   speed?: number;
-  /** What goes wrong where a request asks for nothing else. */
+  /** Faults of requests that name none themselves. */
   faults?: Faults;
   repair?: boolean;
-  /** Requests that nothing on the tape resembles are refused. */
+  /** Reject requests that match no recorded exchange. */
   isStrict?: boolean;
   onServed?(served: Served): void;
 }
 
-/** Names an exchange, or asks for faults. */
+/** Request headers that choose an exchange, or faults. */
 export const EXCHANGE_HEADER = 'x-sluice-exchange';
 export const FAULT_HEADER = 'x-sluice-fault';
 
 /** Body of a request to the replayer: as much as the recorder keeps. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
-/** Clients that were told to come back, and have not. */
+/** Counted faults with `times`. */
 const MAX_COUNTED = 10_000;
 const FAULT_BODY = { error: { message: 'this error was asked for' } };
 const PAGE = '<html><body><h1>Bad Gateway</h1></body></html>\n';
 
-/** A provider out of recorded exchanges: in their protocol, or in any other. */
+/** A provider that responds with recorded exchanges, in their protocol or any other. */
 export class Replayer {
   readonly #options: Required<Omit<ReplayerOptions, 'exchanges'>> & Pick<ReplayerOptions, 'exchanges'>;
   readonly #chooser: Chooser;
   readonly #server: Server;
-  /** How often a fault with `times` has happened. */
+  /** How often each fault with `times` has happened. */
   readonly #happened = new Map<string, number>();
 
   private constructor(options: ReplayerOptions, chooser: Chooser) {
@@ -123,7 +123,7 @@ export class Replayer {
     else await this.#replay(incoming, body, { model, isStream: asked.stream, faults });
   }
 
-  /** The header wins over the name of the model, and that over the operator's choice. */
+  /** The header overrides the name of the model, which overrides the operator's faults. */
   #faultsFor(asked: string | undefined, who: string): Faults {
     const faults = asked === undefined ? this.#options.faults : parseFaults(asked);
     if (faults.times === undefined) return faults;
