@@ -6,8 +6,10 @@ const local = (path: string): string => fileURLToPath(new URL(path, import.meta.
 
 export const resolve = {
   alias: [
-    // The gateway is tested with the sources of core, not with its last build.
+    // The packages are tested with the sources of the others, not with their last build.
     { find: /^@sluice\/core$/, replacement: local('packages/core/src/index.ts') },
+    { find: /^@sluice\/lab\/text$/, replacement: local('packages/lab/src/text.ts') },
+    { find: /^@sluice\/lab\/(\w+)$/, replacement: local('packages/lab/src/$1/index.ts') },
     { find: /^fast-check$/, replacement: local('test/seeded-check.ts') },
   ],
 };

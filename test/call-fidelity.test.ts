@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { convertResponse } from '../packages/core/src/engine/convert-response.ts';
+import { findInexactNumber } from '../packages/core/src/codec/requests.ts';
+import { convertResponse } from '../packages/core/src/engine/response.ts';
 import { CODECS, type CodecError, convertRequest, type ProtocolId } from '../packages/core/src/index.ts';
-import { findInexactNumber } from '../packages/core/src/protocols/shared/exact-numbers.ts';
-import { assemble, convert } from '../packages/gateway/src/prove/wire.ts';
+import { assemble, convert } from '../packages/lab/src/prove/wire.ts';
 
 type Json = Record<string, unknown>;
 

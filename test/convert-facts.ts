@@ -1,9 +1,9 @@
-import { isObject } from '../packages/core/src/accumulate/overlay.ts';
-import type { ContentBlock, FileBlock, ToolResultBlock, ToolUseBlock } from '../packages/core/src/canonical/blocks.ts';
+import type { ContentBlock, FileBlock, ToolResultBlock, ToolUseBlock } from '../packages/core/src/canonical/message.ts';
 import type { CacheControl } from '../packages/core/src/canonical/protocol.ts';
 import { locate } from '../packages/core/src/canonical/source.ts';
-import type { SourceBody } from '../packages/core/src/engine/source-body.ts';
+import type { SourceBody } from '../packages/core/src/engine/request.ts';
 import type { CanonicalMessage, CanonicalRequest, Note } from '../packages/core/src/index.ts';
+import { isObject } from '../packages/core/src/json/json.ts';
 
 /**
  * One thing that a request says. Two requests of different shape can be compared by what they say: messages may be merged or split, texts

@@ -1,5 +1,4 @@
-import { sameJson } from '../packages/core/src/accumulate/overlay.ts';
-import { SourceBody } from '../packages/core/src/engine/source-body.ts';
+import { SourceBody } from '../packages/core/src/engine/request.ts';
 import {
   type CanonicalRequest,
   type Codec,
@@ -10,6 +9,7 @@ import {
   type Note,
   type ProviderProfile,
 } from '../packages/core/src/index.ts';
+import { sameJson } from '../packages/core/src/json/json.ts';
 import { type Fact, factsOf, hasFact, isTold } from './convert-facts.ts';
 import { NORMAL_FORM } from './convert-normal-form.ts';
 import { codecs, type Source } from './convert-sources.ts';

@@ -1,4 +1,4 @@
-import { EventReader } from '../packages/core/src/engine/event-reader.ts';
+import { EventReader } from '../packages/core/src/engine/reader.ts';
 import { type Assembled, Assembler, findProtocol, type Protocol, StreamValidator } from '../packages/core/src/index.ts';
 
 /** The names that the cases use for protocols. `sse` cases are framing, with chat payloads. */

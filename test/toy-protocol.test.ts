@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { accept } from '../packages/core/src/codec/grammar.ts';
 import {
   accumulate,
   CODECS,
@@ -18,7 +19,6 @@ import {
   translate,
 } from '../packages/core/src/index.ts';
 import { accumulate as accumulateWith } from '../packages/core/src/io/index.ts';
-import { accept } from '../packages/core/src/protocols/shared/stream-grammar.ts';
 import { createSseDecoder } from '../packages/core/src/sse/index.ts';
 import { bytesOf } from './run.ts';
 import { toyCodec } from './toy-protocol/codec.ts';

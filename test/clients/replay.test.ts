@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Assembled } from '../../packages/core/src/index.ts';
-import { readTape } from '../../packages/gateway/src/tape/read.ts';
 import { EXCHANGE_HEADER, Replayer } from '../../packages/gateway/src/tape/replayer.ts';
+import { readTape } from '../../packages/lab/src/tape/read.ts';
 import { sampled } from '../convert-sources.ts';
 import { assemble, protocolOf } from '../run.ts';
 import { readManifest, readRecording, SHARED } from '../shared.ts';

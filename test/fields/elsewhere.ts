@@ -1,6 +1,6 @@
-import { convertRequest } from '../../packages/core/src/engine/convert-request.ts';
-import type { Codec } from '../../packages/core/src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
+import type { ProviderProfile } from '../../packages/core/src/codec/profile.ts';
+import type { Codec } from '../../packages/core/src/codec/protocol.ts';
+import { convertRequest } from '../../packages/core/src/engine/request.ts';
 import type { Field } from '../../scripts/fields/fields.js';
 import { bodyWith, sampleOf } from '../../scripts/fields/sample.js';
 import { tells } from '../convert-facts.ts';

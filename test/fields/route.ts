@@ -1,8 +1,8 @@
 import { MessageAccumulator } from '../../packages/core/src/accumulate/message.ts';
 import type { Note } from '../../packages/core/src/canonical/notes.ts';
-import type { Codec, CodecContext, WireCodec, WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
-import type { SseFrame } from '../../packages/core/src/sse/frame.ts';
+import type { ProviderProfile } from '../../packages/core/src/codec/profile.ts';
+import type { Codec, CodecContext, WireCodec, WireRequest } from '../../packages/core/src/codec/protocol.ts';
+import type { SseFrame } from '../../packages/core/src/sse/encode.ts';
 import type { Samples } from '../../scripts/fields/sample.js';
 import type { Route } from './probe.ts';
 

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { EventReader } from '../../packages/core/src/engine/event-reader.ts';
+import { EventReader } from '../../packages/core/src/engine/reader.ts';
 import type { CanonicalStreamEvent, ContentBlock, ProtocolId } from '../../packages/core/src/index.ts';
-import { mutationsOf } from '../../packages/gateway/src/mutate/index.ts';
-import { costFailure, FACTOR, isLinear, ratioOf } from '../../packages/gateway/src/prove/cost.ts';
-import { assemble, convert, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { mutationsOf } from '../../packages/lab/src/mutate/index.ts';
+import { costFailure, FACTOR, isLinear, ratioOf } from '../../packages/lab/src/prove/prove-body.ts';
+import { assemble, convert, PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { eventsOf } from './generate/events.ts';
 import type { Answer } from './generate/message.ts';
 import { checkMutation, cleanOf } from './properties/mutation.ts';

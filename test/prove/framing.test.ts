@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { BARE, LENIENT, type Row, STANDARD } from '../../packages/core/test/sse/rows.ts';
-import { seededRandom } from '../../packages/gateway/src/mutate/random.ts';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
-import { randomPieces } from '../../packages/gateway/src/prove/prove-body.ts';
+import { seededRandom } from '../../packages/lab/src/mutate/random.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
+import { randomPieces } from '../../packages/lab/src/prove/prove-body.ts';
 import { bytesOf, splitAt, splitEvery } from '../run.ts';
 import { SHARED } from '../shared.ts';
 import { DELIBERATE, differsFromOracle, type Framed, framed } from './framing.ts';

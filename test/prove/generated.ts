@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 import { openReason } from './open.ts';
 import { SEED } from './tally.ts';
 

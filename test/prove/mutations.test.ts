@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { mutationsOf } from '../../packages/gateway/src/mutate/index.ts';
-import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { mutationsOf } from '../../packages/lab/src/mutate/index.ts';
+import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { anyTold, eventsOf, type Told } from './generate/events.ts';
 import { overGenerated } from './generated.ts';
 import { openReason } from './open.ts';

@@ -1,4 +1,4 @@
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 
 interface Open {
   /** The failures meant: what was done to the input. */

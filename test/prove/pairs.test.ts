@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
-import { checkPair } from '../../packages/gateway/src/prove/pairs.ts';
-import { smallest } from '../../packages/gateway/src/prove/shrink.ts';
-import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
+import { checkPair, smallest } from '../../packages/lab/src/prove/prove-body.ts';
+import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { protocolOf } from '../run.ts';
 import { readCases, SHARED } from '../shared.ts';
 import { anyTold, portableTold } from './generate/events.ts';

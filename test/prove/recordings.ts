@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
-import { framesOf } from '../../packages/gateway/src/prove/wire.ts';
+import { framesOf } from '../../packages/lab/src/prove/wire.ts';
 import { type Recording, readManifest, readRecording, SHARED } from '../shared.ts';
 import { type Clean, cleanOf } from './properties/mutation.ts';
 import { CODECS, streamOf } from './wire.ts';

@@ -1,4 +1,4 @@
-import { MUTATIONS } from '../../packages/gateway/src/mutate/index.ts';
+import { MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
 import { DELIBERATE } from './framing.ts';
 import { SETTLED_LATE } from './late.ts';
 import { OPEN } from './open.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertRequest } from '../../packages/core/src/engine/convert-request.ts';
+import { convertRequest } from '../../packages/core/src/engine/request.ts';
 import {
   type CanonicalRequest,
   CodecError,
@@ -8,9 +8,9 @@ import {
   type RequestOptions,
   type WireRequest,
 } from '../../packages/core/src/index.ts';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
-import { sorted } from '../../packages/gateway/src/prove/normal.ts';
-import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
+import { sorted } from '../../packages/lab/src/prove/normal.ts';
+import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { SHARED } from '../shared.ts';
 import { request } from './generate/request.ts';
 import { overGenerated } from './generated.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Assembled, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
-import { assemble, bodyOf, convert, framesOf, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import type { Failure } from '../../packages/lab/src/prove/failure.ts';
+import { assemble, bodyOf, convert, framesOf, PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { eventsOf, portableTold, type Told } from './generate/events.ts';
 import { ORACLES } from './oracles.ts';
 import { recordedBodies } from './recordings.ts';

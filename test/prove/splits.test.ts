@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { seededRandom } from '../../packages/gateway/src/mutate/random.ts';
-import { randomPieces } from '../../packages/gateway/src/prove/prove-body.ts';
-import { type Body, checkCuts, checkPieces, placesOf } from '../../packages/gateway/src/prove/splits.ts';
-import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { seededRandom } from '../../packages/lab/src/mutate/random.ts';
+import { randomPieces } from '../../packages/lab/src/prove/prove-body.ts';
+import { type Body, checkCuts, checkPieces, placesOf } from '../../packages/lab/src/prove/splits.ts';
+import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { protocolOf, splitBy, splitEvery } from '../run.ts';
 import { readCases, SHARED } from '../shared.ts';
 import { readSizes, recordedBodies } from './recordings.ts';

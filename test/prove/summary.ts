@@ -1,4 +1,4 @@
-import { MUTATIONS } from '../../packages/gateway/src/mutate/index.ts';
+import { MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
 import type { Row } from './tally.ts';
 
 /** What is proven, in the order in which it is told, and the properties that belong to it. */

@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Note } from '../../packages/core/src/index.ts';
-import { caseOf } from '../../packages/gateway/src/prove/case.ts';
-import type { Failure } from '../../packages/gateway/src/prove/failure.ts';
+import { caseOf, type Failure } from '../../packages/lab/src/prove/failure.ts';
 import type { Outcome } from './generated.ts';
 import { openReason } from './open.ts';
 

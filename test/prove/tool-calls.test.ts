@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createAccumulator, type Note, ToolCallAssembler } from '../../packages/core/src/index.ts';
-import { assemble, convert, PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { assemble, convert, PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { type GeneratedStream, generateStream, QUIRK_SETS, toBody, toChunks, toEntry } from './generate/tool-calls.ts';
 import { UNDECIDABLE, undecidable } from './generate/undecidable.ts';
 import { IS_FULL, SEED, scale, Tally } from './tally.ts';

@@ -1,8 +1,8 @@
 import { createContext } from '../../packages/core/src/engine/context.ts';
 import type { CanonicalStreamEvent, Note, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
 import { CODECS } from '../../packages/core/src/protocols/index.ts';
-import { PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '../../packages/gateway/src/mutate/index.ts';
-import { PROTOCOL_IDS } from '../../packages/gateway/src/prove/wire.ts';
+import { PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 
 export { CODECS };
 

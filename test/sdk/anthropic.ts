@@ -1,10 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk';
 import Anthropic0 from 'anthropic-0';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from '../../packages/core/src/protocols/anthropic-messages/profiles.ts';
 import { decodeStream } from '../../packages/core/src/protocols/anthropic-messages/stream-decode.ts';
 import { encodeStream } from '../../packages/core/src/protocols/anthropic-messages/stream-encode.ts';
-import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
 

@@ -1,10 +1,10 @@
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../packages/core/src/protocols/openai-chat/profiles.ts';
 import { decodeStream } from '../../packages/core/src/protocols/openai-chat/stream-decode.ts';
 import { encodeStream } from '../../packages/core/src/protocols/openai-chat/stream-encode.ts';
-import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
 

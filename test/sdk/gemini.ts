@@ -1,10 +1,10 @@
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_GEMINI_PROFILE } from '../../packages/core/src/protocols/gemini/profiles.ts';
 import { decodeStream } from '../../packages/core/src/protocols/gemini/stream-decode.ts';
 import { encodeStream } from '../../packages/core/src/protocols/gemini/stream-encode.ts';
-import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
 

@@ -1,9 +1,9 @@
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, Protocol, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_RESPONSES_PROFILE } from '../../packages/core/src/protocols/openai-responses/profiles.ts';
 import { encodeStream } from '../../packages/core/src/protocols/openai-responses/stream-encode.ts';
-import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
 

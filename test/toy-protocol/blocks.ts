@@ -1,6 +1,6 @@
-import { isObject } from '../../packages/core/src/accumulate/overlay.ts';
-import type { ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock } from '../../packages/core/src/canonical/blocks.ts';
-import { objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+import type { ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock } from '../../packages/core/src/canonical/message.ts';
+import { objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import { isObject } from '../../packages/core/src/json/json.ts';
 import type { ToyCall, ToyPart } from './wire.ts';
 
 export function decodePart(part: unknown): TextBlock | ToolUseBlock | ToolResultBlock {

@@ -1,4 +1,4 @@
-import type { Codec } from '../../packages/core/src/protocols/shared/codec.ts';
+import type { Codec } from '../../packages/core/src/codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, readTarget, supports } from './endpoints.ts';
 import { ToyGrammar } from './grammar.ts';
 import { toy } from './index.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
-import type { BlockEmitter, Flow } from '../../packages/core/src/protocols/shared/block-writer.ts';
+import type { BlockEmitter, Flow } from '../../packages/core/src/codec/block-emitter.ts';
+import type { JsonObject } from '../../packages/core/src/json/json.ts';
 import { decodePart } from './blocks.ts';
 
 const TEXT: Flow = { kind: 'text', start: () => ({ type: 'text', text: '' }) };

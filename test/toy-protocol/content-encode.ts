@@ -1,6 +1,6 @@
-import type { ToolUseBlock } from '../../packages/core/src/canonical/blocks.ts';
-import type { BlockEvent } from '../../packages/core/src/protocols/shared/block-serializer.ts';
-import { objectOf } from '../../packages/core/src/protocols/shared/read.ts';
+import type { ToolUseBlock } from '../../packages/core/src/canonical/message.ts';
+import type { BlockEvent } from '../../packages/core/src/codec/block-serializer.ts';
+import { objectOf } from '../../packages/core/src/codec/read.ts';
 import { encodeCall } from './blocks.ts';
 import type { ToyPart } from './wire.ts';
 

@@ -1,6 +1,6 @@
-import type { InterfaceType } from '../../packages/core/src/canonical/interfaces.ts';
-import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
-import { objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+import type { InterfaceType } from '../../packages/core/src/canonical/request.ts';
+import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../packages/core/src/codec/protocol.ts';
+import { objectOf, textOf } from '../../packages/core/src/codec/read.ts';
 
 export const PATH = '/toy/chat';
 

@@ -1,5 +1,5 @@
-import { must, payloadOf, type StreamGrammar } from '../../packages/core/src/protocols/shared/stream-grammar.ts';
-import type { SseFrame } from '../../packages/core/src/sse/frame.ts';
+import { must, payloadOf, type StreamGrammar } from '../../packages/core/src/codec/grammar.ts';
+import type { SseFrame } from '../../packages/core/src/sse/encode.ts';
 
 /** A begin, parts, and an end or an error. */
 export class ToyGrammar implements StreamGrammar {

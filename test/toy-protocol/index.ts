@@ -1,4 +1,4 @@
-import type { Protocol } from '../../packages/core/src/protocols/shared/protocol.ts';
+import type { Protocol } from '../../packages/core/src/codec/protocol.ts';
 import { decodeStream } from './stream-decode.ts';
 import { fieldsOf, PROTOCOL } from './wire.ts';
 

@@ -1,10 +1,9 @@
-import { isObject } from '../../packages/core/src/accumulate/overlay.ts';
-import type { CanonicalError } from '../../packages/core/src/canonical/errors.ts';
-import type { StopReason } from '../../packages/core/src/canonical/response.ts';
-import type { CanonicalUsage } from '../../packages/core/src/canonical/usage.ts';
-import type { WireReply } from '../../packages/core/src/protocols/shared/codec.ts';
-import { withReply } from '../../packages/core/src/protocols/shared/error-reply.ts';
-import { countOf, objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+import type { CanonicalUsage, StopReason } from '../../packages/core/src/canonical/message.ts';
+import type { CanonicalError } from '../../packages/core/src/canonical/notes.ts';
+import { withReply } from '../../packages/core/src/codec/errors.ts';
+import type { WireReply } from '../../packages/core/src/codec/protocol.ts';
+import { countOf, objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import { isObject } from '../../packages/core/src/json/json.ts';
 import { PROTOCOL, type ToyEnd, type ToyResponse } from './wire.ts';
 
 const REASONS: Readonly<Record<ToyEnd, StopReason>> = { done: 'end_turn', limit: 'max_tokens', call: 'tool_use' };

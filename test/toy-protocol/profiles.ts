@@ -1,5 +1,5 @@
+import { DEFAULT_PROFILE, type ProviderProfile } from '../../packages/core/src/codec/profile.ts';
 import type { ToolRules } from '../../packages/core/src/passes/rules.ts';
-import { DEFAULT_PROFILE, type ProviderProfile } from '../../packages/core/src/protocols/shared/profile.ts';
 
 export const profileFor = (): ProviderProfile => DEFAULT_PROFILE;
 

@@ -1,8 +1,8 @@
 import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
 import { at } from '../../packages/core/src/canonical/source.ts';
-import { type CodecContext, invalid, type WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
-import { expectList, expectObject, expectText, optional } from '../../packages/core/src/protocols/shared/expect.ts';
-import { unknownFields } from '../../packages/core/src/protocols/shared/read.ts';
+import type { CodecContext, WireRequest } from '../../packages/core/src/codec/protocol.ts';
+import { expectList, expectObject, expectText, optional, unknownFields } from '../../packages/core/src/codec/read.ts';
+import { invalid } from '../../packages/core/src/codec/report.ts';
 import { decodePart } from './blocks.ts';
 import { decodeParameters } from './settings.ts';
 import { decodeTools } from './tools.ts';

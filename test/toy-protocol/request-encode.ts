@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
+import type { CodecContext, WireRequest } from '../../packages/core/src/codec/protocol.ts';
+import { rulesTelling } from '../../packages/core/src/codec/report.ts';
+import type { JsonObject } from '../../packages/core/src/json/json.ts';
 import { prepare } from '../../packages/core/src/passes/prepare.ts';
 import type { Rules } from '../../packages/core/src/passes/rules.ts';
-import { type CodecContext, rulesTelling, type WireRequest } from '../../packages/core/src/protocols/shared/codec.ts';
 import { encodePart } from './blocks.ts';
 import { PATH } from './endpoints.ts';
 import { toolRules } from './profiles.ts';

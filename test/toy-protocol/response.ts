@@ -1,6 +1,6 @@
-import type { CanonicalResponse } from '../../packages/core/src/canonical/response.ts';
-import { readWhole } from '../../packages/core/src/protocols/shared/answer-body.ts';
-import type { CodecContext } from '../../packages/core/src/protocols/shared/codec.ts';
+import type { CanonicalResponse } from '../../packages/core/src/canonical/message.ts';
+import { readWhole } from '../../packages/core/src/codec/answers.ts';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import { encodePart } from './blocks.ts';
 import { encodeEnd, encodeUsage } from './outcome.ts';
 import { decodeStream } from './stream-decode.ts';

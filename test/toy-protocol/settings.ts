@@ -1,7 +1,8 @@
-import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
 import type { RequestParameters } from '../../packages/core/src/canonical/request.ts';
-import { type CodecContext, drop } from '../../packages/core/src/protocols/shared/codec.ts';
-import { expectCount, optional } from '../../packages/core/src/protocols/shared/expect.ts';
+import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
+import { expectCount, optional } from '../../packages/core/src/codec/read.ts';
+import { drop } from '../../packages/core/src/codec/report.ts';
+import type { JsonObject } from '../../packages/core/src/json/json.ts';
 
 export function decodeParameters(body: JsonObject): RequestParameters {
   const max_tokens = optional(body['limit'], 'limit', expectCount);

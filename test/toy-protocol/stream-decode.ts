@@ -1,14 +1,14 @@
-import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
-import type { CanonicalError } from '../../packages/core/src/canonical/errors.ts';
-import { BlockEmitter, type Emit } from '../../packages/core/src/protocols/shared/block-writer.ts';
-import type { Context } from '../../packages/core/src/protocols/shared/context.ts';
+import type { CanonicalError } from '../../packages/core/src/canonical/notes.ts';
+import { BlockEmitter, type Emit } from '../../packages/core/src/codec/block-emitter.ts';
+import type { Context } from '../../packages/core/src/codec/context.ts';
+import { listOf, objectOf, textOf } from '../../packages/core/src/codec/read.ts';
 import {
   type FrameDecoder,
   PayloadDecoder,
   type PayloadMachine,
   type StreamDecoderOptions,
-} from '../../packages/core/src/protocols/shared/payload-decoder.ts';
-import { listOf, objectOf, textOf } from '../../packages/core/src/protocols/shared/read.ts';
+} from '../../packages/core/src/codec/stream-decoder.ts';
+import type { JsonObject } from '../../packages/core/src/json/json.ts';
 import { decodeContent } from './content-decode.ts';
 import { decodeEnd, decodeErrorBody, decodeUsage } from './outcome.ts';
 

@@ -1,8 +1,8 @@
-import type { CanonicalError } from '../../packages/core/src/canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta } from '../../packages/core/src/canonical/events.ts';
-import { BlockSerializer } from '../../packages/core/src/protocols/shared/block-serializer.ts';
-import type { SseFrame } from '../../packages/core/src/sse/frame.ts';
-import type { Stage } from '../../packages/core/src/stage.ts';
+import type { CanonicalError } from '../../packages/core/src/canonical/notes.ts';
+import type { Stage } from '../../packages/core/src/canonical/stage.ts';
+import { BlockSerializer } from '../../packages/core/src/codec/block-serializer.ts';
+import type { SseFrame } from '../../packages/core/src/sse/encode.ts';
 import { ContentEncoder } from './content-encode.ts';
 import { encodeEnd, encodeErrorBody, encodeUsage } from './outcome.ts';
 

@@ -1,7 +1,6 @@
-import type { JsonObject } from '../../packages/core/src/accumulate/overlay.ts';
 import type { CanonicalTool } from '../../packages/core/src/canonical/request.ts';
-import { expectList, expectObject, expectText } from '../../packages/core/src/protocols/shared/expect.ts';
-import { objectOf } from '../../packages/core/src/protocols/shared/read.ts';
+import { expectList, expectObject, expectText, objectOf } from '../../packages/core/src/codec/read.ts';
+import type { JsonObject } from '../../packages/core/src/json/json.ts';
 
 export const decodeTools = (tools: unknown): CanonicalTool[] =>
   expectList(tools, 'tools').map((value, i) => {

@@ -1,5 +1,5 @@
 import type { ProtocolId } from '../../packages/core/src/canonical/protocol.ts';
-import { keeper } from '../../packages/core/src/protocols/shared/kept.ts';
+import { keeper } from '../../packages/core/src/codec/extensions.ts';
 
 /** The type lists the registered protocols only; a codec that is passed as a value has an id of its own. */
 export const PROTOCOL = 'toy' as ProtocolId;

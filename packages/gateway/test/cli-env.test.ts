@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CLIENTS } from '../src/cli/clients.ts';
-import { shellWord } from '../src/cli/setup.ts';
+import { CLIENTS, shellWord } from '../src/cli/clients.ts';
 import { jsonLines, run } from './fake-io.ts';
 
 const IDS = Object.keys(CLIENTS);

@@ -8,10 +8,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENTS } from '../src/cli/clients.ts';
-import type { Program } from '../src/cli/io.ts';
-import { nodeIo } from '../src/cli/node-io.ts';
 import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
+import { nodeIo, type Program } from '../src/terminal/io.ts';
 import { run, systemError, type World } from './fake-io.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { explainListenError } from '../src/cli/port.ts';
+import { explainListenError } from '../src/cli/serve.ts';
 import { run } from './fake-io.ts';
 
 describe('an address that cannot be listened on', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { oneLine, printable, safeJson } from '../src/cli/escape.ts';
+import { oneLine, printable, safeJson } from '../../lab/src/text.ts';
 
 const between = (first: number, last: number): string[] =>
   Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i));

@@ -1,5 +1,5 @@
-import type { CliIo, Input, Output, OutputFile, Program } from '../src/cli/io.ts';
 import { main } from '../src/cli/main.ts';
+import type { CliIo, Input, Output, OutputFile, Program } from '../src/terminal/io.ts';
 
 type Source = string | Uint8Array | Error | (() => AsyncIterable<Uint8Array>);
 

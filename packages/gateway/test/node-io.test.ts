@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { nodeIo } from '../src/cli/node-io.ts';
+import { nodeIo } from '../src/terminal/io.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
 afterAll(() => rmSync(folder, { recursive: true }));

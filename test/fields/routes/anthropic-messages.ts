@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../packages/core/src/accumulate/overlay.ts';
+import type { JsonObject } from '../../../packages/core/src/json/json.ts';
 import { anthropicMessagesCodec } from '../../../packages/core/src/protocols/anthropic-messages/codec.ts';
 import type { Route } from '../probe.ts';
 import { routesOf, type Speaker } from '../route.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../packages/core/src/accumulate/overlay.ts';
+import type { JsonObject } from '../../../packages/core/src/json/json.ts';
 import { geminiCodec } from '../../../packages/core/src/protocols/gemini/codec.ts';
 import type { Route } from '../probe.ts';
 import { routesOf, type Speaker } from '../route.ts';

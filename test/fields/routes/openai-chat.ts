@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../packages/core/src/accumulate/overlay.ts';
+import type { ProviderProfile } from '../../../packages/core/src/codec/profile.ts';
+import type { JsonObject } from '../../../packages/core/src/json/json.ts';
 import { openaiChatCodec } from '../../../packages/core/src/protocols/openai-chat/codec.ts';
-import type { ProviderProfile } from '../../../packages/core/src/protocols/shared/profile.ts';
 import type { Route } from '../probe.ts';
 import { routesOf, type Speaker } from '../route.ts';
 import { samplesOf } from './samples.ts';

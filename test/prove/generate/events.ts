@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { BlockDelta, CanonicalStreamEvent, ContentBlock, ProtocolId } from '../../../packages/core/src/index.ts';
-import { below, chance, type Random, seededRandom } from '../../../packages/gateway/src/mutate/random.ts';
+import { below, chance, type Random, seededRandom } from '../../../packages/lab/src/mutate/random.ts';
 import { type Answer, answer, anyBlock, portableBlock } from './message.ts';
 
 /** Pieces of a text, cut anywhere but inside of a pair of surrogates: none of the canonical deltas ends in half a character. */

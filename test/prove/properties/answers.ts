@@ -1,10 +1,9 @@
-import type { CanonicalStreamEvent, ProtocolId } from '../../../packages/core/src/index.ts';
-import { MessageAccumulator } from '../../../packages/core/src/index.ts';
-import { seededRandom } from '../../../packages/gateway/src/mutate/index.ts';
-import { attempt, differences, type Failure } from '../../../packages/gateway/src/prove/failure.ts';
-import { normalOf } from '../../../packages/gateway/src/prove/normal.ts';
-import { checkPair } from '../../../packages/gateway/src/prove/pairs.ts';
-import { assemble, bodyOf, checkGrammar, type OnNote } from '../../../packages/gateway/src/prove/wire.ts';
+import { type CanonicalStreamEvent, MessageAccumulator, type ProtocolId } from '../../../packages/core/src/index.ts';
+import { seededRandom } from '../../../packages/lab/src/mutate/index.ts';
+import { attempt, differences, type Failure } from '../../../packages/lab/src/prove/failure.ts';
+import { normalOf } from '../../../packages/lab/src/prove/normal.ts';
+import { checkPair } from '../../../packages/lab/src/prove/prove-body.ts';
+import { assemble, bodyOf, checkGrammar, type OnNote } from '../../../packages/lab/src/prove/wire.ts';
 import { cutText, eventsOf, type Told } from '../generate/events.ts';
 import { CODECS, chunksOf, contextOf, encode, streamOf } from '../wire.ts';
 

@@ -5,11 +5,11 @@ import {
   seededRandom,
   type WireStream,
   writeStream,
-} from '../../../packages/gateway/src/mutate/index.ts';
-import type { Failure } from '../../../packages/gateway/src/prove/failure.ts';
-import { partsThatDiffer, type Seen, seenOf } from '../../../packages/gateway/src/prove/seen.ts';
-import { shortest } from '../../../packages/gateway/src/prove/shrink.ts';
-import { assemble, bodyOf } from '../../../packages/gateway/src/prove/wire.ts';
+} from '../../../packages/lab/src/mutate/index.ts';
+import type { Failure } from '../../../packages/lab/src/prove/failure.ts';
+import { partsThatDiffer, type Seen, seenOf } from '../../../packages/lab/src/prove/normal.ts';
+import { shortest } from '../../../packages/lab/src/prove/prove-body.ts';
+import { assemble, bodyOf } from '../../../packages/lab/src/prove/wire.ts';
 import { chunksOf } from '../wire.ts';
 
 const PROPERTY = 'mutation';

@@ -1,5 +1,84 @@
-import type { WireChoice } from './chat-wire.ts';
-import { getOwn, isFilledText, isObject, type JsonObject, overlay, writeJson } from './overlay.ts';
+import { getOwn, isFilledText, isObject, type JsonObject, writeJson } from '../json/json.ts';
+import { overlay } from './overlay.ts';
+
+/** The parts of a chunk that are read by name. Everything is unknown until it is looked at: it comes from strangers. */
+export interface WireChunk {
+  id?: unknown;
+  object?: unknown;
+  created?: unknown;
+  model?: unknown;
+  choices?: unknown;
+  usage?: unknown;
+  service_tier?: unknown;
+  system_fingerprint?: unknown;
+  x_groq?: unknown;
+  error?: unknown;
+}
+
+export interface WireChoice {
+  index?: unknown;
+  delta?: unknown;
+  message?: unknown;
+  /** The delta of the old completions: a piece of the text. */
+  text?: unknown;
+  finish_reason?: unknown;
+  logprobs?: unknown;
+  usage?: unknown;
+  error?: unknown;
+  content_filter_results?: unknown;
+  /** In place of `finish_reason`: OpenAI's vision preview. */
+  finish_details?: unknown;
+  /** In place of `delta`: Azure, on your data. */
+  messages?: unknown;
+}
+
+export interface WireDelta {
+  role?: unknown;
+  content?: unknown;
+  refusal?: unknown;
+  tool_calls?: unknown;
+  function_call?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  reasoning_text?: unknown;
+  reasoning_details?: unknown;
+  annotations?: unknown;
+  images?: unknown;
+  audio?: unknown;
+  /** LiteLLM: the reasoning once more, with its signature. */
+  thinking_blocks?: unknown;
+}
+
+const keysOf = <T>(fields: Record<keyof T, 0>): ReadonlySet<string> => new Set(Object.keys(fields));
+
+export const CHOICE_FIELDS: ReadonlySet<string> = keysOf<
+  Omit<WireChoice, 'content_filter_results' | 'finish_details' | 'messages'>
+>({
+  index: 0,
+  delta: 0,
+  message: 0,
+  text: 0,
+  finish_reason: 0,
+  logprobs: 0,
+  usage: 0,
+  error: 0,
+});
+
+export const DELTA_FIELDS: ReadonlySet<string> = keysOf<WireDelta>({
+  role: 0,
+  content: 0,
+  refusal: 0,
+  tool_calls: 0,
+  function_call: 0,
+  reasoning_content: 0,
+  reasoning: 0,
+  reasoning_text: 0,
+  reasoning_details: 0,
+  annotations: 0,
+  images: 0,
+  audio: 0,
+  thinking_blocks: 0,
+});
 
 /** What a chat `content` value says: text, or a list of parts (Mistral mixes thinking and text in one delta). */
 export interface ContentReading {
@@ -208,4 +287,95 @@ export function wellFormed(text: string): string {
   // Missing in a few runtimes of 2023; a native scan costs next to nothing.
   if (typeof text.isWellFormed === 'function') return text.isWellFormed() ? text : text.toWellFormed();
   return text.replace(/\p{Surrogate}/gu, '\uFFFD');
+}
+
+/** So many deltas in a row must each begin with all the text before them, and be longer. */
+const ENOUGH = 3;
+
+/** And so long must the last of them be; shorter ones are decided when other content comes, or the end. */
+const LONG_ENOUGH = 12;
+
+/** What is saved of `Snapshots`. */
+export interface SnapshotsState {
+  /** The last delta, as long as every delta began with the one before it; null once one did not: then deltas are pieces. */
+  last: string | null;
+  count: number;
+  /** How much of `last` has been passed on. */
+  sent: number;
+  /** Deltas that wait, one behind the other. */
+  held: string;
+}
+
+/**
+ * Turns text deltas that repeat all the text so far into pieces. Some servers send such snapshots; nearly all send pieces, which pass unchanged:
+ * the second delta of a text almost never begins with the first one. One that does waits for the next, and for more as long as they are short.
+ * A text that repeats itself ("ha", "haha") is no snapshot.
+ */
+export class Snapshots implements SnapshotsState {
+  last: string | null = '';
+  count = 0;
+  sent = 0;
+  held = '';
+
+  /** Takes a delta and returns what can be passed on now. `isPiece`: it is known to be a piece (log probabilities come with it). */
+  push(delta: string, isPiece = false): string {
+    const { last } = this;
+    if (last === null || delta === '') return delta;
+    const isCertain = this.count >= ENOUGH && last.length >= LONG_ENOUGH;
+    if (isCertain && delta === last) return '';
+    this.held += delta;
+    this.last = !isPiece && continues(last, delta, this.count) ? delta : null;
+    this.count++;
+    const waits = this.last !== null && (delta.length < LONG_ENOUGH || this.count < ENOUGH) && this.count > 1;
+    return waits ? '' : this.flush();
+  }
+
+  /** What waits, decided: other content comes, or the end. */
+  flush(): string {
+    const { rest } = this;
+    if (this.count > 1 && this.count < ENOUGH) this.last = null;
+    this.sent = this.last?.length ?? 0;
+    this.held = '';
+    return rest;
+  }
+
+  /** What `flush` would return. */
+  get rest(): string {
+    return this.last === null || this.count < ENOUGH ? this.held : this.last.slice(this.sent);
+  }
+}
+
+function continues(last: string, delta: string, count: number): boolean {
+  if (delta.length <= last.length || !delta.startsWith(last)) return false;
+  const rest = delta.slice(last.length);
+  return count !== 1 || !(rest.startsWith(last) || last.startsWith(rest));
+}
+
+export interface ThinkSplit {
+  reasoning: string;
+  text: string;
+}
+
+const TAG = /<(\/?)think(?:ing)?>/g;
+
+/**
+ * Splits `<think>…</think>` out of a text: local servers without a reasoning parser leave the tags in the content. Templates that open the tag
+ * in the prompt leave only the closing one. Only for callers who ask: tags may be literal output. null when there are none.
+ */
+export function splitThink(text: string): ThinkSplit | null {
+  const split: ThinkSplit = { reasoning: '', text: '' };
+  let from = 0;
+  let isThinking: boolean | undefined;
+  for (const match of text.matchAll(TAG)) {
+    const isClosing = match[1] === '/';
+    // The first tag closes: everything before it was thought. A closing tag that closes nothing is literal text.
+    if (isClosing && isThinking === false) continue;
+    if (!isClosing && isThinking) continue;
+    split[isClosing ? 'reasoning' : 'text'] += text.slice(from, match.index);
+    from = match.index + match[0].length;
+    isThinking = !isClosing;
+  }
+  if (isThinking === undefined) return null;
+  split[isThinking ? 'reasoning' : 'text'] += text.slice(from);
+  return split;
 }

@@ -1,11 +1,387 @@
-import { ChatChoice, type ChatChoiceState } from './chat-choice.ts';
-import { mergeUsage } from './chat-delta.ts';
-import type { ChatMessage, ExecutableCall } from './chat-message.ts';
-import type { WireChoice, WireChunk } from './chat-wire.ts';
-import { ChunkFields } from './chunk-fields.ts';
-import { isObject, isSet, type JsonObject, overlay } from './overlay.ts';
-import type { ToolCall } from './tool-call-assembler.ts';
-import type { ToolCallLimits } from './tool-calls.ts';
+import { countKeys, isSet, present } from '../json/fast.ts';
+import { isFilledText, isObject, type JsonObject, parseJson } from '../json/json.ts';
+import {
+  CHOICE_FIELDS,
+  DELTA_FIELDS,
+  DistinctList,
+  isCleanFinish,
+  mergeUsage,
+  partsOf,
+  ReasoningDetails,
+  readContentParts,
+  readLegacyCall,
+  readReasoning,
+  Snapshots,
+  type SnapshotsState,
+  strongerFinish,
+  usualChoice,
+  type WireChoice,
+  type WireChunk,
+  type WireDelta,
+  wellFormed,
+} from './chat-delta.ts';
+import { overlay } from './overlay.ts';
+import { type ToolCall, ToolCallAssembler, type ToolCallAssemblerState } from './tool-call-assembler.ts';
+import { callIdSeed, type ToolCallLimits } from './tool-calls.ts';
+import { addCopies, ChunkFields, UnknownFields } from './unknown-fields.ts';
+
+export interface ChatMessage extends JsonObject {
+  role: string;
+  content: string | null;
+  refusal: string | null;
+}
+
+/** A call ready to run. `arguments` is the decoded value, or the raw text when it is not JSON (`invalid`) or a custom tool's input. */
+export interface ExecutableCall {
+  id: string;
+  type: 'function' | 'custom';
+  name: string;
+  arguments: unknown;
+  invalid?: true;
+  providerExecuted?: true;
+}
+
+/** Arguments decoded when they are JSON, the raw text otherwise. */
+function toExecutable({ id, type, name, arguments: text, invalid, providerExecuted }: ToolCall): ExecutableCall {
+  return {
+    id,
+    type,
+    name,
+    arguments: type === 'function' && !invalid ? parseJson(text) : text,
+    ...(invalid && { invalid }),
+    ...(providerExecuted && { providerExecuted }),
+  };
+}
+
+/** A call in the shape of the wire, its unknown fields kept. */
+function encodeCall({ id, type, name, arguments: text, extra }: ToolCall): JsonObject {
+  const body = extra?.[type];
+  const known = type === 'custom' ? { name, input: text } : { name, arguments: text };
+  return { ...extra, id, type, [type]: isObject(body) ? { ...body, ...known } : known };
+}
+
+export interface ChatChoiceState {
+  index: number;
+  role: string;
+  text: string;
+  snapshots: SnapshotsState;
+  reasoning: string;
+  refusal: string | null;
+  finishReason: string | null;
+  calls: ToolCallAssemblerState | null;
+  details: JsonObject[];
+  thinking: JsonObject[];
+  lists: JsonObject;
+  audio: JsonObject | null;
+  whole: JsonObject | null;
+  isBody: boolean;
+  choiceExtra: JsonObject;
+  messageExtra: JsonObject;
+}
+
+/** One choice of a chat completion in the making. */
+export class ChatChoice {
+  readonly index: number;
+  role = 'assistant';
+  reasoning = '';
+  refusal: string | null = null;
+  finishReason: string | null = null;
+  #text = '';
+  readonly #snapshots = new Snapshots();
+  #calls: ToolCallAssembler | undefined;
+  #details: ReasoningDetails | undefined;
+  #thinking: ReasoningDetails | undefined;
+  #logprobs: { content?: unknown[]; refusal?: unknown[] } | undefined;
+  readonly #annotations = new DistinctList();
+  #images: unknown[] = [];
+  #parts: unknown[] = [];
+  #audio: JsonObject | undefined;
+  #whole: JsonObject | undefined;
+  /** This choice together with `#whole`, until the next chunk. */
+  #view: ChatChoice | undefined;
+  /** `message` was read, and was all there was. */
+  #isBody = false;
+  #choiceFields = new UnknownFields(CHOICE_FIELDS);
+  #deltaFields = new UnknownFields(DELTA_FIELDS);
+  readonly #idSeed: string;
+  readonly #limits: ToolCallLimits;
+
+  /** `idSeed`: what derived call ids are made from, the id of the response. */
+  constructor(index: number, idSeed: string, limits: ToolCallLimits) {
+    this.index = index;
+    this.#idSeed = idSeed;
+    this.#limits = limits;
+  }
+
+  /**
+   * Takes a choice that only continues the text, or the arguments of a call, and returns whether it did. The keys of the delta are counted, so
+   * that it has no other field; the keys of the choice are left to `look`. A chunk of text costs 25 ns this way and 63 ns through `push`, a
+   * chunk of arguments 65 ns and 103 ns.
+   */
+  continue(choice: WireChoice): boolean {
+    const { delta, finish_reason, logprobs, message, content_filter_results: filter, usage, finish_details: details } = choice;
+    if (typeof delta !== 'object' || delta === null || this.#whole !== undefined) return false;
+    // Azure's filter says something else with every chunk, and so does usage where it stands in the choice.
+    if (isSet(finish_reason) || isSet(logprobs) || isSet(message) || isSet(filter) || isSet(usage) || isSet(details))
+      return false;
+    return this.#continueWith(delta);
+  }
+
+  #continueWith(delta: WireDelta): boolean {
+    const { content, tool_calls: calls, role } = delta;
+    if (countKeys(delta) !== present(content) + present(calls) + present(role)) return false;
+    if (isSet(role) && role !== this.role) return false;
+    if (!isFilledText(content)) return !isSet(content) && (this.#calls?.continue(calls) ?? false);
+    if (isSet(calls)) return false;
+    this.#text += this.#snapshots.push(content);
+    return true;
+  }
+
+  /** Takes any choice. */
+  push(wire: WireChoice): void {
+    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
+    const { delta, finish_reason: finish, logprobs, message } = choice;
+    this.#view = undefined;
+    if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta, logprobs);
+    else if (typeof choice.text === 'string') this.#text += this.#snapshots.push(choice.text, isSet(logprobs));
+    if (isSet(finish)) this.finishReason = strongerFinish(this.finishReason, finish);
+    if (isSet(logprobs)) this.#pushLogprobs(logprobs);
+    // Sent instead of a delta, or once more after the deltas: it counts for what no delta carries.
+    if (isObject(message)) this.#whole = overlay(this.#whole ?? {}, message);
+    this.look(choice);
+  }
+
+  /** Looks for fields nobody knows beside the delta. */
+  look(choice: WireChoice): void {
+    const { index, delta, finish_reason, logprobs, message } = choice;
+    const known = present(index) + present(delta) + present(finish_reason) + present(logprobs) + present(message);
+    if (countKeys(choice) !== known) this.#choiceFields.look(choice);
+  }
+
+  #pushDelta(delta: WireDelta, logprobs?: unknown): void {
+    const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
+    const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
+    if (typeof content === 'string') this.#text += this.#snapshots.push(content, isSet(logprobs));
+    else if (content) this.#pushParts(partsOf(content));
+    if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
+    if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
+    if (role && typeof role === 'string') this.role = role;
+    if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
+    if (isFilledText(refusal)) this.refusal = (this.refusal ?? '') + refusal;
+    const common =
+      present(content) + present(calls) + present(role) + present(reasoning_content) + present(reasoning) + present(refusal);
+    if (countKeys(delta) === common) return;
+    const legacyCall = readLegacyCall(legacy);
+    if (legacyCall) this.#pushLegacyCall(legacyCall);
+    for (const annotation of listOf(annotations)) this.#annotations.add(annotation);
+    if (Array.isArray(images)) for (const image of images) this.#images.push(image);
+    if (isObject(audio) && (audio['data'] || audio['transcript'] || audio['id'])) this.#pushAudio(audio);
+    this.#deltaFields.look(delta);
+  }
+
+  #pushCalls(entries: unknown): void {
+    this.#calls ??= new ToolCallAssembler(this.#limits, callIdSeed(this.#idSeed, this.index));
+    this.#calls.push(entries);
+  }
+
+  /** `function_call`, the form before tool calls: one call, without an id. */
+  #pushLegacyCall(call: JsonObject): void {
+    this.#pushCalls([{ index: 0, function: call }]);
+  }
+
+  #pushReasoning(delta: WireDelta): void {
+    this.reasoning += readReasoning(delta, this.#details ? '' : this.reasoning);
+    if (!delta.reasoning_details) return;
+    this.#details ??= new ReasoningDetails();
+    this.#details.push(delta.reasoning_details);
+  }
+
+  #pushThinking(blocks: unknown): void {
+    this.#thinking ??= new ReasoningDetails();
+    this.#thinking.push(blocks);
+  }
+
+  #pushParts(parts: readonly unknown[]): void {
+    const { text, thinking, images, other } = readContentParts(parts);
+    this.reasoning += thinking;
+    this.#text += this.#snapshots.push(text);
+    for (const image of images) this.#images.push(image);
+    if (other.length > 0) this.#keepParts(other);
+  }
+
+  #keepParts(parts: JsonObject[]): void {
+    const { kept } = this.#deltaFields;
+    // A list that the wire sent under this name is the caller's own.
+    if (kept['content_parts'] !== this.#parts) this.#parts = [...listOf(kept['content_parts'])];
+    for (const part of parts) this.#parts.push(part);
+    kept['content_parts'] = this.#parts;
+  }
+
+  #pushLogprobs(value: unknown): void {
+    if (!isObject(value)) return;
+    this.#logprobs ??= {};
+    for (const side of ['content', 'refusal'] as const) {
+      const tokens = value[side];
+      if (Array.isArray(tokens)) {
+        this.#logprobs[side] ??= [];
+        for (const token of tokens) this.#logprobs[side].push(token);
+      }
+    }
+  }
+
+  /** Audio data and its transcript arrive in pieces; its id and expiry do not. */
+  #pushAudio(value: JsonObject): void {
+    const { data, transcript, ...rest } = value;
+    this.#audio = overlay(this.#audio ?? {}, rest);
+    for (const [key, piece] of [['data', data] as const, ['transcript', transcript] as const]) {
+      if (typeof piece === 'string') this.#audio[key] = `${this.#audio[key] ?? ''}${piece}`;
+    }
+  }
+
+  get text(): string {
+    return this.#text + this.#snapshots.rest;
+  }
+
+  get toolCalls(): ToolCall[] {
+    return this.#calls?.finish(this.#isWhole) ?? [];
+  }
+
+  get logprobs(): JsonObject | null {
+    if (!this.#logprobs) return null;
+    const { content, refusal } = this.#logprobs;
+    return { content: content ? [...content] : null, refusal: refusal ? [...refusal] : null };
+  }
+
+  get reasoningDetails(): JsonObject[] {
+    return this.#details?.entries ?? [];
+  }
+
+  executableCalls(): ExecutableCall[] {
+    return this.toolCalls.map(toExecutable);
+  }
+
+  tracedMessage(): { message: ChatMessage; finish_reason: string | null } | null {
+    if (this.text === '' && this.refusal === null && !this.#calls?.size) return null;
+    const message: ChatMessage = {
+      role: this.role,
+      content: this.text === '' ? null : wellFormed(this.text),
+      refusal: this.refusal,
+    };
+    if (this.#calls?.size) message['tool_calls'] = this.toolCalls.map(encodeCall);
+    return { message, finish_reason: this.finishReason };
+  }
+
+  /** The choice as far as it is known. A whole message beside the deltas is laid under a copy: deltas may still bring the same. */
+  get current(): ChatChoice {
+    if (!this.#whole) return this;
+    if (!this.#view) {
+      this.#view = ChatChoice.fromJSON(structuredClone(this.toJSON()), this.#idSeed, this.#limits);
+      this.#view.#readWhole();
+    }
+    return this.#view;
+  }
+
+  /** The choice in the shape of a whole completion. Nothing of it changes later. */
+  finish(): JsonObject & { index: number; message: ChatMessage; finish_reason: string | null } {
+    const calls = this.#calls?.unchecked(this.#isWhole) ?? [];
+    return {
+      index: this.index,
+      message: this.#message(calls),
+      logprobs: this.logprobs,
+      // Servers that say "stop" although there are calls make agents stop.
+      finish_reason: this.finishReason === 'stop' && calls.length > 0 ? 'tool_calls' : this.finishReason,
+      ...overlay({}, this.#choiceFields.kept),
+    };
+  }
+
+  #message(calls: ToolCall[]): ChatMessage {
+    const hasOther = calls.length > 0 || this.refusal !== null;
+    const content = this.text === '' && hasOther ? null : wellFormed(this.text);
+    const message: ChatMessage = { role: this.role, content, refusal: this.refusal };
+    if (this.reasoning !== '') message['reasoning_content'] = wellFormed(this.reasoning);
+    if (this.#details) message['reasoning_details'] = this.#details.entries.map((entry) => overlay({}, entry));
+    if (this.#thinking) message['thinking_blocks'] = this.#thinking.entries.map((entry) => overlay({}, entry));
+    if (this.#annotations.items.length > 0) message['annotations'] = [...this.#annotations.items];
+    if (this.#images.length > 0) message['images'] = [...this.#images];
+    if (this.#audio) message['audio'] = { ...this.#audio };
+    if (calls.length > 0) message['tool_calls'] = calls.map(encodeCall);
+    return addCopies(message, this.#deltaFields.kept);
+  }
+
+  /** Whether a call without arguments has none: a body that came whole and gives no reason has an end, too. */
+  get #isWhole(): boolean {
+    return isCleanFinish(this.finishReason) || (this.#isBody && this.finishReason === null);
+  }
+
+  /** `message` counts only for what no delta ever carried. */
+  #readWhole(): void {
+    const whole = this.#whole;
+    if (!whole) return;
+    this.#isBody = this.text === '' && !this.#calls?.size;
+    this.#whole = undefined;
+    const missing: JsonObject = { ...whole };
+    if (this.text !== '') delete missing['content'];
+    if (this.refusal !== null) delete missing['refusal'];
+    if (this.#calls?.size) {
+      delete missing['tool_calls'];
+      delete missing['function_call'];
+    }
+    if (this.reasoning !== '') for (const key of Object.keys(missing)) if (key.startsWith('reasoning')) delete missing[key];
+    if (this.#thinking) delete missing['thinking_blocks'];
+    if (this.#annotations.items.length > 0) delete missing['annotations'];
+    if (this.#images.length > 0) delete missing['images'];
+    if (this.#audio) delete missing['audio'];
+    this.#pushDelta(missing);
+  }
+
+  toJSON(): ChatChoiceState {
+    return {
+      index: this.index,
+      role: this.role,
+      text: this.#text,
+      snapshots: { ...this.#snapshots },
+      reasoning: this.reasoning,
+      refusal: this.refusal,
+      finishReason: this.finishReason,
+      calls: this.#calls?.toJSON() ?? null,
+      details: this.reasoningDetails,
+      thinking: this.#thinking?.entries ?? [],
+      lists: { annotations: this.#annotations.items, images: this.#images, logprobs: this.#logprobs ?? null },
+      audio: this.#audio ?? null,
+      whole: this.#whole ?? null,
+      isBody: this.#isBody,
+      choiceExtra: this.#choiceFields.kept,
+      messageExtra: this.#deltaFields.kept,
+    };
+  }
+
+  static fromJSON(state: ChatChoiceState, idSeed: string, limits: ToolCallLimits): ChatChoice {
+    const choice = new ChatChoice(state.index, idSeed, limits);
+    choice.role = state.role;
+    choice.#text = state.text;
+    Object.assign(choice.#snapshots, state.snapshots);
+    choice.reasoning = state.reasoning;
+    choice.refusal = state.refusal;
+    choice.finishReason = state.finishReason;
+    if (state.calls) choice.#calls = ToolCallAssembler.fromJSON(state.calls, limits, callIdSeed(idSeed, state.index));
+    if (state.details.length > 0) {
+      choice.#details = new ReasoningDetails();
+      choice.#details.push(state.details);
+    }
+    if (state.thinking.length > 0) choice.#pushThinking(state.thinking);
+    for (const annotation of listOf(state.lists['annotations'])) choice.#annotations.add(annotation);
+    choice.#images = listOf(state.lists['images']);
+    choice.#pushLogprobs(state.lists['logprobs']);
+    choice.#audio = state.audio ?? undefined;
+    choice.#whole = state.whole ?? undefined;
+    choice.#isBody = state.isBody;
+    choice.#choiceFields = new UnknownFields(CHOICE_FIELDS, state.choiceExtra);
+    choice.#deltaFields = new UnknownFields(DELTA_FIELDS, state.messageExtra);
+    return choice;
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 export interface ChatCompletion extends JsonObject {
   id: string;

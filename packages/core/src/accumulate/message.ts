@@ -1,17 +1,18 @@
+import type { BlockDelta, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta, MessageStart } from '../canonical/events.ts';
 import type {
   AudioBlock,
+  CanonicalChoice,
+  CanonicalResponse,
   Citation,
   ContentBlock,
   OpaqueBlock,
   TextBlock,
   ThinkingBlock,
   ToolUseBlock,
-} from '../canonical/blocks.ts';
-import type { CanonicalError } from '../canonical/errors.ts';
-import type { BlockDelta, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta, MessageStart } from '../canonical/events.ts';
-import type { CanonicalChoice, CanonicalResponse } from '../canonical/response.ts';
+} from '../canonical/message.ts';
+import type { CanonicalError } from '../canonical/notes.ts';
+import { isObject, parseJson, setOwn } from '../json/json.ts';
 import { wellFormed } from './chat-delta.ts';
-import { isObject, parseJson, setOwn } from './overlay.ts';
 
 /** A message as a stream left it. */
 export interface StreamResult {

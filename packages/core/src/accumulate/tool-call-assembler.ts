@@ -1,6 +1,6 @@
+import { isObject, type JsonObject, parseJson } from '../json/json.ts';
 import { ArgumentText, type ArgumentTextState } from './argument-text.ts';
-import { isObject, type JsonObject, overlay, parseJson } from './overlay.ts';
-import type { WireToolCall } from './tool-call-delta.ts';
+import { overlay } from './overlay.ts';
 import {
   CallTracker,
   isNameless,
@@ -9,6 +9,7 @@ import {
   type PendingHeader,
   type ToolCallLimits,
   type ToolCallType,
+  type WireToolCall,
 } from './tool-calls.ts';
 
 /** A whole call. `arguments` is text: verbatim when it is JSON, verbatim and `invalid` when it is not. */

@@ -1,26 +1,114 @@
+import { countKeys, isSet, present } from '../json/fast.ts';
+import { isFilledText, isObject, type JsonObject, parseJson, sameJson, writeJson } from '../json/json.ts';
 import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS } from '../json/limits.ts';
-import { ArgumentText } from './argument-text.ts';
-import {
-  asSibling,
-  type Candidate,
-  type Compared,
-  continuesCall,
-  hasNoArguments,
-  IS_BEGUN,
-  IS_BLANK,
-  IS_OTHER,
-  IS_SAME,
-  readSays,
-  SAYS_CONTINUES,
-  SAYS_NOTHING,
-  SAYS_OTHER,
-  SAYS_SAME,
-  type Says,
-  takesIndex,
-} from './call-identity.ts';
-import { deriveId } from './derive-id.ts';
-import { countKeys, isObject, type JsonObject, overlay, parseJson, sameJson, writeJson } from './overlay.ts';
-import { readToolCall, type ToolCallReading, type WireFunction, type WireToolCall } from './tool-call-delta.ts';
+import { ArgumentText, deriveId } from './argument-text.ts';
+import { overlay } from './overlay.ts';
+
+/** A tool-call delta as compatible servers send it, made comparable: blanks are absent, numbers are numbers. */
+export interface ToolCallReading {
+  id: string | undefined;
+  index: number | undefined;
+  name: string | undefined;
+  /** `"null"` where a name should be: some gateways stringify their null. A name only if nothing better comes. */
+  literalName: string | undefined;
+  type: string | undefined;
+  /** A fragment of the argument text. */
+  fragment: string;
+  /** Arguments that came as an object or array: a whole snapshot. */
+  snapshot: unknown;
+  /** Fields nobody knows: they must survive. */
+  extra: JsonObject | undefined;
+}
+
+/** The fields of a tool-call delta that have a meaning. Named reads are several times cheaper than a walk over the keys. */
+export interface WireToolCall {
+  index?: unknown;
+  id?: unknown;
+  type?: unknown;
+  function?: unknown;
+  custom?: unknown;
+}
+
+interface WireFunction {
+  name?: unknown;
+  arguments?: unknown;
+  input?: unknown;
+}
+
+export function readToolCall(delta: WireToolCall): ToolCallReading {
+  const { index, id, type, function: body, custom } = delta;
+  const reading: ToolCallReading = {
+    id: readId(id),
+    index: readIndex(index),
+    name: undefined,
+    literalName: undefined,
+    type: isFilledText(type) ? type.toLowerCase() : undefined,
+    fragment: '',
+    snapshot: undefined,
+    extra: undefined,
+  };
+  if (isObject(body)) readFunction(reading, body, 'function');
+  if (isObject(custom)) {
+    reading.type ??= 'custom';
+    readFunction(reading, custom, 'custom');
+  }
+  const known = present(index) + present(id) + present(type) + present(body) + present(custom);
+  if (countKeys(delta) !== known) keepUnknown(reading, delta);
+  return reading;
+}
+
+function readFunction(reading: ToolCallReading, body: WireFunction, wireKey: 'function' | 'custom'): void {
+  const { name, arguments: text, input } = body;
+  const value = wireKey === 'custom' ? input : text;
+  if (isSet(value)) readArguments(reading, value);
+  readName(reading, name);
+  if (countKeys(body) !== present(name) + present(value)) keepUnknownOf(reading, body, wireKey);
+}
+
+function keepUnknown(reading: ToolCallReading, delta: WireToolCall): void {
+  const { index: _index, id: _id, type: _type, function: _function, custom: _custom, ...unknown } = delta;
+  for (const [key, value] of Object.entries(unknown)) keep(reading, key, value);
+}
+
+function keepUnknownOf(reading: ToolCallReading, body: WireFunction, wireKey: 'function' | 'custom'): void {
+  const { name: _name, [wireKey === 'custom' ? 'input' : 'arguments']: _text, ...unknown } = body;
+  if (countKeys(unknown) > 0) keep(reading, wireKey, unknown);
+}
+
+function readArguments(reading: ToolCallReading, value: unknown): void {
+  // Servers that dump a whole struct send both `function` and `custom`, one of them blank.
+  if (typeof value === 'string') reading.fragment ||= value;
+  else if (typeof value === 'object') reading.snapshot = value;
+  // A bare number or boolean is no document; as text it is at least seen and flagged.
+  else reading.fragment = String(value);
+}
+
+function readName(reading: ToolCallReading, value: unknown): void {
+  if (typeof value !== 'string' || value.trim() === '') return;
+  if (value === 'null') reading.literalName = value;
+  else reading.name = value;
+}
+
+function keep(reading: ToolCallReading, key: string, value: unknown): void {
+  if (value === null) return;
+  reading.extra ??= Object.create(null) as JsonObject; // no prototype: `__proto__` is a key like any other
+  reading.extra[key] = value;
+}
+
+/** What servers write where they have no id. Blanks are none either. */
+export const ABSENT_IDS: ReadonlySet<unknown> = new Set([null, '', 'null', 'None', 'undefined']);
+
+function readId(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && !ABSENT_IDS.has(value.trim()) ? value : undefined;
+}
+
+/** An integer, negative ones too (an opaque key), or text that looks like one. Anything else is no index. */
+function readIndex(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
+  if (typeof value !== 'string' || !/^-?\d{1,15}$/.test(value)) return undefined;
+  return Number(value);
+}
 
 export type ToolCallType = 'function' | 'custom';
 
@@ -399,3 +487,131 @@ export const isNameless = ({ name, literalName }: PendingCall): boolean => name 
 /** xAI and others list calls they ran themselves among the client's (`web_search_call` …); some set a flag. */
 export const isProviderExecuted = ({ extra, wireType }: PendingCall): boolean =>
   extra?.['builtin'] === true || extra?.['provider_executed'] === true || wireType?.endsWith('_call') === true;
+
+// Whether a delta continues a call: the rules of docs/tool-call-identity.md, by their numbers. The tracker only applies them.
+// This file imports types only and begins with its constants: bundlers inline them then.
+
+/** The id is the call's. */
+const SAYS_SAME = 0;
+
+/** No id, from a server that begins calls with one; or the first id of a call that has none. */
+const SAYS_CONTINUES = 1;
+
+/** No id, from a server that gives none; or an id that means nothing, because ids change within calls. */
+const SAYS_NOTHING = 2;
+
+/** An id that no call has. */
+const SAYS_OTHER = 3;
+
+/** What the id of a delta says about a call. */
+export type Says = typeof SAYS_SAME | typeof SAYS_CONTINUES | typeof SAYS_NOTHING | typeof SAYS_OTHER;
+
+/** The arguments of a delta beside the whole ones of a call. `IS_BEGUN`: so far they are the beginning of the same text. */
+const IS_BLANK = 0;
+
+const IS_SAME = 1;
+
+const IS_BEGUN = 2;
+
+const IS_OTHER = 3;
+
+export type Compared = typeof IS_BLANK | typeof IS_SAME | typeof IS_BEGUN | typeof IS_OTHER;
+
+/** The call that a delta speaks to. `isBound`: its id or index names the call; otherwise it is only the latest one. */
+export interface Candidate {
+  call: PendingCall;
+  says: Says;
+  isBound: boolean;
+}
+
+/** 5: whether the latest call goes on under an index that is not its own: one that drifts, or that it never had before. */
+function takesIndex(latest: PendingCall, bound: PendingCall | undefined, delta: ToolCallReading): boolean {
+  if (bound?.isOpen) return false;
+  const isUnbound = latest.index === undefined;
+  return latest.isOpen ? !bound || isUnbound : !bound && isUnbound && hasNoArguments(delta);
+}
+
+/** What the id of a delta says about a call that does not have it. `idsChange`: as far as it is known. */
+function readSays(call: PendingCall, id: string | undefined, isBound: boolean, idsChange?: boolean): Says {
+  if (id === undefined) return call.opensWithId ? SAYS_CONTINUES : SAYS_NOTHING;
+  if (call.wireId === undefined) return SAYS_CONTINUES;
+  return idsChange && isBound ? SAYS_NOTHING : SAYS_OTHER;
+}
+
+/** 6: a call that is known by its position in the chunk alone. */
+const asSibling = (call: PendingCall): Candidate => ({ call, says: readSays(call, undefined, false), isBound: false });
+
+/** Whether a delta goes on with the call that it speaks to. `idsChange`: as far as it is known. */
+function continuesCall(candidate: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
+  if (candidate.call.isOpen) return continuesOpen(candidate, delta, idsChange);
+  // The arguments are whole: the delta repeats the call, or they were not the real ones.
+  return delta.name === undefined ? continuesUnnamed(candidate, delta) : continuesNamed(candidate, delta, delta.name);
+}
+
+/** Whether a delta goes on with a call whose arguments are not whole yet. */
+function continuesOpen({ call, says, isBound }: Candidate, delta: ToolCallReading, idsChange?: boolean): boolean {
+  const { name, id } = delta;
+  if (name === undefined || call.name === '') return says !== SAYS_OTHER || isBound || call.name !== ''; // 3
+  const isSameName = name === call.name;
+  switch (says) {
+    case SAYS_SAME:
+      return !isElsewhere(call, delta); // 1
+    case SAYS_CONTINUES:
+      return isBound || id === undefined || isSameName || call.arguments.isEmpty; // 2, 3, 7
+    case SAYS_NOTHING:
+      return isBound || isSameName; // 4, 7
+    case SAYS_OTHER:
+      if (!isBound || idsChange === false) return false; // 3, 2
+      // The arguments of a new call begin with a brace: anything else goes on with an open document.
+      if (!call.arguments.isEmpty && /^\s*[^\s{]/.test(delta.fragment)) return true; // 2
+      // A second id on a call without arguments opens another call without arguments.
+      if (!isSameName || hasNoArguments(delta)) return false; // 2
+      // A brace goes on with an open document where a value is due.
+      return call.arguments.isEmpty || /[:,[]\s*$/.test(call.arguments.text.slice(-16)); // 2
+    default:
+      return says satisfies never;
+  }
+}
+
+function continuesUnnamed({ call, says, isBound }: Candidate, delta: ToolCallReading): boolean {
+  if (delta.id === undefined || says === SAYS_SAME) return true; // 1, 4, 8
+  if (says === SAYS_OTHER && call.header?.name !== undefined) return false; // 9
+  if (hasNoArguments(delta)) return true; // 2, 3
+  const isAddressed = isBound || says !== SAYS_OTHER;
+  return isAddressed && (call.arguments.isEmptyObject || call.compare(delta) !== IS_OTHER); // 2, 3
+}
+
+function continuesNamed({ call, says, isBound }: Candidate, delta: ToolCallReading, name: string): boolean {
+  if (says === SAYS_SAME && isElsewhere(call, delta)) return false; // 1
+  if (delta.id === undefined && call.header?.id !== undefined) return false; // 9
+  const compared = call.compare(delta);
+  if (call.name === '') return compared !== IS_OTHER || call.arguments.isEmptyObject; // 2, 4, 7
+  if (name === call.name) return repeatsName(call, says, isBound, compared, delta); // 1, 2, 4, 7
+  const grows = name.startsWith(call.name);
+  if (says === SAYS_OTHER) return false; // 2
+  if (grows && compared === IS_BLANK && (isBound || delta.id === undefined)) return isBound || says === SAYS_CONTINUES; // 1, 2, 4, 7
+  if (says === SAYS_SAME) return compared === IS_SAME; // 1
+  if (says === SAYS_NOTHING) return grows && compared === IS_SAME; // 4
+  return delta.id === undefined ? continuesName(call, compared) : isBound && compared === IS_BLANK; // 2, 4, 7
+}
+
+/** The name once more. */
+function repeatsName(call: PendingCall, says: Says, isBound: boolean, compared: Compared, delta: ToolCallReading): boolean {
+  const isTold = says <= SAYS_CONTINUES;
+  if (compared !== IS_OTHER) return isTold || (says === SAYS_NOTHING && isBound);
+  const { isEmptyObject, snapshot } = call.arguments;
+  return isTold && (isEmptyObject || (snapshot && delta.snapshot !== undefined));
+}
+
+/** Another name without an id, from a server that begins calls with one: a piece, if the arguments leave room for it. */
+function continuesName({ arguments: own, isNamedLate }: PendingCall, compared: Compared): boolean {
+  if (compared === IS_SAME || own.isEmptyObject) return true;
+  return compared === IS_BLANK && (own.snapshot || isNamedLate);
+}
+
+/** 1: servers that give one id to several calls give each its own index. */
+const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
+  delta.index !== undefined && index !== undefined && index !== delta.index;
+
+const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean =>
+  snapshot === undefined && fragment.trim() === '';

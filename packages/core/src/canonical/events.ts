@@ -1,8 +1,6 @@
-import type { Citation, ContentBlock, TokenLogprob } from './blocks.ts';
-import type { CanonicalError } from './errors.ts';
+import type { CanonicalUsage, Citation, ContentBlock, StopDetails, StopReason, TokenLogprob } from './message.ts';
+import type { CanonicalError } from './notes.ts';
 import type { Extensions, SignedBlob } from './protocol.ts';
-import type { StopDetails, StopReason } from './response.ts';
-import type { CanonicalUsage } from './usage.ts';
 
 export type CanonicalStreamEvent =
   | MessageStart

@@ -1,12 +1,49 @@
-export type * from './blocks.ts';
-export type { CanonicalError, ErrorCode, OwnErrorCode } from './errors.ts';
-export { ownError } from './errors.ts';
 export type * from './events.ts';
-export type * from './interfaces.ts';
-export type * from './notes.ts';
+export {
+  type AudioBlock,
+  type CanonicalChoice,
+  type CanonicalResponse,
+  type CanonicalUsage,
+  type Citation,
+  type ContentBlock,
+  type FileBlock,
+  type ImageBlock,
+  isClientCall,
+  type OpaqueBlock,
+  recomputeStop,
+  type StopDetails,
+  type StopReason,
+  type TextBlock,
+  type ThinkingBlock,
+  type TokenLogprob,
+  type ToolKind,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  type TopLogprob,
+  type UsageDetails,
+} from './message.ts';
+export { type CanonicalError, type ErrorCode, type Note, type NoteCode, type OwnErrorCode, ownError } from './notes.ts';
 export type * from './protocol.ts';
-export type * from './request.ts';
-export type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason } from './response.ts';
-export { isClientCall, recomputeStop } from './response.ts';
-export type * from './usage.ts';
+export type {
+  CanonicalCountTokensRequest,
+  CanonicalCountTokensResponse,
+  CanonicalEmbedding,
+  CanonicalEmbeddingRequest,
+  CanonicalEmbeddingResponse,
+  CanonicalMessage,
+  CanonicalModel,
+  CanonicalModelList,
+  CanonicalRequest,
+  CanonicalRerankRequest,
+  CanonicalRerankResponse,
+  CanonicalTool,
+  Effort,
+  InterfaceType,
+  OutputFormat,
+  RequestParameters,
+  SystemBlock,
+  ThinkingConfig,
+  ToolChoice,
+  ToolMode,
+} from './request.ts';
 export { StreamRuleError, StreamValidator } from './validator.ts';

@@ -1,3 +1,75 @@
+import type { ProtocolId } from './protocol.ts';
+
+export type ErrorCode =
+  | 'INVALID_INPUT'
+  | 'MISSING_REQUIRED_FIELD'
+  | 'INCOMPATIBLE_FEATURE'
+  | 'TOOL_CALL_PARSE_ERROR'
+  | 'JSON_PARSE_ERROR'
+  | 'RATE_LIMIT'
+  | 'AUTHENTICATION'
+  | 'PERMISSION'
+  | 'NOT_FOUND'
+  | 'CONTEXT_LENGTH'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'CONTENT_POLICY'
+  | 'BILLING'
+  | 'CONFLICT'
+  | 'OVERLOADED'
+  | 'TIMEOUT'
+  | 'CANCELLED'
+  | 'STREAM_TRUNCATED'
+  | 'UNSUPPORTED_INTERFACE'
+  | 'UPSTREAM_ERROR'
+  | 'INTERNAL';
+
+export interface CanonicalError {
+  code: ErrorCode;
+  message: string;
+  http_status?: number;
+  param?: string | null;
+  retry_after_ms?: number;
+  request_id?: string;
+  upstream?: {
+    protocol: ProtocolId;
+    status?: number;
+    type?: string;
+    code?: string | number | null;
+    /** The error object as the wire had it. */
+    body?: unknown;
+  };
+  details?: Record<string, unknown>;
+}
+
+/** Names of failures that no provider reports and that we find ourselves; they stand in `details.code`. */
+export type OwnErrorCode = 'empty_stream' | 'stream_error' | 'response_failed' | 'not_a_stream' | 'too_large';
+
+export function ownError(own: OwnErrorCode, code: ErrorCode, message: string): CanonicalError {
+  return { code, message, details: { code: own } };
+}
+
+/**
+ * How the system would name the end of a response that broke off: the connection was lost (`details.connection`), the stream ended early, or
+ * nothing came in time. Undefined for errors that an upstream reports itself.
+ */
+export function brokenOffBy({ code, upstream, details }: CanonicalError): 'ECONNRESET' | 'ETIMEDOUT' | undefined {
+  if (upstream) return undefined;
+  if (code === 'TIMEOUT') return 'ETIMEDOUT';
+  const isLost = details?.['connection'] === 'lost' || details?.['code'] === 'stream_error';
+  return code === 'STREAM_TRUNCATED' || isLost ? 'ECONNRESET' : undefined;
+}
+
+/** Input that cannot be converted. Codecs throw it; the caller of the conversion turns `error` into a response. */
+export class CodecError extends Error {
+  override readonly name = 'CodecError';
+  readonly error: CanonicalError;
+
+  constructor(error: CanonicalError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
 export type NoteCode = 'DROPPED' | 'APPROXIMATED' | 'REPAIRED' | 'CLAMPED' | 'RENAMED';
 
 /** A loss or a repair, told to the caller. Nothing is lost silently. */

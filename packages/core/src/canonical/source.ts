@@ -1,5 +1,6 @@
 /** Where a node stood in the source: a JSON pointer. A symbol, so that copies of the node keep it and no JSON ever shows it. */
 export const SOURCE: unique symbol = Symbol('source');
+
 /** Where fields of the node stood that the source calls otherwise, by their path within the node. */
 const FIELDS: unique symbol = Symbol('fields');
 

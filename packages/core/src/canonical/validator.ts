@@ -1,5 +1,5 @@
-import type { ContentBlock } from './blocks.ts';
 import type { BlockDelta, BlockDeltaEvent, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta } from './events.ts';
+import type { ContentBlock } from './message.ts';
 
 /** A decoder broke a rule of the canonical stream: a bug of ours, so it is thrown. */
 export class StreamRuleError extends Error {

@@ -1,5 +1,5 @@
 import type { ProtocolId } from '../canonical/protocol.ts';
-import type { RuleId } from './rules.ts';
+import type { RuleId } from '../rules/index.ts';
 import { SDK_BREAKAGE } from './sdk-breakage.ts';
 
 /** What a client does with a stream that departs. */
@@ -10,17 +10,29 @@ export interface Breakage {
 }
 
 const AI_SDK = 'AI SDK 6.0.326';
+
 const AGENTS = '@openai/agents 0.20.0';
+
 const LANGCHAIN_OPENAI = '@langchain/openai 1.5.8';
+
 const LANGCHAIN_ANTHROPIC = '@langchain/anthropic 1.5.11';
+
 const LANGCHAIN_GOOGLE = '@langchain/google-genai 2.3.2';
+
 const CLAUDE_CODE = 'Claude Code 2.1.197';
+
 const CODEX = 'Codex 0.166.0';
+
 const GEMINI_CLI = 'Gemini CLI 0.61.0';
+
 const OPENCODE = 'opencode 1.18.33';
+
 const PI = 'pi 0.73.1';
+
 const CONTINUE = 'Continue 1.5.47';
+
 const CLINE = 'Cline 3.0.65';
+
 const QWEN_CODE = 'Qwen Code 0.15.10';
 
 const FAILS = 'fails';

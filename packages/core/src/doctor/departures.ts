@@ -1,5 +1,5 @@
-import type { Assembled } from '../engine/assembled.ts';
-import type { Diagnostic, RuleId, Severity } from './rules.ts';
+import type { Assembled } from '../engine/message.ts';
+import type { Diagnostic, RuleId, Severity } from '../rules/index.ts';
 
 // The one place that decides what a reported departure means: whether it counts in a body, how severe it is there, and whether it can be
 // repaired. `assemble`, `doctor`, `shrink` and `repair` all decide by it, through the Examiner.

@@ -1,25 +1,161 @@
 import { MessageAccumulator } from '../accumulate/message.ts';
-import { isObject } from '../accumulate/overlay.ts';
-import { ownError } from '../canonical/errors.ts';
+import { ownError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
-import { type Assembled, describeMessage } from '../engine/assembled.ts';
-import { Diagnostics } from '../engine/diagnostics.ts';
-import { EventReader, type EventReaderOptions } from '../engine/event-reader.ts';
-import type { Protocol } from '../protocols/shared/protocol.ts';
-import type { SseFrame } from '../sse/frame.ts';
-import { BodyRecord } from './body-record.ts';
-import { breakageOf } from './breakage.ts';
-import { AnthropicCheck } from './checks/anthropic.ts';
-import { ChatCheck } from './checks/chat.ts';
-import type { WireCheck } from './checks/check.ts';
-import { GeminiCheck } from './checks/gemini.ts';
-import { hasHalfCharacter } from './checks/half-characters.ts';
-import { ResponsesCheck } from './checks/responses.ts';
+import type { ProviderProfile } from '../codec/profile.ts';
+import type { Protocol } from '../codec/protocol.ts';
+import { type Assembled, describeMessage } from '../engine/message.ts';
+import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
+import { isObject } from '../json/json.ts';
+import { Diagnostics, wordsOf } from '../rules/diagnostics.ts';
+import { type Diagnostic, type Report, RULES, type RuleId, type Severity } from '../rules/index.ts';
+import type { SseFrame } from '../sse/encode.ts';
+import { type Breakage, breakageOf } from './breakage.ts';
+import { AnthropicCheck, ChatCheck, GeminiCheck, hasHalfCharacter, ResponsesCheck, type WireCheck } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
-import { excerptAt } from './excerpt.ts';
-import { byWeight, type Examination, type Finding, scoreOf } from './report.ts';
-import { type Diagnostic, type Report, RULES } from './rules.ts';
-import { withTitle } from './titles.ts';
+
+const CR = 13;
+
+const LF = 10;
+
+const COLON = 58;
+
+/** Beyond this there are no excerpts any more; findings there still have their offsets. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** The body as it came, for excerpts, and the comments in it, which no frame tells of. */
+class BodyRecord {
+  readonly #chunks: Uint8Array[] = [];
+  #last = LF;
+  length = 0;
+  comments = 0;
+  firstComment = 0;
+
+  push(chunk: Uint8Array): void {
+    this.#countComments(chunk);
+    // Chunks belong to the caller.
+    if (this.length < MAX_KEPT_BYTES) this.#chunks.push(chunk.slice());
+    this.length += chunk.length;
+  }
+
+  /** The text between two places. Bytes that are no text become U+FFFD. */
+  text(start: number, end: number): string {
+    const piece = new Uint8Array(Math.max(0, Math.min(end, this.length) - start));
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+      if (part.length > 0) piece.set(part, Math.max(0, at - start));
+      at += chunk.length;
+      if (at >= end) break;
+    }
+    return new TextDecoder().decode(piece);
+  }
+
+  #countComments(chunk: Uint8Array): void {
+    for (let at = chunk.indexOf(COLON); at >= 0; at = chunk.indexOf(COLON, at + 1)) {
+      const before = at === 0 ? this.#last : chunk[at - 1];
+      if (before !== LF && before !== CR) continue;
+      if (this.comments++ === 0) this.firstComment = this.length + at;
+    }
+    this.#last = chunk.at(-1) ?? this.#last;
+  }
+}
+
+/** How far a frame is searched for the place that matters, and how much of it is shown. */
+const SEARCHED = 64 * 1024;
+
+const SHOWN = 160;
+
+const LEAD = 24;
+
+/** What to look for in the frame, by the beginning of the rule; the first that fits counts. */
+const FOCUS: readonly (readonly [rule: string, key: string])[] = [
+  ['chat/tool-', '"tool_calls"'],
+  ['chat/finish-', '"finish_reason"'],
+  ['chat/legacy-function-call', '"function_call"'],
+  ['chat/usage-elsewhere', '"x_groq"'],
+  ['chat/usage-', '"usage"'],
+  ['chat/role-', '"role"'],
+  ['chat/model-', '"model"'],
+  ['chat/reasoning-', '"reasoning'],
+  ['chat/delta-', '"choices"'],
+  ['chat/choice', '"choices"'],
+  ['chat/error-', '"error"'],
+  ['sse/lone-surrogate', '\\ud'],
+  ['gemini/finish-', '"finishReason"'],
+  ['gemini/parts-after-finish', '"finishReason"'],
+];
+
+/** A line of the body at a finding: the frame, or what matters of it. */
+function excerptAt(body: BodyRecord, rule: RuleId, offset: number): string {
+  const [frame = ''] = body.text(offset, offset + SEARCHED).split(/\r?\n\r?\n|\r\r/, 1);
+  const key = FOCUS.find(([start]) => rule.startsWith(start))?.[1];
+  const at = key === undefined ? -1 : frame.indexOf(key);
+  const start = at > LEAD && frame.length > SHOWN ? at - LEAD : 0;
+  const shown = frame.slice(start, start + SHOWN);
+  return `${start > 0 ? '…' : ''}${shown}${start + SHOWN < frame.length ? '…' : ''}`;
+}
+
+/** A departure from the standard, with all that is known of it. */
+export interface Finding extends Diagnostic {
+  severity: Severity;
+  title: string;
+  /** The body at that place. */
+  excerpt: string;
+  /** What Sluice does about it. */
+  remedy: string;
+  /** Clients that are known to break on it. */
+  breaks: readonly Breakage[];
+}
+
+/** What is no departure, and still worth knowing of a server. */
+export interface Traits {
+  /** Chat: the fields in which reasoning came; `parts` for parts of the content. */
+  reasoning_fields: string[];
+  /** The text has thoughts between tags. */
+  think_tags: boolean;
+  /** Gemini: whether calls have ids; null when there was no call. */
+  call_ids: boolean | null;
+  /** Comment lines in the stream. */
+  comments: number;
+}
+
+/** What the doctor says of one body. */
+export interface Examination {
+  protocol: ProtocolId | null;
+  bytes: number;
+  /** 100 for a body without departures; see `scoreOf`. */
+  score: number;
+  /** The worst first, then in the order of the body. */
+  findings: Finding[];
+  traits: Traits;
+  /** The message that was read; its diagnostics are the findings, in the order of the body. */
+  message: Assembled;
+}
+
+const COST = { error: 20, warning: 5, info: 1 } as const;
+
+COST satisfies Record<Severity, number>;
+
+const RANK = { error: 0, warning: 1, info: 2 } as const;
+
+RANK satisfies Record<Severity, number>;
+
+/** 100, less 20 for each rule of severity error, 5 for a warning, 1 for an info; never below 0. How often a rule was met does not count. */
+export function scoreOf(findings: Iterable<Pick<Finding, 'rule' | 'severity'>>): number {
+  const met = new Map([...findings].map(({ rule, severity }) => [rule, severity]));
+  return Math.max(
+    0,
+    [...met.values()].reduce((score, severity) => score - COST[severity], 100),
+  );
+}
+
+const byWeight = (a: Finding, b: Finding): number => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset;
+
+/** A diagnostic with the title of its rule for a message, unless it has more to say already. Brings the whole table of rules along. */
+export function withTitle(diagnostic: Diagnostic): Diagnostic {
+  const { rule, message } = diagnostic;
+  return message === wordsOf(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
+}
 
 export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
   /** The request did not ask for a stream: a JSON body is what the answer should be. */
@@ -211,4 +347,37 @@ export class Examiner {
       comments: this.#body.comments,
     };
   }
+}
+
+type ReasoningField = ProviderProfile['reasoning_field'];
+
+/** Where reasoning was found, as a profile says it; `reasoning_details` go with the field beside them. */
+const FIELDS: readonly (readonly [found: string, field: ReasoningField])[] = [
+  ['parts', 'parts'],
+  ['reasoning_content', 'reasoning_content'],
+  ['reasoning', 'reasoning'],
+];
+
+/**
+ * What the answers of a provider tell of it, as fields of its profile: lay it over what is known with `profile` in the options of a conversion,
+ * or under `profile:` of the gateway's configuration. Nothing is guessed: what no answer shows is left out.
+ */
+export function learnProfile(examinations: readonly Examination[]): Partial<ProviderProfile> {
+  const chats = examinations.filter(({ protocol }) => protocol === 'openai-chat');
+  const seen = new Set(chats.flatMap(({ traits }) => traits.reasoning_fields));
+  const field = FIELDS.find(([found]) => seen.has(found))?.[1];
+  return {
+    ...(field && { reasoning_field: field }),
+    ...(chats.some(isAdditive) && { reasoning_additive: true }),
+  };
+}
+
+/** More was thought than was written in all, and the total does not count it. */
+function isAdditive({ message: { wire_usage: usage } }: Examination): boolean {
+  if (!isObject(usage)) return false;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+  const details = usage['completion_tokens_details'];
+  const reasoning = isObject(details) ? details['reasoning_tokens'] : undefined;
+  if (![prompt, completion, total, reasoning].every((count) => typeof count === 'number')) return false;
+  return Number(reasoning) > Number(completion) && Number(total) === Number(prompt) + Number(completion);
 }

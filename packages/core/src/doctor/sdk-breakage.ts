@@ -1,4 +1,4 @@
-import type { RuleId } from './rules.ts';
+import type { RuleId } from '../rules/index.ts';
 
 /**
  * What the official SDKs do with a stream that departs by this rule alone, as measured: `vitest run packages/gateway/test/doctor/breakage.test.ts -u`

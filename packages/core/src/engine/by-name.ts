@@ -1,16 +1,15 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Asked, Codec, WireRequest } from '../codec/protocol.ts';
 import { type CodecName, resolveCodec } from '../protocols/index.ts';
-import type { Asked, Codec, WireRequest } from '../protocols/shared/codec.ts';
-import * as targets from './asked.ts';
-import * as interfaces from './convert-interfaces.ts';
-import * as requests from './convert-request.ts';
-import * as responses from './convert-response.ts';
-import * as wholes from './convert-whole.ts';
-import * as streams from './stream-converter.ts';
-import * as exchanges from './translate.ts';
+import * as exchanges from './exchange.ts';
+import * as targets from './exchange.ts';
+import * as requests from './request.ts';
+import * as responses from './response.ts';
+import * as interfaces from './side-endpoints.ts';
+import * as streams from './stream.ts';
+import * as wholes from './whole.ts';
 
 // The engine's functions with protocols by name. They load every protocol; `@sluice/core/engine` takes codecs and loads none.
-
 type Options = { from: Codec; to: Codec };
 
 /** Options whose codecs may be given by name. */

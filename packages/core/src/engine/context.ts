@@ -1,8 +1,53 @@
-import { deriveId } from '../accumulate/derive-id.ts';
-import type { Note } from '../canonical/notes.ts';
+import { deriveId } from '../accumulate/argument-text.ts';
+import type { CanonicalResponse, ToolUseBlock } from '../canonical/message.ts';
+import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { Codec, CodecContext, Policy, Provider, Target } from '../protocols/shared/codec.ts';
-import type { ProviderProfile } from '../protocols/shared/profile.ts';
+import { tooDeep } from '../codec/answers.ts';
+import type { ProviderProfile } from '../codec/profile.ts';
+import type { Codec, CodecContext, Policy, Provider, Target } from '../codec/protocol.ts';
+import { incompatible, isStrict } from '../codec/report.ts';
+import { isDeeperThan, isDeepJson } from '../json/json.ts';
+import { MAX_JSON_DEPTH } from '../json/limits.ts';
+import { JsonNesting } from '../json/scanner.ts';
+import type { Inspect } from './reader.ts';
+
+const deepCall = (name: string): CanonicalError => tooDeep(`the arguments of the tool call ${name.slice(0, 100)} are`);
+
+/** Throws when arguments of a whole response are nested more deeply than anyone can read or write them again. */
+export function expectShallowCalls({ content, choices }: CanonicalResponse): void {
+  for (const { content: blocks } of choices ?? [{ content }])
+    for (const block of blocks) if (block.type === 'tool_use' && isDeep(block)) throw new CodecError(deepCall(block.name));
+}
+
+/** A text that was read left its value in `input`: only one that was not is looked at again. */
+const isDeep = ({ input, input_raw: raw, kind }: ToolUseBlock): boolean =>
+  kind !== 'custom' && raw !== undefined && typeof input === 'object' && Object.keys(input).length === 0 && isDeepJson(raw);
+
+interface OpenCall {
+  name: string;
+  nesting: JsonNesting;
+}
+
+/** Refuses tool arguments that are nested too deeply, while they arrive. */
+export function createDepthInspection(): Inspect {
+  const calls = new Map<string | number, OpenCall>();
+  return (event) => {
+    if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
+      const { name, input, kind } = event.content_block;
+      if (isDeeperThan(input, MAX_JSON_DEPTH)) return deepCall(name);
+      if (kind !== 'custom') calls.set(keyOf(event), { name, nesting: new JsonNesting() });
+    } else if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta') {
+      const call = calls.get(keyOf(event));
+      call?.nesting.push(event.delta.partial_json);
+      if (call && call.nesting.deepest > MAX_JSON_DEPTH) return deepCall(call.name);
+    } else if (event.type === 'content_block_stop') calls.delete(keyOf(event));
+    return undefined;
+  };
+}
+
+/** Nearly every stream has one choice: no text is made for it. */
+const keyOf = ({ choice = 0, index }: { choice?: number; index: number }): string | number =>
+  choice === 0 ? index : `${choice}.${index}`;
 
 /** What every conversion may be told. */
 export interface ConvertOptions {
@@ -109,10 +154,40 @@ export function createContext(parts: ContextParts): CodecContext {
 }
 
 const never = (): number => 0;
+
 const nothing = (): string => '';
 
 /** Ids that the same answer always gets: out of its own id, and a count. */
 export function createIds(seed: () => string): (prefix: string) => string {
   let count = 0;
   return (prefix) => deriveId(prefix, seed(), count++);
+}
+
+/** The notes of a conversion, each said once: a stream that loses the same thing in every chunk has one note about it. */
+export class NoteList {
+  readonly list: Note[] = [];
+  #said: Set<string> | undefined;
+
+  readonly add = (note: Note): void => {
+    const key = `${note.code} ${note.path} ${note.feature} ${note.message}`;
+    this.#said ??= new Set();
+    if (this.#said.has(key)) return;
+    this.#said.add(key);
+    this.list.push(note);
+  };
+}
+
+/**
+ * Tells of a loss in an answer, or refuses it. The codecs of answers are not strict by themselves: a stream that has begun can only end in an
+ * error of the client's protocol, which the encoder writes when this throws, and the caller has to learn of it, too (`onRefusal`).
+ */
+export function answerNotes(notes: NoteList, policy: Policy, onRefusal: (error: CanonicalError) => void): (note: Note) => void {
+  return (note) => {
+    if (note.code === 'DROPPED' && isStrict({ policy }, note.feature)) {
+      const refusal = incompatible(note);
+      onRefusal(refusal.error);
+      throw refusal;
+    }
+    notes.add(note);
+  };
 }

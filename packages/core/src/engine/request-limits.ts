@@ -1,7 +1,9 @@
-import { countKeys, isObject, type JsonObject } from '../accumulate/overlay.ts';
+import type { CodecError } from '../canonical/notes.ts';
+import { listOf } from '../codec/read.ts';
+import { invalid } from '../codec/report.ts';
+import { countKeys } from '../json/fast.ts';
+import { isObject, type JsonObject } from '../json/json.ts';
 import { MAX_CALLS } from '../json/limits.ts';
-import { type CodecError, invalid } from '../protocols/shared/codec.ts';
-import { listOf } from '../protocols/shared/read.ts';
 
 /** Upper bounds for the lists and objects of a request, whatever its protocol. */
 export interface RequestLimits {
@@ -26,8 +28,11 @@ export const REQUEST_LIMITS: Readonly<RequestLimits> = {
 };
 
 const METADATA = ['metadata', 'labels'];
+
 const TOOLS = ['tools', 'functions'];
+
 const MESSAGES = ['messages', 'input', 'contents'];
+
 const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
 
 /** Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any conversion. */
@@ -72,6 +77,7 @@ const countTools = (tools: readonly unknown[]): number =>
 
 /** Where messages and parts hold further parts. */
 const HOLDERS = ['content', 'parts', 'output', 'summary'];
+
 const DEEPER = ['source', 'functionResponse', 'function_response'];
 
 function countParts(holder: unknown): number {

@@ -1,5 +1,3 @@
-import { isObject, parseJson, writeJson } from '../accumulate/overlay.ts';
-import type { ContentBlock, ToolUseBlock } from '../canonical/blocks.ts';
 import type {
   BlockDelta,
   BlockDeltaEvent,
@@ -8,17 +6,185 @@ import type {
   CanonicalStreamEvent,
   MessageDelta,
 } from '../canonical/events.ts';
+import { type CanonicalResponse, type ContentBlock, isClientCall, type ToolUseBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { type CanonicalResponse, isClientCall } from '../canonical/response.ts';
-import { type Answered, callTable } from '../passes/call-table.ts';
+import { NOTHING, type Stage } from '../canonical/stage.ts';
+import { isObject, parseJson, writeJson } from '../json/json.ts';
+import { BACKSLASH, QUOTE } from '../json/scanner.ts';
+import { type Called, calledIn, nameKey, sentNames } from '../passes/names.ts';
 import type { ToolRules } from '../passes/rules.ts';
-import { NOTHING, type Stage } from '../stage.ts';
-import { InputText, unwrapped } from './input-text.ts';
+import { isObjectRoot } from '../passes/schema/nodes.ts';
+
+const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
+
+const COMPACT_HEAD = '{"input":"';
+
+/** More white space than this before the text is nobody's way to write it. */
+const LONGEST_HEAD = 64;
+
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|([^u]))/y;
+
+const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+const LONGEST_ESCAPE = 6;
+
+/**
+ * The arguments of a custom tool that went out as a function, `{"input":"…"}`, back to the text inside, piece by piece. Arguments of any other
+ * form are the text themselves.
+ */
+export class InputText {
+  #state: 'head' | 'text' | 'tail' | 'raw' = 'head';
+  /** What cannot be read before more of it is there. */
+  #held = '';
+  /** The first half of a character: text never ends in one. */
+  #half = '';
+  #hasMore = false;
+
+  /** The arguments held something beside the text. */
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  push(piece: string): string {
+    switch (this.#state) {
+      case 'head':
+        return this.#head(this.#held + piece);
+      case 'text':
+        return this.#text(this.#held + piece);
+      case 'raw':
+        return piece;
+      case 'tail':
+        this.#tail(piece);
+        return '';
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  end(): string {
+    const rest = this.#half === '' ? this.#held : `\ufffd${this.#held}`;
+    this.#half = this.#held = '';
+    return rest;
+  }
+
+  #head(begun: string): string {
+    const head = HEAD.exec(begun);
+    if (head) {
+      this.#state = 'text';
+      return this.#text(begun.slice(head[0].length));
+    }
+    const compact = begun.replace(/\s+/g, '');
+    const isBegun = begun.length <= LONGEST_HEAD && compact.length < COMPACT_HEAD.length && COMPACT_HEAD.startsWith(compact);
+    this.#state = isBegun ? 'head' : 'raw';
+    this.#held = isBegun ? begun : '';
+    return isBegun ? '' : begun;
+  }
+
+  #text(source: string): string {
+    this.#held = '';
+    let out = this.#half;
+    let at = 0;
+    while (at < source.length) {
+      const stop = nextMark(source, at);
+      out += source.slice(at, stop);
+      if (source[stop] === '"') {
+        this.#state = 'tail';
+        this.#tail(source.slice(stop + 1));
+        break;
+      }
+      ESCAPE.lastIndex = stop;
+      const found = ESCAPE.exec(source);
+      if (!found && source.length - stop < LONGEST_ESCAPE) {
+        this.#held = source.slice(stop);
+        break;
+      }
+      // What is no escape is what it says.
+      out += found ? unescaped(found) : '\\';
+      at = stop + (found?.[0].length ?? 1);
+    }
+    return this.#whole(out);
+  }
+
+  #whole(text: string): string {
+    const last = text.charCodeAt(text.length - 1);
+    const isHalf = last >= 0xd800 && last <= 0xdbff;
+    this.#half = isHalf ? text.slice(-1) : '';
+    return isHalf ? text.slice(0, -1) : text;
+  }
+
+  #tail(piece: string): void {
+    this.#hasMore ||= /[^\s}]/.test(piece);
+  }
+}
+
+/** The position of the next quote or backslash, or the length of the text. */
+function nextMark(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE || code === BACKSLASH) return at;
+  }
+  return text.length;
+}
+
+const unescaped = ([, code, char = '']: RegExpExecArray): string =>
+  code === undefined ? (ESCAPED[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16));
+
+const WRAPPER = /^\s*\{\s*"input"\s*:/;
+
+/** The value inside `{"input": …}`, as its text; anything else as it is. */
+export function unwrapped(text: string): string {
+  const [head] = WRAPPER.exec(text) ?? [];
+  const whole = text.trimEnd();
+  if (head === undefined || !whole.endsWith('}')) return text;
+  const inner = whole.slice(head.length, -1).trim();
+  return isJson(inner) ? inner : text;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What the client knows a tool by, when it was sent under another name or in another form. */
+export interface Answered {
+  name: string;
+  namespace?: string;
+  /** `custom`: a text, sent as `{input: text}`; `wrapped`: any value, sent as `{input: value}`. */
+  form: 'plain' | 'custom' | 'wrapped';
+}
+
+const NO_CALLS: ReadonlyMap<string, Answered> = new Map();
+
+/** Most questions do not, and each asks for the table. */
+const callsAnything = ({ tools, tool_choice: choice, messages }: CanonicalRequest): boolean =>
+  Boolean(tools || choice) ||
+  messages.some(({ content }) => content.some(({ type }) => type === 'tool_use' || type === 'tool_result'));
+
+/** The way back for answers: the tools of the client by the names under which they were sent. Those that stayed as they were are not in it. */
+export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, Answered> {
+  if (!callsAnything(request)) return NO_CALLS;
+  const names = sentNames(request, rules);
+  const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
+  const table = new Map<string, Answered>();
+  for (const called of calledIn(request)) {
+    const { name, namespace, kind } = called;
+    const sent = names.get(nameKey(called, rules)) ?? name;
+    const isCustom = kind === 'custom' && !rules.custom;
+    const form = isCustom ? 'custom' : wrapped.has(called) ? 'wrapped' : 'plain';
+    if (table.has(sent) || (sent === name && form === 'plain')) continue;
+    table.set(sent, { name, ...(namespace !== undefined && { namespace }), form });
+  }
+  return table;
+}
 
 // The way back: a request names its tools as the upstream wants them, and the client gets its own names in the answer.
-
 type Tell = (note: Note) => void;
+
 type CallTable = ReadonlyMap<string, Answered>;
 
 /** How the upstream calls the client's tools; undefined when it calls them all by their names. */
@@ -125,14 +291,14 @@ class Restore implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
     const block = event.content_block;
     const call = block.type === 'tool_use' && isClientCall(block.kind) ? this.#calls.get(block.name) : undefined;
     if (block.type !== 'tool_use' || !call) return event;
-    if (call.form === 'custom') this.#open.set(keyOf(event), { form: call.form, reader: new InputText() });
-    if (call.form === 'wrapped') this.#open.set(keyOf(event), { form: call.form, text: '' });
+    if (call.form === 'custom') this.#open.set(blockKey(event), { form: call.form, reader: new InputText() });
+    if (call.form === 'wrapped') this.#open.set(blockKey(event), { form: call.form, text: '' });
     const named = rename(block, call);
     return { ...event, content_block: call.form === 'custom' ? { ...named, input: '' } : named };
   }
 
   #delta(event: BlockDeltaEvent): Iterable<CanonicalStreamEvent> {
-    const open = event.delta.type === 'input_json_delta' ? this.#open.get(keyOf(event)) : undefined;
+    const open = event.delta.type === 'input_json_delta' ? this.#open.get(blockKey(event)) : undefined;
     if (event.delta.type !== 'input_json_delta' || !open) return [event];
     const { partial_json: piece } = event.delta;
     if (open.form === 'custom') return withDelta(event, textDelta(open.reader.push(piece)));
@@ -141,7 +307,7 @@ class Restore implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
   }
 
   #stop(event: BlockStop): Iterable<CanonicalStreamEvent> {
-    const key = keyOf(event);
+    const key = blockKey(event);
     const open = this.#open.get(key);
     const stop = event.content_block ? { ...event, content_block: this.#rename(event.content_block) } : event;
     if (!open) return [stop];
@@ -168,9 +334,10 @@ class Restore implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
   }
 }
 
-const keyOf = ({ choice = 0, index }: { choice?: number; index: number }): string => `${choice} ${index}`;
+const blockKey = ({ choice = 0, index }: { choice?: number; index: number }): string => `${choice} ${index}`;
 
 const textDelta = (text: string): BlockDelta => ({ type: 'input_text_delta', text });
+
 const jsonDelta = (partial_json: string): BlockDelta => ({ type: 'input_json_delta', partial_json });
 
 function withDelta({ index, choice }: BlockDeltaEvent | BlockStop, delta: BlockDelta): CanonicalStreamEvent[] {

@@ -1,14 +1,16 @@
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
-import type { Assembled } from '../engine/assembled.ts';
+import type { Protocol } from '../codec/protocol.ts';
+import { type ByName, named } from '../engine/by-name.ts';
+import type { Assembled } from '../engine/message.ts';
 import { PROTOCOLS, type ProtocolName, resolveProtocol } from '../protocols/index.ts';
-import type { Protocol } from '../protocols/shared/protocol.ts';
 import {
   accumulate as accumulateWith,
+  type ByteSource,
   type ReadEventsOptions,
   type ReadOptions,
   readEvents as readEventsWith,
 } from './accumulate.ts';
-import type { ByteSource } from './source.ts';
+import { convertStream as convertStreamWith } from './convert-stream.ts';
 
 /** A protocol by name or as an object; without it, the first payload decides. */
 type ReadBy<T> = Omit<T, 'protocol'> & { protocol?: ProtocolName | Protocol };
@@ -39,3 +41,13 @@ export const readEvents = (
 /** Without a name every protocol is tried on the first payload. */
 const resolve = (protocol: ProtocolName | Protocol | undefined): Protocol | Protocol[] =>
   protocol === undefined ? Object.values(PROTOCOLS) : resolveProtocol(protocol);
+
+/**
+ * A stream of one protocol as a stream of another, for `pipeThrough`. An early end, an error in the stream and a connection that breaks all end
+ * in an error of the client's own protocol.
+ *
+ * ```ts
+ * return new Response(upstream.body.pipeThrough(convertStream({ from: 'openai-chat', to: 'anthropic', request })));
+ * ```
+ */
+export const convertStream: ByName<typeof convertStreamWith> = /* @__PURE__ */ named(convertStreamWith);

@@ -1,20 +1,18 @@
-import { isDeeperThan, isObject, parseJson } from '../accumulate/overlay.ts';
-import type { CanonicalError } from '../canonical/errors.ts';
+import { type CanonicalError, CodecError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
-import { readAsked } from '../engine/asked.ts';
-import { estimateAnswer } from '../engine/convert-interfaces.ts';
-import { encodeError } from '../engine/convert-response.ts';
+import { tooDeep } from '../codec/answers.ts';
+import type { ProviderProfile } from '../codec/profile.ts';
+import type { HeaderBag, Provider, WireReply } from '../codec/protocol.ts';
+import { expectShallow } from '../codec/read.ts';
+import { type Exchange, type Route, readAsked, routeOf, translate } from '../engine/exchange.ts';
 import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engine/request-limits.ts';
-import { type Route, routeOf } from '../engine/route.ts';
-import { type Exchange, translate } from '../engine/translate.ts';
+import { encodeError } from '../engine/response.ts';
+import { estimateAnswer } from '../engine/side-endpoints.ts';
+import { isDeeperThan, isObject, parseJson } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { CODECS } from '../protocols/index.ts';
-import { tooDeep } from '../protocols/shared/answer-body.ts';
-import { CodecError, type HeaderBag, type Provider, type WireReply } from '../protocols/shared/codec.ts';
-import { expectShallow } from '../protocols/shared/expect.ts';
-import type { ProviderProfile } from '../protocols/shared/profile.ts';
-import { readText } from './read-text.ts';
-import { streamThrough } from './stream-through.ts';
+import { readText } from './accumulate.ts';
+import { streamThrough } from './convert-stream.ts';
 
 /** Who answers, and under which name it knows the model. */
 export interface Answerer {
@@ -40,6 +38,7 @@ export interface FetchHandlerOptions {
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
+
 const ANSWERED: ReadonlySet<string> = new Set(['CHAT', 'COUNT_TOKENS', 'EMBEDDINGS', 'RERANK']);
 
 /**
@@ -154,6 +153,8 @@ const failure = (code: CanonicalError['code'], http_status: number, message: str
   new CodecError({ code, message, http_status });
 
 const unreachable = (message: string): CodecError => failure('UPSTREAM_ERROR', 502, message);
+
 const notAnswered = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not answered here`);
+
 const unknownModel = (model: string): CodecError =>
   failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);

@@ -1,4 +1,3 @@
-export type { Assembled, AssembledCall, AssembledError, FinishWord } from '../engine/assembled.ts';
-export { accumulate, type ReadEventsOptions, type ReadOptions, readEvents } from './accumulate.ts';
+export type { Assembled, AssembledCall, AssembledError, FinishWord } from '../engine/message.ts';
+export { accumulate, type ByteSource, type ReadEventsOptions, type ReadOptions, readEvents } from './accumulate.ts';
 export { type ConvertStreamOptions, convertStream, type StreamReport } from './convert-stream.ts';
-export type { ByteSource } from './source.ts';

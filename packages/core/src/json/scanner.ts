@@ -1,24 +1,37 @@
 // Constants in a file without imports: bundlers inline them.
 export const QUOTE = 0x22;
+
 export const BACKSLASH = 0x5c;
+
 export const OPEN_ARRAY = 0x5b;
+
 export const CLOSE_ARRAY = 0x5d;
+
 export const OPEN_OBJECT = 0x7b;
+
 export const CLOSE_OBJECT = 0x7d;
+
 /** `[` and `{`, `]` and `}` differ in this bit only. */
 const BRACE_BIT = 0x20;
+
 const SPACE = 0x20;
 
 /** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
 const HEAD_BLANK = 0;
+
 const HEAD_BRACE = 1;
+
 export const HEAD_EMPTY_OBJECT = 2;
+
 export const HEAD_AFTER_EMPTY_OBJECT = 3;
+
 export const HEAD_OTHER = 4;
+
 type Head = typeof HEAD_BLANK | typeof HEAD_BRACE | typeof HEAD_EMPTY_OBJECT | typeof HEAD_AFTER_EMPTY_OBJECT | typeof HEAD_OTHER;
 
 /** After this many characters of a string without a quote or an escape, a native search is faster than the loop. */
 const LONGEST_LOOP = 24;
+
 const STRING_MARK = /["\\]/g;
 
 /**

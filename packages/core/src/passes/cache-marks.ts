@@ -1,7 +1,7 @@
-import type { ContentBlock } from '../canonical/blocks.ts';
+import type { ContentBlock } from '../canonical/message.ts';
 import type { CacheControl, Node, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
-import { changeAll, changeBlocks } from './blocks.ts';
+import { changeAll, changeBlocks } from './content.ts';
 import type { CacheMarkRule, Telling } from './rules.ts';
 
 interface MarkRules extends Telling {

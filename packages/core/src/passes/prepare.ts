@@ -1,25 +1,61 @@
 import type { Note } from '../canonical/notes.ts';
-import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Node } from '../canonical/protocol.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import { locate } from '../canonical/source.ts';
+import { countKeys } from '../json/fast.ts';
 import { fitCacheMarks } from './cache-marks.ts';
-import { clamp } from './clamp.ts';
-import { customAsFunctions } from './custom-tools.ts';
-import { dropEmpty } from './drop-empty.ts';
-import { dropUnsaid } from './drop-unsaid.ts';
-import { filterForeign, refuseHeld } from './filter-foreign.ts';
-import { filterSignatures } from './filter-signatures.ts';
-import { locatedContext, locatedRules } from './located.ts';
-import { mapIds } from './map-ids.ts';
-import { mapNames } from './map-names.ts';
-import { media } from './media.ts';
-import { mergeRoles } from './merge-roles.ts';
-import { midSystem } from './mid-system.ts';
-import { wrapRoots } from './object-roots.ts';
-import { pairTools } from './pair-tools.ts';
-import { isPlainTalk } from './plain-talk.ts';
+import { filterForeign, filterSignatures, media, refuseHeld } from './content.ts';
+import { mapIds, mapNames } from './names.ts';
 import type { Pass, Rules } from './rules.ts';
-import { convertSchemas } from './schemas.ts';
-import { mapServerTools } from './server-tools.ts';
-import { ensureFirstUser, trailingAssistant } from './turns.ts';
+import { convertSchemas } from './schema/convert.ts';
+import { customAsFunctions, mapServerTools, pairTools, wrapRoots } from './tools.ts';
+import { dropEmpty, ensureFirstUser, mergeRoles, midSystem, trailingAssistant } from './turns.ts';
+import { clamp, dropUnsaid } from './unsupported.ts';
+
+/** The rules for the passes: what each tells of the request at hand is told of the source. */
+function locatedRules(rules: Rules, current: () => CanonicalRequest): Rules {
+  const place = <T extends { path: string }>(loss: T): T => ({ ...loss, path: locate(loss.path, current()) });
+  return {
+    ...rules,
+    note: (note) => rules.note(place(note)),
+    drop: (loss) => rules.drop(place(loss)),
+    repair: (loss) => rules.repair(place(loss)),
+    refuse: (loss) => rules.refuse(place(loss)),
+  };
+}
+
+/** What the caller hears. */
+interface Noting {
+  note(note: Note): void;
+  locate?: ((path: string) => string) | undefined;
+}
+
+/** The caller's context, in which everything that is told of this request is told of the source. */
+export function locatedContext<C extends Noting>(context: C, request: object): C {
+  return {
+    ...context,
+    note: (note: Note) => context.note({ ...note, path: locate(note.path, request) }),
+    locate: (path: string) => context.locate?.(locate(path, request)) ?? locate(path, request),
+  };
+}
+
+/**
+ * Whether a request holds nothing but text: no tools, media, signatures, cache marks or fields of one protocol. Most passes have nothing to do
+ * then. Encoding eight messages for Gemini takes 9 us instead of 24 us, for Anthropic 12 us instead of 28 us.
+ */
+export function isPlainTalk({ tools, tool_choice: choice, prompt_cache: cache, system, messages }: CanonicalRequest): boolean {
+  if (tools || choice || cache) return false;
+  return (system ?? NOTHING).every(isPlainText) && messages.every(isPlainMessage);
+}
+
+const NOTHING: readonly never[] = [];
+
+const isPlainMessage = (message: CanonicalMessage): boolean =>
+  countKeys(message) === 2 && message.role !== 'tool' && message.content.every(isPlainText);
+
+/** A type and a text, and for instructions the role they came with. */
+const isPlainText = (block: Node & { type: string; role?: string }): boolean =>
+  block.type === 'text' && countKeys(block) === (block.role === undefined ? 2 : 3);
 
 /**
  * The order matters ("Request passes" in docs/canonical.md): results are paired with calls before ids are made unique, names are final before

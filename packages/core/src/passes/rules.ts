@@ -1,4 +1,4 @@
-import type { TextBlock, ToolUseBlock } from '../canonical/blocks.ts';
+import type { TextBlock, ToolUseBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CacheControl, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../canonical/request.ts';

@@ -1,6 +1,113 @@
-import type { ContentBlock } from '../canonical/blocks.ts';
-import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
+import type { ContentBlock } from '../canonical/message.ts';
+import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../canonical/request.ts';
+import { changeAll, inPlaceOf } from './content.ts';
 import type { Rules } from './rules.ts';
+
+type EmptyRules = Pick<Rules, 'repair' | 'dropWhitespace' | 'emptyMessages'>;
+
+/** Texts that say nothing, and messages without any. A signature is something: its empty text stays. Text that was white space is told. */
+export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): CanonicalRequest {
+  const isBlank = (text: string): boolean => text === '' || (rules.dropWhitespace && text.trim() === '');
+  const isEmpty = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && isBlank(block.text);
+  const system =
+    request.system &&
+    changeAll(request.system, (block, i) => {
+      if (!isBlank(block.text)) return block;
+      tellBlank(block, `/system/${i}`, rules);
+      return undefined;
+    });
+  const messages = changeAll(request.messages, (message, i) => {
+    const content = changeAll(message.content, (block) => (isEmpty(block) ? undefined : withoutEmpty(block, isEmpty)));
+    if (content.length === 0) return keepsTurn(message, i, rules) ? { ...message, content } : undefined;
+    if (content === message.content) return message;
+    for (const [k, block] of message.content.entries())
+      if (isEmpty(block)) tellBlank(block, `/messages/${i}/content/${k}`, rules);
+    return { ...message, content };
+  });
+  if (system === request.system && messages === request.messages) return request;
+  return { ...request, ...(system && { system }), messages };
+}
+
+function tellBlank(block: ContentBlock | SystemBlock, path: string, rules: EmptyRules): void {
+  if (block.type === 'text' && block.text !== '')
+    rules.repair({ path, feature: 'messages.whitespace', message: 'text of nothing but white space is not accepted; dropped' });
+}
+
+/** A result may be empty, its parts may not. */
+function withoutEmpty(block: ContentBlock, isEmpty: (block: ContentBlock) => boolean): ContentBlock {
+  if (block.type !== 'tool_result' || typeof block.content === 'string' || !block.content.some(isEmpty)) return block;
+  const content = block.content.filter((part) => !isEmpty(part));
+  return { ...block, content: content.length > 0 ? content : '' };
+}
+
+function keepsTurn({ role }: CanonicalMessage, at: number, rules: EmptyRules): boolean {
+  if (role === 'system' || role === 'tool') return false;
+  if (rules.emptyMessages === 'keep') return true;
+  rules.repair({
+    path: `/messages/${at}`,
+    feature: 'messages.empty',
+    message: 'a message without content is not accepted; dropped',
+  });
+  return false;
+}
+
+type MergeRules = Pick<Rules, 'alternate' | 'drop'>;
+
+/** For targets where user and assistant must take turns: neighbours of one role become one message. Tool messages stay, and keep others apart. */
+export function mergeRoles(request: CanonicalRequest, rules: MergeRules): CanonicalRequest {
+  if (!rules.alternate) return request;
+  const runs: { start: number; messages: CanonicalMessage[] }[] = [];
+  request.messages.forEach((message, i) => {
+    const run = runs.at(-1);
+    const isNeighbour = run?.messages[0]?.role === message.role && (message.role === 'user' || message.role === 'assistant');
+    if (run && isNeighbour) run.messages.push(message);
+    else runs.push({ start: i, messages: [message] });
+  });
+  if (runs.length === request.messages.length) return request;
+  return { ...request, messages: runs.flatMap(({ start, messages }) => merge(messages, start, rules)) };
+}
+
+/** One message has one name. */
+function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRules): CanonicalMessage[] {
+  const [first, ...others] = run;
+  if (!first || others.length === 0) return [...run];
+  const content = run.flatMap((message) => message.content);
+  const merged = { ...run.reduce((all, message) => Object.assign(all, message), { ...first }), content };
+  const other = others.findIndex(({ name }) => name !== first.name);
+  if (other < 0) return [merged];
+  const path = `/messages/${start + 1 + other}`;
+  rules.drop({ path, feature: 'messages.name', message: 'messages of several participants became one' });
+  const { name: _, ...nameless } = merged;
+  return [nameless];
+}
+
+/**
+ * Instructions in the middle of a conversation, for targets that do not take them everywhere: the user reminds of them, at the same place.
+ * They are never moved to the front: their place has a meaning, and the caches of the prompt live by its beginning (P14).
+ */
+export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  if (rules.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
+  const messages: CanonicalMessage[] = [];
+  request.messages.forEach((message, i) => {
+    const last = messages.at(-1);
+    if (message.role !== 'system') messages.push(message);
+    else if (rules.midSystem === 'reminder' || !last || last.role === 'assistant')
+      messages.push(remind(message, `/messages/${i}`, rules));
+    // Several behind one turn are one; the content is a copy, to be added to.
+    else if (last.role === 'system') for (const block of message.content) last.content.push(block);
+    else messages.push({ ...message, content: [...message.content] });
+  });
+  return { ...request, messages };
+}
+
+function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
+  const told = 'instructions cannot stand here; the user reminds of them';
+  rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: told });
+  return inPlaceOf(message, { role: 'user', content: message.content.map(wrap) });
+}
+
+const wrap = (block: ContentBlock): ContentBlock =>
+  block.type === 'text' ? { ...block, text: `<system-reminder>${block.text}</system-reminder>` } : block;
 
 const says = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });
 

@@ -1,4 +1,7 @@
+import { ChatAccumulator } from '../accumulate/chat.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
+import type { StreamGrammar } from '../codec/grammar.ts';
+import type { Codec, Protocol } from '../codec/protocol.ts';
 import { anthropicMessagesCodec } from './anthropic-messages/codec.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';
 import { geminiCodec } from './gemini/codec.ts';
@@ -7,9 +10,6 @@ import { openaiChatCodec } from './openai-chat/codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponsesCodec } from './openai-responses/codec.ts';
 import { openaiResponses } from './openai-responses/index.ts';
-import type { Codec } from './shared/codec.ts';
-import type { Protocol } from './shared/protocol.ts';
-import type { StreamGrammar } from './shared/stream-grammar.ts';
 
 // The registry: one line a protocol, in a column for readers and a column for both directions. They are two values so that a bundler leaves all
 // encoders out of a program that only calls `accumulate`.
@@ -82,3 +82,16 @@ function mapCodecs<T>(map: (codec: Codec) => T): Record<ProtocolId, T> {
   const entries = Object.values(CODECS).map((codec) => [codec.id, map(codec)]);
   return Object.fromEntries(entries) as Record<ProtocolId, T>; // fromEntries does not know the keys
 }
+
+/**
+ * OpenAI Chat whose results carry the whole `chat.completion` beside the message: every choice, every unknown field. Not the default: it folds every chunk
+ * a second time, and few ask for it.
+ *
+ * ```ts
+ * const { completion } = await accumulate(response.body, { protocol: openaiChatWithCompletion });
+ * ```
+ */
+export const openaiChatWithCompletion: Protocol = {
+  ...openaiChat,
+  accumulator: () => new ChatAccumulator({ everyField: true }),
+};

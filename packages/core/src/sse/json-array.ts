@@ -3,12 +3,16 @@ import { ByteBuffer, COMMA, CR, LF, SPACE, TAB } from './bytes.ts';
 
 /** What may follow the opener: `{oops` and `[info] …` are no documents. */
 const AFTER_OBJECT = '"}';
+
 const AFTER_ARRAY = '{["]-0123456789tfn';
 
 const isSpace = (byte: number | undefined): boolean => byte === SPACE || byte === LF || byte === CR || byte === TAB;
+
 /** What may stand between two elements of an array. */
 const isBetween = (byte: number | undefined): boolean => byte === COMMA || isSpace(byte);
+
 const closesJson = (byte: number | undefined): boolean => byte === CLOSE_OBJECT || byte === CLOSE_ARRAY;
+
 export const opensJson = (byte: number | undefined): boolean => byte === OPEN_OBJECT || byte === OPEN_ARRAY;
 
 /** `more`: the bytes ran out. `value`: `value` holds a whole one. `end`: the array closed. `refused`: this is no JSON document. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
 import { DistinctList, readContentParts, readLegacyCall, readUsage, wellFormed } from '../../src/accumulate/chat-delta.ts';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
 import { ChatAccumulator, type ChatAccumulatorOptions, createAccumulator } from '../../src/accumulate/index.ts';
 
 const run = (chunks: readonly unknown[], options?: ChatAccumulatorOptions): ChatAccumulator => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
 import { ChatAccumulator, createAccumulator } from '../../src/accumulate/index.ts';
 
 const run = (chunks: readonly unknown[]): ChatAccumulator => {

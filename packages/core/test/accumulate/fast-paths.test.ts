@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { createSseDecoder } from '../../src/sse/decode.ts';
 
 interface Stream {

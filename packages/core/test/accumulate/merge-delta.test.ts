@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DeltaFold } from '../../src/accumulate/delta-fold.ts';
-import { DeltaError, mergeDelta } from '../../src/accumulate/merge-delta.ts';
+import { DeltaError, DeltaFold, mergeDelta } from '../../src/accumulate/merge-delta.ts';
 
 const reduce = (deltas: readonly unknown[], start?: unknown): unknown =>
   deltas.reduce((whole, delta) => mergeDelta<unknown>(whole, delta), start);

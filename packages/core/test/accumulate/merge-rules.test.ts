@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DeltaFold } from '../../src/accumulate/delta-fold.ts';
-import { mergeDelta } from '../../src/accumulate/merge-delta.ts';
+import { DeltaFold, mergeDelta } from '../../src/accumulate/merge-delta.ts';
 
 function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const inner of Object.values(Object.freeze(value))) freeze(inner);

@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
-import {
-  countKeys,
-  isObject,
-  isSet,
-  overlay,
-  parseJson,
-  present,
-  sameJson,
-  setOwn,
-  writeJson,
-} from '../../src/accumulate/overlay.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
+import { overlay } from '../../src/accumulate/overlay.ts';
 import { addCopies, UnknownFields } from '../../src/accumulate/unknown-fields.ts';
+import { countKeys, isSet, present } from '../../src/json/fast.ts';
+import { isObject, parseJson, sameJson, setOwn, writeJson } from '../../src/json/json.ts';
 
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 const deep = (levels: number, inner: string): Record<string, unknown> =>

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
 import { ToolCallAssembler } from '../../src/accumulate/index.ts';
-import { readToolCall } from '../../src/accumulate/tool-call-delta.ts';
-import { CallTracker, LimitError, type ToolCallLimits } from '../../src/accumulate/tool-calls.ts';
+import { CallTracker, LimitError, readToolCall, type ToolCallLimits } from '../../src/accumulate/tool-calls.ts';
 
 type Entry = Record<string, unknown>;
 const json = (text: string): Entry => JSON.parse(text);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
 import { ToolCallAssembler } from '../../src/accumulate/index.ts';
 
 type Entry = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { describe, expect, test } from 'vitest';
 import { messagesContext, readWhole } from '../../../../test/sdk/anthropic.ts';
-import type { CanonicalError, ErrorCode } from '../../src/canonical/errors.ts';
+import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 
 const { error: codec } = anthropicMessagesCodec;

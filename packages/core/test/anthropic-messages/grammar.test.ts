@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { frames, run } from './run.ts';
 import { args, close, delta, finish, open, ping, say, says, sign, start, stop, text, think, thinking, tool } from './wire.ts';
 

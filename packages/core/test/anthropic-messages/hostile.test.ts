@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
+import { pipe } from '../../src/canonical/stage.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { pipe } from '../../src/stage.ts';
 import { args, close, delta, finish, open, start, stop, text, thinking, tool } from './wire.ts';
 
 const anything = fc.jsonValue({ maxDepth: 3 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { InterfaceType } from '../../src/canonical/interfaces.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import type { InterfaceType } from '../../src/canonical/request.ts';
+import type { Provider, Target } from '../../src/codec/protocol.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
-import { CodecError, type Provider, type Target } from '../../src/protocols/shared/codec.ts';
 
 const { detectInterface, supports, buildUrl, buildHeaders } = anthropicMessagesCodec;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { frames, run, summary } from './run.ts';
 import { args, close, delta, finish, open, ping, say, says, sign, start, stop, text, think, thinking, tool } from './wire.ts';
 

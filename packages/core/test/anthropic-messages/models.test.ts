@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { messagesContext, readCount, readModel, readModels } from '../../../../test/sdk/anthropic.ts';
-import type { CanonicalModelList } from '../../src/canonical/interfaces.ts';
-import { isoOf, unixOf } from '../../src/protocols/anthropic-messages/civil-date.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import type { CanonicalModelList } from '../../src/canonical/request.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { modelInfo, models } from '../../src/protocols/anthropic-messages/models.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import { isoOf, unixOf } from '../../src/protocols/anthropic-messages/outcome.ts';
 
 const OPUS = {
   type: 'model',

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readManifest, SHARED } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import {
   ANTHROPIC_PROFILES,
   DEFAULT_ANTHROPIC_PROFILE,

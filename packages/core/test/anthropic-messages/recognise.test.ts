@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
+import { isObject, parseJson } from '../../src/json/json.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { type Run, run, summary } from './run.ts';
 
 const recordings = readManifest().filter(({ protocol }) => protocol === 'anthropic-messages');

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { messagesContext } from '../../../../test/sdk/anthropic.ts';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import { SOURCE } from '../../src/canonical/source.ts';
+import { encodeCarrier } from '../../src/codec/answers.ts';
+import type { HeaderBag } from '../../src/codec/protocol.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
-import { encodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import { CodecError, type HeaderBag } from '../../src/protocols/shared/codec.ts';
 
 const user = (...content: JsonObject[]): JsonObject => ({ role: 'user', content });
 const assistant = (...content: JsonObject[]): JsonObject => ({ role: 'assistant', content });

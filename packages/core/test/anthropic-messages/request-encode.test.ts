@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, messagesContext } from '../../../../test/sdk/anthropic.ts';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock, ToolUseBlock } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { profileFor } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { encodeRequest } from '../../src/protocols/anthropic-messages/request-encode.ts';
-import { type CodecContext, CodecError } from '../../src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value });
 const user = (...content: (string | ContentBlock)[]): CanonicalMessage => ({ role: 'user', content: blocksOf(content) });

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { messagesContext } from '../../../../test/sdk/anthropic.ts';
 import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import type { HeaderBag } from '../../src/codec/protocol.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
 import { encodeRequest } from '../../src/protocols/anthropic-messages/request-encode.ts';
-import type { HeaderBag } from '../../src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 import { NORMALISATIONS } from './request-normal-form.ts';
 
 interface Source {

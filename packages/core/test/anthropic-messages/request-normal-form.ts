@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 
 /** A difference that Anthropic to canonical to Anthropic may make. `apply` makes it in a copy of the source. */
 export interface Normalisation {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { messagesContext } from '../../../../test/sdk/anthropic.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import { profileFor } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
 import { encodeRequest } from '../../src/protocols/anthropic-messages/request-encode.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
 
 const odd = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1.5, '', ' ', 'a', '__proto__', 'cv1.gemini.g.thought_signature.next.Uw', [], {}),

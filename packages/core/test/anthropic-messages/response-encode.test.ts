@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, messagesContext, readWhole } from '../../../../test/sdk/anthropic.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
-import { decodeResponse } from '../../src/protocols/anthropic-messages/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/anthropic-messages/response-encode.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import { type CodecContext, CodecError } from '../../src/protocols/shared/codec.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/anthropic-messages/response.ts';
 
 const provider = { id: 'g1', protocol: 'gemini' as const, base_url: 'http://localhost' };
 

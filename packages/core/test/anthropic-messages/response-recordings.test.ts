@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, messagesContext, readWhole } from '../../../../test/sdk/anthropic.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import { decodeResponse } from '../../src/protocols/anthropic-messages/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/anthropic-messages/response-encode.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/anthropic-messages/response.ts';
 
 const bodies = readManifest()
   .filter(({ protocol, stream }) => protocol === 'anthropic-messages' && !stream)

@@ -1,12 +1,12 @@
 import { MessageAccumulator, type StreamResult } from '../../src/accumulate/message.ts';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { isClientCall } from '../../src/canonical/response.ts';
+import { isClientCall } from '../../src/canonical/message.ts';
+import { pipe } from '../../src/canonical/stage.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import { Diagnostics } from '../../src/engine/diagnostics.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { Diagnostics } from '../../src/rules/diagnostics.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
-import { pipe } from '../../src/stage.ts';
 
 export interface Run extends StreamResult {
   events: CanonicalStreamEvent[];

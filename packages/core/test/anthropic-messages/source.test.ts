@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { messagesContext } from '../../../../test/sdk/anthropic.ts';
 import { decodeRequest } from '../../src/protocols/anthropic-messages/request-decode.ts';
-import { decodeResponse } from '../../src/protocols/anthropic-messages/response-decode.ts';
+import { decodeResponse } from '../../src/protocols/anthropic-messages/response.ts';
 import { frames, run } from './run.ts';
 import { close, finish, open, say, start, stop, text } from './wire.ts';
 

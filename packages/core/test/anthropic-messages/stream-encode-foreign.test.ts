@@ -10,12 +10,11 @@ import {
 } from '../../../../test/sdk/anthropic.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { type CanonicalResponse, isClientCall } from '../../src/canonical/response.ts';
-import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
+import { type CanonicalResponse, type ContentBlock, isClientCall, type ToolUseBlock } from '../../src/canonical/message.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import { isObject, parseJson } from '../../src/json/json.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/grammar.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({
   name: `case ${id}`,

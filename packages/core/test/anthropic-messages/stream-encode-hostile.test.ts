@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bodyOf, encodeMessages, messagesContext, readStream } from '../../../../test/sdk/anthropic.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
-import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
-import { type BlockEvent, BlockSerializer } from '../../src/protocols/shared/block-serializer.ts';
+import { type BlockEvent, BlockSerializer } from '../../src/codec/block-serializer.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/grammar.ts';
 
 const protocol = fc.constantFrom<ProtocolId>('openai-chat', 'anthropic-messages', 'openai-responses', 'gemini');
 const text = fc.oneof(fc.constantFrom('', ' ', '{', '}', '{"a":1}', '__proto__', '\ud800'), fc.string({ maxLength: 6 }));

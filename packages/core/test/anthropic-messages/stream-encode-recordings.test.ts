@@ -11,7 +11,7 @@ import {
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/grammar.ts';
 
 const cases = readCases()
   .filter(({ protocol }) => protocol === 'anthropic')

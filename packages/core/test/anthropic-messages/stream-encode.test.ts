@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeMessages, type Json, messagesContext, payloadsOf, readStream } from '../../../../test/sdk/anthropic.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { CanonicalUsage, ContentBlock, StopReason } from '../../src/canonical/message.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
-import type { CanonicalUsage } from '../../src/canonical/usage.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
+import { MessagesGrammar } from '../../src/protocols/anthropic-messages/grammar.ts';
 import { encodeStream } from '../../src/protocols/anthropic-messages/stream-encode.ts';
-import { MessagesGrammar } from '../../src/protocols/anthropic-messages/stream-grammar.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import type { CodecContext } from '../../src/protocols/shared/codec.ts';
 
 type Events = CanonicalStreamEvent[];
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery } from '../../../../test/run.ts';
-import { streamConverter } from '../../src/engine/stream-converter.ts';
+import { streamConverter } from '../../src/engine/stream.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 
 /** Short hands for the events of the wire. */
 export const start = (fields: JsonObject = {}): JsonObject => ({

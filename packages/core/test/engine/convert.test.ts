@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { locate } from '../../src/canonical/source.ts';
-import { dropUnknown } from '../../src/engine/drop-unknown.ts';
-import { NoteList } from '../../src/engine/notes.ts';
-import { SourceBody } from '../../src/engine/source-body.ts';
+import { NoteList } from '../../src/engine/context.ts';
+import { dropUnknown, SourceBody } from '../../src/engine/request.ts';
 import {
   CodecError,
   collectStream,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import { decodeResponse } from '../../src/engine/convert-response.ts';
-import { NoteList } from '../../src/engine/notes.ts';
+import { NoteList } from '../../src/engine/context.ts';
+import { decodeResponse } from '../../src/engine/response.ts';
 import { type CanonicalResponse, CODECS, type Provider, translate } from '../../src/index.ts';
 
 const IDS = ['openai-chat', 'anthropic-messages'] as const;

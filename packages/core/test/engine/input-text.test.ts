@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { InputText, unwrapped } from '../../src/engine/input-text.ts';
+import { InputText, unwrapped } from '../../src/engine/restore.ts';
 
 function read(pieces: readonly string[]): { text: string; hasMore: boolean; parts: string[] } {
   const reader = new InputText();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { splitDataUrl } from '../../src/codec/requests.ts';
 import {
   accumulate,
   CODECS,
@@ -10,7 +11,6 @@ import {
   readAsked,
   translate,
 } from '../../src/index.ts';
-import { splitDataUrl } from '../../src/protocols/shared/data-url.ts';
 
 // Inputs whose cost was quadratic, or that ended the stack. The time limit of the runner is the only clock: each took longer, or threw.
 

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery, validate } from '../../../../test/run.ts';
 import { ChatAccumulator, createAccumulator } from '../../src/accumulate/index.ts';
-import { convertResponse } from '../../src/engine/convert-response.ts';
-import { collectStream } from '../../src/engine/convert-whole.ts';
-import { streamConverter } from '../../src/engine/stream-converter.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import type { Codec } from '../../src/codec/protocol.ts';
+import { convertResponse } from '../../src/engine/response.ts';
+import { streamConverter } from '../../src/engine/stream.ts';
+import { collectStream } from '../../src/engine/whole.ts';
 import { type Assembled, PROTOCOLS } from '../../src/index.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
 import { openaiResponsesCodec } from '../../src/protocols/openai-responses/codec.ts';
-import { type Codec, CodecError } from '../../src/protocols/shared/codec.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FrameEdge } from '../../src/engine/frame-edge.ts';
-import { findJsonStrings, withFields } from '../../src/engine/json-fields.ts';
+import { encodeCarrier, encodeCarrierInId } from '../../src/codec/answers.ts';
+import { FrameEdge } from '../../src/engine/passthrough.ts';
 import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
+import { findJsonStrings, withFields } from '../../src/json/fields.ts';
 import { CODECS } from '../../src/protocols/index.ts';
-import { encodeCarrier, encodeCarrierInId } from '../../src/protocols/shared/carrier.ts';
 
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 

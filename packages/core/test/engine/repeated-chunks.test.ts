@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytesOf, splitAt, splitEvery } from '../../../../test/run.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
-import { EventReader } from '../../src/engine/event-reader.ts';
+import { EventReader } from '../../src/engine/reader.ts';
 import { type CanonicalStreamEvent, CODECS } from '../../src/index.ts';
 
 const IDS = ['openai-chat', 'anthropic-messages'] as const;

@@ -3,10 +3,10 @@ import { protocolOf } from '../../../../test/run.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
+import type { CanonicalResponse } from '../../src/canonical/message.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import { EventReader } from '../../src/engine/event-reader.ts';
-import { replay } from '../../src/engine/replay.ts';
+import { EventReader } from '../../src/engine/reader.ts';
+import { replay } from '../../src/engine/whole.ts';
 
 function accumulate(events: Iterable<CanonicalStreamEvent>): ReturnType<MessageAccumulator['finish']> {
   const accumulator = new MessageAccumulator();

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import type { ToolUseBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { CanonicalResponse, ToolUseBlock } from '../../src/canonical/message.ts';
 import type { Note } from '../../src/canonical/notes.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import { replay } from '../../src/engine/replay.ts';
 import { callsOf, restoreEvents, restoreResponse } from '../../src/engine/restore.ts';
+import { replay } from '../../src/engine/whole.ts';
 import type { ToolRules } from '../../src/passes/rules.ts';
 
 const RULES: ToolRules = {

@@ -10,13 +10,12 @@ import {
   SDKS,
 } from '../../../../test/sdk/gemini.ts';
 import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { TextBlock } from '../../src/canonical/blocks.ts';
-import { createFramer } from '../../src/engine/framing.ts';
+import type { TextBlock } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import { createFramer } from '../../src/engine/stream.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
-import { decodeResponse } from '../../src/protocols/gemini/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
-import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/grammar.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/gemini/response.ts';
 import { fold } from './fold.ts';
 import { NORMALISATIONS, normalForm, used } from './normal-form.ts';
 import { run } from './run.ts';

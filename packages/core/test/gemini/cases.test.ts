@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Case, readCases } from '../../../../test/shared.ts';
-import { describeMessage } from '../../src/engine/assembled.ts';
+import { describeMessage } from '../../src/engine/message.ts';
 import { gemini } from '../../src/protocols/gemini/index.ts';
 import { run } from './run.ts';
 

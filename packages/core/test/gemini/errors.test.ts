@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json, SDKS } from '../../../../test/sdk/gemini.ts';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import type { CanonicalError, ErrorCode } from '../../src/canonical/errors.ts';
-import { decodeErrorReply } from '../../src/protocols/gemini/errors-decode.ts';
-import { encodeError } from '../../src/protocols/gemini/errors-encode.ts';
+import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
+import { decodeErrorReply, encodeError } from '../../src/protocols/gemini/outcome.ts';
 
 const decode = (status: number, body: unknown, headers = {}) => decodeErrorReply({ status, headers, body }, geminiContext());
 const google = (code: number, status: string, message = 'm', details?: unknown[]) => ({

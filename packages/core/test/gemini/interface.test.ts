@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { InterfaceType } from '../../src/canonical/interfaces.ts';
-import { buildHeaders, buildUrl, detectInterface, keyOf, modelOf, supports } from '../../src/protocols/gemini/interface.ts';
-import type { Provider } from '../../src/protocols/shared/codec.ts';
+import type { InterfaceType } from '../../src/canonical/request.ts';
+import type { Provider } from '../../src/codec/protocol.ts';
+import { buildHeaders, buildUrl, detectInterface, keyOf, modelOf, supports } from '../../src/protocols/gemini/endpoints.ts';
 import { paramOf } from './param-of.ts';
 
 const GOOGLE = { 'x-goog-api-key': 'k' };

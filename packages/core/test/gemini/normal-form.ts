@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Json, Part } from '../../../../test/sdk/gemini.ts';
-import { isObject } from '../../src/accumulate/overlay.ts';
+import { isObject } from '../../src/json/json.ts';
 
 /** A difference that decode + encode of an answer may make. `apply` makes it in a copy of the source. */
 export interface Normalisation {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readManifest, SHARED } from '../../../../test/shared.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
 import { DEFAULT_GEMINI_PROFILE, profileFor, toolRules } from '../../src/protocols/gemini/profiles.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 
 test.each<[model: string, expected: Partial<ProviderProfile>]>([
   ['gemini-3-pro-preview', { gemini3: true, effort_values: ['low', 'high'], builtin_with_functions: true }],

@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeGemini, geminiContext, type Json, piecesOf } from '../../../../test/sdk/gemini.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock, StopReason } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/grammar.ts';
 import { GEMINI_MODELS, profileFor } from '../../src/protocols/gemini/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';
-import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
 import { run } from './run.ts';
 
 const word = fc.constantFrom('', 'a', 'é😀', '\n\r', '"', '__proto__', '[DONE]', 'data: x');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import { isObject, type JsonObject, parseJson } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject, parseJson } from '../../src/json/json.ts';
 import { run } from './run.ts';
 
 const RECORDINGS = readManifest().filter(({ protocol }) => protocol === 'gemini');

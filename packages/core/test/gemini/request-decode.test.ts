@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
-import { deriveId } from '../../src/accumulate/derive-id.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
 import { SOURCE } from '../../src/canonical/source.ts';
+import { encodeCarrier } from '../../src/codec/answers.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { decodeRequest, decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';
-import { encodeCarrier } from '../../src/protocols/shared/carrier.ts';
 import { paramOf } from './param-of.ts';
 
 const decode = (body: Json, context = geminiContext()) => decodeRequestBody(body, context, { model: 'm' });

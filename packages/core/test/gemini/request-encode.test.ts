@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ThinkingConfig } from '../../src/canonical/request.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import type { CodecContext, Policy } from '../../src/codec/protocol.ts';
 import { DEFAULT_GEMINI_PROFILE, profileFor } from '../../src/protocols/gemini/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeRequest, encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';
-import type { CodecContext, Policy } from '../../src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 import { paramOf } from './param-of.ts';
 
 interface Given {

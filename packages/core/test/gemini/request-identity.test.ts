@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
 import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
-import { isObject } from '../../src/accumulate/overlay.ts';
+import { isObject } from '../../src/json/json.ts';
 import { profileFor } from '../../src/protocols/gemini/profiles.ts';
 import { decodeRequest } from '../../src/protocols/gemini/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/gemini/request-encode.ts';

@@ -1,5 +1,5 @@
 import type { Json, Part } from '../../../../test/sdk/gemini.ts';
-import { isObject } from '../../src/accumulate/overlay.ts';
+import { isObject } from '../../src/json/json.ts';
 
 /** A difference that gemini to canonical to gemini may make. `apply` makes it in a copy of the source. */
 export interface Normalisation {

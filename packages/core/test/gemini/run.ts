@@ -1,12 +1,12 @@
 import { MessageAccumulator, type StreamResult } from '../../src/accumulate/message.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { Note } from '../../src/canonical/notes.ts';
+import { pipe } from '../../src/canonical/stage.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import { Diagnostics } from '../../src/engine/diagnostics.ts';
 import { gemini } from '../../src/protocols/gemini/index.ts';
+import { Diagnostics } from '../../src/rules/diagnostics.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
-import { pipe } from '../../src/stage.ts';
 
 export interface Run extends StreamResult {
   events: CanonicalStreamEvent[];

@@ -3,13 +3,18 @@ import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { encodeGemini, fragmentsOf, framesOf, geminiContext, hear, piecesOf, SDKS } from '../../../../test/sdk/gemini.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { type CanonicalResponse, isClientCall, type StopReason } from '../../src/canonical/response.ts';
+import {
+  type CanonicalResponse,
+  type ContentBlock,
+  isClientCall,
+  type StopReason,
+  type ToolUseBlock,
+} from '../../src/canonical/message.ts';
+import { isObject, parseJson } from '../../src/json/json.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/grammar.ts';
 import { decodeRequestBody } from '../../src/protocols/gemini/request-decode.ts';
-import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
-import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
+import { encodeResponse } from '../../src/protocols/gemini/response.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({
   name: `case ${id}`,

@@ -10,18 +10,17 @@ import {
   SDKS,
 } from '../../../../test/sdk/gemini.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import { isObject } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock, StopReason } from '../../src/canonical/message.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
-import { createFramer } from '../../src/engine/framing.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import { createFramer } from '../../src/engine/stream.ts';
+import { isObject } from '../../src/json/json.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
-import { encodeResponse } from '../../src/protocols/gemini/response-encode.ts';
+import { GeminiGrammar } from '../../src/protocols/gemini/grammar.ts';
+import { encodeResponse } from '../../src/protocols/gemini/response.ts';
 import { encodeStream } from '../../src/protocols/gemini/stream-encode.ts';
-import { GeminiGrammar } from '../../src/protocols/gemini/stream-grammar.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
 import { run } from './run.ts';
 
 type Events = CanonicalStreamEvent[];

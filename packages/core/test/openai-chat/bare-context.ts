@@ -1,6 +1,6 @@
-import type { Note } from '../../src/canonical/notes.ts';
+import { CodecError, type Note } from '../../src/canonical/notes.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
-import { type CodecContext, CodecError } from '../../src/protocols/shared/codec.ts';
 
 /** A context that collects notes; nothing in it depends on the time or on chance. */
 export function bareContext(over: Partial<CodecContext> = {}): CodecContext & { notes: Note[] } {

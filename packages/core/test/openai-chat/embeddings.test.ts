@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { describe, expect, test } from 'vitest';
-import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../src/canonical/interfaces.ts';
-import { embeddingRequest, embeddingResponse, MAX_INPUTS } from '../../src/protocols/openai-chat/embeddings.ts';
-import type { Target, WireRequest } from '../../src/protocols/shared/codec.ts';
-import { packFloats, unpackFloats } from '../../src/protocols/shared/floats.ts';
+import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../src/canonical/request.ts';
+import type { Target, WireRequest } from '../../src/codec/protocol.ts';
+import { packFloats, unpackFloats } from '../../src/codec/requests.ts';
+import { embeddingRequest, embeddingResponse, MAX_INPUTS } from '../../src/protocols/openai-chat/models.ts';
 import { bareContext, paramOf } from './bare-context.ts';
 
 const wire = (body: unknown, path = '/v1/embeddings'): WireRequest => ({ method: 'POST', path, headers: {}, body });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { chatContext, type Json, SDKS } from '../../../../test/sdk/chat.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { CanonicalError, ErrorCode } from '../../src/canonical/errors.ts';
-import { decodeErrorReply } from '../../src/protocols/openai-chat/errors-decode.ts';
-import { encodeError } from '../../src/protocols/openai-chat/errors-encode.ts';
+import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
+import { decodeErrorReply, encodeError } from '../../src/protocols/openai-chat/outcome.ts';
 
 const decode = (status: number, body: unknown, headers: Record<string, string> = {}): CanonicalError =>
   decodeErrorReply({ status, headers, body }, chatContext());

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { describe, expect, test } from 'vitest';
-import type { CanonicalModel } from '../../src/canonical/interfaces.ts';
+import type { CanonicalModel } from '../../src/canonical/request.ts';
 import { modelInfo, models } from '../../src/protocols/openai-chat/models.ts';
 import { bareContext, paramOf } from './bare-context.ts';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
-import { readPlain } from '../../src/protocols/openai-chat/plain-answer.ts';
-import { readAsStream } from '../../src/protocols/openai-chat/response-decode.ts';
+import type { JsonObject } from '../../src/json/json.ts';
+import { readAsStream, readPlain } from '../../src/protocols/openai-chat/response.ts';
 import { bareContext } from './bare-context.ts';
 
 const bodies = readManifest()

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Recording, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
 import { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from '../../src/protocols/openai-chat/profiles.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 
 interface Exchange extends Recording {
   body: Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { CodecError } from '../../src/canonical/notes.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
 import { bareContext } from './bare-context.ts';
 
 const HI = { role: 'user', content: 'hi' };

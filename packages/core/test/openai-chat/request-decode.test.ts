@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
 import type { CanonicalMessage, CanonicalRequest, ThinkingConfig, ToolChoice } from '../../src/canonical/request.ts';
+import { encodeCarrier } from '../../src/codec/answers.ts';
+import type { Policy } from '../../src/codec/protocol.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { decodeRequest, decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
-import { encodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import type { Policy } from '../../src/protocols/shared/codec.ts';
 import { bareContext } from './bare-context.ts';
 
 const HI = { role: 'user', content: 'hi' };

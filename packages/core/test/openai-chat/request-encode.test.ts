@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type {
   CanonicalMessage,
   CanonicalRequest,
@@ -8,12 +7,13 @@ import type {
   SystemBlock,
   ThinkingConfig,
 } from '../../src/canonical/request.ts';
-import { sha256 } from '../../src/passes/sha256.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import type { Policy } from '../../src/codec/protocol.ts';
+import type { JsonObject } from '../../src/json/json.ts';
+import { sha256 } from '../../src/passes/names.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
 import { encodeRequest, encodeRequestBody } from '../../src/protocols/openai-chat/request-encode.ts';
-import type { Policy } from '../../src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 import { bareContext, paramOf } from './bare-context.ts';
 
 interface Given {

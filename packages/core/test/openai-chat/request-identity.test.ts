@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-chat/request-encode.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 import { bareContext, paramOf } from './bare-context.ts';
 import { NORMALISATIONS } from './request-normal-form.ts';
 

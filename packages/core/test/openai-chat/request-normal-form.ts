@@ -1,5 +1,5 @@
-import { deriveId } from '../../src/accumulate/derive-id.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { deriveId } from '../../src/accumulate/argument-text.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 
 /** A difference that chat to canonical to chat may make. `apply` makes it in a copy of the source. */
 export interface Normalisation {

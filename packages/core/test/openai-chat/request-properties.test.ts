@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/accumulate/overlay.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../../src/canonical/request.ts';
+import type { ProviderProfile } from '../../src/codec/profile.ts';
+import type { JsonObject } from '../../src/json/json.ts';
 import { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES } from '../../src/protocols/openai-chat/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-chat/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-chat/request-encode.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
-import type { ProviderProfile } from '../../src/protocols/shared/profile.ts';
 import { bareContext } from './bare-context.ts';
 
 const json = fc.jsonValue({ maxDepth: 3 });

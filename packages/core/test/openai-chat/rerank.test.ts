@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { CanonicalRerankRequest, CanonicalRerankResponse } from '../../src/canonical/interfaces.ts';
-import { rerankRequest, rerankResponse } from '../../src/protocols/openai-chat/rerank.ts';
-import type { Target, WireRequest } from '../../src/protocols/shared/codec.ts';
+import type { CanonicalRerankRequest, CanonicalRerankResponse } from '../../src/canonical/request.ts';
+import type { Target, WireRequest } from '../../src/codec/protocol.ts';
+import { rerankRequest, rerankResponse } from '../../src/protocols/openai-chat/models.ts';
 import { bareContext, paramOf } from './bare-context.ts';
 
 const wire = (body: unknown, path = '/v1/rerank'): WireRequest => ({ method: 'POST', path, headers: {}, body });

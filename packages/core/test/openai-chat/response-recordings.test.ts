@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { chatContext, type Json } from '../../../../test/sdk/chat.ts';
 import { isObject, objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import { decodeResponse } from '../../src/protocols/openai-chat/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/openai-chat/response-encode.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/openai-chat/response.ts';
 
 const bodies = readManifest()
   .filter(({ protocol, stream, status }) => protocol === 'openai-chat' && !stream && status < 400)

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type Completion, chatContext, type Json, SDKS } from '../../../../test/sdk/chat.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
-import { decodeResponse } from '../../src/protocols/openai-chat/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/openai-chat/response-encode.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/openai-chat/response.ts';
 
 const body = (message: Json, choice: Json = {}, rest: Json = {}): Json => ({
   id: 'chatcmpl-1',

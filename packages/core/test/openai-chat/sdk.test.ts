@@ -4,7 +4,7 @@ import { bodyOf, type Completion, decodeChat, encodeChat, SDKS } from '../../../
 import { officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import type { Assembled } from '../../src/index.ts';
-import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 
 const cases = readCases()
   .filter(({ protocol }) => protocol === 'openai-chat' || protocol === 'sse')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { bytesOf, splitEvery } from '../../../../test/run.ts';
-import { EventReader } from '../../src/engine/event-reader.ts';
+import { EventReader } from '../../src/engine/reader.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import { bodyOf, chatContext, encodeChat, framesOf, SDKS } from '../../../../test/sdk/chat.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({
   name: `case ${id}`,

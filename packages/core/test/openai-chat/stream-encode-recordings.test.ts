@@ -3,7 +3,7 @@ import { chatContext, chunksOf, decodeChat, encodeChat, type Json } from '../../
 import { objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
-import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 
 const streams = readManifest().filter(({ protocol, stream }) => protocol === 'openai-chat' && stream);
 

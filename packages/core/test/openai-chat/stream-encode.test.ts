@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, chatContext, chunksOf, encodeChat, type Json, SDKS } from '../../../../test/sdk/chat.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { CanonicalUsage, ContentBlock, StopReason } from '../../src/canonical/message.ts';
 import type { ProtocolId } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
-import type { CanonicalUsage } from '../../src/canonical/usage.ts';
+import { decodeCarrier } from '../../src/codec/answers.ts';
+import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 import { encodeStream } from '../../src/protocols/openai-chat/stream-encode.ts';
-import { ChatGrammar } from '../../src/protocols/openai-chat/stream-grammar.ts';
-import { decodeCarrier } from '../../src/protocols/shared/carrier.ts';
 
 type Events = CanonicalStreamEvent[];
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery } from '../../../../test/run.ts';
-import { convertResponse } from '../../src/engine/convert-response.ts';
-import { collectStream } from '../../src/engine/convert-whole.ts';
+import { convertResponse } from '../../src/engine/response.ts';
+import { collectStream } from '../../src/engine/whole.ts';
 import type { CanonicalUsage } from '../../src/index.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { glance } from '../../src/protocols/openai-chat/response-decode.ts';
+import { glance } from '../../src/protocols/openai-chat/response.ts';
 import { openaiResponsesCodec } from '../../src/protocols/openai-responses/codec.ts';
 
 type Json = Record<string, unknown>;

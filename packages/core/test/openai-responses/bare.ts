@@ -1,4 +1,4 @@
-import { CodecError } from '../../src/protocols/shared/codec.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 
 /** The param of the CodecError that `run` throws; undefined when it throws none. Any other error is thrown on. */
 export function paramOf(run: () => unknown): string | null | undefined {

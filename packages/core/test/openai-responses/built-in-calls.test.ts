@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import { convertResponse } from '../../src/engine/convert-response.ts';
+import { convertResponse } from '../../src/engine/response.ts';
 import { CODECS, convertRequest } from '../../src/index.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
 
 /** Tools that the API knows by their type and the client runs. */
 const TOOLS: { name: string; tool?: Json; input: Json; call: Json; output: Json; result: Json }[] = [

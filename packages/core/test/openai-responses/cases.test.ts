@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Case, readCases } from '../../../../test/shared.ts';
-import type { ContentBlock, ToolUseBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock, ToolUseBlock } from '../../src/canonical/message.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import { type Run, runBytes } from './run.ts';
 

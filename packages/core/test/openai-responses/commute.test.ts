@@ -3,8 +3,8 @@ import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { decodeBody, encodeResponses, responseOf, responsesContext } from '../../../../test/sdk/responses.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
-import { encodeResponse } from '../../src/protocols/openai-responses/response-encode.ts';
+import type { CanonicalResponse } from '../../src/canonical/message.ts';
+import { encodeResponse } from '../../src/protocols/openai-responses/response.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({ name: `case ${id}`, protocol, bytes: bytesOf(raw) as Uint8Array }));
 const recordings = readManifest()

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Diagnostics } from '../../src/engine/diagnostics.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import { Diagnostics } from '../../src/rules/diagnostics.ts';
 import * as p from './payloads.ts';
 import { type Payload, run, runPayloads } from './run.ts';
 

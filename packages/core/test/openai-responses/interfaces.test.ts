@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import type { CanonicalError, ErrorCode } from '../../src/canonical/errors.ts';
-import type { InterfaceType } from '../../src/canonical/interfaces.ts';
+import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
+import type { InterfaceType } from '../../src/canonical/request.ts';
+import type { Provider, Target } from '../../src/codec/protocol.ts';
 import { openaiResponsesCodec } from '../../src/protocols/openai-responses/codec.ts';
-import type { Provider, Target } from '../../src/protocols/shared/codec.ts';
 import { paramOf } from './bare.ts';
 
 const {

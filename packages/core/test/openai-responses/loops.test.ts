@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
+import type { CodecContext, Provider } from '../../src/codec/protocol.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
 import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
-import { encodeResponse } from '../../src/protocols/openai-responses/response-encode.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
-import type { CodecContext, Provider } from '../../src/protocols/shared/codec.ts';
+import { encodeResponse } from '../../src/protocols/openai-responses/response.ts';
 
 const provider = (id: string, protocol: ProtocolId): Provider => ({ id, protocol, base_url: 'http://localhost' });
 const contextOf = (id: string, protocol: ProtocolId): CodecContext =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Recording, readManifest, readRecording } from '../../../../test/shared.ts';
-import { isObject, parseJson } from '../../src/accumulate/overlay.ts';
+import { isObject, parseJson } from '../../src/json/json.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import { type Payload, rulesOf, runBytes } from './run.ts';
 

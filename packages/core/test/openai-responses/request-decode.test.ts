@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Json, responsesContext } from '../../../../test/sdk/responses.ts';
+import { CodecError } from '../../src/canonical/notes.ts';
 import { SOURCE } from '../../src/canonical/source.ts';
+import { encodeCarrier } from '../../src/codec/answers.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
-import { encodeCarrier } from '../../src/protocols/shared/carrier.ts';
-import { CodecError } from '../../src/protocols/shared/codec.ts';
 import { paramOf } from './bare.ts';
 
 const OWN = 'openai-responses';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, responsesContext } from '../../../../test/sdk/responses.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import { sha256 } from '../../src/passes/sha256.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
+import { sha256 } from '../../src/passes/names.ts';
 import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';
-import type { CodecContext } from '../../src/protocols/shared/codec.ts';
 import { paramOf } from './bare.ts';
 
 const text = (words: string): ContentBlock => ({ type: 'text', text: words });

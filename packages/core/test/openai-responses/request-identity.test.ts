@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { responsesContext } from '../../../../test/sdk/responses.ts';
 import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';

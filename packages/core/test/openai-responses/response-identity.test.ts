@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { protocolOf } from '../../../../test/run.ts';
 import { decodeBody, encodeResponses, type Json, responseOf, responsesContext } from '../../../../test/sdk/responses.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import { decodeResponse } from '../../src/protocols/openai-responses/response-decode.ts';
-import { encodeResponse } from '../../src/protocols/openai-responses/response-encode.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
+import { decodeResponse, encodeResponse } from '../../src/protocols/openai-responses/response.ts';
 import { isSilent, NORMALISATIONS, normalForm, settled } from './response-normal-form.ts';
 
 const recordings = readManifest().filter(({ protocol }) => protocol === 'openai-responses');

@@ -1,5 +1,5 @@
 import type { Json } from '../../../../test/sdk/responses.ts';
-import { isDerivedId } from '../../src/protocols/openai-responses/ids.ts';
+import { isDerivedId } from '../../src/protocols/openai-responses/endpoints.ts';
 
 /** What decode + encode changes of a recorded response, and why. `apply` makes the change in a copy of the source. */
 export interface Normalisation {

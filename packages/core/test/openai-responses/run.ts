@@ -1,13 +1,13 @@
 import { MessageAccumulator, type StreamResult } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { Note } from '../../src/canonical/notes.ts';
+import { pipe } from '../../src/canonical/stage.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import type { Diagnostic } from '../../src/doctor/rules.ts';
-import { Diagnostics } from '../../src/engine/diagnostics.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { SseFrame } from '../../src/sse/frame.ts';
+import { Diagnostics } from '../../src/rules/diagnostics.ts';
+import type { Diagnostic } from '../../src/rules/index.ts';
+import type { SseFrame } from '../../src/sse/encode.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
-import { pipe } from '../../src/stage.ts';
 
 export interface Run extends StreamResult {
   events: CanonicalStreamEvent[];

@@ -11,12 +11,11 @@ import {
 } from '../../../../test/sdk/responses.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
-import { decodeBuiltInCall, isClientItem } from '../../src/protocols/openai-responses/built-in-calls.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
-import { encodeUsage } from '../../src/protocols/openai-responses/usage.ts';
+import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
+import { encodeUsage } from '../../src/protocols/openai-responses/outcome.ts';
+import { decodeBuiltInCall, isClientItem } from '../../src/protocols/openai-responses/tools.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({ name: `case ${id}`, protocol, bytes: bytesOf(raw) as Uint8Array }));
 const recordings = readManifest()

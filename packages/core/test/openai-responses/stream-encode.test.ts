@@ -8,12 +8,11 @@ import {
   responsesContext,
   SDKS,
 } from '../../../../test/sdk/responses.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../../src/canonical/events.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
+import type { ContentBlock, StopReason } from '../../src/canonical/message.ts';
+import type { CodecContext } from '../../src/codec/protocol.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
-import type { CodecContext } from '../../src/protocols/shared/codec.ts';
 
 const START: CanonicalStreamEvent = { type: 'message_start', message: { id: 'msg_abc', model: 'claude', created: 7 } };
 const begin = (index: number, content_block: ContentBlock): CanonicalStreamEvent => ({

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bodyOf, encodeResponses, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import type { ContentBlock, StopReason } from '../../src/canonical/message.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
-import type { StopReason } from '../../src/canonical/response.ts';
-import { ResponsesGrammar } from '../../src/protocols/openai-responses/stream-grammar.ts';
+import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
 
 // Events in any order, for any block: far beyond what a decoder may say (S1-S11). Whatever comes, the client reads a legal stream.
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Recording, readManifest, readRecording } from '../../../../test/shared.ts';
-import { isObject, type JsonObject, parseJson } from '../../src/accumulate/overlay.ts';
-import type { CanonicalResponse } from '../../src/canonical/response.ts';
+import type { CanonicalResponse } from '../../src/canonical/message.ts';
+import { isObject, type JsonObject, parseJson } from '../../src/json/json.ts';
 import * as p from './payloads.ts';
 import { type Payload, runBytes, runPayloads } from './run.ts';
 

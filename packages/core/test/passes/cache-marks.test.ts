@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CacheControl } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import { fitCacheMarks } from '../../src/passes/cache-marks.ts';

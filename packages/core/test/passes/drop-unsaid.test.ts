@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Citation, ContentBlock, FileBlock } from '../../src/canonical/blocks.ts';
+import type { Citation, ContentBlock, FileBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import { dropUnsaid } from '../../src/passes/drop-unsaid.ts';
 import type { Vocabulary } from '../../src/passes/rules.ts';
+import { dropUnsaid } from '../../src/passes/unsupported.ts';
 import { testRules } from './telling.ts';
 
 const ALL: Vocabulary = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Effort } from '../../src/canonical/request.ts';
-import { budgetOf, EFFORTS, effortOf, isEffort, nearestEffort } from '../../src/passes/effort.ts';
+import { budgetOf, EFFORTS, effortOf, isEffort, nearestEffort } from '../../src/passes/unsupported.ts';
 
 test.each<[budget: number | undefined, effort: Effort | undefined]>([
   [undefined, undefined],

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock, OpaqueBlock, ToolResultBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock, OpaqueBlock, ToolResultBlock } from '../../src/canonical/message.ts';
 import type { ProtocolId } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../src/canonical/request.ts';
-import { BUILT_IN_TOOLS } from '../../src/passes/built-in-tools.ts';
-import { filterForeign } from '../../src/passes/filter-foreign.ts';
+import { filterForeign } from '../../src/passes/content.ts';
 import type { Rules } from '../../src/passes/rules.ts';
-import { mapServerTools } from '../../src/passes/server-tools.ts';
+import { BUILT_IN_TOOLS, mapServerTools } from '../../src/passes/tools.ts';
 import { Refused, testRules } from './telling.ts';
 
 const of = (protocol: ProtocolId) => ({ extensions: { [protocol]: {} } });

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 
 // What Gemini takes of a schema, as js-genai documents it: written anew here, so that the tables of the source are not their own judge.
 

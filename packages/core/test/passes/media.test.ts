@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock, ToolResultBlock } from '../../src/canonical/blocks.ts';
-import { media } from '../../src/passes/media.ts';
+import type { ContentBlock, ToolResultBlock } from '../../src/canonical/message.ts';
+import { media } from '../../src/passes/content.ts';
 import type { MediaRule } from '../../src/passes/rules.ts';
 import { Refused, testRules } from './telling.ts';
 

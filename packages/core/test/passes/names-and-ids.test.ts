@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
-import { callTable } from '../../src/passes/call-table.ts';
-import { mapIds } from '../../src/passes/map-ids.ts';
-import { mapNames } from '../../src/passes/map-names.ts';
+import { callTable } from '../../src/engine/restore.ts';
+import { mapIds, mapNames } from '../../src/passes/names.ts';
 import type { NameRule, ToolRules } from '../../src/passes/rules.ts';
 import { testRules } from './telling.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage } from '../../src/canonical/request.ts';
-import { pairTools } from '../../src/passes/pair-tools.ts';
+import { pairTools } from '../../src/passes/tools.ts';
 import { testRules } from './telling.ts';
 
 const call = (id: string, kind?: 'server'): ContentBlock => ({

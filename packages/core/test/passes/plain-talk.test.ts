@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createContext } from '../../src/engine/context.ts';
 import { type CanonicalMessage, type CanonicalRequest, CODECS, type Note } from '../../src/index.ts';
-import { isPlainTalk } from '../../src/passes/plain-talk.ts';
+import { isPlainTalk } from '../../src/passes/prepare.ts';
 
 const says = (role: CanonicalMessage['role'], ...texts: string[]): CanonicalMessage => ({
   role,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { Note } from '../../src/canonical/notes.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';

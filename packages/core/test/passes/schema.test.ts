@@ -1,15 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
-import { isObject, type JsonObject } from '../../src/accumulate/overlay.ts';
 import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
+import { isObject, type JsonObject } from '../../src/json/json.ts';
 import type { SchemaDialect } from '../../src/passes/rules.ts';
-import { childrenOf } from '../../src/passes/schema/children.ts';
-import { completeSchema } from '../../src/passes/schema/complete.ts';
-import { convertSchema } from '../../src/passes/schema/convert.ts';
+import { convertSchema, convertSchemas } from '../../src/passes/schema/convert.ts';
 import { DIALECTS } from '../../src/passes/schema/dialects.ts';
-import { convertSchemas } from '../../src/passes/schemas.ts';
+import { childrenOf, completeSchema } from '../../src/passes/schema/nodes.ts';
 import { geminiFaults } from './gemini-subset.ts';
 import { testRules } from './telling.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
-import { filterSignatures } from '../../src/passes/filter-signatures.ts';
+import { filterSignatures } from '../../src/passes/content.ts';
 import type { Rules } from '../../src/passes/rules.ts';
 import { modelFamily } from '../../src/protocols/anthropic-messages/profiles.ts';
 import { testRules } from './telling.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, RequestParameters } from '../../src/canonical/request.ts';
-import { clamp } from '../../src/passes/clamp.ts';
-import { asFunction } from '../../src/passes/custom-tools.ts';
-import { mergeRoles } from '../../src/passes/merge-roles.ts';
+import { asFunction } from '../../src/passes/tools.ts';
+import { mergeRoles } from '../../src/passes/turns.ts';
+import { clamp } from '../../src/passes/unsupported.ts';
 import { testRules } from './telling.ts';
 
 const request = (over: Partial<CanonicalRequest> = {}): CanonicalRequest => ({

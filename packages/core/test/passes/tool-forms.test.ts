@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import { customAsFunctions } from '../../src/passes/custom-tools.ts';
-import { wrapRoots } from '../../src/passes/object-roots.ts';
-import { isObjectRoot, wrapRoot } from '../../src/passes/schema/root.ts';
+import { isObjectRoot, wrapRoot } from '../../src/passes/schema/nodes.ts';
+import { customAsFunctions, wrapRoots } from '../../src/passes/tools.ts';
 import { testRules } from './telling.ts';
 
 const request = (tool: CanonicalTool, ...content: ContentBlock[]): CanonicalRequest => ({

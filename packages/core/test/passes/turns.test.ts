@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentBlock } from '../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../../src/canonical/request.ts';
-import { dropEmpty } from '../../src/passes/drop-empty.ts';
-import { midSystem } from '../../src/passes/mid-system.ts';
 import type { Rules } from '../../src/passes/rules.ts';
-import { ensureFirstUser, trailingAssistant } from '../../src/passes/turns.ts';
+import { dropEmpty, ensureFirstUser, midSystem, trailingAssistant } from '../../src/passes/turns.ts';
 import { testRules } from './telling.ts';
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value });

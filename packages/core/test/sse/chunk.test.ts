@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChunkReader } from '../../src/sse/chunk.ts';
+import { ChunkReader } from '../../src/sse/bytes.ts';
 
 const CR = 0x0d;
 const LF = 0x0a;

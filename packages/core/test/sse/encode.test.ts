@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { SseFrame } from '../../src/sse/frame.ts';
+import type { SseFrame } from '../../src/sse/encode.ts';
 import { createSseEncoder, encodeSse, sseComment } from '../../src/sse/index.ts';
 import { cut, decode, withoutOffset } from './run.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FrameReader } from '../../src/sse/decode.ts';
-import type { SseFrame } from '../../src/sse/frame.ts';
+import type { SseFrame } from '../../src/sse/encode.ts';
 import { createSseDecoder, sseComment } from '../../src/sse/index.ts';
 import { byteByByte, bytesOf, decode, withoutOffset } from './run.ts';
 

@@ -1,5 +1,5 @@
-import type { RuleId } from '../../src/doctor/rules.ts';
-import type { SseFrame } from '../../src/sse/frame.ts';
+import type { RuleId } from '../../src/rules/index.ts';
+import type { SseFrame } from '../../src/sse/encode.ts';
 import { createSseDecoder, type SseDecoderOptions } from '../../src/sse/index.ts';
 
 export interface Run {

@@ -1,4 +1,4 @@
-import type { SseFrame } from '../../src/sse/frame.ts';
+import type { SseFrame } from '../../src/sse/encode.ts';
 
 /** The algorithm of WHATWG HTML 9.2.6, written down as the standard words it: slow, whole text, no leniency. */
 export function whatwg(text: string): SseFrame[] {

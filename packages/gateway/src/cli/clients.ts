@@ -1,3 +1,6 @@
+import { didYouMean, oneLine } from '@sluice/lab/text';
+import { UsageError } from './command.ts';
+
 /** Where a client is to be pointed. `model`: undefined leaves the client its own. */
 export interface Target {
   /** The gateway, without a path. */
@@ -42,13 +45,18 @@ export interface Client {
 export const DEMO_MODEL = 'demo/hello';
 
 const modelOf = ({ model = DEMO_MODEL }: Target): string => model;
+
 const json = (value: unknown): string => JSON.stringify(value, null, 2);
+
 /** TOML's basic strings are written as those of JSON. */
 const quoted = (text: string): string => JSON.stringify(text);
 
 const openai = ({ url, key }: Target): Record<string, string> => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key });
+
 const anthropic = ({ url, key }: Target): Record<string, string> => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key });
+
 const google = ({ url, key }: Target): Record<string, string> => ({ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key });
+
 /** The SDK and the CLI of Google take these for a wish to ask Vertex or another key. */
 const GOOGLE_RIVALS = ['GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI', 'GOOGLE_GENAI_USE_GCA'] as const;
 
@@ -263,3 +271,77 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   langchain: { title: 'LangChain', snippet: langchain },
   agents: { title: 'OpenAI Agents SDK', snippet: agentsSdk },
 };
+
+/** Where the gateway is when nobody says otherwise. */
+const USUAL_URL = 'http://127.0.0.1:4141';
+
+/** Options of the commands that set a client up. */
+export const TARGET_OPTIONS = {
+  url: { type: 'string', value: 'URL', summary: `where the gateway is (${USUAL_URL})` },
+  model: {
+    type: 'string',
+    value: 'M',
+    summary: `the model to ask for; the client's own when left out, ${DEMO_MODEL} where it has none`,
+  },
+  key: {
+    type: 'string',
+    value: 'K',
+    summary: 'the key that the gateway wants (SLUICE_KEY of the environment; "any" where it wants none)',
+  },
+} as const;
+
+/** The row of the table that is meant. */
+export function chooseClient(name: string | undefined): { id: string; client: Client } {
+  const list = Object.keys(CLIENTS).join(', ');
+  if (name === undefined) throw new UsageError(`say which client: ${list}`);
+  const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
+  if (client) return { id: name, client };
+  throw new UsageError(`unknown client "${oneLine(name)}"${didYouMean(name, Object.keys(CLIENTS))}\nKnown are: ${list}`);
+}
+
+export const chooseModel = ({ needsModel }: Client, model: string | undefined): Pick<Target, 'model'> => {
+  const chosen = model ?? (needsModel ? DEMO_MODEL : undefined);
+  return chosen === undefined ? {} : { model: chosen };
+};
+
+/** The address of a gateway. Each client adds the path it needs: one that was given along is taken off. */
+export function chooseUrl(text: string = USUAL_URL): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isUsable = url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.username === '';
+  if (!isUsable) throw new UsageError(`--url must be an address such as ${USUAL_URL}, not "${oneLine(text.slice(0, 200))}"`);
+  return url.origin + url.pathname.replace(/\/+(v1(beta)?)?\/*$/, '');
+}
+
+/** A value as a shell takes it for itself. */
+export const shellWord = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+const assignments = ({ env }: Client, target: Target): string[] =>
+  Object.entries(env?.(target) ?? {}).map(([name, value]) => `${name}=${shellWord(value)}`);
+
+/** What to paste into a shell to start it once. */
+export function pasteLine(client: Client, target: Target): string {
+  if (client.snippet) return client.snippet(target);
+  const command = client.command === undefined ? [] : [client.command, ...(client.args?.(target) ?? []).map(shellWord)];
+  const note = client.note === undefined ? [] : [` # ${client.note}`];
+  return [...assignments(client, target), ...command, ...note].join(' ');
+}
+
+/** What to paste to have it that way: lines that a shell can take as they are, or those of a program. A file stands there as comments. */
+export function setupLines(client: Client, target: Target): string[] {
+  const { file, snippet, note, unset = [] } = client;
+  if (snippet) return [snippet(target)];
+  return [
+    ...(unset.length > 0 ? [`unset ${unset.join(' ')}`] : []),
+    ...assignments(client, target).map((line) => `export ${line}`),
+    ...(file
+      ? [
+          `# ${file.home}:`,
+          ...file
+            .text(target)
+            .split('\n')
+            .map((line) => `#   ${line}`),
+        ]
+      : []),
+    ...(note === undefined ? [] : [`# ${note}`]),
+  ];
+}

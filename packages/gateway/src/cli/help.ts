@@ -1,7 +1,8 @@
-import type { OptionTable } from './arguments.ts';
-import type { Colors } from './colors.ts';
-import type { Command } from './command.ts';
-import { wrap } from './layout.ts';
+import { readFileSync } from 'node:fs';
+import { oneLine, printable } from '@sluice/lab/text';
+import type { CliIo } from '../terminal/io.ts';
+import { type Colors, colorsFor, wrap } from '../terminal/text.ts';
+import type { Command, OptionTable } from './command.ts';
 
 export interface HelpStyle {
   colors: Colors;
@@ -9,8 +10,11 @@ export interface HelpStyle {
 }
 
 const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'show this help' } } as const;
+
 const VERSION_OPTION = { version: { type: 'boolean', summary: 'show the version' } } as const;
+
 HELP_OPTION satisfies OptionTable;
+
 VERSION_OPTION satisfies OptionTable;
 
 /** `sluice --help` */
@@ -57,4 +61,19 @@ function table(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
     const [first = '', ...rest] = wrap(right, columns === undefined ? undefined : columns - width - 2);
     return [colors.cyan(left.padEnd(width)) + first, ...rest.map((line) => ' '.repeat(width) + line)];
   });
+}
+
+/** What is said about an exception that nobody expected: a bug of ours. The stack is for those who ask for it. */
+export function internalError(error: unknown, io: CliIo): string {
+  const { red } = colorsFor(io.stderr, io.env);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const stack = io.env['SLUICE_DEBUG'] === '1' && error instanceof Error ? `${printable(error.stack ?? '')}\n` : '';
+  return `${red('sluice:')} internal error: ${oneLine(message)} – a bug in sluice; please report it with the input that caused it (SLUICE_DEBUG=1 shows the stack)\n${stack}`;
+}
+
+/** The version of the package; `src/cli` and `dist/cli` are equally far from its manifest. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const isManifest = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
+  return isManifest ? String(manifest.version) : 'unknown';
 }

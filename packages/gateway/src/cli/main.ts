@@ -1,15 +1,10 @@
-import { UsageError } from './arguments.ts';
-import { colorsFor } from './colors.ts';
-import type { Command } from './command.ts';
+import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
+import { type CliIo, isBrokenPipe, nodeIo, type Output } from '../terminal/io.ts';
+import { colorsFor } from '../terminal/text.ts';
+import { type Command, UsageError } from './command.ts';
 import { serve } from './commands/serve.ts';
 import { COMMANDS } from './commands.ts';
-import { oneLine } from './escape.ts';
-import { commandHelp, type HelpStyle, programHelp } from './help.ts';
-import { internalError } from './internal-error.ts';
-import { type CliIo, isBrokenPipe, type Output, systemCode } from './io.ts';
-import { nodeIo } from './node-io.ts';
-import { didYouMean } from './suggest.ts';
-import { readVersion } from './version.ts';
+import { commandHelp, type HelpStyle, internalError, programHelp, readVersion } from './help.ts';
 
 const WRONG_USAGE = 2;
 

@@ -1,11 +1,224 @@
-import { type Document, isAlias, LineCounter, type Node, parseDocument, type Scalar, visit, type YAMLError } from 'yaml';
-import { buildExcerpt, type Shown, shownRanges } from './excerpt.ts';
-import { buildPath, findChild, type Range, readRange } from './nodes.ts';
-import type { Path, Place, Problem } from './problem.ts';
-import { type Env, expand } from './references.ts';
-import { deepest, hideBraces, showBraces } from './source.ts';
+import { oneLine } from '@sluice/lab/text';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  visit,
+  type YAMLError,
+} from 'yaml';
+import { type Env, expand, isReference, redactPatterns } from './secrets.ts';
+
+/** Where something stands in the file: `providers.local.api_key`, `models.fast[1]`. */
+export type Path = readonly (string | number)[];
+
+/** Something that is wrong with the configuration, or doubtful. */
+export interface Problem {
+  readonly message: string;
+  readonly path: Path;
+  readonly place?: Place;
+}
+
+export interface Place {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** The line with a caret below it; values that may be secret are blacked out. */
+  readonly excerpt: string;
+}
+
+/** A configuration that cannot be used, with all that is wrong about it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    const sorted = [...problems].sort(byPlace);
+    super(redactPatterns(sorted.map(describeProblem).join('\n')));
+    this.problems = sorted;
+  }
+}
+
+const byPlace = ({ place: a }: Problem, { place: b }: Problem): number =>
+  (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
+
+/** `sluice.yaml:4:7: providers.grok: …`, and the line it is about. */
+function describeProblem({ message, path, place }: Problem): string {
+  const subject = path.length === 0 ? message : `${pathText(path)}: ${message}`;
+  return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
+}
+
+const PLAIN_KEY = /^[\w$-]+$/;
+
+function pathText(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (PLAIN_KEY.test(step)) text += text === '' ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}
+
+/**
+ * `{ api_key: ${KEY} }` is what everybody writes, and to YAML the brace opens a map. For the parser the braces of a reference become characters
+ * that mean nothing; as each is one character, places stay what they are.
+ */
+const HIDDEN = ['\ue000', '\ue001'] as const;
+
+const hideBraces = (text: string): string => text.replace(/\$\{([^{}\n]*)\}/g, `$$${HIDDEN[0]}$1${HIDDEN[1]}`);
+
+const showBraces = (text: string): string => text.replaceAll(HIDDEN[0], '{').replaceAll(HIDDEN[1], '}');
+
+/** At least as deep as the text is nested: brackets in strings count too, and so do indentation and the dashes of lists. */
+function deepest(text: string): number {
+  let open = 0;
+  let most = 0;
+  const indents: number[] = [];
+  for (const line of text.split('\n')) {
+    const dashes = /^(?:\s*[-?:](?=\s))*/.exec(line)?.[0].replace(/\s/g, '').length ?? 0;
+    const indent = line.search(/[^\s-]/);
+    if (indent >= 0) {
+      while ((indents.at(-1) ?? -1) >= indent) indents.pop();
+      indents.push(indent);
+    }
+    most = Math.max(most, open + indents.length + dashes);
+    for (const char of line) {
+      if (char === '[' || char === '{') open++;
+      else if (char === ']' || char === '}') open = Math.max(0, open - 1);
+      most = Math.max(most, open + indents.length);
+    }
+  }
+  return most;
+}
+
+type Step = string | number;
+
+/** The path of a node, from what `visit` tells of the way to it. A key has the path of the map it stands in. */
+function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
+  const path: Step[] = [];
+  const way = [...ancestors, node];
+  for (const [i, step] of way.entries()) {
+    if (isPair(step)) path.push(keyText(step));
+    else if (i + 1 < way.length && isSeq(step)) path.push(step.items.indexOf(way[i + 1]));
+  }
+  return at === 'key' ? path.slice(0, -1) : path;
+}
+
+const keyText = ({ key }: Pair<unknown, unknown>): string => showBraces(String(isScalar(key) ? key.value : key));
+
+interface Child {
+  key: Node | null;
+  value: Node | null;
+}
+
+function findChild(node: unknown, step: Step): Child | undefined {
+  if (isMap<Node, Node | null>(node)) return node.items.find((pair) => keyText(pair) === step);
+  if (!isSeq<Node>(node) || typeof step !== 'number') return undefined;
+  const value = node.items[step];
+  return value && { key: null, value };
+}
+
+export type Range = readonly [start: number, end: number];
+
+const readRange = (node: Node | null | undefined): Range | undefined =>
+  node?.range ? [node.range[0], node.range[1]] : undefined;
+
+/** The most of a line that is shown. */
+const WIDTH = 120;
+
+/**
+ * The line of an error with a caret below it. A secret may stand anywhere in a file that is wrong, so only what is known to be harmless is
+ * shown: keys, punctuation, and values where no secret belongs. Everything else is `***`.
+ */
+function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const newline = text.indexOf('\n', start);
+  const lineEnd = newline < 0 ? text.length : newline;
+  const shown = scalars.filter(([from, to]) => from < lineEnd && to > lineStart);
+  const before = masked(text, lineStart, start, shown);
+  const marked = masked(text, start, Math.min(Math.max(end, start + 1), lineEnd), shown);
+  const after = masked(text, Math.max(start, Math.min(end, lineEnd)), lineEnd, shown);
+  const gutter = String(line);
+  const lead = before.length > WIDTH / 2 ? `…${before.slice(1 - WIDTH / 2)}` : before;
+  const body = `${lead}${marked}${after}`
+    .replace(/(?:\*{3}){2,}/g, MASK)
+    .slice(0, WIDTH)
+    .trimEnd();
+  const carets = '^'.repeat(Math.max(1, Math.min(marked.trimEnd().length, WIDTH - lead.length)));
+  return `  ${gutter} | ${body}\n  ${' '.repeat(gutter.length)} | ${' '.repeat(lead.length)}${carets}`;
+}
+
+/** A piece of a line, fit to be shown. */
+function masked(text: string, start: number, end: number, shown: readonly Shown[]): string {
+  let out = '';
+  for (let at = start; at < end; at++) {
+    const range = shown.find(([from, to]) => from <= at && at < to);
+    const char = text.charAt(at);
+    if (range ? range[2] : PUNCTUATION.test(char)) out += char;
+    else if (!out.endsWith(MASK)) out += MASK;
+  }
+  return redactPatterns(oneLine(out.replaceAll('\t', ' ').replaceAll('\r', '')));
+}
+
+const MASK = '***';
+
+const PUNCTUATION = /[\s:,[\]{}"'#|>?-]/;
+
+export type Shown = readonly [start: number, end: number, isHarmless: boolean];
+
+/** The scalars of a file, and whether they may be shown. */
+function shownRanges(text: string, document: Document.Parsed): Shown[] {
+  const ranges: Shown[] = [];
+  visit(document, {
+    Scalar: (at, scalar, ancestors) => {
+      if (!scalar.range) return;
+      const [start, end] = scalar.range;
+      const path = buildPath(at, scalar, ancestors);
+      const source = text.slice(start, end);
+      ranges.push([start, end, at === 'key' ? isPlainKey(source, path) : isPlainValue(source, path)]);
+    },
+  });
+  return ranges;
+}
+
+/** Maps in which a key is a word of ours, or a name. A map anywhere else is a mistake, and its keys may be anything. */
+const MAPS = /^(|listen|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
+
+const WORD = /^["']?[a-z_$-]{1,40}["']?$/i;
+
+function isPlainKey(source: string, path: Path): boolean {
+  const map = place(path);
+  if (map === 'models') return true;
+  if (map === 'providers') return source.length <= 40;
+  return MAPS.test(map) && WORD.test(source);
+}
+
+/** Where no secret belongs. Not `organization`, `project`, `headers`, `auth.keys`; nor anything unknown. */
+const SAFE_TO_SHOW =
+  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|passthrough|profile\/.*))$/;
+
+/** Numbers with a unit are short. */
+const SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;
+
+function isPlainValue(source: string, path: Path): boolean {
+  const at = place(path);
+  if (SAFE_TO_SHOW.test(at) || (SHORT.test(at) && source.length <= 10)) return true;
+  return isReference(source) || /^(true|false|null|~|)$/.test(source);
+}
+
+const place = (path: Path): string => path.map((step) => String(step).replaceAll('/', '%')).join('/');
 
 const MAX_CONFIG_BYTES = 1024 * 1024;
+
 /** The YAML parser recurses, and a configuration has five levels. */
 const MAX_CONFIG_DEPTH = 50;
 

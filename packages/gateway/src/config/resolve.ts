@@ -1,18 +1,14 @@
 import type { ProtocolId } from '@sluice/core';
-import { suggest } from '../cli/suggest.ts';
+import { suggest } from '@sluice/lab/text';
 import { isLoopback } from '../providers/base-url.ts';
 import { familyOf } from '../providers/families.ts';
 import { rowOf, rowsOf } from '../providers/lookup.ts';
-import type { Limits } from './limits.ts';
+import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
-import type { Goal } from './model-reader.ts';
-import { type ModelTable, matchPattern, readModels } from './models.ts';
-import type { LogLevel } from './options.ts';
-import { ConfigError, type Problem } from './problem.ts';
-import { type ConfiguredProvider, DEMO_ID } from './provider.ts';
-import { configureProviders } from './providers.ts';
-import { type Env, readEnv } from './references.ts';
-import { Secret, type SecretRegistry } from './secret.ts';
+import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
+import type { Limits, LogLevel } from './options.ts';
+import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
+import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { World } from './world.ts';
 
 /** Who answers, and under which name the model is known there. */

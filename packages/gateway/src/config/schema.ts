@@ -1,19 +1,140 @@
-import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId } from '@sluice/core';
+import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { z } from 'zod';
 import { faultOf } from '../providers/base-url.ts';
-import { keyed, LIMITS, type LimitRow, type Limits, PROVIDER_LIMITS } from './limits.ts';
-import { LOG_LEVELS, type Options, PASSTHROUGH, type ProviderOptions } from './options.ts';
-import { profileSchema } from './profile-schema.ts';
-import { Secret } from './secret.ts';
-import { DURATION_PATTERN, readDuration, readSize, SIZE_PATTERN } from './units.ts';
+import {
+  keyed,
+  LIMITS,
+  type LimitRow,
+  type Limits,
+  LOG_LEVELS,
+  type Options,
+  PASSTHROUGH,
+  PROVIDER_LIMITS,
+  type ProviderOptions,
+} from './options.ts';
+import { Secret } from './secrets.ts';
+
+const flag = z.boolean();
+
+const count = z.int().min(1);
+
+const pattern = z
+  .string()
+  .refine((text) => compiled(text) !== undefined, { error: 'must be a regular expression' })
+  .transform((text) => compiled(text) ?? /(?:)/)
+  .meta({ format: 'regex' });
+
+function compiled(text: string): RegExp | undefined {
+  try {
+    return new RegExp(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const names = z.strictObject({ pattern, max: count });
+
+/** A field of `ProviderProfile` each; the type keeps the two together. */
+const FIELDS = {
+  max_tokens_field: z.enum(['max_completion_tokens', 'max_tokens']),
+  stream_usage: flag,
+  reasoning_field: z.enum(['reasoning_content', 'reasoning', 'parts', 'none']),
+  reasoning_replay: z.enum(['never', 'as_sent', 'tool_turns', 'always']),
+  reasoning_additive: flag,
+  encrypted_reasoning: flag,
+  effort_values: z.array(z.string()),
+  thinking_field: z.enum(['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking']),
+  cache_breakpoints: flag,
+  cache_control: flag,
+  web_search_options: flag,
+  prefix: flag,
+  audio_text: flag,
+  supports_sampling: flag,
+  supports_stop: flag,
+  system_role: z.enum(['system', 'developer']),
+  strict_alternation: flag,
+  content_parts: flag,
+  tool_images: flag,
+  custom_tools: flag,
+  allowed_tools: flag,
+  json_schema: flag,
+  max_stop: count,
+  max_tools: count,
+  official: flag,
+  thinking_mode: z.enum(['adaptive', 'budget', 'none', 'as_sent']),
+  accepts_budget: flag,
+  rejects_sampling: flag,
+  prefill: flag,
+  mid_system: flag,
+  max_output_tokens: count,
+  structured_outputs: flag,
+  temperature_xor_top_p: flag,
+  rejects_disabled_above_high: flag,
+  anthropic_version: z.iso.date(),
+  gemini3: flag,
+  thinking_budgets: z.strictObject({ least: z.int(), most: z.int(), off: flag }),
+  json_schema_params: flag,
+  function_call_ids: flag,
+  tools_with_json_output: flag,
+  builtin_with_functions: flag,
+  tool_name: names,
+  tool_id: names,
+} satisfies { [K in keyof Required<ProviderProfile>]: z.ZodType<Required<ProviderProfile>[K]> };
+
+const optional = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => schema.exactOptional();
+
+/** What the operator knows better of a provider. */
+const profileSchema: z.ZodType<Partial<ProviderProfile>> = z
+  .strictObject(
+    // The keys and types of FIELDS, each of them optional.
+    Object.fromEntries(Object.entries(FIELDS).map(([name, schema]) => [name, optional(schema)])) as {
+      [K in keyof typeof FIELDS]: z.ZodExactOptional<(typeof FIELDS)[K]>;
+    },
+  )
+  .describe('What the provider accepts, where that differs from what is known of it.');
+
+/** Milliseconds. */
+const DURATIONS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Bytes. */
+const SIZES: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+/** `500ms`, `5s`, `2m`, `1h` in milliseconds; a mere number is seconds. Undefined: not a duration. */
+export const readDuration = (text: string): number | undefined => scaled(text, DURATIONS, 1000);
+
+/** `64KiB`, `32MiB`, `1MB` in bytes; a mere number is bytes. Undefined: not a size. */
+export const readSize = (text: string): number | undefined => scaled(text, SIZES, 1);
+
+const DURATION_PATTERN = '^\\d+(\\.\\d+)?\\s*(ms|s|m|h)$';
+
+const SIZE_PATTERN = '^\\d+(\\.\\d+)?\\s*(B|kB|MB|GB|KiB|MiB|GiB)$';
+
+function scaled(text: string, units: Readonly<Record<string, number>>, plain: number): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(text.trim()) ?? [];
+  if (digits === '') return undefined;
+  const factor = unit === '' ? plain : Object.hasOwn(units, unit) ? units[unit] : undefined;
+  return factor === undefined ? undefined : Math.round(Number(digits) * factor);
+}
 
 const DEFAULT_HOST = '127.0.0.1';
+
 const DEFAULT_PORT = 4141;
 
 /** What a header can carry as one word. */
 const KEY = /^[\x21-\x7e]+$/;
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+
 const HEADER_VALUE = /^[\t\x20-\x7e]+$/;
+
 /** Headers that belong to the connection, and are not the operator's to set. */
 const CONNECTION_HEADERS = /^(host|connection|content-length|transfer-encoding|keep-alive|te|trailer|upgrade|expect|proxy-.*)$/i;
 
@@ -24,6 +145,7 @@ const key = z
   .transform((text) => new Secret(text));
 
 const duration = quantity('must be a duration: 500ms, 5s, 2m, 1h', DURATION_PATTERN, readDuration);
+
 const size = quantity('must be a size: 64KiB, 32MiB', SIZE_PATTERN, readSize);
 
 /** A number, or text with a unit. */
@@ -214,4 +336,23 @@ export function jsonSchema(): z.core.JSONSchema.BaseSchema {
     },
   });
   return { ...schema, $defs: { reference: REFERENCE } };
+}
+
+const ID = 'https://unpkg.com/sluice/sluice.schema.json';
+
+const WIDTH = 130;
+
+/** `sluice.schema.json`, which editors check a configuration by. */
+export function schemaFile(): string {
+  const { $schema, ...schema } = jsonSchema();
+  const text = JSON.stringify({ $schema, $id: ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
+  return `${text.replace(LIST, inOneLine)}\n`;
+}
+
+/** A list of words: on one line where it fits, as the formatter of this repository has it. */
+const LIST = /^(.*)\[\n([^[\]{}]*)\n *\](,?)$/gm;
+
+function inOneLine(list: string, head: string, items: string, comma: string): string {
+  const line = `${head}[${items.trim().replace(/,\n */g, ', ')}]${comma}`;
+  return line.length <= WIDTH ? line : list;
 }

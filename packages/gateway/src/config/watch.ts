@@ -2,8 +2,8 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
+import { ConfigError, type Problem } from './document.ts';
 import { loadConfig, type Source } from './load.ts';
-import { ConfigError, type Problem } from './problem.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
 export interface WatchOptions extends ResolveOptions {
@@ -22,6 +22,7 @@ export interface WatchOptions extends ResolveOptions {
 }
 
 const STABLE_MS = 200;
+
 /** A writer that takes longer is waited for by the next poll: 25 reads are 5 seconds. */
 const MAX_READS = 25;
 

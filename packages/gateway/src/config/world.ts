@@ -1,6 +1,6 @@
+import type { Problem } from './document.ts';
 import type { Source } from './load.ts';
-import type { Problem } from './problem.ts';
-import type { Env } from './references.ts';
+import type { Env } from './secrets.ts';
 
 /** What a configuration is resolved in, and where what is found wrong goes. */
 export interface World {

@@ -1,7 +1,18 @@
-import { type AssembledError, type Examination, Examiner, type Protocol, scoreOf } from '@sluice/core';
-import { describeSystemError } from '../cli/failures.ts';
-import { type CliIo, systemCode } from '../cli/io.ts';
-import { readInput } from '../cli/read-input.ts';
+import {
+  type AssembledError,
+  breakageOf,
+  type Examination,
+  Examiner,
+  type Protocol,
+  type ProviderProfile,
+  RULES,
+  type RuleId,
+  scoreOf,
+} from '@sluice/core';
+import { oneLine, systemCode } from '@sluice/lab/text';
+import { readInput } from '../terminal/inputs.ts';
+import { type CliIo, describeSystemError } from '../terminal/io.ts';
+import { colorsFor } from '../terminal/text.ts';
 
 /** One body that was looked at: a file, or the answer to a probe. */
 export interface Checkup {
@@ -75,3 +86,41 @@ function isSick({ examination, error, probe }: Checkup): boolean {
   if (probe) return hasErrors || probe.outcome === 'refused' || probe.outcome === 'failed';
   return hasErrors || error !== null || !examination?.message.complete;
 }
+
+/** Writes what was learned; false when the file could not be written. */
+export async function writeProfile(path: string, profile: Partial<ProviderProfile>, io: CliIo): Promise<boolean> {
+  const { green, red } = colorsFor(io.stderr, io.env);
+  try {
+    const file = await io.createFile(path);
+    await file.write(new TextEncoder().encode(`${JSON.stringify(profile, null, 2)}\n`));
+    await file.commit();
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    await io.stderr.write(`${red('sluice:')} ${oneLine(path)}: ${oneLine(describeSystemError(code, error, path).message)}\n`);
+    return false;
+  }
+  const fields = Object.keys(profile);
+  const learned = fields.length === 0 ? 'nothing that differs was learned' : `learned ${fields.join(', ')}`;
+  await io.stderr.write(`${green('sluice:')} ${oneLine(path)}: ${learned}\n`);
+  return true;
+}
+
+/** A checkup as a line of JSON: the message itself is what `assemble` is for. */
+export function recordOf(checkup: Checkup): object {
+  const { name, examination, error, probe } = checkup;
+  const { protocol = null, bytes = null, findings = [], traits = null, message } = examination ?? {};
+  return {
+    ...(probe ? { probe: name, ...probe } : { file: name }),
+    protocol,
+    model: message?.model ?? null,
+    complete: message?.complete ?? false,
+    bytes,
+    score: scoreIn(checkup) ?? null,
+    findings,
+    traits,
+    error,
+  };
+}
+
+export const ruleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Finding } from '@sluice/core';
-import { bytes } from '../cli/layout.ts';
+import { bytes } from '../terminal/text.ts';
 import { type Checkup, NOT_KNOWN, overallScore, scoreIn, unknownIn } from './checkup.ts';
 import { countsOf, groupBreaks } from './show.ts';
 

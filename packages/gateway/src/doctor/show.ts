@@ -1,8 +1,7 @@
 import { type Breakage, type Finding, RULES, type RuleId, type Severity } from '@sluice/core';
-import type { Colors } from '../cli/colors.ts';
-import { oneLine } from '../cli/escape.ts';
-import { adviceFor } from '../cli/failures.ts';
-import { bytes, wrap } from '../cli/layout.ts';
+import { oneLine } from '@sluice/lab/text';
+import { adviceFor } from '../terminal/io.ts';
+import { bytes, type Colors, wrap } from '../terminal/text.ts';
 import { type Checkup, NOT_KNOWN, type Outcome, overallScore, scoreIn, unknownIn } from './checkup.ts';
 
 export interface ShowStyle {
@@ -12,6 +11,7 @@ export interface ShowStyle {
 }
 
 const PAINT = { error: 'red', warning: 'yellow', info: 'blue' } as const;
+
 PAINT satisfies Record<Severity, keyof Colors>;
 
 const INDENT = 10;
@@ -42,6 +42,7 @@ function heading({ name, examination, probe }: Checkup, { colors }: ShowStyle): 
 }
 
 const OUTCOMES = { shown: 'green', 'not-shown': 'yellow', refused: 'red', failed: 'red' } as const;
+
 OUTCOMES satisfies Record<Outcome, keyof Colors>;
 
 function probeLine({ status, outcome, note }: NonNullable<Checkup['probe']>, { colors }: ShowStyle): string {

@@ -11,21 +11,29 @@ import {
 } from '@sluice/core';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { type Attempt, buildCall, buildLabels } from './attempt.ts';
-import { ChatEndpoint } from './chat-endpoint.ts';
-import type { AttemptSteps, Endpoint, PreparedRequest } from './endpoint.ts';
-import { INTERNAL, unanswerable } from './failures.ts';
-import { encodeHeartbeat } from './heartbeats.ts';
-import { type Ending, failedBy, findEnding, type Outcome, type Reply } from './outcome.ts';
-import { ClientStream } from './outlet.ts';
-import type { ClientConnection } from './presence.ts';
-import { redactBytes } from './redact-bytes.ts';
+import type { ClientConnection } from './client-connection.ts';
+import { ClientStream, encodeHeartbeat } from './client-stream.ts';
+import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
+import { redactBytes } from './read-reply.ts';
 import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
-import type { Candidate, Directory, Services } from './services.ts';
-import { SideEndpoint } from './side-endpoint.ts';
-import { attemptStream } from './stream-attempt.ts';
-import { attemptWhole } from './whole-attempt.ts';
+import { attemptStream } from './stream.ts';
+import {
+  type Attempt,
+  buildCall,
+  buildLabels,
+  type Candidate,
+  type Directory,
+  type Ending,
+  failedBy,
+  findEnding,
+  INTERNAL,
+  type Outcome,
+  type Reply,
+  type Services,
+  unanswerable,
+} from './types.ts';
+import { attemptWhole } from './whole.ts';
 
 export interface ModelRequest {
   /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */

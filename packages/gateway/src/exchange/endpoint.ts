@@ -1,8 +1,17 @@
-import type { CanonicalError, Exchange, ProviderProfile, TranslateOptions } from '@sluice/core';
+import {
+  type CanonicalError,
+  type ClientRequest,
+  CODECS,
+  type Codec,
+  type Exchange,
+  estimateAnswer,
+  type ProviderProfile,
+  type TranslateOptions,
+} from '@sluice/core';
+import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
-import type { RefusedField } from '../upstream/refusals.ts';
-import type { Outcome } from './outcome.ts';
-import type { Candidate } from './services.ts';
+import { findRefusal, profileWithout, type RefusedField } from '../upstream/retry.ts';
+import { type Candidate, failedBy, type Outcome, type Services } from './types.ts';
 
 /**
  * A request converted for a candidate. `call` is a failed outcome when the candidate's protocol cannot express the
@@ -32,4 +41,131 @@ export interface Endpoint {
   respondLocally(candidate: Candidate): Outcome | undefined;
   /** Sends the request to one candidate. */
   request(candidate: Candidate, steps: AttemptSteps): Promise<Outcome>;
+}
+
+/** Chat requests: streams or whole responses. A request is repeated without optional fields that its target rejects. */
+export class ChatEndpoint implements Endpoint {
+  readonly kind = 'chat';
+  readonly isStream: boolean;
+  readonly #services: Services;
+
+  constructor(isStream: boolean, services: Services) {
+    this.isStream = isStream;
+    this.#services = services;
+  }
+
+  conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): TranslateOptions {
+    const { eventBytes } = this.#services.limits;
+    return {
+      provider,
+      model,
+      profile,
+      stream: this.isStream,
+      passthrough: !repair,
+      passRequest,
+      tap: 'usage',
+      now: wallClock,
+      maxLineBytes: eventBytes,
+      maxEventBytes: eventBytes,
+    };
+  }
+
+  respondLocally(): undefined {
+    return undefined;
+  }
+
+  async request(candidate: Candidate, steps: AttemptSteps): Promise<Outcome> {
+    const { refusals } = this.#services;
+    const profile = refusals.findProfile(candidate);
+    const without: RefusedField[] = [];
+    let request = steps.prepare(profile);
+    for (;;) {
+      const outcome = await steps.dispatch(request);
+      const error = outcome.is === 'failed' ? outcome.error : undefined;
+      const field = error && this.#refusedField(error, candidate);
+      if (error && field && !without.includes(field)) {
+        without.push(field);
+        const next = steps.prepare(profileWithout(profile, without));
+        if (isOther(next, request) && steps.repeatWithout(field, error)) {
+          request = next;
+          continue;
+        }
+      }
+      if (outcome.is === 'answered' && without.length > 0) refusals.learn(candidate, without);
+      return outcome;
+    }
+  }
+
+  #refusedField(error: CanonicalError, { provider }: Candidate): RefusedField | undefined {
+    const field = provider.protocol === 'openai-chat' ? findRefusal(error) : undefined;
+    // Only streams get this field from the gateway; elsewhere it is the client's own mistake.
+    return field === 'stream_options' && !this.isStream ? undefined : field;
+  }
+}
+
+/** If leaving out a field does not change the request, the field was not sent and cannot be what was rejected. */
+const isOther = ({ call: next }: PreparedRequest, { call: last }: PreparedRequest): boolean =>
+  !('is' in next) && !('is' in last) && next.body !== last.body;
+
+const wallClock = (): number => Math.floor(Date.now() / 1000);
+
+export interface SideRequest {
+  id: string;
+  client: Codec;
+  wire: ClientRequest;
+}
+
+/** Statuses of servers that do not have this endpoint: they know neither its path, nor its method, nor its function. */
+const NO_ENDPOINT: ReadonlySet<unknown> = new Set([404, 405, 501]);
+
+/**
+ * Token counts, embeddings and rankings: one whole response. Token counts are estimated where the upstream has no
+ * endpoint for them.
+ */
+export class SideEndpoint implements Endpoint {
+  readonly kind = 'side';
+  readonly isStream = false;
+  readonly #request: SideRequest;
+  readonly #log: Logger;
+  readonly #isCount: boolean;
+
+  constructor(request: SideRequest, log: Logger) {
+    const { client, wire } = request;
+    this.#request = request;
+    this.#log = log;
+    this.#isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
+  }
+
+  conversion({ provider, model, repair }: Candidate, profile: ProviderProfile): TranslateOptions {
+    return { provider, model, profile, passthrough: !repair };
+  }
+
+  /** Claude Code counts tokens all the time, and stops using a server that cannot. */
+  respondLocally({ provider }: Candidate): Outcome | undefined {
+    return this.#isCount && !CODECS[provider.protocol].supports('COUNT_TOKENS') ? this.#estimate() : undefined;
+  }
+
+  async request(candidate: Candidate, steps: AttemptSteps): Promise<Outcome> {
+    try {
+      const local = this.respondLocally(candidate);
+      if (local) return local;
+      return this.#estimateInstead(await steps.dispatch(steps.prepare(candidate.profile)), candidate);
+    } catch (error) {
+      return failedBy(error);
+    }
+  }
+
+  /** Compatible servers often have the chat endpoint only. A count that fails for another reason stays an error. */
+  #estimateInstead(outcome: Outcome, { provider }: Candidate): Outcome {
+    const status = outcome.is === 'failed' ? outcome.error.upstream?.status : undefined;
+    if (!this.#isCount || !NO_ENDPOINT.has(status)) return outcome;
+    const { id } = this.#request;
+    this.#log.info({ request_id: id, provider: provider.id, status }, 'upstream does not count tokens; estimated');
+    return this.#estimate();
+  }
+
+  #estimate(): Outcome {
+    const { client, wire } = this.#request;
+    return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
+  }
 }

@@ -9,21 +9,28 @@ import {
   translate,
   type WireReply,
 } from '@sluice/core';
-import type { Limits } from '../config/limits.ts';
-import { Collector, withoutBom } from '../upstream/collect.ts';
-import { type Call, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
-import { dispositionFirst } from '../upstream/headers.ts';
-import { Deadline } from '../upstream/patience.ts';
+import type { Limits } from '../config/options.ts';
+import { Collector, withoutBom } from '../upstream/body.ts';
+import { Deadline } from '../upstream/deadline.ts';
+import { type Call, dispositionFirst, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
+import type { ClientConnection } from './client-connection.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
-import { connectionError, formatProvider, redirected, STOPPED, tooLate } from './failures.ts';
-import { findEnding } from './outcome.ts';
-import type { ClientConnection } from './presence.ts';
 import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
-import type { ProviderEndpoint, Services } from './services.ts';
+import {
+  connectionError,
+  findEnding,
+  formatProvider,
+  type ProviderEndpoint,
+  redirected,
+  type Services,
+  STOPPED,
+  tooLate,
+} from './types.ts';
 
 /** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
 const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
+
 /** Headers of the body that are sent to the client, beside those of every response. */
 const OF_BODY = ['content-type', 'content-length', 'content-disposition'];
 

@@ -1,10 +1,8 @@
 import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProvider, type WireReply } from '@sluice/core';
-import { type WholeReply, withoutBom } from '../upstream/collect.ts';
-import { withRetrySeconds } from '../upstream/retry-after.ts';
-import { findExcess } from './answer-limits.ts';
-import type { Attempt } from './attempt.ts';
-import { formatProvider, notAResponse, redirected, upstreamsFault } from './failures.ts';
-import type { Outcome, Reply } from './outcome.ts';
+import { type WholeReply, withoutBom } from '../upstream/body.ts';
+import { withRetrySeconds } from '../upstream/retry.ts';
+import { findExcess } from './limits.ts';
+import { type Attempt, formatProvider, notAResponse, type Outcome, type Reply, redirected, upstreamsFault } from './types.ts';
 
 /** How much of an unreadable response is logged. */
 const SHOWN_BYTES = 4096;
@@ -62,8 +60,11 @@ function converted(answer: WholeReply, { exchange, candidate, onStrange }: Attem
  * bracket, quote or tag.
  */
 const FIELD = /^(?:data|event|id|retry)?:/m;
+
 const DOCUMENT = /^\s*[{["<]/;
+
 const HEAD_BYTES = 1024;
+
 /** The first byte of nearly every response. */
 const OPEN_BRACE = 0x7b;
 
@@ -90,3 +91,8 @@ export const strangeStream = (error: CanonicalError, headers: Record<string, str
 /** Marks an error as the upstream's and names its provider. */
 const blamed = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
   nameProvider(upstreamsFault(error, formatProvider(candidate)), candidate.provider.id);
+
+/** Redacts upstream errors, which may quote the key that was sent. */
+export function redactBytes(pieces: Iterable<Uint8Array>, redact: (text: string) => string): Uint8Array {
+  return Buffer.from(redact(Buffer.concat([...pieces]).toString('utf8')));
+}

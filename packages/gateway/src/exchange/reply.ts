@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
-import type { Reply } from './outcome.ts';
-import type { Services } from './services.ts';
+import type { Reply, Services } from './types.ts';
 
 /** What is known of an exchange so far. */
 export interface Progress {
@@ -116,6 +115,7 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
 }
 
 const NO_BYTES = Buffer.alloc(0);
+
 /** Node writes a head and a string at once, but a head and bytes separately. Longer bodies are not worth the copy. */
 const MAX_COPIED = 16 * 1024;
 

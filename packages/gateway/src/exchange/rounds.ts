@@ -1,12 +1,16 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
-import type { RefusedField } from '../upstream/refusals.ts';
-import { findVerdict, isGatewaysFault, isTargetsFault, keepsStatus, mayBeBilled, pauseBefore } from '../upstream/verdict.ts';
-import { formatProvider, paused, STOPPED, upstreamWords } from './failures.ts';
-import type { Outcome } from './outcome.ts';
-import { pause } from './pause.ts';
-import type { ClientConnection } from './presence.ts';
-import type { Candidate, Services } from './services.ts';
+import {
+  findVerdict,
+  isGatewaysFault,
+  isTargetsFault,
+  keepsStatus,
+  mayBeBilled,
+  pauseBefore,
+  type RefusedField,
+} from '../upstream/retry.ts';
+import { type ClientConnection, pause } from './client-connection.ts';
+import { type Candidate, formatProvider, type Outcome, paused, type Services, STOPPED, upstreamWords } from './types.ts';
 
 export interface AttemptLoopOptions {
   /** The id of the request, for the log. */

@@ -1,7 +1,7 @@
+import { safeJson } from '@sluice/lab/text';
 import { type Logger, pino } from 'pino';
-import { safeJson } from '../cli/escape.ts';
 
-export type { Logger };
+export type { Logger } from 'pino';
 
 /**
  * One JSON line a record, on standard error unless `write` says otherwise; `redact` sees every line first. Characters that end a line, reorder

@@ -4,11 +4,14 @@ import { Counts, Distributions } from './series.ts';
 
 /** Seconds. First bytes of models come between a tenth of a second and minutes. */
 const DURATIONS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
 const OVERHEADS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
+
 const TOKEN_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** Labels of one provider for models that the configuration does not name: some servers answer for any name. */
 const MAX_ANSWERED_MODELS = 200;
+
 /** The label that all other models share. */
 const OTHER = 'other';
 

@@ -1,4 +1,4 @@
-import type { SecretRegistry } from '../config/secret.ts';
+import type { SecretRegistry } from '../config/secrets.ts';
 
 /**
  * Providers show keys half hidden (`sk-proj-****wxyz`): whose key it is, is still nobody's business. A run of asterisks is looked at from its
@@ -23,13 +23,18 @@ export const hidingHosts =
 
 /** An IPv4 address of a loopback, private (RFC 1918), shared (RFC 6598) or link-local range. */
 const BYTE = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
+
 const PRIVATE_V4 = `(?<![\\w.])(?:(?:10|127)\\.${BYTE}|172\\.(?:1[6-9]|2\\d|3[01])|192\\.168|169\\.254|100\\.(?:6[4-9]|[7-9]\\d|1[01]\\d|12[0-7]))\\.${BYTE}\\.${BYTE}(?!\\w|\\.\\w)`;
+
 /** A unique local, link-local or loopback IPv6 address. */
 const PRIVATE_V6 = '(?<![\\w:])(?:(?:f[cd][0-9a-f]{2}|fe[89ab][0-9a-f]):[0-9a-f:]{2,40}|::1(?![\\w:.]))';
+
 /** Names that no public DNS resolves, also as the only label of a URL's host. */
 const PRIVATE_NAME =
   '(?<![\\w.-])(?:(?:[\\w-]{1,63}\\.){1,20}(?:internal|local|localdomain|lan|corp|intranet|home\\.arpa|svc)|ip(?:-\\d{1,3}){4}|localhost(?=:\\d))(?!\\w|[.-]\\w)';
+
 const ONE_LABEL_URL = '(?<=://)[\\w-]{1,63}(?![\\w.@-]|:[^\\d])';
+
 const PRIVATE = new RegExp(`(?:${PRIVATE_V4}|\\[?${PRIVATE_V6}\\]?|${PRIVATE_NAME}|${ONE_LABEL_URL})(?::\\d{1,5})?`, 'gi');
 
 /** The same for text that an upstream wrote: proxies like to tell which of their machines failed. */

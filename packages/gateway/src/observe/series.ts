@@ -1,6 +1,5 @@
 // prom-client looks for a series by its labels whenever something is added to it, which is a twentieth of what a small request costs. Here whoever
 // adds holds the series. The text is that of Prometheus' exposition format, 0.0.4.
-
 type Labels = Readonly<Record<string, string>>;
 
 /** A number that only grows. */

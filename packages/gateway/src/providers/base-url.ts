@@ -12,6 +12,7 @@ const ROOTS = {
 
 /** By custom a base URL of these ends before the version, also below a path (`https://api.deepseek.com/anthropic`). */
 const VERSION_IS_ADDED: ReadonlySet<ProtocolId> = new Set(['anthropic-messages', 'gemini']);
+
 const VERSION = /^v\d+((alpha|beta)\d*)?$/;
 
 const ENDPOINT = /\/(chat\/completions|completions|responses|messages|models|embeddings)\/?$/;
@@ -63,9 +64,12 @@ export function fromHost(text: string, defaultPort: number): string {
 }
 
 const LOOPBACK = new BlockList();
+
 // IPv6 spellings of these (::ffff:127.0.0.1) match as well.
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+
 LOOPBACK.addAddress('::1', 'ipv6');
+
 const ANY_ADDRESS = /^(0\.0\.0\.0|\[?::\]?)$/;
 
 /** A host that only this machine reaches. */

@@ -1,7 +1,7 @@
-import type { Services } from '../exchange/services.ts';
+import type { Services } from '../exchange/types.ts';
+import { checkHost, isForeignPage } from '../http/origin.ts';
+import { refusal } from '../http/refusal.ts';
 import type { Incoming } from './handle.ts';
-import { checkHost, isForeignPage } from './origin.ts';
-import { refusal } from './refusal.ts';
 
 type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 

@@ -1,14 +1,14 @@
 import { CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
-import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/provider.ts';
+import { DEMO_MODELS, languageOf } from '@sluice/lab/demo';
+import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/providers.ts';
 import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
-import { DEMO_MODELS, languageOf } from '../demo/misbehave.ts';
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
-import type { Candidate, Directory, ProviderEndpoint } from '../exchange/services.ts';
+import { Gatekeeper } from '../exchange/load.ts';
+import type { Candidate, Directory, ProviderEndpoint } from '../exchange/types.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
-import { Gatekeeper } from './auth.ts';
 
 /** Resolves models by a configuration. `demo`: the built-in model. */
 export function createDirectory(state: GatewayState, demo: Transport): Directory {

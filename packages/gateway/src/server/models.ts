@@ -1,5 +1,5 @@
 import { type Codec, CodecError, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core';
-import type { Directory, Services } from '../exchange/services.ts';
+import type { Directory, Services } from '../exchange/types.ts';
 
 const buildModel = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
 

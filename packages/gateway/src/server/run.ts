@@ -1,15 +1,55 @@
+import { ConfigError } from '../config/document.ts';
 import { findConfig, noConfig } from '../config/load.ts';
-import type { LogLevel } from '../config/options.ts';
-import { ConfigError } from '../config/problem.ts';
+import type { Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
-import { SecretRegistry } from '../config/secret.ts';
+import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, type WatchOptions } from '../config/watch.ts';
-import { DemoTransport } from '../demo/transport.ts';
+import { MemoryGuard, ownConnectionShare, Streams } from '../exchange/load.ts';
+import { ModelLists } from '../exchange/model-lists.ts';
+import type { Services } from '../exchange/types.ts';
+import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { createLog, type Logger } from '../observe/log.ts';
-import { createRedact } from '../observe/redact.ts';
+import { Metrics } from '../observe/metrics.ts';
+import { createRedact, hidingAddresses, hidingHosts } from '../observe/redact.ts';
+import { Breakers } from '../upstream/breaker.ts';
+import { DemoTransport } from '../upstream/demo.ts';
+import { Dialer } from '../upstream/dialer.ts';
+import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { Gateway } from './server.ts';
-import { createServices } from './services.ts';
+
+type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };
+
+/** Creates the services of one gateway. */
+export function createServices(given: Given): Services {
+  const { limits, redact, directory, log, clock = REAL_CLOCK } = given;
+  const { now } = clock;
+  const dialer = new Dialer(limits);
+  const share = ownConnectionShare();
+  const streams = new Streams(Math.min(limits.streams, share));
+  const redactHosts = hidingHosts(redact, () => directory().privateHosts);
+  return {
+    ...given,
+    redact: redactHosts,
+    redactUpstream: hidingAddresses(redactHosts),
+    clock,
+    now,
+    random: Math.random,
+    streams,
+    maxConnections: limits.connections > 0 ? limits.connections : share,
+    dialer,
+    breakers: new Breakers(now),
+    budget: new RetryBudget(limits.retryShare, now),
+    refusals: new LearnedRefusals(),
+    metrics: new Metrics(() => streams.count),
+    modelLists: new ModelLists({
+      dialer,
+      clock,
+      onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
+    }),
+    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
+  };
+}
 
 export interface RunOptions {
   /** The configuration file; without one, a `sluice.yaml` in `folder`, else the environment alone. */
@@ -86,6 +126,7 @@ function checkBound(address: string, { keys }: GatewayState): void {
 }
 
 type OnState = (state: GatewayState, restart: readonly string[]) => void;
+
 type OnRefused = (reason: string) => void;
 
 /** The file is watched before its listeners are set. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
-import { parsed } from './asked.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '@sluice/lab/tape';
+import { parsed } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 
 /** What is known of a request when an answer is looked for. */
@@ -41,7 +41,9 @@ const CONVERSATION: readonly Tier[] = [
   ],
   ['same model', isAlike],
 ];
+
 const IN_ORDER: readonly Tier[] = [['next in order', ({ type }) => type === 'CHAT']];
+
 const ELSEWHERE: readonly Tier[] = [
   ['same request', (entry, sought) => isSamePlace(entry, sought) && entry.digest === sought.digest],
   ['same path', isSamePlace],

@@ -1,24 +1,28 @@
-import { Secret, SecretRegistry } from '../config/secret.ts';
+import { Secret, SecretRegistry } from '../config/secrets.ts';
+import { refusal } from '../http/refusal.ts';
 import { createRedact } from '../observe/redact.ts';
-import { refusal } from '../server/refusal.ts';
 
 /** What a tape keeps of a request's head. A list of what may stay: nobody knows all the names that keys and people travel under. */
 const REQUEST_HEADERS =
   /^(content-type|accept|user-agent|anthropic-(version|beta)|openai-beta|x-goog-api-client|x-stainless-(lang|package-version|retry-count|helper-method))$/;
+
 /** The same for an answer: neither cookies nor the names of organizations. */
 const RESPONSE_HEADERS =
   /^(content-(type|length|language|disposition)|retry-after(-ms)?|x-should-retry|(x-)?request-id|(x|anthropic)-ratelimit-[\w-]+|openai-(processing-ms|version|model))$/;
 
 /** Headers and query parameters in which credentials travel, whatever vendors put before the name. */
 const CREDENTIAL_HEADER = /(?:^|-)(?:authorization|api-?key|token|secret|cookie|password)$/;
+
 const CREDENTIAL_PARAMETER = /^(?:key|api[_-]?key|access_token|token)$/i;
 
 /** How many credentials, and how much of them, one recording keeps in mind: each costs time whenever a body is searched for it. */
 export const MAX_CREDENTIALS = 200;
+
 const MAX_CREDENTIAL_BYTES = 64 * 1024;
 
 /** Fields of bodies that say who asks. */
 const PERSON = /("(?:user|user_id|safety_identifier)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)+"/g;
+
 /** Whose project is asked is nobody's business. */
 const PROJECT = /(\/projects\/)[^/?]+/g;
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProtocolId } from '@sluice/core';
-import { parsed } from './asked.ts';
-import { FACTS_FILE, type Facts, writeFacts } from './format.ts';
+import { FACTS_FILE, type Facts, writeFacts } from '@sluice/lab/tape';
+import { parsed } from './incoming.ts';
 
 /** What is to be written: the facts, but for the names of files, which the writer gives. */
 export interface Draft extends Omit<Facts, 'tape' | 'request' | 'response'> {
@@ -12,6 +12,7 @@ export interface Draft extends Omit<Facts, 'tape' | 'request' | 'response'> {
 
 /** Prompts are private: nobody else on the machine reads them. */
 const FOLDER_MODE = 0o700;
+
 const FILE_MODE = 0o600;
 
 const SHORT_NAMES = {

@@ -25,9 +25,12 @@ export interface Pause {
 
 /** Consecutive failures after which a target is paused, and for how long. */
 const MAX_FAILURES = 5;
+
 const PAUSE_MS = 30_000;
+
 /** The longest pause that a target can request, so that one wrong header does not require a restart. */
 const MAX_PAUSE_MS = 3_600_000;
+
 /** Targets contain model names, of which clients can invent any number. */
 const TARGETS = { entries: 1000, bytes: 512 * 1024 };
 

@@ -5,8 +5,10 @@ import type { Line, Receiver } from './dialer.ts';
  * Without turns, libuv reads up to 32 buffers of 64 KiB from one socket before it looks at the next.
  */
 export const TURN_BYTES = 16 * 1024;
+
 /** Overhead of a chunk, counted as bytes: an upstream may send every byte as its own chunk. */
 const CHUNK_COST = 128;
+
 /** How long queued readers are served in one iteration of the event loop. */
 const SLICE_MS = 4;
 

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { ConfigError } from '../../src/config/document.ts';
 import { loadConfig, noConfig } from '../../src/config/load.ts';
 import type { Options } from '../../src/config/options.ts';
-import { ConfigError } from '../../src/config/problem.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { SecretRegistry } from '../../src/config/secrets.ts';
 
 const CANARY = 'hunter2correcthorse';
 const ENV = { KEY: CANARY, PORT: '8080', YES: 'true', HOST: '127.0.0.1', OPENAI_API_KEY: 'openai-key', DIGITS: '12345678' };

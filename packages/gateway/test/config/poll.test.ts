@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { SecretRegistry } from '../../src/config/secrets.ts';
 import { LiveConfig } from '../../src/config/watch.ts';
 
 const watch = vi.hoisted(() =>

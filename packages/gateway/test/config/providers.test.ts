@@ -1,9 +1,8 @@
 import { inspect } from 'node:util';
 import { openaiChatCodec } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { unlock } from '../../src/config/provider.ts';
-import type { Env } from '../../src/config/references.ts';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { unlock } from '../../src/config/providers.ts';
+import { type Env, SecretRegistry } from '../../src/config/secrets.ts';
 import { stateOf } from './world.ts';
 
 interface Row {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GatewayState } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { SecretRegistry } from '../../src/config/secrets.ts';
 import { LiveConfig, type WatchOptions } from '../../src/config/watch.ts';
 
 // What a reload may not do: remove authentication or providers because the file is damaged.

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_CHAT_PROFILE } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { schemaFile } from '../../src/config/json-schema.ts';
-import { LIMITS } from '../../src/config/limits.ts';
+import { LIMITS } from '../../src/config/options.ts';
+import { schemaFile } from '../../src/config/schema.ts';
 import { answering, stateOf } from './world.ts';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), 'utf8');

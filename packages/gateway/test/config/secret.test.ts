@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { redactPatterns, Secret, SecretRegistry } from '../../src/config/secret.ts';
+import { redactPatterns, Secret, SecretRegistry } from '../../src/config/secrets.ts';
 import { createRedact, hidingAddresses } from '../../src/observe/redact.ts';
 
 const VALUE = 'c4nary+Se/cret "quoted"';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { SecretRegistry } from '../../src/config/secrets.ts';
 import { LiveConfig } from '../../src/config/watch.ts';
 
 /** What the next reads of the file find, instead of what is on disk; the last entry repeats. */

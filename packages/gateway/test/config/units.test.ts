@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { expand, isReference, readEnv } from '../../src/config/references.ts';
-import { readDuration, readSize } from '../../src/config/units.ts';
+import { readDuration, readSize } from '../../src/config/schema.ts';
+import { expand, isReference, readEnv } from '../../src/config/secrets.ts';
 
 test.each([
   ['500ms', 500],

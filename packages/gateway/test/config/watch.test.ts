@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { GatewayState } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { SecretRegistry } from '../../src/config/secrets.ts';
 import { LiveConfig, readConfig, type WatchOptions } from '../../src/config/watch.ts';
 
 let folder: string;

@@ -1,7 +1,6 @@
 import { loadConfig, noConfig } from '../../src/config/load.ts';
-import type { Env } from '../../src/config/references.ts';
 import { type GatewayState, resolveConfig } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secret.ts';
+import { type Env, SecretRegistry } from '../../src/config/secrets.ts';
 
 interface World {
   /** Absent: no file. */

@@ -1,10 +1,10 @@
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ContentBlock } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SHARED } from '../../../../test/shared.ts';
-import { answerOf } from '../../src/demo/brain.ts';
+import { answerOf } from '../../../lab/src/demo/brain.ts';
+import { violations } from '../../../lab/test/demo/schema-check.ts';
 import { type Started, startGateway } from '../gateway/start.ts';
 import { decode, type RecordedRequest, recordedRequests } from './recorded-clients.ts';
-import { violations } from './schema-check.ts';
 
 const TOOLS: readonly CanonicalTool[] = [
   { name: 'Bash', input_schema: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] } },

@@ -1,6 +1,6 @@
 import { convertRequest, type ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_MODELS, languageOf } from '../../src/demo/misbehave.ts';
+import { DEMO_MODELS, languageOf } from '../../../lab/src/demo/brain.ts';
 import { readStream } from '../gateway/dialects.ts';
 import { ask, type Started, startGateway } from '../gateway/start.ts';
 

@@ -1,7 +1,7 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DemoTransport } from '../../src/demo/transport.ts';
 import { run } from '../../src/server/run.ts';
+import { DemoTransport } from '../../src/upstream/demo.ts';
 import type { Call, Line, Receiver } from '../../src/upstream/dialer.ts';
 import { questionOf, readStream, readWhole } from '../gateway/dialects.ts';
 import { RawClient } from '../gateway/raw-client.ts';

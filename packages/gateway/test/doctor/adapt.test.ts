@@ -1,6 +1,6 @@
 import type { ProtocolId, ProviderProfile } from '@sluice/core';
 import { expect, test } from 'vitest';
-import { adaptTo } from '../../src/doctor/adapt.ts';
+import { adaptTo } from '../../src/doctor/live.ts';
 
 test.each<[ProtocolId, string, Partial<ProviderProfile>, Partial<ProviderProfile> | undefined]>([
   [

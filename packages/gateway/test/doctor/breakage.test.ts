@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
 import { SDK_BREAKAGE } from '../../../core/src/doctor/sdk-breakage.ts';
-import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
+import { mutationsOf, seededRandom, writeStream } from '../../../lab/src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 import { type Heard, SDK_READERS } from './sdk-readers.ts';

@@ -1,6 +1,6 @@
 import { type CanonicalStreamEvent, CODECS, type ProtocolId } from '@sluice/core';
 import { createContext } from '../../../core/src/engine/context.ts';
-import { PLAIN_FRAMING, type WireStream } from '../../src/mutate/index.ts';
+import { PLAIN_FRAMING, type WireStream } from '../../../lab/src/mutate/index.ts';
 
 export const PROTOCOL_IDS: ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 

@@ -1,5 +1,4 @@
-import type { OptionTable } from '../../src/cli/arguments.ts';
-import type { Command } from '../../src/cli/command.ts';
+import type { Command, OptionTable } from '../../src/cli/command.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { breakageOf, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
-import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
+import { mutationsOf, seededRandom, writeStream } from '../../../lab/src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 import type { Scanned } from './scan.ts';

@@ -4,7 +4,7 @@ import type { ExamineOptions, ProtocolId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
-import { readType } from '../../../core/src/protocols/openai-responses/event-types.ts';
+import { readType } from '../../../core/src/protocols/openai-responses/wire.ts';
 import { examine } from './examine.ts';
 import { SDK_READERS } from './sdk-readers.ts';
 

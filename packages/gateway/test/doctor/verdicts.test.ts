@@ -3,7 +3,7 @@ import { CODECS, RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, protocolOf, splitEvery } from '../../../../test/run.ts';
 import { readCases } from '../../../../test/shared.ts';
-import { mutationsOf, seededRandom, writeStream } from '../../src/mutate/index.ts';
+import { mutationsOf, seededRandom, writeStream } from '../../../lab/src/mutate/index.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { below, pick, type Random, seededRandom } from '../../src/mutate/random.ts';
+import { below, pick, type Random, seededRandom } from '../../../lab/src/mutate/random.ts';
 import { expectAnswered, expectWholeFrames } from './check.ts';
 import { framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';

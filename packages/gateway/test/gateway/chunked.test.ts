@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LAST_CHUNK, writeChunk } from '../../src/exchange/chunked.ts';
+import { LAST_CHUNK, writeChunk } from '../../src/exchange/client-stream.ts';
 
 /** Around what is copied and what is not. */
 const SIZES = [1, 15, 16, 255, 4096, 16 * 1024, 16 * 1024 + 1, 100_000];

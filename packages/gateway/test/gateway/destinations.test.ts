@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Candidate } from '../../src/exchange/services.ts';
-import { Dialer } from '../../src/upstream/dialer.ts';
-import { WrongAddress } from '../../src/upstream/failures.ts';
+import type { Candidate } from '../../src/exchange/types.ts';
+import { Dialer, WrongAddress } from '../../src/upstream/dialer.ts';
 import { expectRefused } from './check.ts';
 import { questionOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';

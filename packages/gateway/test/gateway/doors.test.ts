@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isLoopbackName } from '../../src/server/origin.ts';
+import { isLoopbackName } from '../../src/http/origin.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { Faultd } from './faultd.ts';
 import { KEY, PAIRS, type Pair, providersAt } from './pairs.ts';

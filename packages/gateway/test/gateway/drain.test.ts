@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ClientConnection } from '../../src/exchange/presence.ts';
-import { Streams } from '../../src/server/streams.ts';
+import type { ClientConnection } from '../../src/exchange/client-connection.ts';
+import { Streams } from '../../src/exchange/load.ts';
 import { cutAfter, USAGE, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from './http.ts';

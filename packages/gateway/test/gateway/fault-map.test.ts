@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '../../src/config/limits.ts';
+import { LIMITS } from '../../src/config/options.ts';
 import { CLIENT_FAULTS } from './map/client-faults.ts';
 import type { Fault } from './map/fault.ts';
 import { LIMIT_TESTS, PROMISES } from './map/limits.ts';

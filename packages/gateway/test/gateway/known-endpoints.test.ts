@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { findEndpoint } from '../../src/exchange/find-endpoint.ts';
-import { KNOWN_ENDPOINTS } from '../../src/exchange/known-endpoints.ts';
+import { findEndpoint, KNOWN_ENDPOINTS } from '../../src/exchange/known-endpoints.ts';
 
 // The official SDKs say which endpoints their vendors document: each is answered by the gateway, known, or left out on purpose.
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Deadline } from '../../src/upstream/patience.ts';
+import { Deadline } from '../../src/upstream/deadline.ts';
 import { TestClock } from './test-clock.ts';
 
 function waiting(totalMs: number): { deadline: Deadline; heard: string[]; clock: TestClock } {

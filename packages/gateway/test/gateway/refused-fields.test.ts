@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findRefusal, LearnedRefusals } from '../../src/upstream/refusals.ts';
+import { findRefusal, LearnedRefusals } from '../../src/upstream/retry.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { whole } from './http.ts';
 import { good } from './scripts.ts';

@@ -1,7 +1,7 @@
 import type { CanonicalStreamEvent } from '@sluice/core';
 import { describe, expect, it } from 'vitest';
-import { hasContent, nextPhase, overdueIn, type Phase, SETTLED, SILENT, WAITING } from '../../src/exchange/stream-phase.ts';
-import { Collector } from '../../src/upstream/collect.ts';
+import { hasContent, nextPhase, overdueIn, type Phase, SETTLED, SILENT, WAITING } from '../../src/exchange/stream.ts';
+import { Collector } from '../../src/upstream/body.ts';
 
 const START: CanonicalStreamEvent = { type: 'message_start', message: { id: '', model: '', created: 0 } };
 const CONTENT: CanonicalStreamEvent = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } };

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ClientConnection } from '../../src/exchange/presence.ts';
-import { Streams } from '../../src/server/streams.ts';
+import { ClientConnection } from '../../src/exchange/client-connection.ts';
+import { Streams } from '../../src/exchange/load.ts';
 
 // Nothing of it is used here but that it can be listened to.
 const connection = (): ClientConnection => new ClientConnection({ on: () => undefined } as unknown as ServerResponse);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { untilStopped } from '../../src/cli/until-stopped.ts';
+import { untilStopped } from '../../src/terminal/io.ts';
 import { expectAnswered } from './check.ts';
 import { cutAfter } from './dialects.ts';
 import { Faultd } from './faultd.ts';

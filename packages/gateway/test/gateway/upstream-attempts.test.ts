@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { RetryBudget } from '../../src/upstream/retry-budget.ts';
+import { RetryBudget } from '../../src/upstream/retry.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { framesOf, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Breakers } from '../../src/upstream/breaker.ts';
-import { RetryBudget } from '../../src/upstream/retry-budget.ts';
+import { RetryBudget } from '../../src/upstream/retry.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { errorOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';

@@ -3,8 +3,8 @@ import { jsonLines, run } from '../fake-io.ts';
 import * as streams from '../streams.ts';
 
 /** A converter to Gemini that takes one word for another. */
-vi.mock('../../src/prove/wire.ts', async (original) => {
-  const wire = await original<typeof import('../../src/prove/wire.ts')>();
+vi.mock('../../../lab/src/prove/wire.ts', async (original) => {
+  const wire = await original<typeof import('../../../lab/src/prove/wire.ts')>();
   const tainted = (chunks: Iterable<Uint8Array>): Uint8Array =>
     new TextEncoder().encode(wire.bodyOf([...chunks]).replace('"poison"', '"honey"'));
   const convert: typeof wire.convert = (from, to, chunks, onNote) =>

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CODECS, type ProtocolId, streamConverter } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { comparableOf, differencesOf } from '../../src/tape/compare.ts';
+import { comparableOf, differencesOf } from '../../../lab/src/tape/compare.ts';
 import { jsonLines, run, systemError, type World } from '../fake-io.ts';
 import { temporaryFolder } from './tapes.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { joinPaths } from '../../src/tape/paths.ts';
+import { joinPaths } from '../../../lab/src/tape/format.ts';
 import { MAX_CREDENTIALS } from '../../src/tape/scrub.ts';
 import { Faultd } from '../gateway/faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from '../gateway/http.ts';

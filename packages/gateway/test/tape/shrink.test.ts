@@ -1,13 +1,9 @@
 import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { MUTATIONS, PLAIN_FRAMING, seededRandom, writeStream } from '../../src/mutate/index.ts';
-import { caseOf } from '../../src/tape/shrink/case-file.ts';
-import { filler } from '../../src/tape/shrink/json.ts';
-import { eventsOf, partsOf, render } from '../../src/tape/shrink/parts.ts';
-import { reportOf } from '../../src/tape/shrink/report.ts';
-import { shortest } from '../../src/tape/shrink/shortest.ts';
-import { assemble, testFor } from '../../src/tape/shrink/shows.ts';
-import { shrink } from '../../src/tape/shrink/shrinker.ts';
+import { MUTATIONS, PLAIN_FRAMING, seededRandom, writeStream } from '../../../lab/src/mutate/index.ts';
+import { caseOf, reportOf } from '../../../lab/src/shrink/report.ts';
+import { assemble, testFor } from '../../../lab/src/shrink/shows.ts';
+import { eventsOf, filler, partsOf, render, shortest, shrink } from '../../../lab/src/shrink/shrinker.ts';
 import { jsonLines, run, systemError, type World } from '../fake-io.ts';
 
 const chunk = (delta: object, finish: string | null = null): string =>

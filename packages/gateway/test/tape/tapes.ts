@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { readTape } from '../../src/tape/read.ts';
+import { readTape } from '../../../lab/src/tape/read.ts';
 import { Recorder, type Saved } from '../../src/tape/recorder.ts';
 import { Replayer, type ReplayerOptions } from '../../src/tape/replayer.ts';
 import { TapeWriter } from '../../src/tape/write.ts';

@@ -3,9 +3,13 @@ import type { SchemaDialect } from '../rules.ts';
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === 'string';
+
 const isNumber: Check = (value) => typeof value === 'number' && Number.isFinite(value);
+
 const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+
 const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
+
 const anything: Check = () => true;
 
 /** How a target changes a schema that it does not accept as it is: a column of "Schema dialects" in docs/canonical.md. */

@@ -1,19 +1,16 @@
-import type { Codec } from '../shared/codec.ts';
-import { readBodyTarget } from '../shared/deployment.ts';
-import { countTokensRequest, countTokensResponse } from './count-tokens.ts';
-import { decodeErrorReply } from './errors-decode.ts';
-import { encodeError } from './errors-encode.ts';
+import { readBodyTarget } from '../../codec/deployment.ts';
+import type { Codec } from '../../codec/protocol.ts';
+import { buildHeaders, buildUrl, detectInterface, ownsPath, supports } from './endpoints.ts';
+import { MessagesGrammar } from './grammar.ts';
 import { anthropicMessages } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, ownsPath, supports } from './interface.ts';
-import { modelInfo, models } from './models.ts';
-import { IDLE } from './pointers.ts';
+import { countTokensRequest, countTokensResponse, modelInfo, models } from './models.ts';
+import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse, glance } from './response-decode.ts';
-import { encodeResponse } from './response-encode.ts';
+import { decodeResponse, encodeResponse, glance } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { MessagesGrammar } from './stream-grammar.ts';
+import { IDLE } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
 

@@ -1,7 +1,29 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { Protocol } from '../shared/protocol.ts';
-import { callFields, extrasOf } from './extras.ts';
+import { type CanonicalResponse, type ContentBlock, isClientCall, type ToolUseBlock } from '../../canonical/message.ts';
+import type { Protocol } from '../../codec/protocol.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { encodeBlock, encodeThinking } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
+
+/** What a message holds beside text, reasoning and calls, in the words of the wire. */
+export function extrasOf({ content }: CanonicalResponse): JsonObject {
+  const thinking = content.filter((block) => block.type === 'thinking').map(encodeThinking);
+  return {
+    ...(thinking.length > 0 && { thinking_blocks: thinking }),
+    ...(content.some(isSpecial) && { blocks: content.map(encodeBlock) }),
+  };
+}
+
+/** Beyond plain text, thinking and calls of the client's tools: only the blocks themselves tell all of it. */
+function isSpecial(block: ContentBlock): boolean {
+  if (block.type === 'text') return block.citations !== undefined;
+  if (block.type === 'tool_use') return !isClientCall(block.kind);
+  return block.type !== 'thinking';
+}
+
+export function callFields({ extensions }: ToolUseBlock): JsonObject {
+  const { type: _, ...fields }: JsonObject = extensions?.['anthropic-messages'] ?? {};
+  return fields;
+}
 
 /** Anthropic Messages, and the servers and relays that speak it. */
 export const anthropicMessages: Protocol = {

@@ -1,11 +1,45 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
-import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
-import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
-import { countOf, textOf, unknownFields } from '../shared/read.ts';
-import { isoOf, unixOf } from './civil-date.ts';
-import { decodeErrorBody } from './errors-decode.ts';
-import { fieldsOf, keep } from './fields.ts';
+import { CodecError } from '../../canonical/notes.ts';
+import type {
+  CanonicalCountTokensResponse,
+  CanonicalModel,
+  CanonicalModelList,
+  CanonicalRequest,
+} from '../../canonical/request.ts';
+import { badAnswer, expectAnswer } from '../../codec/answers.ts';
+import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
+import { countOf, textOf, unknownFields } from '../../codec/read.ts';
+import { drop } from '../../codec/report.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { decodeErrorBody, isoOf, unixOf } from './outcome.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeHeaders, encodeQuestionBody } from './request-encode.ts';
+import { fieldsOf, keep } from './wire.ts';
+
+/** `POST /v1/messages/count_tokens`: a request without what is said about the answer. */
+export const countTokensRequest: WireCodec<WireRequest, CanonicalRequest> = {
+  decode: decodeRequest,
+  encode: (request, context) => ({
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    headers: encodeHeaders(request, context),
+    body: withoutAnswer(encodeQuestionBody(request, context)),
+  }),
+};
+
+/** Fields of our own that only a request for an answer may have. */
+const OF_THE_ANSWER: ReadonlySet<string> = new Set(['container', 'inference_geo', 'fallbacks', 'diagnostics']);
+
+const withoutAnswer = (body: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !OF_THE_ANSWER.has(name)));
+
+export const countTokensResponse: WireCodec<unknown, CanonicalCountTokensResponse> = {
+  decode: (wire) => {
+    const count = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
+    if (count === undefined) throw new CodecError(decodeErrorBody(wire));
+    return { input_tokens: count };
+  },
+  encode: ({ input_tokens }) => ({ input_tokens }),
+};
 
 /** `GET /v1/models`. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
@@ -14,6 +48,7 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
+
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
 const answerOf = (wire: unknown): JsonObject =>

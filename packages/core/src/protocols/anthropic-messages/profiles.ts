@@ -1,6 +1,5 @@
+import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
-import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
-import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
  * A model of which nothing is known, often one that only speaks the protocol (GLM, Kimi, MiniMax, any alias): settings of Anthropic clients go
@@ -96,7 +95,9 @@ const EARLY: Partial<ProviderProfile> = {
   rejects_disabled_above_high: false,
   max_output_tokens: 4096,
 };
+
 const BUDGET: Partial<ProviderProfile> = { ...EARLY, thinking_mode: 'budget', max_output_tokens: 64_000 };
+
 const LOW_TO_HIGH = ['low', 'medium', 'high'];
 
 /**

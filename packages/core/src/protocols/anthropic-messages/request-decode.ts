@@ -1,19 +1,416 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalRequest } from '../../canonical/request.ts';
+import {
+  type ContentBlock,
+  type FileBlock,
+  type ImageBlock,
+  isClientCall,
+  type OpaqueBlock,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../../canonical/message.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
-import type { CodecContext, HeaderBag, WireRequest } from '../shared/codec.ts';
-import { expectBoolean, expectName, expectObject, expectShallow, optional } from '../shared/expect.ts';
-import { listOf, objectOf, unknownFields } from '../shared/read.ts';
-import { keep } from './fields.ts';
-import { modelOf } from './interface.ts';
-import { decodeConversation } from './messages-decode.ts';
-import { decodeOptions, keptOptions } from './options.ts';
-import { decodeOutputFormat, keptFormat } from './output-format.ts';
-import { decodeParameters } from './parameters.ts';
-import { PLACES } from './pointers.ts';
-import { decodeThinking, keptThinking } from './thinking.ts';
-import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
-import { decodeConversationTools, decodeTools } from './tools.ts';
+import { decodeCarrier, decodeCarrierInId } from '../../codec/answers.ts';
+import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
+import {
+  expectBoolean,
+  expectConversation,
+  expectList,
+  expectName,
+  expectObject,
+  expectShallow,
+  expectShallowJson,
+  expectText,
+  listOf,
+  objectOf,
+  optional,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { invalid } from '../../codec/report.ts';
+import { splitDataUrl } from '../../codec/requests.ts';
+import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
+import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, signatureOf } from './blocks.ts';
+import { modelOf } from './endpoints.ts';
+import {
+  decodeOptions,
+  decodeOutputFormat,
+  decodeParameters,
+  decodeThinking,
+  keptFormat,
+  keptOptions,
+  keptThinking,
+} from './settings.ts';
+import { decodeConversationTools, decodeToolChoice, decodeTools, keptToolChoice } from './tools.ts';
+import { decodeCacheControl, keep, PLACES, placed, unknownWithin } from './wire.ts';
+
+/** What all blocks of one request share. */
+interface Scope {
+  context: CodecContext;
+  /** The names of the calls so far by their ids: results name only the id. */
+  names: Map<string, string>;
+  /** A signature of another provider that belongs to the call or text which comes next. */
+  next: SignedBlob | undefined;
+}
+
+type Decode = (block: JsonObject, at: string, scope: Scope) => ContentBlock | ContentBlock[] | undefined;
+
+const BY_TYPE: Readonly<Record<string, Decode>> = {
+  text: decodeText,
+  image: decodeImage,
+  document: decodeDocument,
+  search_result: decodeSearchResult,
+  thinking: decodeThinkingBlock,
+  redacted_thinking: (block) => decodeRedacted(block, ''),
+  tool_use: decodeToolUse,
+  mcp_tool_use: (block, at, scope) => decodeCall(block, at, scope, 'mcp'),
+  tool_result: decodeToolResult,
+};
+
+/** Where blocks stand: in a message of that role, or as parts of another block. */
+type Place = 'user' | 'assistant' | 'system' | 'part';
+
+type ResultPart = Exclude<ToolResultBlock['content'], string>[number];
+
+const isPart = (block: ContentBlock): block is ResultPart =>
+  block.type === 'text' || block.type === 'image' || block.type === 'audio' || block.type === 'file' || block.type === 'opaque';
+
+/** Results of the client's tools are the user's, those of the provider's own the assistant's. */
+const ALLOWED: Record<Place, (block: ContentBlock) => boolean> = {
+  user: (block) => isPart(block) || (block.type === 'tool_result' && isClientCall(block.kind)),
+  assistant: (block) => block.type !== 'tool_result' || !isClientCall(block.kind),
+  system: (block) => block.type === 'text' || block.type === 'opaque',
+  part: isPart,
+};
+
+/** A text, or blocks. Empty texts say nothing. */
+function decodeContent(content: unknown, at: string, place: Place, scope: Scope): ContentBlock[] {
+  if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, scope.context)];
+  return expectList(content, at).flatMap((item, i) => {
+    const param = `${at}[${i}]`;
+    const blocks = [decodeBlock(item, param, scope) ?? []].flat();
+    if (!blocks.every(ALLOWED[place])) throw invalid(`${param}.type`, `a block of this type cannot stand here`);
+    return blocks.map((block) => placed(param, block, scope.context));
+  });
+}
+
+const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =>
+  decodeContent(content, at, 'part', scope).filter(isPart);
+
+/** A type that nobody here knows is passed on as it is. */
+function decodeBlock(item: unknown, at: string, scope: Scope): ReturnType<Decode> {
+  const block = expectObject(item, at);
+  const type = expectName(block['type'], `${at}.type`);
+  const decode = Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
+  if (decode) return decode(block, at, scope);
+  if (type.endsWith('_tool_use')) return decodeCall(block, at, scope, 'server');
+  return type.endsWith('_tool_result') ? decodeServerResult(block, scope) : decodeOther(block);
+}
+
+/** What only this protocol understands. The summary of a compaction is text elsewhere, and a tool that is defined here a tool of the request. */
+function decodeOther(block: JsonObject): OpaqueBlock {
+  const opaque = decodeOpaque(block);
+  const { type, content, tool } = block;
+  if (type === 'compaction' && typeof content === 'string' && content !== '') return { ...opaque, text: content };
+  const isDefined = type === 'tool_addition' && objectOf(tool)['type'] === 'tool_definition';
+  return isDefined ? { ...opaque, hoisted: true } : opaque;
+}
+
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
+
+function decodeText(block: JsonObject, at: string, scope: Scope): TextBlock | undefined {
+  const text = expectText(block['text'], `${at}.text`);
+  if (text === '') return undefined;
+  const citations = listOf(block['citations']).filter(isObject).map(decodeCitation);
+  return {
+    type: 'text',
+    text,
+    ...(citations.length > 0 && { citations }),
+    ...takeNext(scope),
+    ...decodeCacheControl(block),
+    ...keep(unknownFields(block, TEXT_FIELDS)),
+  };
+}
+
+function takeNext(scope: Scope): { signature?: SignedBlob } {
+  const signature = scope.next;
+  scope.next = undefined;
+  return signature ? { signature } : {};
+}
+
+const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type', 'url', 'file_id', 'content']);
+
+/** The fields of a block and of its source that have no place of their own. An id says by them whose it is. */
+function keepOfMedia(block: JsonObject, known: ReadonlySet<string>): JsonObject {
+  const kept = unknownWithin(block, known, 'source', SOURCE_FIELDS);
+  const isFile = objectOf(block['source'])['type'] === 'file';
+  return isFile ? { ...kept, source: { ...objectOf(kept['source']), type: 'file' } } : kept;
+}
+
+/** A `data:` URL is no URL. */
+const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
+
+const IMAGE_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'cache_control']);
+
+function decodeImage(block: JsonObject, at: string): ImageBlock | OpaqueBlock {
+  const source = decodeImageSource(expectObject(block['source'], `${at}.source`), `${at}.source`);
+  if (!source) return decodeOpaque(block);
+  return { type: 'image', source, ...decodeCacheControl(block), ...keep(keepOfMedia(block, IMAGE_FIELDS)) };
+}
+
+function decodeImageSource(source: JsonObject, at: string): ImageBlock['source'] | undefined {
+  const media = optional(source['media_type'], `${at}.media_type`, expectText);
+  switch (source['type']) {
+    case 'base64':
+      return { data: expectText(source['data'], `${at}.data`), ...(media !== undefined && { media_type: media }) };
+    case 'url':
+      return decodeUrl(expectName(source['url'], `${at}.url`));
+    case 'file':
+      return { file_id: expectName(source['file_id'], `${at}.file_id`) };
+    default:
+      return undefined;
+  }
+}
+
+const DOCUMENT_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'title', 'context', 'citations', 'cache_control']);
+
+function decodeDocument(block: JsonObject, at: string, scope: Scope): FileBlock | OpaqueBlock {
+  const source = decodeDocumentSource(expectObject(block['source'], `${at}.source`), `${at}.source`, scope);
+  if (!source) return decodeOpaque(block);
+  const context = optional(block['context'], `${at}.context`, expectText);
+  return {
+    type: 'file',
+    source,
+    ...titleOf(block, at),
+    ...(context !== undefined && { context }),
+    ...citationsOf(block),
+    ...decodeCacheControl(block),
+    ...keep(keepOfMedia(block, DOCUMENT_FIELDS)),
+  };
+}
+
+const titleOf = (block: JsonObject, at: string): { title?: string } => {
+  const title = optional(block['title'], `${at}.title`, expectText);
+  return title === undefined ? {} : { title };
+};
+
+const citationsOf = (block: JsonObject): { citations_enabled?: boolean } => {
+  const { enabled } = objectOf(block['citations']);
+  return typeof enabled === 'boolean' ? { citations_enabled: enabled } : {};
+};
+
+function decodeDocumentSource(source: JsonObject, at: string, scope: Scope): FileBlock['source'] | undefined {
+  const media = optional(source['media_type'], `${at}.media_type`, expectText);
+  const media_type = media !== undefined && { media_type: media };
+  switch (source['type']) {
+    case 'base64':
+      return { file_data: expectText(source['data'], `${at}.data`), ...media_type };
+    case 'text':
+      return { text: expectText(source['data'], `${at}.data`), ...media_type };
+    case 'content':
+      return { content: decodeParts(source['content'], `${at}.content`, scope) };
+    case 'file':
+      return { file_id: expectName(source['file_id'], `${at}.file_id`) };
+    case 'url': {
+      const found = decodeUrl(expectName(source['url'], `${at}.url`));
+      return 'url' in found ? { file_url: found.url } : { file_data: found.data, media_type: found.media_type };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'title', 'content', 'citations', 'cache_control']);
+
+function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBlock {
+  return {
+    type: 'file',
+    source: { content: decodeParts(block['content'], `${at}.content`, scope) },
+    search_result: { source: expectText(block['source'], `${at}.source`) },
+    ...titleOf(block, at),
+    ...citationsOf(block),
+    ...decodeCacheControl(block),
+    ...keep(unknownFields(block, SEARCH_FIELDS)),
+  };
+}
+
+const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
+
+/** Thinking, signed by Anthropic, by the issuer that a carrier names, or by nobody. One that only carries for the next block is none. */
+function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): ThinkingBlock | undefined {
+  const value = textOf(block['signature']);
+  const thinking = textOf(block['thinking']);
+  const carrier = decodeCarrier(value);
+  const isNext = carrier?.attach === 'next';
+  if (isNext) scope.next = placed(`${at}.signature`, carrier.blob, scope.context);
+  if (isNext && thinking === '') return undefined;
+  const isUnsigned = value === '' || carrier?.blob.value === '';
+  const signature = isUnsigned || isNext ? undefined : (carrier?.blob ?? signatureOf(value, ''));
+  return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };
+}
+
+const CALL_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
+
+/** A call of the client's tools. Its id may carry the call's signature, or reasoning that stood before the call. */
+function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
+  const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
+  if (carried?.attach === 'next') scope.next = placed(`${at}.id`, carried.blob, scope.context);
+  const call = decodeCall({ ...block, id }, at, scope, undefined);
+  return carried?.attach === 'self' ? [{ type: 'thinking', thinking: '', signature: carried.blob }, call] : [call];
+}
+
+/** The type of a call that the provider runs is kept: it says whose it is. That the model itself called says nothing. */
+function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' | 'mcp' | undefined): ToolUseBlock {
+  const id = expectName(block['id'], `${at}.id`);
+  const name = expectName(block['name'], `${at}.name`);
+  const { caller, ...fields } = unknownFields(block, CALL_FIELDS) ?? {};
+  const isDirect = isObject(caller) && caller['type'] === 'direct';
+  scope.names.set(id, name);
+  return {
+    type: 'tool_use',
+    id,
+    name,
+    ...decodeInput(block['input'], `${at}.input`),
+    ...(kind && { kind }),
+    ...takeNext(scope),
+    ...decodeCacheControl(block),
+    ...keep({ ...(kind && { type: block['type'] }), ...fields, ...(caller !== undefined && !isDirect && { caller }) }),
+  };
+}
+
+/** Clients that joined a stream by hand may send the text; anything that is no object goes on as text. */
+function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | 'input_raw'> {
+  if (isObject(input)) return { input };
+  const raw = typeof input === 'string' ? input : (writeJson(input) ?? '');
+  const value = expectShallowJson(raw, at);
+  return { input: isObject(value) ? value : {}, ...(raw !== '' && { input_raw: raw }) };
+}
+
+const RESULT_FIELDS: ReadonlySet<string> = new Set(['type', 'tool_use_id', 'content', 'is_error', 'cache_control']);
+
+function decodeToolResult(block: JsonObject, at: string, scope: Scope): ToolResultBlock {
+  const { id } = decodeCarrierInId(expectName(block['tool_use_id'], `${at}.tool_use_id`));
+  const name = scope.names.get(id);
+  const isError = optional(block['is_error'], `${at}.is_error`, expectBoolean);
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(name !== undefined && { name }),
+    content: decodeResultContent(block['content'], `${at}.content`, scope),
+    ...(isError !== undefined && { is_error: isError }),
+    ...decodeCacheControl(block),
+    ...keep(unknownFields(block, RESULT_FIELDS)),
+  };
+}
+
+function decodeResultContent(content: unknown, at: string, scope: Scope): ToolResultBlock['content'] {
+  if (typeof content === 'string') return content;
+  const parts = content === undefined || content === null ? [] : decodeParts(content, at, scope);
+  return parts.length === 0 ? '' : parts;
+}
+
+/** What a tool of the provider answered, in one of its many shapes: it goes back as it came. */
+function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBlock {
+  const { type, content } = block;
+  return {
+    ...decodeResult(block, names.get(textOf(block['tool_use_id']))),
+    ...decodeCacheControl(block),
+    ...keep({ ...unknownFields(block, RESULT_FIELDS), type, ...(content !== undefined && { content }) }),
+  };
+}
+
+const ROLES: Readonly<Record<string, (message: JsonObject, at: string, scope: Scope) => CanonicalMessage[]>> = {
+  user: decodeUser,
+  assistant: decodeAssistant,
+  system: decodeInstruction,
+};
+
+interface Conversation {
+  system: SystemBlock[];
+  messages: CanonicalMessage[];
+}
+
+/** The instructions and the conversation. Clients put instructions among the messages, too: in front they are what `system` is. */
+function decodeConversation(body: JsonObject, context: CodecContext): Conversation {
+  const list = expectList(body['messages'], 'messages');
+  if (list.length === 0) throw invalid('messages', 'must not be empty');
+  expectConversation(list, 'messages');
+  const scope: Scope = { context, names: new Map(), next: undefined };
+  const messages = list.flatMap((item, i) => {
+    const at = `messages[${i}]`;
+    return decodeMessage(expectObject(item, at), at, scope).map((message) => placed(at, message, context));
+  });
+  return hoist(decodeSystem(body['system'], scope), messages, context);
+}
+
+function decodeMessage(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const role = expectText(message['role'], `${at}.role`);
+  const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
+  if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
+  return decode(message, at, scope);
+}
+
+/** A text, or texts with marks. */
+function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
+  if (system === undefined || system === null || system === '') return [];
+  if (typeof system === 'string') return [placed('system', { type: 'text', text: system }, scope.context)];
+  return expectList(system, 'system').flatMap((item, i): SystemBlock[] => {
+    const at = `system[${i}]`;
+    const block = expectObject(item, at);
+    if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be text');
+    const text = decodeText(block, at, scope);
+    return text ? [placed(at, text, scope.context)] : [];
+  });
+}
+
+/** Only what stands before everything else is hoisted, unless the policy says all: position carries meaning. */
+function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: CodecContext): Conversation {
+  const isAll = policy.systemHoist === 'all';
+  const conversation: Conversation = { system, messages: [] };
+  for (const message of messages) {
+    const isLeading = isAll || conversation.messages.length === 0;
+    const texts = message.content.filter((block) => block.type === 'text');
+    const canMove = message.role === 'system' && isLeading && texts.length === message.content.length;
+    if (canMove) for (const text of texts) conversation.system.push(text);
+    else conversation.messages.push(message);
+  }
+  return conversation;
+}
+
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
+
+const keepOfMessage = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
+
+/** Results of tools are a turn of their own here, before what the user says beside them (P03). */
+function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const content = decodeContent(message['content'], `${at}.content`, 'user', scope);
+  const results = content.filter((block) => block.type === 'tool_result');
+  const spoken = content.filter((block) => block.type !== 'tool_result');
+  const kept = keepOfMessage(message);
+  if (results.length === 0) return [{ role: 'user', content: spoken, ...kept }];
+  if (spoken.length === 0) return [{ role: 'tool', content: results, ...kept }];
+  return [
+    { role: 'tool', content: results },
+    { role: 'user', content: spoken, ...kept },
+  ];
+}
+
+/** Opus 4.8 and later take instructions in the middle; Claude Code sends them (P15). */
+function decodeInstruction(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  return [
+    { role: 'system', content: decodeContent(message['content'], `${at}.content`, 'system', scope), ...keepOfMessage(message) },
+  ];
+}
+
+/** A signature for the next block that none follows is kept in a block of its own. */
+function decodeAssistant(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const content = decodeContent(message['content'], `${at}.content`, 'assistant', scope);
+  if (scope.next) content.push({ type: 'thinking', thinking: '', signature: scope.next });
+  scope.next = undefined;
+  return [{ role: 'assistant', content, ...keepOfMessage(message) }];
+}
 
 /** The headers that belong to the request: what they switch on stands in the body. */
 export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;

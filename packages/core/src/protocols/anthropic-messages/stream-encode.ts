@@ -1,19 +1,17 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
-import type { CanonicalUsage } from '../../canonical/usage.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import { NOTHING, type Stage } from '../../stage.ts';
-import { failureOf } from '../shared/answer.ts';
-import type { BlockEvent } from '../shared/block-serializer.ts';
-import { approximate, type CodecContext, CodecError } from '../shared/codec.ts';
-import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './answer.ts';
-import { FrameSink, written } from './block-port.ts';
-import { ContentEncoder } from './content-encode.ts';
-import { encodeErrorEvent } from './errors-encode.ts';
-import { fieldsOf } from './fields.ts';
-import { encodeStop, encodeStopDetails } from './stop.ts';
-import { encodeDeltaUsage, encodeUsage } from './usage.ts';
+import type { CanonicalUsage } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { NOTHING, type Stage } from '../../canonical/stage.ts';
+import { failureOf } from '../../codec/answers.ts';
+import type { BlockEvent } from '../../codec/block-serializer.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { approximate } from '../../codec/report.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { SseFrame } from '../../sse/encode.ts';
+import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './blocks.ts';
+import { ContentEncoder, FrameSink, written } from './content-encode.ts';
+import { encodeDeltaUsage, encodeErrorEvent, encodeStop, encodeStopDetails, encodeUsage } from './outcome.ts';
+import { fieldsOf } from './wire.ts';
 
 /** Canonical events to the events of a message stream, in the form that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
@@ -21,6 +19,7 @@ export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent,
 }
 
 const PING: SseFrame = { event: 'ping', data: '{"type":"ping"}' };
+
 const STOP: SseFrame = { event: 'message_stop', data: '{"type":"message_stop"}' };
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {

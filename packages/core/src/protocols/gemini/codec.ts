@@ -1,22 +1,17 @@
-import type { Codec } from '../shared/codec.ts';
-import { countRequest, countResponse } from './count-tokens.ts';
-import { embeddingRequest, embeddingResponse } from './embeddings.ts';
-import { decodeErrorReply } from './errors-decode.ts';
-import { encodeError } from './errors-encode.ts';
+import type { Codec } from '../../codec/protocol.ts';
+import { buildHeaders, buildUrl, detectInterface, isSse, normalise, ownsPath, readTarget, supports } from './endpoints.ts';
+import { GeminiGrammar } from './grammar.ts';
 import { gemini } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, isSse, normalise, ownsPath, readTarget, supports } from './interface.ts';
-import { modelInfo, models } from './models.ts';
-import { FIELDS, IDLE } from './pointers.ts';
+import { countRequest, countResponse, embeddingRequest, embeddingResponse, modelInfo, models } from './models.ts';
+import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse } from './response-decode.ts';
-import { encodeResponse } from './response-encode.ts';
+import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { GeminiGrammar } from './stream-grammar.ts';
-import { camelOf } from './wire.ts';
+import { camelOf, FIELDS, IDLE } from './wire.ts';
 
-export { keyOf } from './interface.ts';
+export { keyOf } from './endpoints.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */

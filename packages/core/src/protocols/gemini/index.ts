@@ -1,8 +1,46 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { Protocol } from '../shared/protocol.ts';
-import { hasUsage, isResponse, isWrapped } from './envelope.ts';
-import { callFields, extrasOf } from './extras.ts';
+import type { CanonicalResponse, ContentBlock, ImageBlock, ToolUseBlock } from '../../canonical/message.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import type { Protocol } from '../../codec/protocol.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeStream } from './stream-decode.ts';
+import { camelObject, hasUsage, isResponse, isWrapped } from './wire.ts';
+
+/** What a message holds beside text, thoughts and calls, in the words of the wire. */
+export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
+  const signatures = content.flatMap(signatureOf);
+  const images = content.filter((block) => block.type === 'image').map(encodeImage);
+  const { blockReason }: { blockReason?: unknown } = camelObject(camelObject(extensions?.gemini)['promptFeedback']);
+  return {
+    ...(signatures.length > 0 && { part_signatures: signatures }),
+    ...(blockReason !== undefined && blockReason !== null && { block_reason: blockReason }),
+    ...(images.length > 0 && { images }),
+  };
+}
+
+/** Those of calls are fields of the calls. */
+const signatureOf = (block: ContentBlock): string[] =>
+  (block.type === 'text' || block.type === 'thinking') && isOwn(block.signature) ? [block.signature.value] : [];
+
+const isOwn = (signature: SignedBlob | undefined): signature is SignedBlob => signature?.form === 'thought_signature';
+
+function encodeImage({ source }: ImageBlock): JsonObject {
+  const uri = source.url ?? source.file_id;
+  return {
+    ...(source.media_type !== undefined && { mimeType: source.media_type }),
+    ...(source.data !== undefined && { data: source.data }),
+    ...(uri !== undefined && { fileUri: uri }),
+  };
+}
+
+/** The fields of a functionCall part beside id, name and args. */
+export function callFields({ extensions, signature }: ToolUseBlock): JsonObject {
+  const { functionCall, ...fields }: JsonObject = extensions?.gemini ?? {};
+  return {
+    ...fields,
+    ...(isObject(functionCall) && functionCall),
+    ...(isOwn(signature) && { thoughtSignature: signature.value }),
+  };
+}
 
 /** Gemini's generateContent, as the Gemini API, Vertex AI and Cloud Code speak it. */
 export const gemini: Protocol = { id: 'gemini', streamDecoder: decodeStream, recognises, extras: extrasOf, callFields };

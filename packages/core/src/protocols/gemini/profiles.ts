@@ -1,6 +1,5 @@
+import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
-import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
-import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /** A model of which nothing is known: what all from 2.5 on take. */
 export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
@@ -19,8 +18,10 @@ export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
 };
 
 const GEMINI_3: Partial<ProviderProfile> = { gemini3: true, tools_with_json_output: true, builtin_with_functions: true };
+
 /** Before names could have dots and colons. */
 const OLD_NAMES: ProviderProfile['tool_name'] = { pattern: /^[a-zA-Z_][a-zA-Z0-9_-]*$/, max: 64 };
+
 const BEFORE_THINKING: Partial<ProviderProfile> = { thinking_mode: 'none', tool_name: OLD_NAMES };
 
 /** What is known of each model beyond the default, by its name; the first row that fits counts. */

@@ -1,19 +1,27 @@
-import { deriveId } from '../../accumulate/derive-id.ts';
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
+import { deriveId } from '../../accumulate/argument-text.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
-import { type CanonicalError, ownError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import type { Stage } from '../../stage.ts';
-import type { Emit } from '../shared/block-writer.ts';
-import type { Context } from '../shared/context.ts';
-import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
-import { textOf } from '../shared/read.ts';
-import { CandidateDecoder } from './candidate-decode.ts';
-import { decodeEnvelope, hasUsage, isResponse, isWrapped } from './envelope.ts';
-import { decodeError, findError } from './errors.ts';
-import { decodeUsage, hasCounts } from './usage.ts';
-import { camelObject, RESPONSE_FIELDS, respell, type WireResponse, WRAPPER_FIELDS } from './wire.ts';
+import { type CanonicalError, ownError } from '../../canonical/notes.ts';
+import type { Stage } from '../../canonical/stage.ts';
+import type { Emit } from '../../codec/block-emitter.ts';
+import type { Context } from '../../codec/context.ts';
+import { textOf } from '../../codec/read.ts';
+import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import type { SseFrame } from '../../sse/encode.ts';
+import { CandidateDecoder } from './content-decode.ts';
+import { decodeError, decodeUsage, findError, hasCounts } from './outcome.ts';
+import {
+  camelObject,
+  decodeEnvelope,
+  hasUsage,
+  isResponse,
+  isWrapped,
+  RESPONSE_FIELDS,
+  respell,
+  type WireResponse,
+  WRAPPER_FIELDS,
+} from './wire.ts';
 
 /** Every payload is a GenerateContentResponse: an SSE event, an element of the JSON array, or the one body of an unstreamed answer. */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {

@@ -1,16 +1,15 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
-import type { CanonicalUsage } from '../../canonical/usage.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import { NOTHING, type Stage } from '../../stage.ts';
-import { failureOf, isForeign } from '../shared/answer.ts';
-import { type CodecContext, CodecError, repair } from '../shared/codec.ts';
-import { encodeEnvelope } from './answer-encode.ts';
-import { CandidateEncoder, FragmentSink } from './candidate-encode.ts';
-import { encodeErrorBody } from './errors-encode.ts';
-import { isBlocked, readKept } from './kept.ts';
-import { encodeUsage } from './usage.ts';
+import type { CanonicalUsage } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { NOTHING, type Stage } from '../../canonical/stage.ts';
+import { failureOf, isForeign } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { repair } from '../../codec/report.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { SseFrame } from '../../sse/encode.ts';
+import { CandidateEncoder, encodeEnvelope, FragmentSink } from './content-encode.ts';
+import { encodeErrorBody, encodeUsage } from './outcome.ts';
+import { isBlocked, readKept } from './wire.ts';
 
 /** Canonical events to fragments of a GenerateContentResponse: `data:` and nothing else, for comments, names and `[DONE]` break clients. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {

@@ -1,21 +1,16 @@
-import type { Codec } from '../shared/codec.ts';
-import { readBodyTarget } from '../shared/deployment.ts';
-import { embeddingRequest, embeddingResponse } from './embeddings.ts';
-import { decodeErrorReply } from './errors-decode.ts';
-import { encodeError } from './errors-encode.ts';
+import { readBodyTarget } from '../../codec/deployment.ts';
+import type { Codec } from '../../codec/protocol.ts';
+import { buildHeaders, buildUrl, detectInterface, supports } from './endpoints.ts';
+import { ChatGrammar } from './grammar.ts';
 import { openaiChat } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, supports } from './interface.ts';
-import { modelInfo, models } from './models.ts';
-import { adjustPassed } from './passed.ts';
-import { FIELDS, IDLE } from './pointers.ts';
+import { embeddingRequest, embeddingResponse, modelInfo, models, rerankRequest, rerankResponse } from './models.ts';
+import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
-import { encodeRequest } from './request-encode.ts';
-import { rerankRequest, rerankResponse } from './rerank.ts';
-import { decodeResponse, glance } from './response-decode.ts';
-import { encodeResponse } from './response-encode.ts';
+import { adjustPassed, encodeRequest } from './request-encode.ts';
+import { decodeResponse, encodeResponse, glance } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { ChatGrammar } from './stream-grammar.ts';
+import { FIELDS, IDLE } from './wire.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
 

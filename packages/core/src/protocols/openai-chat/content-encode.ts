@@ -1,111 +1,482 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock } from '../../canonical/blocks.ts';
-import type { CacheControl } from '../../canonical/protocol.ts';
-import type { SystemBlock } from '../../canonical/request.ts';
-import { approximate, type CodecContext, drop } from '../shared/codec.ts';
-import { encodeBreakpoint } from '../shared/prompt-cache.ts';
-import { objectOf } from '../shared/read.ts';
-import { encodeMark, fieldsOf } from './fields.ts';
+import type { BlockDelta, BlockStop, MessageDelta } from '../../canonical/events.ts';
+import type {
+  AudioBlock,
+  Citation,
+  ContentBlock,
+  StopReason,
+  TextBlock,
+  TokenLogprob,
+  ToolUseBlock,
+} from '../../canonical/message.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import { argumentsOf, EagerCount, NO_COUNT, type TextCount } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { approximate } from '../../codec/report.ts';
+import type { JsonObject } from '../../json/json.ts';
+import {
+  approximateOrder,
+  callFields,
+  encodeCallSignature,
+  encodeCitation,
+  encodeImagePart,
+  encodeSignature,
+  encodeTokens,
+  isForeignServerCall,
+  isGoogleSigned,
+  lose,
+  reasoningField,
+  tellIncomplete,
+} from './blocks.ts';
+import { encodeStop, type FinishReason, isCutStop } from './outcome.ts';
+import { readKept } from './wire.ts';
 
-/** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. Empty text is left out. */
-export function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
-  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
+interface OpenCall {
+  /** Chat numbers the calls of a choice by themselves. */
+  index: number;
+  block: ToolUseBlock;
+  hasArguments: boolean;
 }
 
-function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
-  switch (block.type) {
-    case 'text':
-      return block.text === '' ? [] : [encodeText(block, context)];
-    case 'image':
-      return [encodeImage(block, at, context)];
-    case 'audio':
-      return [encodeAudio(block, context)];
-    case 'file':
-      return [encodeFile(block, context)];
-    case 'opaque':
-      // A part of our own, which goes back as it came.
-      return [objectOf(block.raw)];
-    case 'thinking':
-    case 'tool_use':
-    case 'tool_result':
-      drop(context, {
-        path: at,
-        feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Chat`,
-      });
-      return [];
-    default:
-      return block satisfies never;
+const bodyKey = ({ kind }: ToolUseBlock): 'custom' | 'function' => (kind === 'custom' ? 'custom' : 'function');
+
+const textKey = ({ kind }: ToolUseBlock): 'input' | 'arguments' => (kind === 'custom' ? 'input' : 'arguments');
+
+/** Where the calls of a choice are written. */
+export interface CallSink {
+  /** The number of calls. */
+  readonly size: number;
+  /** Whether the block at this position is a call. */
+  has(at: number): boolean;
+  start(at: number, block: ToolUseBlock): void;
+  /** Adds fields beside the standard ones. */
+  add(at: number, fields: JsonObject): void;
+}
+
+/** The calls of one choice, blocks to entries of `tool_calls`: id, type and name at once and once, then the arguments. */
+class CallEncoder implements CallSink {
+  readonly #context: CodecContext;
+  readonly #send: (call: JsonObject) => void;
+  /** By block: ids can collide. */
+  readonly #calls = new Map<number, OpenCall>();
+  /** A call that stopped without arguments: it has none if the message goes on or ends well, and has lost them if it was cut. */
+  #bare: OpenCall | undefined;
+  /** Gemini signs a call right after it has named it; clients (AI SDK) look for the signature where a call begins, and nowhere else. */
+  readonly #awaitsSignature: boolean;
+  #head: JsonObject | undefined;
+
+  constructor(context: CodecContext, send: (call: JsonObject) => void) {
+    this.#context = context;
+    this.#send = send;
+    this.#awaitsSignature = (context.source ?? context.target?.provider.protocol) === 'gemini';
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(at: number): boolean {
+    return this.#calls.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    const index = this.#calls.size;
+    this.#calls.set(at, { index, block, hasArguments: false });
+    tellIncomplete(block, `/content/${at}`, this.#context);
+    const { outer, inner } = callFields(block);
+    const { id, name } = block;
+    const type = bodyKey(block);
+    this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } };
+    if (!this.#awaitsSignature) this.#sendHead();
+    this.write(at, argumentsOf(block, true));
+  }
+
+  #sendHead(fields: JsonObject = {}): void {
+    const head = this.#head;
+    this.#head = undefined;
+    if (head) this.#send({ ...fields, ...head });
+  }
+
+  /** Argument text of a function, or input text of a custom tool. */
+  write(at: number, text: string): void {
+    const call = this.#calls.get(at);
+    if (!call || text === '') return;
+    call.hasArguments = true;
+    this.#sendHead();
+    this.#send({ index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: text } });
+  }
+
+  /** Fields beside the standard ones. An entry without its body is refused by clients that check what they read (AI SDK). */
+  add(at: number, fields: JsonObject): void {
+    const call = this.#calls.get(at);
+    if (!call) return;
+    if (this.#head?.['index'] === call.index) this.#sendHead(fields);
+    else this.#send({ ...fields, index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: '' } });
+  }
+
+  /** `final` corrects what was settled late. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#calls.get(at);
+    if (!call) return;
+    this.#sendHead();
+    if (final) this.#sendLate(call, final);
+    if (call.hasArguments || call.block.kind === 'custom') return;
+    this.settle();
+    this.#bare = call;
+  }
+
+  /** A call without arguments gets the empty object: JSON.parse("") throws, and clients call it. */
+  settle(): void {
+    this.#sendHead();
+    const call = this.#bare;
+    this.#bare = undefined;
+    if (call) this.#send({ index: call.index, function: { arguments: '{}' } });
+  }
+
+  /** An id stands as it was sent: every id names the call as well as another. A name that grew is the only one that is right. */
+  #sendLate({ index, block }: OpenCall, final: ToolUseBlock): void {
+    const before = callFields(block);
+    const after = callFields(final);
+    const outer = changed(before.outer, after.outer);
+    const inner = changed(before.inner, after.inner);
+    if (final.name !== block.name) {
+      inner['name'] = final.name;
+      const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
+      this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
+    }
+    const isChanged = Object.keys(inner).length > 0 || Object.keys(outer).length > 0;
+    if (isChanged) this.#send({ ...outer, index, [bodyKey(block)]: { ...inner, [textKey(block)]: '' } });
   }
 }
 
-/** A mark in the words of OpenRouter goes back as it came, wherever it stood; only models that know breakpoints get one. */
-const breakpoint = (block: { cache_control?: CacheControl }, context: CodecContext): JsonObject =>
-  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeMark(block, context);
+const changed = (before: JsonObject, after: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
 
-export function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
-  return { ...fieldsOf(block), type: 'text', text: block.text, ...breakpoint(block, context) };
+/** Separates the thinking blocks of another protocol; those of chat are one text that other content interrupts. */
+const PARAGRAPH = '\n\n';
+
+/** Where a choice is written: into the deltas of a stream, or into the fields of a whole message. */
+export interface ChoiceSink {
+  readonly calls: CallSink;
+  readonly hasRefusal: boolean;
+  /** The number of entries in `reasoning_details`. */
+  readonly details: number;
+  /** Creates the counter of a text, for the offsets of citations. */
+  newCount(): TextCount;
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void;
+  /** Returns false if the text is not written because the client reads no reasoning. */
+  think(text: string): boolean;
+  addDetail(detail: JsonObject): void;
+  /** Returns false if there is no room for another audio. */
+  startAudio(block: AudioBlock): boolean;
 }
 
-function encodeImage(block: ImageBlock, at: string, context: CodecContext): JsonObject {
-  const { url, data, media_type: type, detail } = block.source;
-  const { image_url: rest, ...fields } = fieldsOf(block);
-  if (detail === 'original')
-    approximate(context, {
-      path: `${at}/source/detail`,
-      feature: 'image.detail',
-      message: 'the detail "original" is sent as "high"',
-    });
-  const image_url = {
-    ...objectOf(rest),
-    url: data === undefined ? url : `data:${type ?? 'image/png'};base64,${data}`,
-    ...(detail && { detail: detail === 'original' ? 'high' : detail }),
-  };
-  return { ...fields, type: 'image_url', image_url, ...breakpoint(block, context) };
+/** A text block, and its position in the text of the message, in code points. */
+interface OpenText {
+  refusal: boolean;
+  offset: number;
+  length: TextCount;
+  isEmpty: boolean;
 }
 
-function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
-  const { data, format } = block.source;
-  const { input_audio: rest, ...fields } = fieldsOf(block);
-  // A text goes back as it came, and to those who take nothing else; OpenAI takes no text.
-  const isText = context.profile.audio_text ?? (typeof rest === 'string' && !context.profile.official);
-  if (isText) return { ...fields, type: 'input_audio', input_audio: typeof rest === 'string' ? rest : data };
-  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...breakpoint(block, context) };
+/** Encodes the blocks of one choice into a sink. */
+export class ChoiceEncoder {
+  readonly #isForeign: boolean;
+  readonly #context: CodecContext;
+  readonly #sink: ChoiceSink;
+  readonly #texts = new Map<number, OpenText>();
+  readonly #dropped = new Set<number>();
+  readonly #length: TextCount;
+  #hasText = false;
+  #hasThinking = false;
+  #startsParagraph = false;
+  /** Where the thinking of each block begins in the reasoning text, and the length of that text, in UTF-16 units. */
+  readonly #thinkingStarts = new Map<number, number>();
+  #thinkingLength = 0;
+  readonly annotations: unknown[] = [];
+  readonly images: JsonObject[] = [];
+  readonly parts: unknown[] = [];
+
+  constructor(isForeign: boolean, context: CodecContext, sink: ChoiceSink) {
+    this.#isForeign = isForeign;
+    this.#context = context;
+    this.#sink = sink;
+    this.#length = sink.newCount();
+  }
+
+  start(at: number, block: ContentBlock): void {
+    switch (block.type) {
+      case 'text':
+        this.#startText(at, block);
+        return;
+      case 'thinking':
+        this.#startsParagraph = this.#isForeign && this.#hasThinking;
+        this.#thinkingStarts.set(at, this.#thinkingLength + (this.#startsParagraph ? PARAGRAPH.length : 0));
+        if (block.variant !== 'redacted') this.think(block.thinking);
+        if (block.signature) this.#addSignature(block.signature, 'self', at);
+        return;
+      case 'tool_use':
+        this.#startCall(at, block);
+        return;
+      case 'image':
+        this.#addImage(at, encodeImagePart(block));
+        return;
+      case 'audio':
+        if (!this.#sink.startAudio(block)) this.#lose(at, 'audio', 'a message of OpenAI Chat has one audio');
+        return;
+      case 'opaque':
+        if (block.origin === 'openai-chat') this.parts.push(block.raw);
+        else if (block.text !== undefined) this.#write(block.text, false);
+        else this.#lose(at, 'opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
+        return;
+      case 'file':
+      case 'tool_result':
+        this.#lose(at, block.type, `an answer of OpenAI Chat holds no ${block.type}`);
+        return;
+      default:
+        block satisfies never;
+    }
+  }
+
+  /** Adds text to a text block. */
+  write(at: number, text: string, logprobs: readonly TokenLogprob[] | undefined): void {
+    const block = this.#texts.get(at);
+    if (!block) return;
+    if (text !== '' && block.isEmpty) {
+      if (this.#isForeign && this.#sink.calls.size > 0) approximateOrder(this.#context, at);
+      block.isEmpty = false;
+    }
+    block.length.add(text);
+    this.#write(text, block.refusal, logprobs);
+  }
+
+  think(thinking: string): void {
+    if (thinking === '') return;
+    this.#hasThinking = true;
+    const text = this.#startsParagraph ? PARAGRAPH + thinking : thinking;
+    if (!this.#sink.think(text)) return;
+    this.#startsParagraph = false;
+    this.#thinkingLength += text.length;
+  }
+
+  sign(at: number, signature: SignedBlob): void {
+    const { calls } = this.#sink;
+    if (calls.has(at) && isGoogleSigned(signature)) calls.add(at, encodeCallSignature(signature));
+    else if (!this.#dropped.has(at)) this.#addSignature(signature, calls.has(at) || this.#texts.has(at) ? 'next' : 'self', at);
+  }
+
+  cite(at: number, citation: Citation): void {
+    const block = this.#texts.get(at);
+    const annotation = encodeCitation(citation, block?.offset ?? 0, block?.length ?? NO_COUNT);
+    if (annotation !== undefined) this.annotations.push(annotation);
+    else
+      lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
+  }
+
+  /** `explanation`: of a refusal, written if the model wrote none. */
+  finish(stop: Exclude<StopReason, 'error'>, explanation: string | null | undefined): FinishReason {
+    if (stop === 'pause_turn')
+      approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
+    if (stop === 'refusal' && !this.#sink.hasRefusal && explanation) this.#write(explanation, true);
+    return encodeStop(stop, this.#hasText && this.#sink.hasRefusal);
+  }
+
+  #startText(at: number, block: TextBlock): void {
+    this.#hasText = true;
+    const length = this.#sink.newCount();
+    this.#texts.set(at, { refusal: block.refusal === true, offset: this.#length.value, length, isEmpty: true });
+    if (block.text !== '' || block.logprobs) this.write(at, block.text, block.logprobs);
+    for (const citation of block.citations ?? []) this.cite(at, citation);
+    if (block.signature) this.#addSignature(block.signature, 'next', at);
+  }
+
+  #write(text: string, isRefusal: boolean, logprobs?: readonly TokenLogprob[]): void {
+    if (!isRefusal) this.#length.add(text);
+    this.#sink.write(text, isRefusal, logprobs);
+  }
+
+  #startCall(at: number, block: ToolUseBlock): void {
+    if (isForeignServerCall(block)) {
+      this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+      return;
+    }
+    this.#sink.calls.start(at, block);
+    if (block.signature) this.sign(at, block.signature);
+  }
+
+  #addSignature(signature: SignedBlob, attach: 'self' | 'next', at: number): void {
+    if (signature.origin === 'openai-chat') return; // part of `thinking_blocks`, which are passed back unchanged
+    const place = { index: this.#sink.details, start: this.#thinkingStarts.get(at) };
+    this.#sink.addDetail(encodeSignature(signature, attach, place, this.#context));
+  }
+
+  #addImage(at: number, image: JsonObject | undefined): void {
+    if (image) this.images.push(image);
+    else this.#lose(at, 'image', 'the file of an image cannot leave its provider');
+  }
+
+  #lose(at: number, feature: string, message: string): void {
+    this.#dropped.add(at);
+    lose(this.#context, `/content/${at}`, `content.${feature}`, message);
+  }
 }
 
-/** What a file is, by the end of its name; the API wants a name and a media type for each. */
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-};
+/** Sends a choice of a chunk; `envelope`: fields beside the choices. */
+export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
 
-function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
-  const { file_data: data, file_id, filename: name, media_type: named } = block.source;
-  const { file: rest, ...fields } = fieldsOf(block);
-  const type = named || typeOf(name);
-  const filename = name ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
-  const file =
-    data === undefined
-      ? { ...objectOf(rest), file_id, ...(name !== undefined && { filename: name }) }
-      : { ...objectOf(rest), filename, file_data: `data:${type};base64,${data}` };
-  return { ...fields, type: 'file', file, ...breakpoint(block, context) };
+/** Writes a choice as deltas. */
+class DeltaSink implements ChoiceSink {
+  readonly calls: CallEncoder;
+  hasRefusal = false;
+  details = 0;
+  readonly #index: number;
+  readonly #isForeign: boolean;
+  readonly #context: CodecContext;
+  readonly #send: SendChoice;
+  #hasLostThinking = false;
+
+  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
+    this.#index = index;
+    this.#isForeign = isForeign;
+    this.#context = context;
+    this.#send = send;
+    this.calls = new CallEncoder(context, (call) => this.delta({ tool_calls: [call] }));
+  }
+
+  /** Citations of chat itself have their offsets already. */
+  newCount(): TextCount {
+    return this.#isForeign ? new EagerCount() : NO_COUNT;
+  }
+
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void {
+    if (isRefusal) this.hasRefusal = true;
+    const tokens = logprobs && encodeTokens(logprobs, undefined);
+    const sides = tokens && (isRefusal ? { content: null, refusal: tokens } : { content: tokens, refusal: null });
+    this.delta(isRefusal ? { refusal: text } : { content: text }, sides);
+  }
+
+  think(text: string): boolean {
+    const field = reasoningField(this.#context);
+    if (field !== undefined) this.delta({ [field]: text });
+    else if (!this.#hasLostThinking) {
+      this.#hasLostThinking = true;
+      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+    }
+    return field !== undefined;
+  }
+
+  addDetail(detail: JsonObject): void {
+    this.details++;
+    this.delta({ reasoning_details: [detail] });
+  }
+
+  startAudio({ source: { data }, transcript, audio_id: id = this.#context.newId('audio_') }: AudioBlock): boolean {
+    this.delta({ audio: { id, ...(data && { data }), ...(transcript && { transcript }) } });
+    return true;
+  }
+
+  delta(delta: JsonObject, logprobs?: JsonObject): void {
+    this.#send({ index: this.#index, delta, ...(logprobs && { logprobs }), finish_reason: null });
+  }
 }
 
-function typeOf(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
-}
+/** One choice of a stream: block events to deltas. */
+export class ChoiceStreamEncoder {
+  readonly #index: number;
+  readonly #context: CodecContext;
+  readonly #send: SendChoice;
+  readonly #sink: DeltaSink;
+  readonly #blocks: ChoiceEncoder;
+  isFinished = false;
 
-export const isPlainText = (part: JsonObject): boolean => part['type'] === 'text' && Object.keys(part).length === 2;
+  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
+    this.#index = index;
+    this.#context = context;
+    this.#send = send;
+    this.#sink = new DeltaSink(index, isForeign, context, send);
+    this.#blocks = new ChoiceEncoder(isForeign, context, this.#sink);
+    this.#sink.delta({ role: 'assistant', content: '' });
+  }
 
-/** Plain texts in one; parts where there is more than text, or where several texts may stand side by side. */
-export function encodeContent(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
-  const parts = encodeParts(blocks, at, context);
-  const isText = parts.every(isPlainText) && (parts.length <= 1 || !context.profile.content_parts);
-  return isText ? parts.map(({ text }) => text).join('\n\n') : parts;
+  start(at: number, block: ContentBlock): void {
+    this.#sink.calls.settle();
+    this.#blocks.start(at, block);
+  }
+
+  delta(at: number, delta: BlockDelta): void {
+    switch (delta.type) {
+      case 'text_delta':
+        this.#blocks.write(at, delta.text, delta.logprobs);
+        return;
+      case 'thinking_delta':
+        this.#blocks.think(delta.thinking);
+        return;
+      case 'input_json_delta':
+        this.#sink.calls.write(at, delta.partial_json);
+        return;
+      case 'input_text_delta':
+        this.#sink.calls.write(at, delta.text);
+        return;
+      case 'signature_delta':
+        this.#blocks.sign(at, delta.signature);
+        return;
+      case 'citations_delta':
+        this.#blocks.cite(at, delta.citation);
+        return;
+      case 'audio_delta':
+        this.#sink.delta({
+          audio: {
+            ...(delta.data !== undefined && { data: delta.data }),
+            ...(delta.transcript !== undefined && { transcript: delta.transcript }),
+          },
+        });
+        return;
+      case 'opaque_delta':
+        return; // the block was dropped, or is one of chat and complete
+      default:
+        delta satisfies never;
+    }
+  }
+
+  stop({ index: at, content_block: final }: BlockStop): void {
+    this.#sink.calls.stop(at, final?.type === 'tool_use' ? final : undefined);
+  }
+
+  /** Sends the finish chunk, after everything that had to wait for it. */
+  finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
+    const kept = readKept(extensions);
+    if (!isCutStop(stop)) this.#sink.calls.settle();
+    for (const { index, content_block: block } of late ?? []) if (block.type === 'tool_use') this.#noteLate(index);
+    const finish = this.#blocks.finish(stop, delta.stop_details?.explanation);
+    this.#sendLists();
+    const tokens = encodeTokens(kept.logprobs, undefined);
+    this.isFinished = true;
+    this.#send(
+      {
+        ...kept.choice,
+        index: this.#index,
+        delta: {
+          ...kept.message,
+          ...(kept.reasoningDetails.length > 0 && { reasoning_details: kept.reasoningDetails }),
+          ...(Object.keys(kept.audio).length > 0 && { audio: kept.audio }),
+        },
+        ...(tokens.length > 0 && { logprobs: { content: tokens, refusal: null } }),
+        finish_reason: finish,
+      },
+      { ...kept.envelope, ...envelope },
+    );
+  }
+
+  /** What has been sent cannot be taken back. */
+  #noteLate(at: number): void {
+    const message = 'the source changed a call after it had been passed on';
+    approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
+  }
+
+  /** openai-node keeps only the last list of each kind: each is sent once, before the finish chunk. */
+  #sendLists(): void {
+    const { annotations, images, parts } = this.#blocks;
+    if (annotations.length > 0) this.#sink.delta({ annotations });
+    if (images.length > 0) this.#sink.delta({ images });
+    if (parts.length > 0) this.#sink.delta({ content_parts: parts });
+  }
 }

@@ -1,9 +1,185 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
-import { badAnswer } from '../shared/answer-body.ts';
-import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
-import { countOf, textOf, unknownFields } from '../shared/read.ts';
-import { answerOf } from './answer.ts';
+import type { Note } from '../../canonical/notes.ts';
+import type {
+  CanonicalEmbeddingRequest,
+  CanonicalEmbeddingResponse,
+  CanonicalModel,
+  CanonicalModelList,
+  CanonicalRerankRequest,
+  CanonicalRerankResponse,
+} from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
+import { badAnswer } from '../../codec/answers.ts';
+import { eachForeign } from '../../codec/extensions.ts';
+import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
+import {
+  countOf,
+  expectBoolean,
+  expectCount,
+  expectList,
+  expectName,
+  expectObject,
+  expectText,
+  isIndex,
+  objectOf,
+  optional,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { drop, invalid, missing } from '../../codec/report.ts';
+import { packFloats, unpackFloats } from '../../codec/requests.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { locatedContext } from '../../passes/prepare.ts';
+import { modelOf } from './endpoints.ts';
+import { answerOf } from './response.ts';
+
+/** `POST /embeddings`, the question and the answer. */
+export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
+  decode: decodeEmbeddingRequest,
+  encode: encodeEmbeddingRequest,
+};
+
+export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
+  decode: decodeEmbeddingResponse,
+  encode: encodeEmbeddingResponse,
+};
+
+/** The API's own bound on a list of inputs. */
+export const MAX_INPUTS = 2048;
+
+const EMBEDDING_REQUEST_FIELDS: ReadonlySet<string> = new Set(['model', 'input', 'encoding_format', 'dimensions', 'user']);
+
+const EMBEDDING_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'model', 'usage']);
+
+const ENTRY_FIELDS: ReadonlySet<string> = new Set(['object', 'index', 'embedding']);
+
+function decodeEmbeddingRequest({ path, body: wire }: WireRequest, context: CodecContext): CanonicalEmbeddingRequest {
+  const body = expectObject(wire, 'body');
+  const format = body['encoding_format'];
+  const isKnownFormat = format === 'float' || format === 'base64';
+  const dimensions = optional(body['dimensions'], 'dimensions', expectCount);
+  const user = optional(body['user'], 'user', expectText);
+  const unknown = unknownFields(body, EMBEDDING_REQUEST_FIELDS);
+  // Vendors have formats of their own (int8, binary): kept as they are.
+  const kept = isKnownFormat || format === undefined || format === null ? unknown : { ...unknown, encoding_format: format };
+  const request: CanonicalEmbeddingRequest = {
+    model: modelOf(path) ?? expectName(body['model'], 'model'),
+    ...decodeInput(body['input']),
+    ...(isKnownFormat && { encoding_format: format }),
+    ...(dimensions !== undefined && { dimensions }),
+    ...(user !== undefined && { user_id: user }),
+    ...(kept && { extensions: { 'openai-chat': kept } }),
+  };
+  return at('', request, context, { user_id: '/user', 'extensions/openai-chat': '' });
+}
+
+/** Text, texts, tokens, lists of tokens: always a list, which remembers that it was one input. */
+function decodeInput(input: unknown): { input: (string | number[])[]; single?: boolean } {
+  if (typeof input === 'string') return { input: [input], single: true };
+  if (input === undefined || input === null) throw missing('input');
+  if (!Array.isArray(input) || input.length === 0)
+    throw invalid('input', 'must be text, tokens, or a list of these that is not empty');
+  if (typeof input[0] === 'number') return { input: [tokensOf(input, 'input')], single: true };
+  if (input.length > MAX_INPUTS) throw invalid('input', `has ${input.length} entries, and ${MAX_INPUTS} are allowed`);
+  return { input: input.map((entry: unknown, i) => (typeof entry === 'string' ? entry : tokensOf(entry, `input[${i}]`))) };
+}
+
+function tokensOf(value: unknown, param: string): number[] {
+  if (!Array.isArray(value) || value.length === 0) throw invalid(param, 'must be text or a list of tokens');
+  const wrong = value.findIndex((token) => !isIndex(token));
+  if (wrong >= 0) throw invalid(`${param}[${wrong}]`, 'must be a token, that is an integer');
+  return value;
+}
+
+function encodeEmbeddingRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
+  const context = locatedContext(caller, request);
+  const { model, input, single, encoding_format, dimensions, user_id, task_type, title, extensions } = request;
+  if (task_type !== undefined)
+    drop(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });
+  if (title !== undefined)
+    drop(context, { path: '/title', feature: 'embeddings.title', message: 'chat has no title of a document' });
+  eachForeign(request, 'openai-chat', '', (loss) => drop(context, loss));
+  const body = {
+    ...extensions?.['openai-chat'],
+    model: context.target?.model ?? model,
+    input: single && input.length === 1 ? input[0] : input,
+    ...(encoding_format && { encoding_format }),
+    ...(dimensions !== undefined && { dimensions }),
+    ...(user_id !== undefined && { user: user_id }),
+  };
+  return { method: 'POST', path: '/v1/embeddings', headers: { 'content-type': 'application/json' }, body };
+}
+
+function decodeEmbeddingResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
+  const body = answerOf(wire);
+  if (!Array.isArray(body['data'])) throw badAnswer('data', 'must be a list of embeddings');
+  const usage = objectOf(body['usage']);
+  const tokens = countOf(usage['prompt_tokens']) ?? countOf(usage['total_tokens']);
+  // Costs and details that vendors count stay with the answer.
+  const kept = { ...unknownFields(body, EMBEDDING_RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usage }) };
+  return {
+    model: textOf(body['model']) || (context.target?.model ?? ''),
+    data: decodeEntries(body['data'], context),
+    ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
+    ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
+  };
+}
+
+function decodeEntries(entries: readonly unknown[], context: CodecContext): CanonicalEmbeddingResponse['data'] {
+  let lost: string | undefined;
+  const data = entries.map((entry, i) => {
+    const { index, embedding } = objectOf(entry);
+    if (typeof embedding !== 'string' && !isVector(embedding))
+      throw badAnswer(`data[${i}].embedding`, 'must be numbers or base64');
+    lost ??= Object.keys(unknownFields(objectOf(entry), ENTRY_FIELDS) ?? {})[0];
+    return { index: isIndex(index) ? index : i, embedding };
+  });
+  if (lost !== undefined)
+    drop(context, { path: '/data', feature: 'embeddings.entry', message: `unknown field ${lost} of an embedding` });
+  return data;
+}
+
+const isVector = (value: unknown): value is number[] => Array.isArray(value) && value.every((item) => typeof item === 'number');
+
+function encodeEmbeddingResponse(response: CanonicalEmbeddingResponse, context: CodecContext): JsonObject {
+  const { model, data, usage, extensions } = response;
+  tellForeign(response, context);
+  const kept = extensions?.['openai-chat'] ?? {};
+  const { embedding: question } = context;
+  const format = question && formatOf(question);
+  const counted = objectOf(kept['usage']);
+  const tokens = usage?.input_tokens ?? 0;
+  return {
+    ...kept,
+    object: 'list',
+    data: data.map(({ index, embedding }, i) => ({ object: 'embedding', index, embedding: inFormat(embedding, format, i) })),
+    model: question?.model ?? model,
+    usage: { ...counted, prompt_tokens: tokens, total_tokens: Math.max(tokens, countOf(counted['total_tokens']) ?? 0) },
+  };
+}
+
+/** Nobody asked for them: they are told, and not refused. Entries of one kind are told once. */
+function tellForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
+  const tell = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
+  eachForeign(response, 'openai-chat', '', tell);
+  const at = response.data.findIndex(({ extensions }) => extensions);
+  const entry = response.data[at];
+  if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, tell);
+}
+
+/** The format that the client waits for; undefined for one that only its server knows. */
+function formatOf({ encoding_format: format, extensions }: CanonicalEmbeddingRequest): 'float' | 'base64' | undefined {
+  const own = extensions?.['openai-chat']?.['encoding_format'];
+  return format ?? (own === undefined ? 'float' : undefined);
+}
+
+/** The official client asks for base64 unless told otherwise, and servers answer with floats all the same. */
+function inFormat(embedding: number[] | string, format: 'float' | 'base64' | undefined, i: number): number[] | string {
+  if (format === 'base64' && typeof embedding !== 'string') return packFloats(embedding);
+  if (format !== 'float' || typeof embedding !== 'string') return embedding;
+  const floats = unpackFloats(embedding);
+  if (!floats?.every(Number.isFinite)) throw badAnswer(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
+  return floats;
+}
 
 /** `GET /models`. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
@@ -12,10 +188,12 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
+
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by']);
 
 /** What servers call the size of the context: OpenRouter, Groq, Mistral, vLLM. */
 const INPUT_LIMITS = ['context_length', 'context_window', 'max_context_length', 'max_model_len'];
+
 const OUTPUT_LIMITS = ['max_output_tokens', 'max_completion_tokens'];
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
@@ -97,3 +275,163 @@ const limitOf = (entry: JsonObject, names: readonly string[]): number | undefine
 /** The name under which the limit came, else the first, which most clients know. */
 const nameOf = (kept: JsonObject, names: readonly string[]): string =>
   names.find((name) => countOf(kept[name]) !== undefined) ?? names[0] ?? '';
+
+// OpenAI has no such endpoint. The shapes are those of Jina (`usage.total_tokens`) and of Cohere (`meta.billed_units.search_units`), which the
+// compatible servers follow: one question, two ways to count.
+
+/** `POST /rerank`, the question and the answer. */
+export const rerankRequest: WireCodec<WireRequest, CanonicalRerankRequest> = {
+  decode: decodeRerankRequest,
+  encode: encodeRerankRequest,
+};
+
+export const rerankResponse: WireCodec<unknown, CanonicalRerankResponse> = {
+  decode: decodeRerankResponse,
+  encode: encodeRerankResponse,
+};
+
+type Result = CanonicalRerankResponse['results'][number];
+
+type Document = CanonicalRerankRequest['documents'][number];
+
+const COUNTS = ['top_n', 'max_chunks_per_doc', 'max_tokens_per_doc'] as const;
+
+const RERANK_REQUEST_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'query',
+  'documents',
+  'return_documents',
+  'rank_fields',
+  ...COUNTS,
+]);
+
+const RERANK_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'model', 'results', 'data', 'usage', 'meta']);
+
+const RESULT_FIELDS: ReadonlySet<string> = new Set(['index', 'relevance_score', 'score', 'document', 'text', 'object']);
+
+function decodeRerankRequest({ path, body: wire }: WireRequest): CanonicalRerankRequest {
+  const body = expectObject(wire, 'body');
+  const documents = expectList(body['documents'], 'documents');
+  if (documents.length === 0) throw invalid('documents', 'is empty');
+  const returned = optional(body['return_documents'], 'return_documents', expectBoolean);
+  const fields = optional(body['rank_fields'], 'rank_fields', expectList);
+  const unknown = unknownFields(body, RERANK_REQUEST_FIELDS);
+  return {
+    model: modelOf(path) ?? expectName(body['model'], 'model'),
+    query: expectText(body['query'], 'query'),
+    documents: documents.map(decodeDocument),
+    ...decodeCounts(body),
+    ...(returned !== undefined && { return_documents: returned }),
+    ...(fields && { rank_fields: fields.map((field, i) => expectText(field, `rank_fields[${i}]`)) }),
+    ...(unknown && { extensions: { 'openai-chat': unknown } }),
+  };
+}
+
+function decodeDocument(document: unknown, i: number): Document {
+  if (typeof document === 'string' || isObject(document)) return document;
+  throw invalid(`documents[${i}]`, 'must be text or an object');
+}
+
+function decodeCounts(body: JsonObject): Pick<CanonicalRerankRequest, (typeof COUNTS)[number]> {
+  const counts: Pick<CanonicalRerankRequest, (typeof COUNTS)[number]> = {};
+  for (const name of COUNTS) {
+    const count = optional(body[name], name, expectCount);
+    if (count !== undefined) counts[name] = count;
+  }
+  return counts;
+}
+
+function encodeRerankRequest({ extensions, model, ...request }: CanonicalRerankRequest, { target }: CodecContext): WireRequest {
+  const body = { ...extensions?.['openai-chat'], model: target?.model ?? model, ...request };
+  return { method: 'POST', path: '/v1/rerank', headers: { 'content-type': 'application/json' }, body };
+}
+
+function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRerankResponse {
+  // text-embeddings-inference answers with the bare list, Voyage calls it `data`.
+  const body = Array.isArray(wire) ? { results: wire } : answerOf(wire);
+  const results = body['results'] ?? body['data'];
+  if (!Array.isArray(results)) throw badAnswer('results', 'must be a list of results');
+  const usage = decodeUsage(objectOf(body['usage']), objectOf(body['meta']));
+  // What is counted beside tokens and search units is kept, and shows in which of the two shapes the answer came.
+  const counted = {
+    ...(isObject(body['usage']) && { usage: body['usage'] }),
+    ...(isObject(body['meta']) && { meta: body['meta'] }),
+  };
+  const kept = { ...unknownFields(body, RERANK_RESPONSE_FIELDS), ...counted };
+  return {
+    ...(textOf(body['id']) && { id: textOf(body['id']) }),
+    ...(textOf(body['model']) && { model: textOf(body['model']) }),
+    results: sorted(decodeResults(results, context), context),
+    ...(usage && { usage }),
+    ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
+  };
+}
+
+function decodeUsage(usage: JsonObject, meta: JsonObject): CanonicalRerankResponse['usage'] {
+  const tokens =
+    countOf(usage['total_tokens']) ?? countOf(usage['prompt_tokens']) ?? countOf(objectOf(meta['tokens'])['input_tokens']);
+  const units = countOf(objectOf(meta['billed_units'])['search_units']) ?? countOf(usage['search_units']);
+  if (tokens === undefined && units === undefined) return undefined;
+  return { ...(tokens !== undefined && { input_tokens: tokens }), ...(units !== undefined && { search_units: units }) };
+}
+
+function decodeResults(results: readonly unknown[], context: CodecContext): Result[] {
+  const documents = context.rerank?.documents.length ?? Number.POSITIVE_INFINITY;
+  let lost: string | undefined;
+  const found = results.map((result, i) => {
+    const { index, relevance_score, score, document, text } = objectOf(result);
+    const value = relevance_score ?? score;
+    if (!isIndex(index)) throw badAnswer(`results[${i}].index`, 'must be the place of a document');
+    if (typeof value !== 'number') throw badAnswer(`results[${i}].relevance_score`, 'must be a number');
+    if (index >= documents) throw badAnswer(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
+    lost ??= Object.keys(unknownFields(objectOf(result), RESULT_FIELDS) ?? {})[0];
+    const shown = decodeShown(document ?? text);
+    return { index, relevance_score: value, ...(shown && { document: shown }) };
+  });
+  if (lost !== undefined)
+    drop(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
+  return found;
+}
+
+const decodeShown = (document: unknown): Result['document'] =>
+  typeof document === 'string' ? { text: document } : isObject(document) ? document : undefined;
+
+/** Best first, as every client expects. */
+function sorted(results: Result[], { note }: CodecContext): Result[] {
+  const isSorted = results.every(
+    ({ relevance_score }, i) => relevance_score <= (results[i - 1]?.relevance_score ?? relevance_score),
+  );
+  if (isSorted) return results;
+  note({
+    code: 'REPAIRED',
+    path: '/results',
+    feature: 'rerank.order',
+    message: 'the results were not in the order of their scores',
+  });
+  return results.toSorted((a, b) => b.relevance_score - a.relevance_score);
+}
+
+function encodeRerankResponse(response: CanonicalRerankResponse, { rerank: question }: CodecContext): JsonObject {
+  const { id, model, results, usage: { input_tokens: tokens, search_units: units } = {}, extensions } = response;
+  const kept = extensions?.['openai-chat'] ?? {};
+  const usage = objectOf(kept['usage']);
+  const meta = objectOf(kept['meta']);
+  // A count goes back to where it came from; one from another protocol goes to its usual place.
+  const inMeta = kept['meta'] !== undefined && kept['usage'] === undefined;
+  const billed = units !== undefined && usage['search_units'] === undefined;
+  return {
+    ...kept,
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model: question?.model ?? model }),
+    results: results.map((result) => encodeResult(result, question)),
+    ...(tokens !== undefined && !inMeta && { usage: { ...usage, total_tokens: tokens } }),
+    ...(billed && { meta: { ...meta, billed_units: { ...objectOf(meta['billed_units']), search_units: units } } }),
+  };
+}
+
+/** Cohere's v2 no longer returns documents; the client that asks for them gets its own back. */
+function encodeResult({ index, relevance_score, document }: Result, question: CanonicalRerankRequest | undefined): JsonObject {
+  const asked = question?.return_documents ? question.documents[index] : undefined;
+  const shown = document ?? (typeof asked === 'string' ? { text: asked } : asked);
+  return { index, relevance_score, ...(shown && { document: shown }) };
+}

@@ -1,6 +1,5 @@
+import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
-import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
-import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /**
  * An unknown server that calls itself compatible. What a chat client sent stays; what is converted from other protocols gets the oldest names,

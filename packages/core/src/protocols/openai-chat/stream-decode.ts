@@ -1,15 +1,14 @@
+import { deriveId } from '../../accumulate/argument-text.ts';
 import { mergeUsage, readUsage } from '../../accumulate/chat-delta.ts';
-import { ChunkFields } from '../../accumulate/chunk-fields.ts';
-import { deriveId } from '../../accumulate/derive-id.ts';
-import { isFilledText, isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import { type CanonicalError, ownError } from '../../canonical/errors.ts';
+import { ChunkFields } from '../../accumulate/unknown-fields.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
-import type { Emit } from '../shared/block-writer.ts';
-import type { Context } from '../shared/context.ts';
-import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../shared/payload-decoder.ts';
-import { ChoiceDecoder } from './choice-decode.ts';
-import { decodeError, findError } from './errors.ts';
-import { decodeUsage } from './usage.ts';
+import { type CanonicalError, ownError } from '../../canonical/notes.ts';
+import type { Emit } from '../../codec/block-emitter.ts';
+import type { Context } from '../../codec/context.ts';
+import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
+import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
+import { ChoiceDecoder } from './content-decode.ts';
+import { decodeError, decodeUsage, findError } from './outcome.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {

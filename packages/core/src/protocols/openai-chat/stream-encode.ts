@@ -1,15 +1,14 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
-import type { CanonicalUsage } from '../../canonical/usage.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import { NOTHING, type Stage } from '../../stage.ts';
-import { isForeign } from '../shared/answer.ts';
-import { type CodecContext, CodecError } from '../shared/codec.ts';
-import { ChoiceStreamEncoder } from './choice-encode.ts';
-import { encodeErrorChunk } from './errors-encode.ts';
-import { encodeEnvelope, encodeTier } from './parts-encode.ts';
-import { encodeUsage } from './usage.ts';
+import type { CanonicalUsage } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { NOTHING, type Stage } from '../../canonical/stage.ts';
+import { isForeign } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { SseFrame } from '../../sse/encode.ts';
+import { encodeEnvelope, encodeTier } from './blocks.ts';
+import { ChoiceStreamEncoder } from './content-encode.ts';
+import { encodeErrorChunk, encodeUsage } from './outcome.ts';
 
 /** Canonical events to chunks, in the form that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {

@@ -1,18 +1,15 @@
-import type { Codec } from '../shared/codec.ts';
-import { countRequest, countResponse } from './count-tokens.ts';
-import { decodeErrorReply } from './errors-decode.ts';
-import { encodeError } from './errors-encode.ts';
+import type { Codec } from '../../codec/protocol.ts';
+import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './endpoints.ts';
+import { ResponsesGrammar } from './grammar.ts';
 import { openaiResponses } from './index.ts';
-import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './interface.ts';
-import { modelInfo, models } from './models.ts';
-import { FIELDS, IDLE } from './pointers.ts';
+import { countRequest, countResponse, modelInfo, models } from './models.ts';
+import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasFacts, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse } from './response-decode.ts';
-import { encodeResponse } from './response-encode.ts';
+import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { ResponsesGrammar } from './stream-grammar.ts';
+import { FIELDS, IDLE } from './wire.ts';
 
 export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
 

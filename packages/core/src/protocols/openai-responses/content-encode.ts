@@ -1,91 +1,463 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { AudioBlock, ContentBlock, FileBlock, ImageBlock, TextBlock } from '../../canonical/blocks.ts';
-import type { SystemBlock } from '../../canonical/request.ts';
-import { type CodecContext, drop } from '../shared/codec.ts';
-import { encodeBreakpoint } from '../shared/prompt-cache.ts';
-import { objectOf } from '../shared/read.ts';
-import { fieldsOf } from './kept.ts';
+import type { BlockDelta, MessageDelta, MessageStart } from '../../canonical/events.ts';
+import type { Citation, ContentBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/message.ts';
+import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
+import type { CanonicalRequest } from '../../canonical/request.ts';
+import { isForeign } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { objectOf } from '../../codec/read.ts';
+import { approximate, drop } from '../../codec/report.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { encodeBlob } from './blocks.ts';
+import {
+  CallsEncoder,
+  ItemList,
+  type ItemStatus,
+  MessageItem,
+  type RawItem,
+  type ReasoningChannel,
+  ReasoningItem,
+  type Send,
+} from './output-items.ts';
+import { encodeSystem } from './request-encode.ts';
+import { encodeText, encodeThinking } from './settings.ts';
+import { encodeToolChoice, encodeTools } from './tools.ts';
+import { fieldsOf, PROTOCOL } from './wire.ts';
 
-/** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. */
-export function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
-  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
-}
+/** The message or reasoning item that the next block may continue: it stays open until another item begins. */
+export class CurrentItem {
+  readonly #list: ItemList;
+  #item: MessageItem | ReasoningItem | undefined;
+  /** The block that wrote to it last. */
+  #block: ContentBlock | undefined;
 
-function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
-  switch (block.type) {
-    case 'text':
-      return block.text === '' ? [] : [encodeInputText(block)];
-    case 'image':
-      return [encodeImage(block)];
-    case 'audio':
-      return [encodeAudio(block)];
-    case 'file':
-      return [encodeFile(block)];
-    case 'opaque':
-      return [objectOf(block.raw)]; // of this protocol: others have been filtered
-    case 'thinking':
-    case 'tool_use':
-    case 'tool_result':
-      drop(context, {
-        path: at,
-        feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Responses`,
-      });
-      return [];
-    default:
-      return block satisfies never;
+  constructor(list: ItemList) {
+    this.#list = list;
+  }
+
+  get block(): ContentBlock | undefined {
+    return this.#block;
+  }
+
+  /** Neighbouring texts share a message, unless the source says that they are two. Each has a part of its own. */
+  messageFor(block: TextBlock): MessageItem {
+    const current = this.#item instanceof MessageItem && this.#block && isContinued(this.#block, block) ? this.#item : undefined;
+    const item = current ?? this.#open(() => this.#message(block));
+    item.openPart(block.refusal === true);
+    this.#block = block;
+    return item;
+  }
+
+  #message(block: TextBlock): MessageItem {
+    const { item_id: wanted, phase } = fieldsOf(block);
+    return this.#list.message(wanted, typeof phase === 'string' ? { phase } : {});
+  }
+
+  /** Blocks of one item, a summary and the full text, become one again. */
+  reasoningFor(block: ThinkingBlock): ReasoningItem {
+    const { signature } = block;
+    const wanted = fieldsOf(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
+    if (this.#item instanceof ReasoningItem && wanted !== undefined && this.#item.json['id'] === wanted) return this.#item;
+    const item = this.#open(() => this.#list.reasoning(wanted, itemFields(block)));
+    this.#block = block;
+    return item;
+  }
+
+  #open<T extends MessageItem | ReasoningItem>(create: () => T): T {
+    this.close();
+    const item = create();
+    this.#item = item;
+    return item;
+  }
+
+  close(): void {
+    this.#item?.close('completed');
+    this.#item = undefined;
+    this.#block = undefined;
   }
 }
 
-export function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
-  const { message: _, instructions: __, ...fields } = fieldsOf(block);
-  return { ...fields, type: 'input_text', text: block.text, ...encodeBreakpoint(block) };
+/** Items have ids; texts of other protocols have none, and run on. */
+const isContinued = (before: ContentBlock, block: TextBlock): boolean =>
+  fieldsOf(before)['item_id'] === fieldsOf(block)['item_id'] && fieldsOf(before)['phase'] === fieldsOf(block)['phase'];
+
+/** Fields of a reasoning item that nobody here knows. */
+function itemFields(block: ThinkingBlock): JsonObject {
+  const { item_id: _, ...fields } = fieldsOf(block);
+  return fields;
 }
 
-function encodeImage(block: ImageBlock): JsonObject {
-  const { url, data, media_type: type, file_id: id, detail } = block.source;
-  const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
+/** What every form of a response says, from `response.created` to the end; what changes stands elsewhere. */
+export interface Envelope {
+  id: string;
+  /** The answer came in another protocol. */
+  isForeign: boolean;
+  /** In the order in which they are written. `status`, `output` and the like go over them. */
+  fields: JsonObject;
+}
+
+export function encodeEnvelope(message: MessageStart['message'], context: CodecContext): Envelope {
+  const foreign = isForeign(message, PROTOCOL, context);
+  const id = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
   return {
-    ...fieldsOf(block),
-    type: 'input_image',
-    ...(image_url !== undefined && { image_url }),
-    ...(image_url === undefined && id !== undefined && { file_id: id }),
-    detail: detail ?? 'auto',
-    ...encodeBreakpoint(block),
+    id,
+    isForeign: foreign,
+    fields: {
+      id,
+      object: 'response',
+      created_at: Math.floor(message.created ?? context.now()),
+      status: 'in_progress',
+      error: null,
+      incomplete_details: null,
+      model: context.request?.model || message.model,
+      output: [],
+      ...(foreign && UNREPORTED),
+      ...echo(context, foreign),
+      ...encodeTier(message.service_tier, foreign, context),
+      // No field of OpenAI's; servers of this protocol that have it get it back.
+      ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
+      usage: null,
+    },
   };
 }
 
-function encodeAudio(block: AudioBlock): JsonObject {
-  const { data, format } = block.source;
-  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
+/** Required by the SDK's types or by the Open Responses schema; an upstream of another protocol reports none of them. */
+const UNREPORTED = {
+  access_programs: null,
+  completed_at: null,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  service_tier: 'default',
+} as const satisfies JsonObject;
+
+const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
+
+/** What the other protocols call the tiers. */
+const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
+
+/** Null is not among the tiers that every client knows. */
+export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): { service_tier?: string } {
+  if (tier === undefined) return {};
+  if (!foreign) return { service_tier: tier };
+  const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
+  if (known !== undefined) return { service_tier: known };
+  drop(context, { path: '/service_tier', feature: 'service_tier', message: `OpenAI Responses has no service tier ${tier}` });
+  return {};
 }
 
-/** What a file is, by the end of its name; the API wants a name and a media type for each. */
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-};
+const UNASKED: CanonicalRequest = { model: '', messages: [], parameters: {} };
 
-function encodeFile(block: FileBlock): JsonObject {
-  const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
-  const type = named || typeOf(filename);
-  const name = filename ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
-  const given = filename === undefined ? {} : { filename };
-  const source =
-    data !== undefined
-      ? { filename: name, file_data: `data:${type};base64,${data}` }
-      : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
-  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
+/** A response repeats what was asked; the defaults of the API where nothing was. */
+function echo(context: CodecContext, foreign: boolean): JsonObject {
+  const { request = UNASKED } = context;
+  const { parameters, state, tools = [] } = request;
+  const kept = objectOf(request.extensions?.[PROTOCOL]);
+  // OpenAI reports the default where nothing was requested; what an upstream of this protocol left out is not known.
+  const unset = foreign ? 1 : null;
+  const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
+  const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
+  return {
+    background: state?.background ?? false,
+    instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
+    max_output_tokens: parameters.max_tokens ?? null,
+    max_tool_calls: parameters.max_tool_calls ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_use ?? true,
+    previous_response_id: state?.previous_response_id ?? null,
+    prompt_cache_key: request.prompt_cache?.key ?? null,
+    reasoning: {
+      effort: null,
+      summary: null,
+      ...objectOf(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
+    },
+    safety_identifier: request.user_id ?? null,
+    store: request.store ?? false,
+    temperature: parameters.temperature ?? unset,
+    text: { format: { type: 'text' }, ...objectOf(text) },
+    tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
+    tools: encodeTools(tools, true).map(completeTool),
+    top_logprobs: parameters.top_logprobs ?? 0,
+    top_p: parameters.top_p ?? unset,
+    truncation: request.truncation ?? 'disabled',
+    user: null,
+  };
 }
 
-function typeOf(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
+/** Schemas require these fields of an echoed function, also where the request left them out. */
+const completeTool = (tool: JsonObject): JsonObject =>
+  tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
+
+/** What the decoder kept of a response of this protocol: it knows better than the request what was asked. */
+export function keptEnvelope(extensions: Extensions | undefined): JsonObject {
+  const { finish_reason: _, late_items: __, ...fields } = objectOf(extensions?.[PROTOCOL]);
+  return fields;
 }
 
-export const isPlainText = (part: JsonObject): boolean => part['type'] === 'input_text' && Object.keys(part).length === 2;
+interface WrittenText {
+  kind: 'text';
+  block: TextBlock;
+  /** Absent until there is something to say: empty texts have no item. */
+  item: MessageItem | undefined;
+  signature: SignedBlob | undefined;
+  isStopped: boolean;
+}
+
+interface WrittenThinking {
+  kind: 'thinking';
+  item: ReasoningItem;
+  channel: ReasoningChannel;
+  /** Its place among the blocks, which tells its parts from others'. */
+  at: number;
+}
+
+/** What became of a block. `lost`: it has no form here, and its deltas say nothing. */
+type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw'; item: RawItem } | { kind: 'lost' };
+
+/** The separator that stands between two summaries in the text of a block. */
+const BETWEEN_SUMMARIES = '\n\n';
+
+const partKey = (at: number, summary: number | undefined): string => `${at} ${summary}`;
+
+/** Blocks to output items, live or whole. Several items may be open at once. */
+export class OutputEncoder {
+  readonly #context: CodecContext;
+  readonly #list: ItemList;
+  readonly #calls: CallsEncoder;
+  readonly #blocks = new Map<number, Written>();
+  readonly #current: CurrentItem;
+  hasText = false;
+  hasRefusal = false;
+
+  /** Without `send` nothing but the items is made. */
+  constructor(responseId: string, context: CodecContext, send?: Send) {
+    this.#context = context;
+    this.#list = new ItemList(responseId, context, send);
+    this.#calls = new CallsEncoder(this.#list, context);
+    this.#current = new CurrentItem(this.#list);
+  }
+
+  get items(): JsonObject[] {
+    return this.#list.items.map(({ json }) => json);
+  }
+
+  start(at: number, block: ContentBlock): void {
+    this.#calls.settle('completed');
+    const written = this.#begin(at, block);
+    this.#blocks.set(at, written);
+    if (written.kind === 'text') this.#writeStart(written);
+  }
+
+  #begin(at: number, block: ContentBlock): Written {
+    switch (block.type) {
+      case 'text':
+        return { kind: 'text', block, item: undefined, signature: block.signature, isStopped: false };
+      case 'thinking':
+        return this.#startThinking(at, block);
+      case 'tool_use':
+        this.#current.close();
+        if (block.kind === 'server' || block.kind === 'mcp')
+          return this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+        this.#calls.start(at, block);
+        return { kind: 'call' };
+      case 'opaque':
+        return this.#startOpaque(at, block);
+      case 'image':
+        return this.#startImage(at, block);
+      case 'audio':
+      case 'file':
+      case 'tool_result':
+        return this.#lose(at, block.type, `an answer of OpenAI Responses holds no ${block.type}`);
+      default:
+        return block satisfies never;
+    }
+  }
+
+  delta(at: number, delta: BlockDelta): void {
+    const written = this.#blocks.get(at);
+    if (!written) return;
+    switch (delta.type) {
+      case 'text_delta':
+        if (written.kind === 'text') this.#write(written, delta);
+        return;
+      case 'thinking_delta':
+        if (written.kind === 'thinking') this.#think(written, delta.thinking, delta.summary_index);
+        return;
+      case 'input_json_delta':
+        this.#calls.write(at, delta.partial_json);
+        return;
+      case 'input_text_delta':
+        this.#calls.write(at, delta.text);
+        return;
+      case 'signature_delta':
+        this.#sign(at, written, delta.signature);
+        return;
+      case 'citations_delta':
+        if (written.kind === 'text') this.#cite(written, delta.citation);
+        return;
+      case 'opaque_delta':
+      case 'audio_delta':
+        return; // the item is whole when it is done, or was lost
+      default:
+        delta satisfies never;
+    }
+  }
+
+  stop(at: number, final: ContentBlock | undefined): void {
+    const written = this.#blocks.get(at);
+    switch (written?.kind) {
+      case 'text':
+        this.#stopText(written);
+        return;
+      case 'thinking':
+        written.item.closePart();
+        if (final?.type === 'thinking' && !written.item.isDone) Object.assign(written.item.json, itemFields(final));
+        return;
+      case 'call':
+        this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
+        return;
+      case 'raw':
+        if (final?.type === 'opaque' && !written.item.isDone) written.item.replace(objectOf(final.raw));
+        written.item.close();
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** Blocks that changed after they had stopped. What went out cannot be called back, but the whole response has the items as they are. */
+  amend(late: NonNullable<MessageDelta['late_blocks']>): void {
+    for (const { index, content_block: block } of late) {
+      const written = this.#blocks.get(index);
+      if (block.type === 'opaque' && written?.kind === 'raw') written.item.replace(objectOf(block.raw));
+      if (block.type !== 'tool_use' || this.#calls.amend(index, block)) continue;
+      const message = 'the source changed a call after it had been passed on';
+      approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
+    }
+  }
+
+  /** Everything that is still open ends with the response. `late`: fields of items that came when their blocks had stopped. */
+  finish(status: ItemStatus, late: readonly unknown[] = []): void {
+    this.#calls.settle(status);
+    for (const item of this.#list.items) if (!item.isDone) item.close(status);
+    const byId = new Map(late.filter(isObject).map((item) => [item['id'], item]));
+    if (byId.size === 0) return;
+    for (const { json } of this.#list.items) {
+      const { id, type } = json;
+      Object.assign(json, byId.get(id), { id, type });
+    }
+  }
+
+  /** What the provider says about a refusal, when the model said nothing. */
+  refuse(explanation: string): void {
+    const item = this.#current.messageFor({ type: 'text', text: '', refusal: true });
+    item.write(explanation, undefined);
+    item.closePart();
+    this.hasRefusal = true;
+  }
+
+  #writeStart(written: WrittenText): void {
+    this.#write(written, written.block);
+    for (const citation of written.block.citations ?? []) this.#cite(written, citation);
+  }
+
+  #write(written: WrittenText, { text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
+    if (text === '' && !logprobs) return;
+    const item = this.#openItem(written);
+    if (!item) return;
+    item.write(text, logprobs);
+    if (written.block.refusal) this.hasRefusal = true;
+    else this.hasText = true;
+  }
+
+  #cite(written: WrittenText, citation: Citation): void {
+    this.#openItem(written)?.cite(citation);
+  }
+
+  /** Undefined when another text has taken the place: no block of text is written while another is. */
+  #openItem(written: WrittenText): MessageItem | undefined {
+    if (written.isStopped || (written.item && this.#current.block !== written.block)) return undefined;
+    written.item ??= this.#current.messageFor(written.block);
+    return written.item;
+  }
+
+  #stopText(written: WrittenText): void {
+    if (written.isStopped) return;
+    written.isStopped = true;
+    if (this.#current.block === written.block) written.item?.closePart();
+    if (written.signature) this.#carryText(written.signature);
+  }
+
+  #startThinking(at: number, block: ThinkingBlock): Written {
+    const item = this.#current.reasoningFor(block);
+    const { variant, thinking, summary_parts: summary, signature } = block;
+    const channel = variant === 'full' ? 'full' : 'summary';
+    const parts = channel === 'summary' && summary ? summary : [thinking];
+    if (variant !== 'redacted' && !item.isDone)
+      for (const [i, text] of parts.entries())
+        if (text !== '') item.think(text, channel, partKey(at, parts.length > 1 ? i : undefined));
+    if (signature) item.sign(encodeBlob(signature, 'self', this.#context));
+    return { kind: 'thinking', item, channel, at };
+  }
+
+  #think({ item, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
+    if (text === '' || item.isDone) return;
+    const key = partKey(at, summary);
+    const isBorder = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES && !item.isOpen(channel, key);
+    item.think(isBorder ? '' : text, channel, key);
+  }
+
+  #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {
+    if (origin !== PROTOCOL)
+      return text === undefined
+        ? this.#lose(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
+        : { kind: 'text', block: { type: 'text', text }, item: undefined, signature: undefined, isStopped: false };
+    this.#current.close();
+    const item = objectOf(raw);
+    return { kind: 'raw', item: this.#list.raw({ type: 'unknown', ...item }, item['id'], 'item') };
+  }
+
+  #startImage(at: number, { source }: ImageBlock): Written {
+    if (source.data === undefined) return this.#lose(at, 'image', 'an image without its data has no form in OpenAI Responses');
+    const message = 'the image is written as the result of an image_generation_call';
+    approximate(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
+    this.#current.close();
+    const item = { type: 'image_generation_call', status: 'completed', result: source.data };
+    return { kind: 'raw', item: this.#list.raw(item, undefined, 'ig') };
+  }
+
+  #sign(at: number, written: Written, signature: SignedBlob): void {
+    switch (written.kind) {
+      case 'thinking':
+        if (written.item.isDone)
+          approximate(this.#context, {
+            path: `/content/${at}`,
+            feature: 'content.signature',
+            message: 'the signature came after its item was done; only the response at the end has it',
+          });
+        written.item.sign(encodeBlob(signature, 'self', this.#context));
+        return;
+      case 'call':
+        this.#calls.sign(at, signature);
+        return;
+      case 'text':
+        if (written.isStopped) this.#carryText(signature);
+        else written.signature = signature;
+        return;
+      case 'raw':
+      case 'lost':
+        return;
+      default:
+        written satisfies never;
+    }
+  }
+
+  /** A text is signed when it has been written: the item behind it says so. */
+  #carryText(signature: SignedBlob): void {
+    this.#current.close();
+    this.#list.carrier(signature, 'self');
+  }
+
+  #lose(at: number, feature: string, message: string): Written {
+    drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
+    return { kind: 'lost' };
+  }
+}

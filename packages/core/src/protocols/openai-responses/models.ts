@@ -1,10 +1,56 @@
-import { isObject, type JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalModel, CanonicalModelList } from '../../canonical/interfaces.ts';
-import { badAnswer, expectAnswer } from '../shared/answer-body.ts';
-import { type CodecContext, drop, type WireCodec } from '../shared/codec.ts';
-import { countOf, textOf, unknownFields } from '../shared/read.ts';
-import { decodeErrorBody } from './errors-decode.ts';
-import { fieldsOf, keep } from './kept.ts';
+import { CodecError } from '../../canonical/notes.ts';
+import type {
+  CanonicalCountTokensResponse,
+  CanonicalModel,
+  CanonicalModelList,
+  CanonicalRequest,
+} from '../../canonical/request.ts';
+import { badAnswer, expectAnswer } from '../../codec/answers.ts';
+import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
+import { countOf, textOf, unknownFields } from '../../codec/read.ts';
+import { drop } from '../../codec/report.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { decodeErrorBody } from './outcome.ts';
+import { decodeRequest } from './request-decode.ts';
+import { encodeRequestBody } from './request-encode.ts';
+import { fieldsOf, keep } from './wire.ts';
+
+/** `POST /responses/input_tokens`: a request without what concerns only its answer. */
+export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeRequest, encode: encodeCountRequest };
+
+export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
+
+/** What the endpoint knows (openai-node, input-tokens.ts). */
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'previous_response_id',
+  'conversation',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'truncation',
+  'personality',
+]);
+
+function encodeCountRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const whole = encodeRequestBody(request, context);
+  const body = Object.fromEntries(Object.entries(whole).filter(([name]) => FIELDS.has(name)));
+  return { method: 'POST', path: '/v1/responses/input_tokens', headers: { 'content-type': 'application/json' }, body };
+}
+
+function decodeCount(wire: unknown): CanonicalCountTokensResponse {
+  const input_tokens = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
+  if (input_tokens === undefined) throw new CodecError(decodeErrorBody(wire));
+  return { input_tokens };
+}
+
+function encodeCount({ input_tokens }: CanonicalCountTokensResponse): JsonObject {
+  return { object: 'response.input_tokens', input_tokens };
+}
 
 /** `GET /models`: the list of OpenAI, whichever of its protocols is spoken. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
@@ -13,6 +59,7 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
+
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by', 'context_window', 'max_output_tokens']);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {

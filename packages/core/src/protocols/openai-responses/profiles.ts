@@ -1,6 +1,5 @@
+import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
-import { DEFAULT_PROFILE, type ProviderProfile } from '../shared/profile.ts';
-import { type FindProfile, rememberProfiles } from '../shared/remember-profiles.ts';
 
 /** An unknown server that speaks the protocol: what OpenAI's own document promises, and nothing that only its models have. */
 export const DEFAULT_RESPONSES_PROFILE: ProviderProfile = {
@@ -43,6 +42,7 @@ interface ModelRule {
 }
 
 const OPENAI = ['openai', 'azure', 'chatgpt-codex', 'github-copilot'];
+
 const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
 
 /** Every rule that fits is laid over the row of the provider, in this order. */

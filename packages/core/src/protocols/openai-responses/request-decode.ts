@@ -1,18 +1,426 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
+import { deriveId } from '../../accumulate/argument-text.ts';
+import type {
+  AudioBlock,
+  ContentBlock,
+  FileBlock,
+  ImageBlock,
+  OpaqueBlock,
+  TextBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../canonical/message.ts';
+import { CodecError } from '../../canonical/notes.ts';
+import type { SignedBlob } from '../../canonical/protocol.ts';
+import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
-import { type CodecContext, missing, type WireRequest } from '../shared/codec.ts';
-import { expectBoolean, expectName, expectObject, expectShallow, expectText, optional } from '../shared/expect.ts';
-import { objectOf, unknownFields } from '../shared/read.ts';
-import { decodeInput, expectInput } from './input-decode.ts';
-import { PROTOCOL } from './kept.ts';
-import { decodeOptions } from './options.ts';
-import { decodeParameters, PARAMETER_FIELDS } from './parameters.ts';
-import { placesIn } from './pointers.ts';
-import { decodeText, keptText } from './text-options.ts';
-import { decodeThinking } from './thinking.ts';
-import { decodeToolChoice, keptToolChoice } from './tool-choice.ts';
-import { decodeInputTools, decodeTools } from './tools-decode.ts';
+import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
+import {
+  expectBoolean,
+  expectConversation,
+  expectList,
+  expectName,
+  expectObject,
+  expectShallow,
+  expectShallowJson,
+  expectText,
+  objectOf,
+  optional,
+  pointerOf,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { invalid, isStrict, missing, repair } from '../../codec/report.ts';
+import { decodeBreakpoint, isDetail, splitDataUrl } from '../../codec/requests.ts';
+import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
+import { decodeReasoning } from './blocks.ts';
+import { isDerivedId } from './endpoints.ts';
+import { decodeAssistantItem } from './request-encode.ts';
+import { decodeOptions, decodeParameters, decodeTextOptions, decodeThinking, keptText, PARAMETER_FIELDS } from './settings.ts';
+import {
+  decodeBuiltInCall,
+  decodeBuiltInOutput,
+  decodeInputTools,
+  decodeToolChoice,
+  decodeTools,
+  keptToolChoice,
+} from './tools.ts';
+import { fieldsOf, keep, PROTOCOL, placesIn } from './wire.ts';
+
+/** What users, systems and tools may say. */
+type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
+
+/** What all parts of one request share. */
+interface Scope {
+  context: CodecContext;
+}
+
+type DecodePart = (part: JsonObject, param: string) => Part;
+
+const PARTS: Readonly<Record<string, DecodePart>> = {
+  input_text: decodeTextPart,
+  output_text: decodeTextPart,
+  text: decodeTextPart,
+  input_image: decodeImage,
+  input_file: decodeFile,
+  input_audio: decodeAudio,
+};
+
+/** A text, or a list of parts. Empty text says nothing; a part that nobody here knows goes back as it came. */
+function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
+  const place = pointerOf(param);
+  if (typeof content === 'string')
+    return content === '' ? [] : [at(place, { type: 'text', text: content } satisfies TextBlock, scope.context)];
+  return (optional(content, param, expectList) ?? []).flatMap((value, i): Part[] => {
+    const inner = `${param}[${i}]`;
+    const part = typeof value === 'string' ? { type: 'input_text', text: value } : expectObject(value, inner);
+    if (part['text'] === '') return [];
+    const type = expectText(part['type'], `${inner}.type`);
+    const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
+    const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
+    return [at(`${place}/${i}`, block, scope.context, placesOf(`${place}/${i}`))];
+  });
+}
+
+/** What a part calls otherwise than the canonical block. */
+const placesOf = (place: string): Record<string, string> => ({
+  'source/detail': `${place}/detail`,
+  'source/filename': `${place}/filename`,
+  cache_control: `${place}/prompt_cache_breakpoint`,
+  citations: `${place}/annotations`,
+});
+
+const TEXT_FIELDS = new Set(['type', 'text', 'prompt_cache_breakpoint']);
+
+function decodeTextPart(part: JsonObject, param: string): TextBlock {
+  return {
+    type: 'text',
+    text: expectText(part['text'], `${param}.text`),
+    ...decodeBreakpoint(part),
+    ...keep(unknownFields(part, TEXT_FIELDS)),
+  };
+}
+
+/** An id stays among the kept fields: they say whose it is. */
+const IMAGE_FIELDS = new Set(['type', 'image_url', 'detail', 'prompt_cache_breakpoint']);
+
+/** Chat's `{image_url:{url}}` is read as well. */
+function decodeImage(part: JsonObject, param: string): ImageBlock {
+  const link = objectOf(part['image_url'])['url'] ?? part['image_url'];
+  const url = optional(link, `${param}.image_url`, expectName);
+  const id = optional(part['file_id'], `${param}.file_id`, expectName);
+  if (url === undefined && id === undefined) throw missing(`${param}.image_url`);
+  const { detail } = part;
+  return {
+    type: 'image',
+    source: {
+      ...(url !== undefined && (splitDataUrl(url) ?? { url })),
+      ...(id !== undefined && { file_id: id }),
+      ...(isDetail(detail) && { detail }),
+    },
+    ...decodeBreakpoint(part),
+    ...keep(unknownFields(part, IMAGE_FIELDS)),
+  };
+}
+
+const FILE_FIELDS = new Set(['type', 'file_data', 'file_url', 'filename', 'prompt_cache_breakpoint']);
+
+/** Data is a data URL; raw base64 is taken too. */
+function decodeFile(part: JsonObject, param: string): FileBlock {
+  const data = optional(part['file_data'], `${param}.file_data`, expectText);
+  const url = optional(part['file_url'], `${param}.file_url`, expectName);
+  const id = optional(part['file_id'], `${param}.file_id`, expectName);
+  const filename = optional(part['filename'], `${param}.filename`, expectText);
+  if (data === undefined && url === undefined && id === undefined) throw missing(`${param}.file_data`);
+  const split = data === undefined ? undefined : splitDataUrl(data);
+  return {
+    type: 'file',
+    source: {
+      ...(data !== undefined && { file_data: split?.data ?? data }),
+      ...(split && { media_type: split.media_type }),
+      ...(url !== undefined && { file_url: url }),
+      ...(id !== undefined && { file_id: id }),
+      ...(filename !== undefined && { filename }),
+    },
+    ...decodeBreakpoint(part),
+    ...keep(unknownFields(part, FILE_FIELDS)),
+  };
+}
+
+const AUDIO_FIELDS = new Set(['type', 'input_audio', 'prompt_cache_breakpoint']);
+
+function decodeAudio(part: JsonObject, param: string): AudioBlock {
+  const audio = expectObject(part['input_audio'], `${param}.input_audio`);
+  const format = expectText(audio['format'], `${param}.input_audio.format`);
+  return {
+    type: 'audio',
+    source: { data: expectText(audio['data'], `${param}.input_audio.data`), format, media_type: `audio/${format}` },
+    ...decodeBreakpoint(part),
+    ...keep(unknownFields(part, AUDIO_FIELDS)),
+  };
+}
+
+const CALL_FIELDS = new Set(['type', 'id', 'call_id', 'name', 'namespace', 'arguments', 'input', 'status']);
+
+const STATUSES: readonly unknown[] = ['in_progress', 'completed', 'incomplete'] satisfies ToolUseBlock['status'][];
+
+const isStatus = (status: unknown): status is NonNullable<ToolUseBlock['status']> => STATUSES.includes(status);
+
+/** `function_call` and `custom_tool_call`. */
+function decodeCall(item: JsonObject, param: string, context: CodecContext): ToolUseBlock {
+  const isCustom = item['type'] === 'custom_tool_call';
+  const name = expectName(item['name'], `${param}.name`);
+  const namespace = optional(item['namespace'], `${param}.namespace`, expectText);
+  const { id, status } = item;
+  return {
+    type: 'tool_use',
+    id: callId(item, name, param, context),
+    name,
+    ...(isCustom
+      ? { input: expectText(item['input'], `${param}.input`), kind: 'custom' }
+      : decodeArguments(item['arguments'], `${param}.arguments`, context)),
+    ...(namespace && { namespace }),
+    ...(typeof id === 'string' && id !== '' && !isDerivedId(id) && { item_id: id }),
+    ...(isStatus(status) && { status }),
+    ...keep(unknownFields(item, CALL_FIELDS)),
+  };
+}
+
+/** The same for the same place in the conversation: prompt caches stay warm. */
+function callId(item: JsonObject, name: string, param: string, context: CodecContext): string {
+  const given = optional(item['call_id'], `${param}.call_id`, expectText);
+  if (given) return given;
+  const derived = textOf(item['id']) || deriveId('call_', param, name);
+  const message = `a call without a call_id is called ${derived}`;
+  repair(context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
+  return derived;
+}
+
+/** The text stays what it was. A text that is no object leaves the input empty: encoders that need one look at `input_raw`. */
+function decodeArguments(value: unknown, param: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
+  if (isObject(value)) return { input: value };
+  const text = optional(value, param, expectText) ?? '';
+  if (text.trim() === '') return { input: {} };
+  const parsed = expectShallowJson(text, param);
+  if (isObject(parsed)) return { input: parsed, input_raw: text };
+  if (isStrict(context, 'tool_use.arguments'))
+    throw new CodecError({
+      code: 'TOOL_CALL_PARSE_ERROR',
+      message: `${param}: must be the text of a JSON object`,
+      http_status: 400,
+      param,
+    });
+  return { input: {}, input_raw: text };
+}
+
+const OUTPUT_FIELDS = new Set(['type', 'call_id', 'output']);
+
+/** The output of a call. The wire has no word for an error, but one for an output that was cut short. */
+function decodeOutput(item: JsonObject, id: string, param: string, scope: Scope): ToolResultBlock {
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    content: decodeResult(item['output'], `${param}.output`, scope),
+    ...(item['status'] === 'incomplete' && { is_error: true }),
+    ...(item['type'] === 'custom_tool_call_output' && { kind: 'custom' }),
+    ...keep(unknownFields(item, OUTPUT_FIELDS)),
+  };
+}
+
+/** A text or parts; clients that send anything else mean its JSON. */
+function decodeResult(output: unknown, param: string, scope: Scope): ToolResultBlock['content'] {
+  if (typeof output === 'string') return output;
+  if (Array.isArray(output)) {
+    const blocks = decodeContent(output, param, scope);
+    return blocks.length === 0 ? '' : blocks;
+  }
+  if (output === undefined || output === null) return '';
+  const text = writeJson(output);
+  if (text === undefined) throw invalid(param, 'is nested too deeply');
+  return text;
+}
+
+interface Conversation {
+  system: SystemBlock[];
+  messages: CanonicalMessage[];
+}
+
+function expectInput(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return [{ role: 'user', content: value }];
+  const list = expectList(value, 'input');
+  expectConversation(list, 'input');
+  return list;
+}
+
+function decodeInput(list: readonly unknown[], scope: Scope): Conversation {
+  const reader = new InputReader(scope);
+  list.forEach((item, i) => {
+    reader.read(expectObject(item, `input[${i}]`), `input[${i}]`);
+  });
+  return reader.conversation;
+}
+
+type ReadItem = (reader: InputReader, item: JsonObject, param: string) => void;
+
+const ITEMS: Readonly<Record<string, ReadItem>> = {
+  message: (reader, item, param) => reader.message(item, param),
+  reasoning: (reader, item, param) => reader.reasoning(item, param),
+  item_reference: (reader, item, param) => reader.reference(item, param),
+  function_call: (reader, item, param) => reader.call(item, param),
+  custom_tool_call: (reader, item, param) => reader.call(item, param),
+  function_call_output: (reader, item, param) => reader.output(item, param),
+  custom_tool_call_output: (reader, item, param) => reader.output(item, param),
+};
+
+const ROLES = ['user', 'assistant', 'system', 'developer'];
+
+/** Items to turns: reasoning, words and calls that follow each other are one turn of the assistant, outputs one message of tools. */
+class InputReader {
+  readonly conversation: Conversation = { system: [], messages: [] };
+  readonly #scope: Scope;
+  /** Names of the calls by id, and the ids nobody has answered. */
+  readonly #calls = new Map<string, string>();
+  readonly #unanswered = new Set<string>();
+  /** A blob for the call or text that follows. */
+  #next: SignedBlob | undefined;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  read(item: JsonObject, param: string): void {
+    const type = optional(item['type'], `${param}.type`, expectText) || untyped(item);
+    if (type === undefined) throw invalid(`${param}.type`, 'is required unless the item has a role or an id');
+    const read = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
+    if (read) read(this, item, param);
+    else this.#readOther(item, param);
+  }
+
+  /** Tools that the client runs are calls like any other; what only the server understands is kept as it is. */
+  #readOther(item: JsonObject, param: string): void {
+    const call = decodeBuiltInCall(item);
+    const result = decodeBuiltInOutput(item);
+    if (call) this.#say(this.#signed(call), param);
+    else if (result) this.#answer(result, param);
+    else {
+      const hoisted = item['type'] === 'additional_tools' && { hoisted: true };
+      this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, ...hoisted } satisfies OpaqueBlock, param);
+    }
+  }
+
+  /** An item that the server stored, which only a server of this protocol can look up. */
+  reference(item: JsonObject, param: string): void {
+    this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOf(item['id']) } satisfies OpaqueBlock, param);
+  }
+
+  message(item: JsonObject, param: string): void {
+    const role = expectText(item['role'], `${param}.role`);
+    if (role === 'assistant') {
+      const blocks = decodeAssistantItem(item, param, this.#next !== undefined);
+      for (const [block, place] of blocks) this.#say(this.#signed(block), place);
+      if (blocks.length === 0) {
+        const message = 'a message without content is not accepted; dropped';
+        repair(this.#scope.context, { path: pointerOf(param), feature: 'messages.empty', message });
+      }
+      return;
+    }
+    if (!ROLES.includes(role)) throw invalid(`${param}.role`, `must be one of ${ROLES.join(', ')}`);
+    if (typeof item['content'] !== 'string') expectList(item['content'], `${param}.content`);
+    const content = decodeContent(item['content'], `${param}.content`, this.#scope);
+    if (role === 'user') this.#add({ role, content, ...idOf(item), ...keep(unknownFields(item, MESSAGE_FIELDS)) }, param);
+    else this.#instruct(item, role, content, param);
+  }
+
+  /** Instructions before anyone has spoken are the system's. */
+  #instruct(item: JsonObject, role: string, content: Part[], param: string): void {
+    const { system, messages } = this.conversation;
+    const fields = unknownFields(item, MESSAGE_FIELDS);
+    const isHoisted = messages.length === 0 || this.#scope.context.policy.systemHoist === 'all';
+    const texts = content.filter((block) => block.type === 'text');
+    if (isHoisted && texts.length === content.length)
+      for (const [i, block] of texts.entries())
+        system.push(hoist(block, i === 0 ? { role, fields: { ...idOf(item), ...fields } } : undefined));
+    else this.#add({ role: 'system', content, ...idOf(item), ...keep({ ...fields, role }) }, param);
+  }
+
+  reasoning(item: JsonObject, param: string): void {
+    const { blocks, signs } = decodeReasoning(item);
+    for (const block of blocks) this.#say(block, param);
+    const blob = signs && at(pointerOf(`${param}.encrypted_content`), signs.blob, this.#scope.context);
+    if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;
+  }
+
+  /** The text that stands before; false when there is none to sign. */
+  #signLast(signature: SignedBlob): boolean {
+    const content = this.conversation.messages.at(-1)?.content;
+    const last = content?.at(-1);
+    if (!content || last?.type !== 'text' || this.conversation.messages.at(-1)?.role !== 'assistant') return false;
+    content[content.length - 1] = { ...last, signature };
+    return true;
+  }
+
+  call(item: JsonObject, param: string): void {
+    const block = decodeCall(item, param, this.#scope.context);
+    this.#calls.set(block.id, block.name);
+    this.#unanswered.add(block.id);
+    this.#say(this.#signed(block), param);
+  }
+
+  #signed<T extends ContentBlock>(block: T): T {
+    const signature = this.#next;
+    if (!signature || (block.type !== 'text' && block.type !== 'tool_use')) return block;
+    this.#next = undefined;
+    return { ...block, signature };
+  }
+
+  output(item: JsonObject, param: string): void {
+    const [oldest] = this.#unanswered;
+    const named = textOf(optional(item['call_id'], `${param}.call_id`, expectText));
+    const id = named || oldest || deriveId('call_', param);
+    if (!named) {
+      const message = `the output names no call; it is taken for that of ${id}`;
+      repair(this.#scope.context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
+    }
+    this.#unanswered.delete(id);
+    const name = this.#calls.get(id);
+    this.#answer({ ...decodeOutput(item, id, param, this.#scope), ...(name !== undefined && { name }) }, param);
+  }
+
+  #answer(result: ToolResultBlock, param: string): void {
+    const last = this.conversation.messages.at(-1);
+    const placed = at(pointerOf(param), result, this.#scope.context);
+    if (last?.role === 'tool') last.content.push(placed);
+    else this.#add({ role: 'tool', content: [placed] }, param);
+  }
+
+  /** A block of the assistant's turn. */
+  #say(block: ContentBlock, param: string): void {
+    const last = this.conversation.messages.at(-1);
+    const place = pointerOf(param);
+    const placed = at(place, block, this.#scope.context, placesOf(place));
+    if (last?.role === 'assistant') last.content.push(placed);
+    else this.#add({ role: 'assistant', content: [placed] }, param);
+  }
+
+  #add(message: CanonicalMessage, param: string): void {
+    this.conversation.messages.push(at(pointerOf(param), message, this.#scope.context));
+  }
+}
+
+/** The type is optional for messages, and for references, which are an id alone. */
+const untyped = ({ role, id }: JsonObject): string | undefined =>
+  role !== undefined ? 'message' : typeof id === 'string' && id !== '' ? 'item_reference' : undefined;
+
+const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id']);
+
+const idOf = ({ id }: JsonObject): { id?: string } => (typeof id === 'string' && id !== '' ? { id } : {});
+
+/** The first block of each message names its role, and brings the fields of the message: a block without a role continues one. */
+function hoist(block: TextBlock, message: { role: string; fields: JsonObject } | undefined): SystemBlock {
+  const { refusal: _, citations: __, logprobs: ___, signature: ____, ...rest } = block;
+  if (!message) return rest;
+  const role = message.role === 'developer' ? 'developer' : 'system';
+  return { ...rest, role, ...keep({ ...fieldsOf(block), message: message.fields }) };
+}
 
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
   return decodeRequestBody(wire.body, context);
@@ -37,7 +445,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
     ...(tools.length > 0 && { tools }),
     ...(choice && { tool_choice: choice }),
     parameters: decodeParameters(body, options.include ?? [], context),
-    ...decodeText(body['text']),
+    ...decodeTextOptions(body['text']),
     ...(parallel !== undefined && { parallel_tool_use: parallel }),
     ...(thinking && { thinking }),
     ...decodeStreaming(body),

@@ -1,22 +1,473 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalRequest } from '../../canonical/request.ts';
+import { deriveId } from '../../accumulate/argument-text.ts';
+import type {
+  AudioBlock,
+  ContentBlock,
+  FileBlock,
+  ImageBlock,
+  OpaqueBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../canonical/message.ts';
+import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
+import { argumentsOf, CharacterCount } from '../../codec/answers.ts';
+import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
+import { expectList, expectObject, expectText, listOf, objectOf, optional, unknownFields } from '../../codec/read.ts';
+import { approximate, drop, invalid, rulesTelling } from '../../codec/report.ts';
+import { continuesPrefill, decodeBreakpoint, encodeBreakpoint, withoutHoisted } from '../../codec/requests.ts';
+import type { JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Rules, Vocabulary } from '../../passes/rules.ts';
-import { type CodecContext, drop, invalid, rulesTelling, type WireRequest } from '../shared/codec.ts';
-import { withoutHoisted } from '../shared/hoisted-tools.ts';
-import { continuesPrefill } from '../shared/openai-target.ts';
-import { objectOf } from '../shared/read.ts';
-import { encodeMessages } from './input-encode.ts';
-import { PROTOCOL } from './kept.ts';
-import { encodeOptions, OPTION_FIELDS } from './options.ts';
-import { foldParallel } from './parallel.ts';
-import { BOUNDS, encodeParameters } from './parameters.ts';
+import {
+  decodeCitation,
+  decodeLogprobs,
+  encodeCitation,
+  encodeLogprobs,
+  encodeReasoning,
+  isOwnThinking,
+  isSameItem,
+  PART,
+} from './blocks.ts';
+import { replayableId } from './endpoints.ts';
 import { toolRules } from './profiles.ts';
-import { encodeSystem } from './system-encode.ts';
-import { encodeText, withJsonWord } from './text-options.ts';
-import { encodeThinking } from './thinking.ts';
-import { encodeToolChoice } from './tool-choice.ts';
-import { encodeTools, SERVER_TOOLS } from './tools-encode.ts';
+import { BOUNDS, encodeOptions, encodeParameters, encodeText, encodeThinking, OPTION_FIELDS, withJsonWord } from './settings.ts';
+import { encodeBuiltIn, encodeToolChoice, encodeTools, foldParallel, SERVER_TOOLS } from './tools.ts';
+import { channelOf, fieldsOf, PROTOCOL } from './wire.ts';
+
+/** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. */
+function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
+  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
+}
+
+function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return block.text === '' ? [] : [encodeInputText(block)];
+    case 'image':
+      return [encodeImage(block)];
+    case 'audio':
+      return [encodeAudio(block)];
+    case 'file':
+      return [encodeFile(block)];
+    case 'opaque':
+      return [objectOf(block.raw)]; // of this protocol: others have been filtered
+    case 'thinking':
+    case 'tool_use':
+    case 'tool_result':
+      drop(context, {
+        path: at,
+        feature: `messages.${block.type}`,
+        message: `a ${block.type} block cannot stand here in OpenAI Responses`,
+      });
+      return [];
+    default:
+      return block satisfies never;
+  }
+}
+
+function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
+  const { message: _, instructions: __, ...fields } = fieldsOf(block);
+  return { ...fields, type: 'input_text', text: block.text, ...encodeBreakpoint(block) };
+}
+
+function encodeImage(block: ImageBlock): JsonObject {
+  const { url, data, media_type: type, file_id: id, detail } = block.source;
+  const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
+  return {
+    ...fieldsOf(block),
+    type: 'input_image',
+    ...(image_url !== undefined && { image_url }),
+    ...(image_url === undefined && id !== undefined && { file_id: id }),
+    detail: detail ?? 'auto',
+    ...encodeBreakpoint(block),
+  };
+}
+
+function encodeAudio(block: AudioBlock): JsonObject {
+  const { data, format } = block.source;
+  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
+}
+
+/** What a file is, by the end of its name; the API wants a name and a media type for each. */
+const TYPES: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+};
+
+function encodeFile(block: FileBlock): JsonObject {
+  const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
+  const type = named || typeOf(filename);
+  const name = filename ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
+  const given = filename === undefined ? {} : { filename };
+  const source =
+    data !== undefined
+      ? { filename: name, file_data: `data:${type};base64,${data}` }
+      : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
+  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
+}
+
+function typeOf(name = ''): string {
+  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+  return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
+}
+
+const isPlainText = (part: JsonObject): boolean => part['type'] === 'input_text' && Object.keys(part).length === 2;
+
+/** Which message a text stands in. */
+const ITEM_FIELDS = ['item_id', 'phase', 'status', 'message', PART];
+
+const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id', 'phase', 'status']);
+
+const PART_FIELDS = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs', 'prompt_cache_breakpoint', ...ITEM_FIELDS]);
+
+/** A message of the assistant, block by block, each with its place. What else the item says stays with its first text. */
+export function decodeAssistantItem(
+  item: JsonObject,
+  param: string,
+  isSigned: boolean,
+): [block: TextBlock | OpaqueBlock, param: string][] {
+  const { content, id, phase, status } = item;
+  const inner = `${param}.content`;
+  const parts =
+    typeof content === 'string' ? [{ type: 'output_text', text: content }] : (optional(content, inner, expectList) ?? []);
+  const rest = unknownFields(item, MESSAGE_FIELDS);
+  const head = {
+    ...(typeof id === 'string' && id !== '' && { item_id: id }),
+    ...(typeof phase === 'string' && { phase }),
+    ...(typeof status === 'string' && { status }),
+  };
+  return parts.flatMap((value, i): [TextBlock | OpaqueBlock, string][] => {
+    const place = typeof content === 'string' ? inner : `${inner}[${i}]`;
+    const part = typeof value === 'string' ? { type: 'output_text', text: value } : expectObject(value, place);
+    const channel = channelOf(expectText(part['type'], `${place}.type`));
+    // Only a whole message can hold a part that nobody here knows.
+    if (channel !== 'text' && channel !== 'refusal') return [[opaqueMessage(item, part), place]];
+    const fields = { ...head, ...(i === 0 && rest && { message: rest }), ...(i > 0 && { [PART]: i }) };
+    const block = decodeText(part, place, channel === 'refusal', fields);
+    return block.text === '' && !isSigned ? [] : [[block, place]];
+  });
+}
+
+const opaqueMessage = (item: JsonObject, part: JsonObject): OpaqueBlock => ({
+  type: 'opaque',
+  origin: PROTOCOL,
+  raw: { ...item, type: 'message', content: [part] },
+});
+
+function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject): TextBlock {
+  const name = isRefusal ? 'refusal' : 'text';
+  const citations = listOf(part['annotations']).map((value, i) =>
+    decodeCitation(expectObject(value, `${param}.annotations[${i}]`)),
+  );
+  const logprobs = decodeLogprobs(part['logprobs']);
+  return {
+    type: 'text',
+    text: expectText(part[name], `${param}.${name}`),
+    ...(isRefusal && { refusal: true }),
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs && { logprobs }),
+    ...decodeBreakpoint(part),
+    extensions: { [PROTOCOL]: { ...unknownFields(part, PART_FIELDS), ...fields } },
+  };
+}
+
+/** The conversation as items, in its order. `isOwn`: the client speaks this protocol, and lists of texts stay lists. */
+function encodeMessages(messages: readonly CanonicalMessage[], isOwn: boolean, context: CodecContext): JsonObject[] {
+  const custom = customCalls(messages);
+  return messages.flatMap((message, i) => {
+    const at = `/messages/${i}`;
+    switch (message.role) {
+      case 'user':
+        return [encodeSpoken(message, 'user', at, context)];
+      case 'system':
+        return [encodeSpoken(message, fieldsOf(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
+      case 'assistant':
+        return new TurnEncoder(message, at, context).encode();
+      case 'tool':
+        return message.content.flatMap((block, k) => {
+          if (block.type !== 'tool_result') return [];
+          const form = { isCustom: custom.has(block.tool_use_id), isOwn };
+          return [encodeBuiltIn(block) ?? encodeOutput(block, form, `${at}/content/${k}`, context)];
+        });
+      default:
+        return message.role satisfies never;
+    }
+  });
+}
+
+function customCalls(messages: readonly CanonicalMessage[]): Set<string> {
+  const ids = new Set<string>();
+  for (const { content } of messages)
+    for (const block of content) {
+      if (block.type === 'tool_use' && block.kind === 'custom') ids.add(block.id);
+      else if (block.type === 'tool_result' && block.kind === 'custom') ids.add(block.tool_use_id);
+    }
+  return ids;
+}
+
+function encodeSpoken(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
+  const id = replayableId(message.id, 'msg');
+  const { role: _, ...fields } = fieldsOf(message);
+  return {
+    ...fields,
+    type: 'message',
+    ...(id !== undefined && { id }),
+    role,
+    content: encodeParts(message.content, `${at}/content`, context),
+  };
+}
+
+/** A turn of the assistant: its blocks as items, in the order in which they were made. */
+class TurnEncoder {
+  readonly #message: CanonicalMessage;
+  readonly #at: string;
+  readonly #context: CodecContext;
+  readonly #items: JsonObject[] = [];
+  #texts: TextBlock[] = [];
+  /** The path of the first of them. */
+  #textsAt = '';
+  #thoughts: ThinkingBlock[] = [];
+  /** Where the latest of them stands. */
+  #lastThought = '';
+
+  constructor(message: CanonicalMessage, at: string, context: CodecContext) {
+    this.#message = message;
+    this.#at = `${at}/content`;
+    this.#context = context;
+  }
+
+  encode(): JsonObject[] {
+    this.#message.content.forEach((block, i) => {
+      this.#add(block, `${this.#at}/${i}`);
+    });
+    this.#flush();
+    this.#dropTrailing();
+    return this.#items;
+  }
+
+  #add(block: ContentBlock, path: string): void {
+    if (block.type === 'text') this.#addText(block, path);
+    else if (block.type === 'thinking') this.#addThinking(block, path);
+    else {
+      this.#flush();
+      this.#addItem(block, path);
+    }
+  }
+
+  #addText(block: TextBlock, path: string): void {
+    if (block.text === '') return;
+    const last = this.#texts.at(-1);
+    if (this.#thoughts.length > 0 || (last && !isSameMessage(last, block))) this.#flush();
+    if (this.#texts.length === 0) this.#textsAt = path;
+    this.#texts.push(block);
+  }
+
+  /** What this protocol did not make has no item to go back to. */
+  #addThinking(block: ThinkingBlock, path: string): void {
+    if (!isOwnThinking(block)) {
+      drop(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+      return;
+    }
+    const last = this.#thoughts.at(-1);
+    if (this.#texts.length > 0 || (last && !isSameItem(last, block))) this.#flush();
+    this.#thoughts.push(block);
+    this.#lastThought = path;
+  }
+
+  #addItem(block: Exclude<ContentBlock, TextBlock | ThinkingBlock>, path: string): void {
+    if (block.type === 'tool_use') this.#items.push(encodeBuiltIn(block) ?? encodeCall(block));
+    else if (block.type === 'opaque') this.#items.push(objectOf(block.raw));
+    else
+      drop(this.#context, {
+        path,
+        feature: `assistant.${block.type}`,
+        message: `an assistant of OpenAI Responses cannot hold this ${block.type}`,
+      });
+  }
+
+  #flush(): void {
+    if (this.#thoughts.length > 0) this.#addReasoning(encodeReasoning(this.#thoughts));
+    if (this.#texts.length > 0) this.#items.push(encodeSaid(this.#texts, this.#message, this.#textsAt));
+    this.#thoughts = [];
+    this.#texts = [];
+  }
+
+  /** An item that lost its id, which was no id of this API, may have nothing left to say. */
+  #addReasoning(item: JsonObject): void {
+    const { id, summary, content, encrypted_content: cipher } = item;
+    if (id ?? cipher ?? content ?? listOf(summary)[0]) this.#items.push(item);
+    else
+      drop(this.#context, {
+        path: this.#lastThought,
+        feature: 'assistant.thinking',
+        message: 'reasoning of which nothing is left',
+      });
+  }
+
+  /** The API looks up reasoning by its id, and refuses it without the item it led to (P18). Without an id only the ciphertext counts. */
+  #dropTrailing(): void {
+    const led = 1 + this.#items.findLastIndex(({ type }) => type !== 'reasoning');
+    const trailing = this.#items.splice(led);
+    for (const { id, ...rest } of trailing) {
+      if (id === undefined || rest['encrypted_content'] !== undefined) this.#items.push(rest);
+      else
+        drop(this.#context, {
+          path: this.#lastThought,
+          feature: 'assistant.thinking',
+          message: 'reasoning that led to nothing is not sent',
+        });
+    }
+  }
+}
+
+/** Texts of one item say so by its id or by their number in it; texts of other protocols run on. */
+function isSameMessage(before: TextBlock, after: TextBlock): boolean {
+  const own = after.extensions?.[PROTOCOL];
+  if (own === undefined) return before.extensions?.[PROTOCOL] === undefined;
+  return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === fieldsOf(before)['item_id']);
+}
+
+/** Always `output_text`: the API refuses `input_text` of an assistant (P39), and llama.cpp refuses a string. */
+function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage, path: string): JsonObject {
+  const [first] = texts;
+  const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
+  const isUnnamed = itemId === undefined && first?.extensions?.[PROTOCOL] !== undefined;
+  // The published type requires an id; an item that a client of this protocol sent without one stays as it is.
+  const id = replayableId(itemId ?? message.id, 'msg') ?? (isUnnamed ? undefined : deriveId('msg_', path));
+  const said = phase ?? message.phase;
+  return {
+    ...objectOf(rest),
+    type: 'message',
+    ...(id !== undefined && { id }),
+    role: 'assistant',
+    // Who names an output item by its id has to say how far it came.
+    ...(status !== undefined ? { status } : id !== undefined && { status: 'completed' }),
+    content: texts.map(encodeSaidPart),
+    ...(said !== undefined && { phase: said }),
+  };
+}
+
+function encodeSaidPart(block: TextBlock): JsonObject {
+  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
+  if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
+  const length = new CharacterCount();
+  length.add(block.text);
+  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, length) ?? []);
+  return {
+    ...fields,
+    type: 'output_text',
+    text: block.text,
+    annotations,
+    ...(block.logprobs && { logprobs: encodeLogprobs(block.logprobs) }),
+  };
+}
+
+function encodeCall(call: ToolUseBlock): JsonObject {
+  const isCustom = call.kind === 'custom';
+  const { parallel_call_id: _, ...fields } = fieldsOf(call);
+  const id = replayableId(call.item_id, isCustom ? 'ctc' : 'fc');
+  return {
+    ...fields,
+    type: isCustom ? 'custom_tool_call' : 'function_call',
+    ...(id !== undefined && { id }),
+    call_id: call.id,
+    ...(call.namespace !== undefined && { namespace: call.namespace }),
+    name: call.name,
+    [isCustom ? 'input' : 'arguments']: argumentsOf(call, false),
+    ...(call.status && { status: call.status }),
+  };
+}
+
+/** The text says that it is an error: there is no other place for it (P40). */
+const SAYS_ERROR = /^\s*error/i;
+
+interface OutputForm {
+  isCustom: boolean;
+  isOwn: boolean;
+}
+
+function encodeOutput(block: ToolResultBlock, { isCustom, isOwn }: OutputForm, at: string, context: CodecContext): JsonObject {
+  const fields = fieldsOf(block);
+  const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, isOwn, at, context);
+  const isUnsaid = block.is_error === true && fields['status'] !== 'incomplete';
+  return {
+    ...fields,
+    type: isCustom ? 'custom_tool_call_output' : 'function_call_output',
+    call_id: block.tool_use_id,
+    output: isUnsaid ? markError(output, at, context) : output,
+  };
+}
+
+/** Text alone is a string unless the client itself sent a list; images and files stay where they are (P31). */
+function encodeOutputParts(
+  blocks: readonly ContentBlock[],
+  isOwn: boolean,
+  at: string,
+  context: CodecContext,
+): string | JsonObject[] {
+  const parts = encodeParts(blocks, `${at}/content`, context);
+  if (isOwn && parts.length > 0) return parts;
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
+}
+
+function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
+  const text = typeof output === 'string' ? output : String(output.find(({ type }) => type === 'input_text')?.['text'] ?? '');
+  if (SAYS_ERROR.test(text)) return output;
+  approximate(context, { path: at, feature: 'tool_result.is_error', message: 'the error is told in the text of the output' });
+  return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
+}
+
+export interface Instructions {
+  instructions: string | undefined;
+  items: JsonObject[];
+}
+
+/**
+ * What comes first and is plain text are the `instructions`. A block that has a message of its own, a developer's, or a mark for the cache is
+ * an item of the input, and so is all that follows it: the order is kept. `isInput`: everything is an item.
+ */
+export function encodeSystem(system: readonly SystemBlock[], isInput: boolean): Instructions {
+  const first = isInput ? 0 : system.findIndex((block) => !isInstruction(block));
+  const plain = first < 0 ? system : system.slice(0, first);
+  return {
+    instructions: plain.length > 0 ? plain.map(({ text }) => text).join('\n\n') : undefined,
+    items: first < 0 ? [] : encodeItems(system.slice(first)),
+  };
+}
+
+function isInstruction(block: SystemBlock): boolean {
+  const { instructions, message } = fieldsOf(block);
+  if (instructions === true) return true;
+  return message === undefined && block.role !== 'developer' && !block.cache_control;
+}
+
+/** A block that names a role begins a message; the others continue it. */
+function encodeItems(blocks: readonly SystemBlock[]): JsonObject[] {
+  const runs: SystemBlock[][] = [];
+  for (const block of blocks) {
+    const run = runs.at(-1);
+    if (run && block.role === undefined) run.push(block);
+    else runs.push([block]);
+  }
+  return runs.map((run) => {
+    const [first] = run;
+    const { id: named, ...fields } = objectOf(first && fieldsOf(first)['message']);
+    const id = replayableId(named, 'msg');
+    return {
+      ...fields,
+      type: 'message',
+      ...(id !== undefined && { id }),
+      role: first?.role ?? 'developer',
+      content: run.map(encodeInputText),
+    };
+  });
+}
 
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
   const body = encodeRequestBody(request, context);

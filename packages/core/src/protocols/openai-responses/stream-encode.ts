@@ -1,18 +1,17 @@
-import type { JsonObject } from '../../accumulate/overlay.ts';
-import type { CanonicalError } from '../../canonical/errors.ts';
 import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../canonical/events.ts';
-import type { CanonicalUsage } from '../../canonical/usage.ts';
-import type { SseFrame } from '../../sse/frame.ts';
-import { NOTHING, type Stage } from '../../stage.ts';
-import { failureOf } from '../shared/answer.ts';
-import { type CodecContext, CodecError, drop } from '../shared/codec.ts';
-import { objectOf } from '../shared/read.ts';
-import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope } from './envelope-encode.ts';
-import { encodeFailure, encodeStreamError } from './errors-encode.ts';
-import { PROTOCOL } from './kept.ts';
-import { OutputEncoder } from './output-encode.ts';
-import { encodeEnding, endOutput } from './response-encode.ts';
-import { encodeFinalUsage, encodeUsage } from './usage.ts';
+import type { CanonicalUsage } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { NOTHING, type Stage } from '../../canonical/stage.ts';
+import { failureOf } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { objectOf } from '../../codec/read.ts';
+import { drop } from '../../codec/report.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { SseFrame } from '../../sse/encode.ts';
+import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope, OutputEncoder } from './content-encode.ts';
+import { encodeFailure, encodeFinalUsage, encodeStreamError, encodeUsage } from './outcome.ts';
+import { encodeEnding, endOutput } from './response.ts';
+import { PROTOCOL } from './wire.ts';
 
 /** Canonical events to events of a response, in the order that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {

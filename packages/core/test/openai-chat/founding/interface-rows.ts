@@ -1,4 +1,4 @@
-import type { InterfaceType } from '../../../src/canonical/interfaces.ts';
+import type { InterfaceType } from '../../../src/canonical/request.ts';
 import { findProtocol } from '../../../src/protocols/index.ts';
 import { codec, type Deviation, PROVIDER, type Row } from './row.ts';
 

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../../src/canonical/errors.ts';
-import type { InterfaceType } from '../../../src/canonical/interfaces.ts';
+import type { ErrorCode } from '../../../src/canonical/notes.ts';
+import type { InterfaceType } from '../../../src/canonical/request.ts';
 import { codec, context, type Deviation, type Json, type Row, valueAt, wire } from './row.ts';
 
 /** What a codec has, or the test fails at once: all parts of 7 are there. */

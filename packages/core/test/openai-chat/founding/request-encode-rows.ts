@@ -1,6 +1,6 @@
-import type { ContentBlock } from '../../../src/canonical/blocks.ts';
+import type { ContentBlock } from '../../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, RequestParameters } from '../../../src/canonical/request.ts';
-import type { CodecContext } from '../../../src/protocols/shared/codec.ts';
+import type { CodecContext } from '../../../src/codec/protocol.ts';
 import { codec, type Deviation, encoded, type Row, valueAt } from './row.ts';
 
 interface Encoding {

@@ -1,5 +1,4 @@
-import type { ContentBlock } from '../../../src/canonical/blocks.ts';
-import type { CanonicalResponse, StopReason } from '../../../src/canonical/response.ts';
+import type { CanonicalResponse, ContentBlock, StopReason } from '../../../src/canonical/message.ts';
 import { call, clientContext, codec, context, type Deviation, type Json, type Row, valueAt } from './row.ts';
 
 const body = (message: Json, choice: Json = {}, rest: Json = {}): Json => ({

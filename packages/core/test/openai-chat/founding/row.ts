@@ -1,9 +1,9 @@
 import { bytesOf } from '../../../../../test/run.ts';
 import type { CanonicalStreamEvent } from '../../../src/canonical/events.ts';
 import type { CanonicalRequest } from '../../../src/canonical/request.ts';
-import { EventReader } from '../../../src/engine/event-reader.ts';
+import type { CodecContext, Provider } from '../../../src/codec/protocol.ts';
+import { EventReader } from '../../../src/engine/reader.ts';
 import { openaiChatCodec } from '../../../src/protocols/openai-chat/codec.ts';
-import type { CodecContext, Provider } from '../../../src/protocols/shared/codec.ts';
 import { bareContext } from '../bare-context.ts';
 
 /** One normative statement of the founding document on OpenAI Chat (004). */

@@ -1,9 +1,7 @@
 import { chunksOf } from '../../../../../test/sdk/chat.ts';
-import type { ContentBlock } from '../../../src/canonical/blocks.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../../../src/canonical/events.ts';
-import type { StopReason } from '../../../src/canonical/response.ts';
-import type { CanonicalUsage } from '../../../src/canonical/usage.ts';
-import type { SseFrame } from '../../../src/sse/frame.ts';
+import type { CanonicalUsage, ContentBlock, StopReason } from '../../../src/canonical/message.ts';
+import type { SseFrame } from '../../../src/sse/encode.ts';
 import { clientContext, codec, type Deviation, events, type Json, type Row, valueAt } from './row.ts';
 
 const chunk = (delta: Json, finish_reason: string | null = null): Json => ({

@@ -6,16 +6,12 @@ import {
   PROTOCOLS,
   type Protocol,
 } from '@sluice/core';
-import { chooseFiles } from '../choose-files.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import { failureOf } from '../failures.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { emptyMessage, readMessage } from '../read-message.ts';
-import { divider, showMessage } from '../show-message.ts';
+import { oneLine } from '@sluice/lab/text';
+import { type CliIo, failureOf } from '../../terminal/io.ts';
+import { colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, unknownProtocol } from '../command.ts';
+import { chooseFiles, emptyMessage, readMessage } from '../inputs.ts';
+import { divider, showMessage } from '../show.ts';
 
 const OPTIONS = {
   protocol: {

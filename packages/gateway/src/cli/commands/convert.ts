@@ -1,17 +1,12 @@
 import { type CanonicalRequest, type Codec, CodecError, decodeRequest, findCodec, type Note } from '@sluice/core';
-import { UsageError } from '../arguments.ts';
-import { chooseFiles } from '../choose-files.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { type Conversion, convertInput, failureOf, type Kind } from '../convert-input.ts';
-import { checkOutputs, createSink, type OutputOptions } from '../convert-output.ts';
-import { oneLine } from '../escape.ts';
-import { adviceFor } from '../failures.ts';
-import { internalError } from '../internal-error.ts';
-import { type CliIo, isBrokenPipe, systemCode } from '../io.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { readText } from '../read-input.ts';
-import { didYouMean } from '../suggest.ts';
+import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
+import { readText } from '../../terminal/inputs.ts';
+import { adviceFor, type CliIo, isBrokenPipe } from '../../terminal/io.ts';
+import { colorsFor } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { type Conversion, checkOutputs, convertInput, createSink, failureOf, type Kind, type OutputOptions } from '../convert.ts';
+import { internalError } from '../help.ts';
+import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
   from: { type: 'string', value: 'P', summary: `the protocol of the inputs (${protocolList()})` },
@@ -79,6 +74,7 @@ export const convert: Command = defineCommand({
 });
 
 const KINDS = { request: true, response: true, stream: true, error: true } satisfies Record<Kind, true>;
+
 const isKind = (word: string): word is Kind => Object.hasOwn(KINDS, word);
 
 function chooseKind(word: string | undefined): Kind {

@@ -1,14 +1,10 @@
 import { findProtocol, type Protocol } from '@sluice/core';
-import { type Closeness, type Comparable, comparableOf, type Difference, differencesOf } from '../../tape/compare.ts';
-import { UsageError } from '../arguments.ts';
-import { type Colors, colorsFor } from '../colors.ts';
-import { columns } from '../columns.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { type RecordedStream, readStreams } from '../read-streams.ts';
+import { type Closeness, type Comparable, comparableOf, type Difference, differencesOf } from '@sluice/lab/tape';
+import { oneLine } from '@sluice/lab/text';
+import type { CliIo } from '../../terminal/io.ts';
+import { type Colors, colorsFor, columns, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { type RecordedStream, readStreams } from '../inputs.ts';
 
 const OPTIONS = {
   protocol: {
@@ -123,6 +119,7 @@ function shown({ a, b, left, right }: Sides, differences: readonly Difference[],
 }
 
 const MAX_SHOWN = 40;
+
 const rest = ({ length }: readonly Difference[]): string =>
   length > MAX_SHOWN ? `  … and ${length - MAX_SHOWN} more (--json has them all)\n` : '';
 

@@ -8,21 +8,15 @@ import {
   RULES,
   type RuleId,
 } from '@sluice/core';
-import { type Checkup, checkInput, judge, type Verdict } from '../../doctor/checkup.ts';
+import { didYouMean, oneLine } from '@sluice/lab/text';
+import { type Checkup, checkInput, judge, recordOf, ruleRecord, type Verdict, writeProfile } from '../../doctor/checkup.ts';
 import { renderPage } from '../../doctor/page.ts';
-import { writeProfile } from '../../doctor/profile-file.ts';
-import { recordOf, ruleRecord } from '../../doctor/record.ts';
 import { explainRule, type ShowStyle, showCheckup, showOverall, showRules } from '../../doctor/show.ts';
-import { type Arguments, UsageError } from '../arguments.ts';
-import { chooseFiles } from '../choose-files.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { readText } from '../read-input.ts';
-import { didYouMean } from '../suggest.ts';
+import { readText } from '../../terminal/inputs.ts';
+import type { CliIo } from '../../terminal/io.ts';
+import { colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Arguments, type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
   url: {

@@ -1,9 +1,6 @@
-import { UsageError } from '../arguments.ts';
-import { chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS } from '../choose-client.ts';
-import type { Client, Target } from '../clients.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { safeJson } from '../escape.ts';
-import { setupLines } from '../setup.ts';
+import { safeJson } from '@sluice/lab/text';
+import { type Client, chooseClient, chooseModel, chooseUrl, setupLines, TARGET_OPTIONS, type Target } from '../clients.ts';
+import { type Command, defineCommand, UsageError } from '../command.ts';
 
 const OPTIONS = {
   ...TARGET_OPTIONS,

@@ -1,17 +1,12 @@
 import { join } from 'node:path';
 import { findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
-import { caseOf } from '../../prove/case.ts';
-import { type Proven, proveBody, shrink } from '../../prove/prove-body.ts';
-import type { Body } from '../../prove/splits.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import { type Found, findFiles } from '../find-files.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { readBody } from '../prove-input.ts';
-import { type FileFailure, type FileProof, showProof, showSummary } from '../prove-report.ts';
+import { type Body, caseOf, type Proven, proveBody, shrink } from '@sluice/lab/prove';
+import { oneLine } from '@sluice/lab/text';
+import type { CliIo } from '../../terminal/io.ts';
+import { colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, unknownProtocol } from '../command.ts';
+import { type Found, findFiles } from '../inputs.ts';
+import { type FileFailure, type FileProof, readBody, showProof, showSummary } from '../prove.ts';
 
 const OPTIONS = {
   protocol: {
@@ -63,6 +58,7 @@ interface Job {
 }
 
 const styleOf = ({ stdout, env }: CliIo) => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+
 const hasFailed = ({ error, failures }: FileProof): boolean => error !== null || failures.length > 0;
 
 /** A folder of recordings also holds requests and lists: nobody has said that these are answers. */

@@ -1,15 +1,11 @@
 import { join } from 'node:path';
+import { oneLine, systemCode } from '@sluice/lab/text';
 import type { Saved } from '../../tape/recorder.ts';
 import { TapeWriter } from '../../tape/write.ts';
-import { UsageError } from '../arguments.ts';
-import { type Colors, colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import { systemCode } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { bytes } from '../layout.ts';
-import { listenOn, portOf } from '../port.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { untilStopped } from '../../terminal/io.ts';
+import { bytes, type Colors, colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, UsageError } from '../command.ts';
+import { listenOn, portOf } from '../serve.ts';
 
 const OPTIONS = {
   upstream: { type: 'string', value: 'URL', summary: 'the provider: where everything is passed on to' },
@@ -19,6 +15,7 @@ const OPTIONS = {
 } as const;
 
 const PORT = '4142';
+
 const OUT = 'tapes';
 
 export const record: Command = defineCommand({

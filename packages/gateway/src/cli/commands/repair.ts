@@ -1,14 +1,11 @@
 import { type AssembledError, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { oneLine, printable, systemCode } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
-import { UsageError } from '../arguments.ts';
-import { chooseFiles } from '../choose-files.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine, printable } from '../escape.ts';
-import { adviceFor, describeSystemError, failureOf } from '../failures.ts';
-import { type CliIo, systemCode } from '../io.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { readInput } from '../read-input.ts';
+import { readInput } from '../../terminal/inputs.ts';
+import { adviceFor, type CliIo, describeSystemError, failureOf } from '../../terminal/io.ts';
+import { colorsFor } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
   protocol: {

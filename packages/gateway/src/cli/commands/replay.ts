@@ -1,19 +1,12 @@
-import { SHORT_NAMES } from '../../mutate/by-name.ts';
-import { MUTATIONS } from '../../mutate/index.ts';
-import type { Exchange } from '../../tape/exchange.ts';
-import { TapeError } from '../../tape/facts-reader.ts';
-import { FAULTS, FaultError, type Faults, parseFaults } from '../../tape/faults.ts';
-import { readTape } from '../../tape/read.ts';
+import { MUTATIONS, SHORT_NAMES } from '@sluice/lab/mutate';
+import { FAULTS, FaultError, type Faults, parseFaults } from '@sluice/lab/replay';
+import { type Exchange, readTape, TapeError } from '@sluice/lab/tape';
+import { oneLine } from '@sluice/lab/text';
 import { EXCHANGE_HEADER, FAULT_HEADER, Replayer, type Served } from '../../tape/replayer.ts';
-import { UsageError } from '../arguments.ts';
-import { type Colors, colorsFor } from '../colors.ts';
-import { columns } from '../columns.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { listenOn, portOf } from '../port.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { type CliIo, untilStopped } from '../../terminal/io.ts';
+import { type Colors, colorsFor, columns, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, UsageError } from '../command.ts';
+import { listenOn, portOf } from '../serve.ts';
 
 const OPTIONS = {
   port: { type: 'string', value: 'N', summary: 'the port to listen on, on 127.0.0.1 (4143)' },

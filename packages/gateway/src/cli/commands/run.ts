@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { oneLine, systemCode } from '@sluice/lab/text';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
-import { UsageError } from '../arguments.ts';
-import { chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS } from '../choose-client.ts';
-import type { Client, Target } from '../clients.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine } from '../escape.ts';
-import { type CliIo, type Program, systemCode } from '../io.ts';
-import { startGateway } from '../start-gateway.ts';
+import type { CliIo, Program } from '../../terminal/io.ts';
+import { colorsFor } from '../../terminal/text.ts';
+import { type Client, chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS, type Target } from '../clients.ts';
+import { type Command, defineCommand, UsageError } from '../command.ts';
+import { startGateway } from '../serve.ts';
 
 const OPTIONS = {
   ...TARGET_OPTIONS,

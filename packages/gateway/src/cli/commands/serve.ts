@@ -1,9 +1,7 @@
-import { colorsFor } from '../colors.ts';
+import { untilStopped } from '../../terminal/io.ts';
+import { colorsFor } from '../../terminal/text.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { portOf } from '../port.ts';
-import { startGateway } from '../start-gateway.ts';
-import { untilStopped } from '../until-stopped.ts';
-import { welcome } from '../welcome.ts';
+import { portOf, startGateway, welcome } from '../serve.ts';
 
 const OPTIONS = {
   config: {

@@ -1,20 +1,24 @@
 import { join } from 'node:path';
 import { type Assembled, findProtocol, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
-import { caseOf, type Until } from '../../tape/shrink/case-file.ts';
-import { reportOf } from '../../tape/shrink/report.ts';
-import { assemble, type Encoding, encodingOf, type Reading, testFor } from '../../tape/shrink/shows.ts';
-import { type ShrinkOptions, type Shrunk, shrink as shrinkText } from '../../tape/shrink/shrinker.ts';
-import { UsageError } from '../arguments.ts';
-import { colorsFor } from '../colors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { oneLine, printable } from '../escape.ts';
-import type { CliIo } from '../io.ts';
-import { jsonLine } from '../json-line.ts';
-import { bytes } from '../layout.ts';
-import { protocolList, unknownProtocol } from '../protocol-names.ts';
-import { type RecordedStream, readStreams } from '../read-streams.ts';
-import { didYouMean } from '../suggest.ts';
-import { readVersion } from '../version.ts';
+import {
+  assemble,
+  caseOf,
+  type Encoding,
+  encodingOf,
+  type Reading,
+  reportOf,
+  type ShrinkOptions,
+  type Shrunk,
+  shrink as shrinkText,
+  testFor,
+  type Until,
+} from '@sluice/lab/shrink';
+import { didYouMean, oneLine, printable } from '@sluice/lab/text';
+import type { CliIo } from '../../terminal/io.ts';
+import { bytes, colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { readVersion } from '../help.ts';
+import { type RecordedStream, readStreams } from '../inputs.ts';
 
 const OPTIONS = {
   until: {
@@ -33,6 +37,7 @@ const OPTIONS = {
 } as const;
 
 const OUT = 'shrunk';
+
 const SECONDS = '25';
 
 export const shrink: Command = defineCommand({
@@ -157,6 +162,7 @@ async function complain(
 }
 
 const CLEAR = '\r\u001b[K';
+
 const INTERVAL_MS = 100;
 
 /** Shows on a terminal how small it has become. */

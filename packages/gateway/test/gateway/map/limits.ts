@@ -1,4 +1,4 @@
-import type { LimitKey } from '../../../src/config/limits.ts';
+import type { LimitKey } from '../../../src/config/options.ts';
 import type { TestName } from './fault.ts';
 
 /** The tests of every limit, for docs/reliability.md. */

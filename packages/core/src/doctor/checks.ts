@@ -1,0 +1,319 @@
+import { isObject, type JsonObject } from '../json/json.ts';
+import type { Report } from '../rules/index.ts';
+import type { SseFrame } from '../sse/encode.ts';
+
+/** A second look at the payloads of a stream: what a decoder reads without a word, but other clients do not. */
+export interface WireCheck {
+  payload(payload: JsonObject, frame: SseFrame): void;
+  /** The body has ended. */
+  end(): void;
+}
+
+const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+/** What every message_start has; the official SDK builds on it. */
+const MESSAGE_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: (value) => value === 'message',
+  role: (value) => value === 'assistant',
+  model: (value) => typeof value === 'string',
+  content: Array.isArray,
+};
+
+/** Anthropic events beside the standard. */
+export class AnthropicCheck implements WireCheck {
+  readonly #report: Report;
+  /** Calls that began with their arguments, and where; deltas may still bring them. */
+  readonly #full = new Map<unknown, number>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  payload(event: JsonObject, { event: name, bare, offset = 0 }: SseFrame): void {
+    // The decoder reads an error without a type, and says nothing of it.
+    if (!bare && typeof event['type'] !== 'string') this.#report('anthropic/type-missing', offset);
+    switch (event['type'] ?? name) {
+      case 'message_start':
+        this.#readStart(event['message'], offset);
+        return;
+      case 'content_block_start':
+        this.#readBlock(event, offset);
+        return;
+      case 'content_block_delta':
+        // The decoder names input that comes twice.
+        if (isObject(event['delta']) && event['delta']['partial_json']) this.#full.delete(event['index']);
+        return;
+      case 'message_delta':
+        this.#readDelta(event, offset);
+    }
+  }
+
+  end(): void {
+    for (const offset of this.#full.values()) this.#report('anthropic/input-in-start', offset);
+  }
+
+  #readStart(message: unknown, offset: number): void {
+    if (!isObject(message)) return;
+    const { usage } = message;
+    const lacking = Object.entries(MESSAGE_FIELDS).flatMap(([field, isRight]) => (isRight(message[field]) ? [] : [field]));
+    if (lacking.length > 0) this.#report('anthropic/message-start-incomplete', offset, `wrong or missing: ${lacking.join(', ')}`);
+    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_start has no usage');
+  }
+
+  #readBlock({ index, content_block: block }: JsonObject, offset: number): void {
+    if (!isObject(block) || block['type'] !== 'tool_use') return;
+    const { input } = block;
+    if (!isObject(input)) this.#report('anthropic/input-missing', offset);
+    else if (Object.keys(input).length > 0 && !isFromCode(block['caller'])) this.#full.set(index, offset);
+  }
+
+  #readDelta({ usage }: JsonObject, offset: number): void {
+    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_delta has no usage');
+  }
+}
+
+/** Anthropic sends calls that its own code execution makes with their whole input, and without deltas. */
+const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
+
+interface Call {
+  offset: number;
+  id: unknown;
+  name: unknown;
+  hasType: boolean;
+}
+
+/** The tool calls of one choice: what their deltas say of index, id and type. */
+class CallCheck {
+  readonly #report: Report;
+  readonly #calls = new Map<number, Call>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  push(entries: readonly unknown[], offset: number): void {
+    const seen = new Set<number>();
+    for (const entry of entries) {
+      const index = isObject(entry) ? indexOf(entry['index']) : undefined;
+      if (!isObject(entry) || index === undefined) continue;
+      if (seen.has(index)) this.#report('chat/tool-index-twice', offset);
+      seen.add(index);
+      const call = this.#calls.get(index);
+      if (call) this.#continue(call, entry, offset);
+      else this.#open(index, entry, offset);
+    }
+  }
+
+  end(): void {
+    for (const { hasType, offset } of this.#calls.values()) if (!hasType) this.#report('chat/tool-type-missing', offset);
+  }
+
+  #open(index: number, entry: JsonObject, offset: number): void {
+    const { id, type } = entry;
+    const name = nameOf(entry);
+    const isContinuation = isBlank(id) && isBlank(name);
+    if (isContinuation && this.#calls.size > 0) {
+      this.#report('chat/tool-index-drifts', offset, `index ${index} was never opened`);
+      return;
+    }
+    if (index !== this.#calls.size)
+      this.#report('chat/tool-index-gap', offset, `index ${index} where ${this.#calls.size} is next`);
+    // What goes on with a call that was opened without an index says nothing of its type.
+    this.#calls.set(index, { offset, id, name, hasType: isContinuation || !isBlank(type) });
+  }
+
+  #continue(call: Call, entry: JsonObject, offset: number): void {
+    const { id, type } = entry;
+    const name = nameOf(entry);
+    // Another id or name under the same index is another call: the decoder has named it.
+    const isOther = isAnother(id, call.id) || isAnother(name, call.name);
+    if (!isBlank(id) && isBlank(call.id)) this.#report('chat/tool-id-late', offset);
+    else if (!isOther && (!isBlank(id) || (!isBlank(type) && call.hasType))) this.#report('chat/tool-header-repeated', offset);
+    if (isBlank(call.id) || isOther) call.id = id;
+    if (isBlank(call.name) || isOther) call.name = name;
+    call.hasType ||= !isBlank(type);
+  }
+}
+
+const isAnother = (said: unknown, known: unknown): boolean => !isBlank(said) && !isBlank(known) && said !== known;
+
+/** An index as servers write it; whatever else it may be, the decoder has named it. */
+function indexOf(value: unknown): number | undefined {
+  const index = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : undefined;
+}
+
+function nameOf(entry: JsonObject): unknown {
+  const inner = entry['function'] ?? entry['custom'];
+  return isObject(inner) ? inner['name'] : undefined;
+}
+
+/** Where compatible servers put what the model thinks; the standard has no place for it. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
+
+interface Choice {
+  offset: number;
+  hasRole: boolean;
+  hasCalls: boolean;
+  calls: CallCheck;
+}
+
+/** Chat chunks beside the standard. */
+export class ChatCheck implements WireCheck {
+  readonly #report: Report;
+  readonly #choices = new Map<unknown, Choice>();
+  readonly reasoningFields: Set<string> = new Set();
+  #model: unknown;
+  #usages = 0;
+  /** Where a vendor's own usage stands. */
+  #elsewhere: number | undefined;
+  #hasDelta = false;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  /** A message, or none at all, stood where deltas should be. */
+  get isWhole(): boolean {
+    return !this.#hasDelta;
+  }
+
+  payload(chunk: JsonObject, { offset = 0, bare }: SseFrame): void {
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return;
+    if (!bare) this.#readEnvelope(chunk, choices, offset);
+    for (const choice of choices) if (isObject(choice)) this.#readChoice(choice, offset, bare);
+    if (isObject(chunk['usage'])) this.#readUsage(choices, offset, bare);
+    if (isObject(chunk['x_groq']) && isObject(chunk['x_groq']['usage'])) this.#elsewhere ??= offset;
+  }
+
+  end(): void {
+    if (this.#elsewhere !== undefined && this.#usages === 0) this.#report('chat/usage-elsewhere', this.#elsewhere);
+    for (const { calls, hasRole, offset } of this.#choices.values()) {
+      if (!hasRole) this.#report('chat/role-missing', offset);
+      calls.end();
+    }
+  }
+
+  #readEnvelope(chunk: JsonObject, choices: readonly unknown[], offset: number): void {
+    const { model } = chunk;
+    const lacking = [
+      ...(chunk['object'] === 'chat.completion.chunk' ? [] : ['object']),
+      ...(typeof chunk['created'] === 'number' ? [] : ['created']),
+      ...(typeof model === 'string' && model !== '' ? [] : ['model']),
+    ];
+    if (lacking.length > 0) this.#report('chat/envelope-incomplete', offset, `wrong or missing: ${lacking.join(', ')}`);
+    const isNumbered = choices.every((choice) => isObject(choice) && typeof choice['index'] === 'number');
+    if (!isNumbered) this.#report('chat/choice-index-missing', offset);
+    if (isBlank(model)) return;
+    if (this.#model !== undefined && model !== this.#model) this.#report('chat/model-varies', offset);
+    this.#model ??= model;
+  }
+
+  #readChoice(choice: JsonObject, offset: number, bare: true | undefined): void {
+    const { delta, message, finish_reason: finish } = choice;
+    if (isObject(message) && !bare && !isObject(delta)) this.#report('chat/message-instead-of-delta', offset);
+    if (!isObject(delta)) return;
+    this.#hasDelta = true;
+    const state = this.#choiceAt(choice['index'], offset);
+    if (!isBlank(delta['role'])) {
+      if (state.hasRole) this.#report('chat/role-repeated', offset);
+      state.hasRole = true;
+    }
+    const isCalling = this.#readCalls(delta, state, offset);
+    state.hasCalls ||= isCalling;
+    const isFull = isCalling || CONTENT_FIELDS.some((field) => holdsSomething(delta[field]));
+    if (typeof finish === 'string' && finish !== '' && isFull) this.#report('chat/finish-with-content', offset);
+    if (finish === 'function_call' && state.hasCalls)
+      this.#report('chat/finish-nonstandard', offset, 'function_call, although the calls are tool_calls');
+    for (const field of REASONING_FIELDS) if (holdsSomething(delta[field])) this.reasoningFields.add(field);
+    if (Array.isArray(delta['content']) && delta['content'].some(isThinkingPart)) this.reasoningFields.add('parts');
+  }
+
+  /** True when the delta has calls. */
+  #readCalls(delta: JsonObject, { calls }: Choice, offset: number): boolean {
+    if (!Object.hasOwn(delta, 'tool_calls')) return false;
+    const { tool_calls: entries } = delta;
+    const isList = Array.isArray(entries);
+    if (isObject(entries)) this.#report('chat/tool-calls-object', offset);
+    if (entries === null || (isList && entries.length === 0)) this.#report('chat/tool-calls-blank', offset);
+    if (isList) calls.push(entries, offset);
+    return holdsSomething(entries);
+  }
+
+  #readUsage(choices: readonly unknown[], offset: number, bare: true | undefined): void {
+    if (bare) return;
+    if (++this.#usages > 1) this.#report('chat/usage-repeated', offset);
+    if (choices.length > 0) this.#report('chat/usage-with-choices', offset);
+  }
+
+  #choiceAt(index: unknown, offset: number): Choice {
+    const known = this.#choices.get(index);
+    if (known) return known;
+    const choice = { offset, hasRole: false, hasCalls: false, calls: new CallCheck(this.#report) };
+    this.#choices.set(index, choice);
+    return choice;
+  }
+}
+
+const CONTENT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning', 'reasoning_text'] as const;
+
+const holdsSomething = (value: unknown): boolean =>
+  !isBlank(value) && (Array.isArray(value) ? value.length > 0 : typeof value === 'string' || isObject(value));
+
+const isThinkingPart = (part: unknown): boolean => isObject(part) && part['type'] === 'thinking';
+
+/** Gemini chunks beside the standard. */
+export class GeminiCheck implements WireCheck {
+  readonly #report: Report;
+  /** Whether function calls have ids; undefined as long as there was no call. */
+  hasCallIds: boolean | undefined;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  payload(payload: JsonObject, { event, offset = 0 }: SseFrame): void {
+    if (event !== undefined) this.#report('gemini/event-line', offset, `event: ${event}`);
+    const inner = isObject(payload['response']) ? payload['response'] : payload;
+    for (const part of partsOf(inner)) {
+      const call = isObject(part) ? part['functionCall'] : undefined;
+      if (isObject(call) && typeof call['name'] === 'string')
+        this.hasCallIds = typeof call['id'] === 'string' && call['id'] !== '';
+    }
+  }
+
+  end(): void {}
+}
+
+function partsOf({ candidates }: JsonObject): unknown[] {
+  const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
+  const content = isObject(first) ? first['content'] : undefined;
+  const parts = isObject(content) ? content['parts'] : undefined;
+  return Array.isArray(parts) ? parts : [];
+}
+
+/** Escapes that are whole: pairs of surrogates, and everything that is no surrogate. An escaped backslash is taken with what it escapes. */
+const WHOLE_ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|[^u]|u(?![dD][89a-fA-F])[\da-fA-F]{4})/g;
+
+const SURROGATE = /\\u[dD][89a-fA-F]/;
+
+/** Whether a JSON text has half of a character in one of its strings. As bytes it cannot: half a character is no UTF-8. */
+export const hasHalfCharacter = (json: string): boolean =>
+  SURROGATE.test(json) && SURROGATE.test(json.replace(WHOLE_ESCAPES, ''));
+
+/** Responses events beside the standard. */
+export class ResponsesCheck implements WireCheck {
+  readonly #report: Report;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  payload({ type }: JsonObject, { bare, offset = 0 }: SseFrame): void {
+    // The decoder reads an error without a type, and says nothing of it.
+    if (!bare && typeof type !== 'string') this.#report('responses/type-missing', offset);
+  }
+
+  end(): void {}
+}

@@ -1,0 +1,320 @@
+import type { StreamResult } from '../accumulate/message.ts';
+import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
+import type { CanonicalResponse } from '../canonical/message.ts';
+import { type CanonicalError, CodecError, type Note, type OwnErrorCode } from '../canonical/notes.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import { NOTHING } from '../canonical/stage.ts';
+import { deploymentOf } from '../codec/deployment.ts';
+import type { ProviderProfile } from '../codec/profile.ts';
+import type { Codec, HeaderBag, Provider, WireRequest } from '../codec/protocol.ts';
+import { withFields } from '../json/fields.ts';
+import { isObject, type JsonObject, parseJson } from '../json/json.ts';
+import type { Diagnostic } from '../rules/index.ts';
+import { ByteBuffer, CR, decodeUtf8, LF, SPACE, TAB } from '../sse/bytes.ts';
+import { encodeSse } from '../sse/encode.ts';
+import { opensJson } from '../sse/json-array.ts';
+import { type AnswerOptions, NoteList } from './context.ts';
+import type { EventReader } from './reader.ts';
+import { decodeRequest } from './request.ts';
+import { decodeResponse } from './response.ts';
+import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions, Tap } from './stream.ts';
+
+const isLineEnd = (byte: number): boolean => byte === LF || byte === CR;
+
+/** Finds where frames end in the bytes of an event stream, however they are split: behind a blank line. */
+export class FrameEdge {
+  /** The last two bytes before the chunk. A body begins like one that has just ended a line. */
+  #last = LF;
+  #beforeLast = 0;
+
+  /** How many bytes of the chunk belong to frames that have ended; 0 when none ends in it. */
+  in(chunk: Uint8Array): number {
+    const edge = this.#search(chunk);
+    this.#beforeLast = this.#at(chunk, chunk.length - 2);
+    this.#last = this.#at(chunk, chunk.length - 1);
+    return edge;
+  }
+
+  // From the end: nearly every chunk ends with its last frame.
+  #search(chunk: Uint8Array): number {
+    for (let at = chunk.length - 1; at >= 0; at--) {
+      const byte = chunk[at] ?? 0;
+      if (isLineEnd(byte) && this.#endsBlankLine(chunk, at, byte)) return at + 1;
+    }
+    return 0;
+  }
+
+  /** CR, LF and CRLF all end lines: the LF of a CRLF ends nothing that its CR has not ended. */
+  #endsBlankLine(chunk: Uint8Array, at: number, byte: number): boolean {
+    const before = this.#at(chunk, at - 1);
+    if (byte === LF && before === CR) return isLineEnd(this.#at(chunk, at - 2));
+    return isLineEnd(before);
+  }
+
+  #at(chunk: Uint8Array, at: number): number {
+    if (at >= 0) return chunk[at] ?? 0;
+    return at === -1 ? this.#last : this.#beforeLast;
+  }
+}
+
+// Same protocol on both sides: what comes goes through as it is, and is only looked at.
+
+/** What a client says beside its body. Everything else, its key above all, stays here. */
+const SPOKEN = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
+
+/** The client's words beat those that the protocol has by default; what the operator or the profile says beats the client's. */
+export function passedHeaders(
+  headers: HeaderBag,
+  { adapter_config: config = {} }: Provider,
+  { anthropic_version: version }: Partial<ProviderProfile> = {},
+): HeaderBag {
+  const settled = Object.keys(config.headers ?? {}).map((name) => name.toLowerCase());
+  if (config.api_version !== undefined) settled.push('anthropic-version');
+  const sent = version === undefined ? headers : { ...headers, 'anthropic-version': version };
+  const passed: HeaderBag = {};
+  for (const name of SPOKEN) {
+    const said = sent[name];
+    if (said !== undefined && !settled.includes(name)) passed[name] = said;
+  }
+  return passed;
+}
+
+interface PassedBody {
+  body: unknown;
+  text?: string;
+}
+
+/** The body as it came, with the upstream's name of the model and these other fields; a field that is undefined is removed. */
+export function passedBody(
+  { body, text, path }: WireRequest & { text?: string },
+  model: string,
+  fields: JsonObject | undefined,
+): PassedBody {
+  // Azure's clients may name the model in the path alone; servers of other vendors read the body.
+  const isNamed = isObject(body) && (body['model'] !== undefined || deploymentOf(path) !== undefined);
+  if (!isObject(body) || !(isNamed || fields)) return { body, ...(text !== undefined && { text }) };
+  const changes: JsonObject = isNamed ? { ...fields, model } : { ...fields };
+  const removed = Object.keys(changes).filter((name) => changes[name] === undefined);
+  const changed: JsonObject = { ...body, ...changes };
+  for (const name of removed) delete changed[name];
+  const written = text === undefined || removed.length > 0 ? undefined : withFields(text, changes);
+  return { body: changed, ...(written !== undefined && { text: written }) };
+}
+
+/** What has to be known of a question that is not read. */
+export function askedOf(wire: WireRequest, client: Codec): { model: string; stream: boolean } {
+  const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};
+  if (typeof model === 'string') return { model, stream: stream === true };
+  const question = readQuestion(wire, client);
+  return { model: question?.model ?? '', stream: question?.stream ?? false };
+}
+
+/** The question in the canonical form; undefined when it cannot be read. */
+export const readQuestion = ({ body, path, headers }: WireRequest, from: Codec): CanonicalRequest | undefined =>
+  attempt(() => decodeRequest(body, { from, path, headers }));
+
+/** The answer in the canonical form; undefined when it cannot be read. Throws the error that stands in the place of one. */
+export function readAnswer(body: unknown, options: AnswerOptions): CanonicalResponse | undefined {
+  return attempt(() => decodeResponse(body, options, new NoteList()));
+}
+
+const TOO_LARGE: OwnErrorCode = 'too_large';
+
+/** What exceeds a limit is not passed on, although the upstream did not call it an error. */
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof CodecError && !error.error.upstream && error.error.details?.['code'] !== TOO_LARGE) return undefined;
+    throw error;
+  }
+}
+
+/** Ends the line and the event that a server left open. */
+const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
+
+/** White space and the bytes of the byte order mark: they do not show what a body is. */
+const INSIGNIFICANT: ReadonlySet<number> = new Set([TAB, LF, CR, SPACE, 0xef, 0xbb, 0xbf]);
+
+/** Passes an event stream on, byte for byte; a JSON body in its place is converted. The first significant byte decides. */
+export function passOrConvert(options: StreamOptions, convert: () => AnswerStream): AnswerStream {
+  const before: Uint8Array[] = [];
+  let stream: AnswerStream | undefined;
+  // A body without a significant byte is no stream, which the converter reports.
+  const settle = (): AnswerStream => {
+    stream ??= convert();
+    return stream;
+  };
+  const choose = (chunk: Uint8Array): Iterable<Uint8Array> => {
+    const at = chunk.findIndex((byte) => !INSIGNIFICANT.has(byte));
+    if (at < 0) {
+      before.push(chunk.slice());
+      return NOTHING;
+    }
+    if (opensJson(chunk[at])) return settle().push(chunk.subarray(at));
+    const passed = new PassedStream(options);
+    stream = passed;
+    const pieces = before.splice(0).flatMap((piece) => [...passed.push(piece)]);
+    return pieces.length > 0 ? [...pieces, ...passed.push(chunk)] : passed.push(chunk);
+  };
+  return {
+    push: (chunk) => (stream ? stream.push(chunk) : choose(chunk)),
+    end: () => settle().end(),
+    fail: (reason) => settle().fail(reason),
+    get hasFailed() {
+      return stream?.hasFailed ?? false;
+    },
+    get hasError() {
+      return stream?.hasError ?? false;
+    },
+    get notes() {
+      return stream?.notes ?? [];
+    },
+    get diagnostics() {
+      return stream?.diagnostics ?? [];
+    },
+    get error() {
+      return stream?.error;
+    },
+    get result() {
+      return stream?.result;
+    },
+  };
+}
+
+/**
+ * An event stream whose frames go through to the byte. A decoded copy is read along: it feeds the tap, and tells whether the stream has come to
+ * its end. A frame is passed on when it is whole: behind half a one, nobody would read the error that ends a stream which broke off.
+ */
+class PassedStream implements AnswerStream {
+  readonly #options: StreamOptions;
+  readonly #reader: EventReader;
+  readonly #edge = new FrameEdge();
+  readonly #tap: Tap;
+  /** The frame that has begun and not ended. */
+  readonly #held = new ByteBuffer();
+  /** Bytes that were passed on. */
+  #passed = 0;
+  #start: MessageStart | undefined;
+  #error: CanonicalError | undefined;
+  #hasEnded = false;
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+    this.#reader = readerOf(options);
+    this.#tap = new Tap(options.tap);
+  }
+
+  push(chunk: Uint8Array): Iterable<Uint8Array> {
+    if (this.#hasEnded) return NOTHING;
+    for (const event of this.#reader.push(chunk)) this.#observe(event);
+    if (this.#reader.failedAt !== undefined) return this.#breakOff(chunk, this.#reader.failedAt);
+    const edge = this.#edge.in(chunk);
+    const pieces = edge === chunk.length && this.#held.length === 0 ? [chunk] : this.#cut(chunk, edge);
+    this.#passed += edge;
+    return pieces;
+  }
+
+  end(): Iterable<Uint8Array> {
+    return this.#finish();
+  }
+
+  fail(reason: string | CanonicalError): Iterable<Uint8Array> {
+    return this.#finish(brokenOff(reason));
+  }
+
+  get hasFailed(): boolean {
+    return this.#reader.hasFailed;
+  }
+
+  get hasError(): boolean {
+    return this.#error !== undefined || this.#reader.hasError;
+  }
+
+  get notes(): Note[] {
+    return this.#reader.notes;
+  }
+
+  get diagnostics(): Diagnostic[] {
+    return this.#reader.diagnostics;
+  }
+
+  get error(): CanonicalError | undefined {
+    return this.#error;
+  }
+
+  get result(): StreamResult | undefined {
+    return this.#tap.result;
+  }
+
+  /**
+   * An early end is told as the reason for it, where there is one. A stream that had said everything needs none. An error of Gemini comes in one
+   * of two forms, each of which some clients miss: it is repeated in both.
+   */
+  #finish(reason?: CanonicalError): Iterable<Uint8Array> {
+    if (this.#hasEnded) return NOTHING;
+    this.#hasEnded = true;
+    for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
+    if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
+    const rest = this.#takeRest();
+    if (this.#error && this.#options.from.repeatsErrors) return [...rest, BLANK_LINE, this.#failure(this.#error)];
+    const terminal = this.#missingTerminal();
+    return terminal ? [...rest, terminal] : rest;
+  }
+
+  /** The last frame, if it is whole; half a frame is dropped. */
+  #takeRest(): readonly Uint8Array[] {
+    if (this.#reader.hasLastFrame) return [this.#takeHeld(), BLANK_LINE];
+    return isDocument(this.#held) ? [this.#takeHeld()] : NOTHING;
+  }
+
+  /** Clients wait for the terminal frame or throw without it: it is added when the upstream sent a finish reason and left it out. */
+  #missingTerminal(): Uint8Array | undefined {
+    const { terminal } = this.#options.from;
+    const isMissing = terminal && this.#reader.diagnostics.some(({ rule }) => rule === terminal.rule);
+    return isMissing ? UTF8.encode(encodeSse(terminal.frame)) : undefined;
+  }
+
+  #observe(event: CanonicalStreamEvent): void {
+    this.#tap.push(event);
+    if (event.type === 'content_block_delta') return;
+    if (event.type === 'message_start') this.#start = event;
+    else if (event.type === 'error') this.#error ??= event.error;
+  }
+
+  /** What was held back and the whole frames of the chunk; the rest of it is held back in turn. */
+  #cut(chunk: Uint8Array, edge: number): Uint8Array[] {
+    const pieces =
+      edge === 0 ? [] : this.#held.length > 0 ? [this.#takeHeld(), chunk.subarray(0, edge)] : [chunk.subarray(0, edge)];
+    if (edge < chunk.length) this.#held.append(chunk, edge, chunk.length);
+    return pieces;
+  }
+
+  #takeHeld(): Uint8Array {
+    const held = this.#held.bytes.slice(0, this.#held.length);
+    this.#passed += held.length;
+    this.#held.clear();
+    return held;
+  }
+
+  /** The frames before the one that cannot be read, and why nothing follows. */
+  #breakOff(chunk: Uint8Array, offset: number): Uint8Array[] {
+    this.#hasEnded = true;
+    this.#held.append(chunk, 0, chunk.length);
+    const whole = this.#held.bytes.slice(0, Math.max(0, Math.min(offset - this.#passed, this.#held.length)));
+    this.#held.free();
+    return [whole, this.#failure(this.#error ?? brokenOff('it cannot be read'))];
+  }
+
+  #failure(reason: CanonicalError): Uint8Array {
+    return encodeFailure(reason, this.#options, this.#start);
+  }
+}
+
+const UTF8 = new TextEncoder();
+
+/** Gemini tells an error in a stream as a document without `data:`, and without a blank line behind it. */
+const isDocument = ({ bytes, length }: ByteBuffer): boolean => length > 0 && isObject(parseJson(decodeUtf8(bytes, 0, length)));
+
+/** One that we found ourselves. */
+const isOwnError = (event: CanonicalStreamEvent): boolean => event.type === 'error' && !event.error.upstream;

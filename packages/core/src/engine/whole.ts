@@ -1,0 +1,242 @@
+import { MessageAccumulator } from '../accumulate/message.ts';
+import type { BlockDelta, CanonicalStreamEvent } from '../canonical/events.ts';
+import type {
+  AudioBlock,
+  CanonicalChoice,
+  CanonicalResponse,
+  ContentBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolUseBlock,
+} from '../canonical/message.ts';
+import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
+import type { Framing } from '../codec/protocol.ts';
+import { writeJson } from '../json/json.ts';
+import { type AnswerOptions, expectShallowCalls, NoteList, profileOf } from './context.ts';
+import { EventReader, type EventReaderOptions } from './reader.ts';
+import { answerContext, type ConvertedResponse, decodeResponse, UnknownTeller } from './response.ts';
+import { callsOf, restoreResponse } from './restore.ts';
+import { createFramer } from './stream.ts';
+
+/**
+ * A whole answer as the canonical events of a stream. Accumulated again, they are the same answer.
+ *
+ * ```ts
+ * for (const event of replay(response)) render(event);
+ * ```
+ */
+export function* replay(response: CanonicalResponse): Generator<CanonicalStreamEvent, void, undefined> {
+  const { id, model, created, service_tier: tier, system_fingerprint: fingerprint, error } = response;
+  // Nothing was said before it failed: the error is all there is.
+  if (error && id === '' && response.content.length === 0) {
+    yield { type: 'error', error };
+    return;
+  }
+  yield {
+    type: 'message_start',
+    message: {
+      id,
+      model,
+      ...(created !== undefined && { created }),
+      ...(tier !== undefined && { service_tier: tier }),
+      ...(fingerprint !== undefined && { system_fingerprint: fingerprint }),
+    },
+  };
+  const choices: readonly CanonicalChoice[] = response.choices ?? [{ index: 0, ...mainChoice(response) }];
+  for (const choice of choices) yield* replayBlocks(choice);
+  const failure = error ?? (choices.some(({ stop_reason: stop }) => stop === null) ? ENDED_EARLY : undefined);
+  for (const choice of choices) if (!failure || hasEnding(choice, response)) yield replayStop(choice, response);
+  yield failure ? { type: 'error', error: failure } : { type: 'message_stop' };
+}
+
+const ENDED_EARLY: CanonicalError = { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
+
+/** Whether a choice that failed has more to say than that. */
+const hasEnding = (
+  { stop_reason: stop, extensions }: CanonicalChoice,
+  { usage, stop_details: details }: CanonicalResponse,
+): boolean => stop !== null || extensions !== undefined || usage !== undefined || details !== undefined;
+
+const mainChoice = ({ content, stop_reason, extensions }: CanonicalResponse): Omit<CanonicalChoice, 'index'> => ({
+  content,
+  stop_reason,
+  ...(extensions && { extensions }),
+});
+
+/** The number of a choice, as events say it: the first one is not numbered. */
+const numberOf = ({ index }: CanonicalChoice): { choice?: number } => (index === 0 ? {} : { choice: index });
+
+function* replayBlocks(choice: CanonicalChoice): Generator<CanonicalStreamEvent, void, undefined> {
+  const number = numberOf(choice);
+  for (const [index, block] of choice.content.entries()) {
+    const { start, deltas } = replayBlock(block);
+    yield { type: 'content_block_start', index, ...number, content_block: start };
+    for (const delta of deltas) yield { type: 'content_block_delta', index, ...number, delta };
+    yield { type: 'content_block_stop', index, ...number };
+  }
+}
+
+function replayStop(choice: CanonicalChoice, response: CanonicalResponse): CanonicalStreamEvent {
+  const { stop_sequence: sequence, stop_details: details, usage } = response;
+  const isMain = choice.index === 0;
+  const extensions = isMain ? (response.extensions ?? choice.extensions) : choice.extensions;
+  return {
+    type: 'message_delta',
+    ...numberOf(choice),
+    delta: {
+      stop_reason: choice.stop_reason,
+      ...(isMain && sequence !== undefined && { stop_sequence: sequence }),
+      ...(isMain && details && { stop_details: details }),
+    },
+    ...(isMain && usage && { usage }),
+    ...(extensions && { extensions }),
+  };
+}
+
+interface Replayed {
+  start: ContentBlock;
+  deltas: BlockDelta[];
+}
+
+function replayBlock(block: ContentBlock): Replayed {
+  switch (block.type) {
+    case 'text':
+      return replayText(block);
+    case 'thinking':
+      return replayThinking(block);
+    case 'tool_use':
+      return replayCall(block);
+    case 'audio':
+      return replayAudio(block);
+    case 'image':
+    case 'file':
+    case 'tool_result':
+    case 'opaque':
+      return { start: block, deltas: [] };
+    default:
+      return block satisfies never;
+  }
+}
+
+function replayText({ text, citations = [], logprobs, signature, ...rest }: TextBlock): Replayed {
+  const said: BlockDelta = {
+    type: 'text_delta',
+    text,
+    ...(logprobs && { logprobs }),
+    ...(rest.refusal && { refusal: true }),
+  };
+  return {
+    start: { ...rest, text: '' },
+    deltas: [
+      ...(text !== '' || logprobs ? [said] : []),
+      ...citations.map((citation): BlockDelta => ({ type: 'citations_delta', citation })),
+      ...signed(signature),
+    ],
+  };
+}
+
+function replayThinking({ thinking, summary_parts: parts = [], signature, ...rest }: ThinkingBlock): Replayed {
+  // The decoder of Responses writes parts with a blank line between them.
+  const isParts = parts.length > 0 && parts.join(BLANK_LINE) === thinking;
+  const deltas = isParts
+    ? parts.flatMap((part, i) => (i === 0 ? [thought(part, i)] : [thought(BLANK_LINE, i), thought(part, i)]))
+    : thinking === ''
+      ? []
+      : [thought(thinking)];
+  return { start: { ...rest, thinking: '' }, deltas: [...deltas, ...signed(signature)] };
+}
+
+const BLANK_LINE = '\n\n';
+
+const thought = (thinking: string, part?: number): BlockDelta => ({
+  type: 'thinking_delta',
+  thinking,
+  ...(part !== undefined && { summary_index: part }),
+});
+
+function replayCall({ input, input_raw: raw, signature, ...rest }: ToolUseBlock): Replayed {
+  const isText = typeof input === 'string';
+  const whole = isText ? input : Object.keys(input).length === 0 ? '' : (writeJson(input) ?? '');
+  const text = raw ?? whole;
+  const delta: BlockDelta =
+    rest.kind === 'custom' ? { type: 'input_text_delta', text } : { type: 'input_json_delta', partial_json: text };
+  return {
+    start: { ...rest, input: rest.kind === 'custom' ? '' : {} },
+    deltas: [...(text === '' ? [] : [delta]), ...signed(signature)],
+  };
+}
+
+function replayAudio({ source, transcript, ...rest }: AudioBlock): Replayed {
+  const { data, ...known } = source;
+  const delta: BlockDelta = {
+    type: 'audio_delta',
+    ...(data !== undefined && { data }),
+    ...(transcript !== undefined && { transcript }),
+  };
+  return { start: { ...rest, source: known }, deltas: data === undefined && transcript === undefined ? [] : [delta] };
+}
+
+const signed = (signature: TextBlock['signature']): BlockDelta[] => (signature ? [{ type: 'signature_delta', signature }] : []);
+
+// Between streams and whole answers: for a client that wants the one from an upstream that gave the other.
+export interface ReplayedStream {
+  /** The body of the stream. */
+  body: Uint8Array;
+  notes: Note[];
+  response: CanonicalResponse;
+}
+
+/**
+ * A whole answer of one protocol as a stream of another.
+ *
+ * ```ts
+ * const { body } = replayResponse(json, { from: geminiCodec, to: openaiChatCodec, request });
+ * ```
+ */
+export function replayResponse(body: unknown, options: AnswerOptions & { framing?: Framing }): ReplayedStream {
+  const { to, framing = 'sse' } = options;
+  const notes = new NoteList();
+  const response = decodeResponse(body, options, notes);
+  const encoder = to.streamEncoder(answerContext(options, notes, { seed: () => response.id, stream: true }));
+  const framer = createFramer(to, framing);
+  let text = '';
+  for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);
+  for (const frame of encoder.end()) text += framer.frame(frame);
+  return { body: new TextEncoder().encode(text + framer.end()), notes: notes.list, response };
+}
+
+/**
+ * A stream of one protocol as a whole answer of another.
+ *
+ * ```ts
+ * const { body } = collectStream([bytes], { from: anthropicMessagesCodec, to: openaiChatCodec, request });
+ * ```
+ *
+ * Throws a CodecError when the stream ends in an error, or early.
+ */
+export function collectStream(
+  chunks: Iterable<Uint8Array>,
+  options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
+): ConvertedResponse {
+  const { from, to, request, model, malformed, isRenamed = true } = options;
+  const profile = profileOf(from, options, request?.model);
+  const reader = new EventReader({ protocol: from, profile, malformed });
+  const accumulator = new MessageAccumulator();
+  const take = (events: Iterable<CanonicalStreamEvent>): void => {
+    for (const event of events) accumulator.push(event);
+  };
+  for (const chunk of chunks) take(reader.push(chunk));
+  take(reader.end());
+  const { message, error, complete } = accumulator.finish();
+  if (error) throw new CodecError(error);
+  if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
+  expectShallowCalls(message);
+  const notes = new NoteList();
+  for (const note of reader.notes) notes.add(note);
+  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  const restored = restoreResponse(message, calls, notes.add);
+  const response = model === undefined ? restored : { ...restored, model };
+  const context = answerContext(options, notes, { seed: () => response.id });
+  return { body: to.response.encode(response, context), notes: notes.list, response };
+}

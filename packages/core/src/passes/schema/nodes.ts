@@ -1,0 +1,214 @@
+import type { JsonSchema } from '../../canonical/protocol.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { MAX_JSON_DEPTH } from '../../json/limits.ts';
+import type { Values } from './convert.ts';
+import type { Dialect } from './dialects.ts';
+import { resolveRef } from './flatten.ts';
+
+const ONE = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains'];
+
+const LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
+
+const NAMED = ['properties', '$defs', 'definitions', 'patternProperties'];
+
+/** The schemas directly inside a schema. */
+export function* childrenOf(schema: JsonObject): Iterable<JsonObject> {
+  for (const key of ONE) if (isObject(schema[key])) yield schema[key];
+  for (const key of LIST) if (Array.isArray(schema[key])) yield* schema[key].filter(isObject);
+  for (const key of NAMED) if (isObject(schema[key])) yield* Object.values(schema[key]).filter(isObject);
+}
+
+/** The schema with the schemas directly inside it changed; the same object when none was. */
+function mapChildren(schema: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
+  const changed: [string, unknown][] = [];
+  const set = (key: string, after: unknown): void => {
+    if (after !== schema[key]) changed.push([key, after]);
+  };
+  for (const key of ONE) if (isObject(schema[key])) set(key, change(schema[key]));
+  for (const key of LIST) if (Array.isArray(schema[key])) set(key, mapList(schema[key], change));
+  for (const key of NAMED) if (isObject(schema[key])) set(key, mapNamed(schema[key], change));
+  return changed.length === 0 ? schema : { ...schema, ...Object.fromEntries(changed) };
+}
+
+function mapList(list: readonly unknown[], change: (child: JsonObject) => JsonObject): readonly unknown[] {
+  const mapped = list.map((item) => (isObject(item) ? change(item) : item));
+  return mapped.some((item, i) => item !== list[i]) ? mapped : list;
+}
+
+/** fromEntries defines, it does not assign: a property may be called `__proto__`. */
+function mapNamed(named: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
+  const entries = Object.entries(named);
+  const mapped = entries.map(([name, value]) => [name, isObject(value) ? change(value) : value] as const);
+  return mapped.some(([, value], i) => value !== entries[i]?.[1]) ? Object.fromEntries(mapped) : named;
+}
+
+/**
+ * The schema of a function's arguments as OpenAI wants it: an object with `properties`, and no list without `items`. The same object when
+ * nothing is missing.
+ */
+export function completeSchema(schema: JsonSchema): JsonSchema {
+  const whole = withItems(schema);
+  if (Object.keys(whole).length === 0) return { type: 'object', properties: {} };
+  return whole['type'] === 'object' && whole['properties'] === undefined ? { ...whole, properties: {} } : whole;
+}
+
+export function withItems(schema: JsonObject, depth = 0): JsonObject {
+  if (depth > MAX_JSON_DEPTH) return schema;
+  const whole = mapChildren(schema, (child) => withItems(child, depth + 1));
+  const isBare = whole['type'] === 'array' && whole['items'] === undefined && whole['prefixItems'] === undefined;
+  return isBare ? { ...whole, items: { type: 'string' } } : whole;
+}
+
+/** What at the root says that the value may be something else than one object of known shape: APIs refuse it there. */
+const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref', 'items', 'prefixItems'];
+
+/** Whether the arguments of a tool are an object whatever they are. No schema means an object without properties. */
+export function isObjectRoot(schema: JsonSchema = {}): boolean {
+  const root = openRoot(schema);
+  if (ALTERNATIVES.some((keyword) => root[keyword] !== undefined)) return false;
+  return root['type'] === undefined || isObjectType(root['type']);
+}
+
+const isObjectType = (type: unknown): boolean =>
+  type === 'object' ||
+  type === 'OBJECT' ||
+  (Array.isArray(type) && type.includes('object') && type.every((name) => name === 'object' || name === 'null'));
+
+/** A root that is only a reference, as generators write it, is what it refers to. */
+function openRoot(schema: JsonSchema): JsonSchema {
+  const { $ref: ref, ...rest } = schema;
+  if (typeof ref !== 'string') return schema;
+  const target = resolveRef(ref, schema);
+  return isObject(target) && target !== schema && target['$ref'] === undefined ? { ...target, ...rest } : schema;
+}
+
+/** The schema of an object with type, so that everybody knows it for one; the same when it says so itself. */
+export function asObjectRoot(schema: JsonSchema): JsonSchema {
+  const root = openRoot(schema);
+  return root['type'] === 'object' || root['type'] === 'OBJECT' ? root : { ...root, type: 'object' };
+}
+
+const INPUT = '#/properties/input';
+
+/** Any value as the one property of an object. Definitions stay at the root, where references look for them. */
+export function wrapRoot(schema: JsonSchema): JsonSchema {
+  const { $schema, $defs, definitions, ...inner } = schema;
+  return {
+    ...($schema !== undefined && { $schema }),
+    type: 'object',
+    properties: { input: moveRefs(inner) },
+    required: ['input'],
+    ...($defs !== undefined && { $defs: moveRefs($defs) }),
+    ...(definitions !== undefined && { definitions: moveRefs(definitions) }),
+  };
+}
+
+const toDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test(ref);
+
+/** References into the schema itself point one level deeper now. */
+function moveRefs(value: unknown, depth = 0): unknown {
+  if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => moveRefs(item, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) =>
+      key === '$ref' && typeof item === 'string' && item.startsWith('#') && !toDefinition(item)
+        ? [key, `${INPUT}${item.slice(1)}`]
+        : [key, moveRefs(item, depth + 1)],
+    ),
+  );
+}
+
+/** Whether every object is closed and requires all its properties: a schema written for OpenAI's strict mode, which is its own judge. */
+export function isStrictShape(schema: JsonObject, depth = 0): boolean {
+  if (depth > MAX_JSON_DEPTH || !isClosed(schema)) return false;
+  for (const child of childrenOf(schema)) if (!isStrictShape(child, depth + 1)) return false;
+  return true;
+}
+
+function isClosed({ type, properties, required, additionalProperties: others }: JsonObject): boolean {
+  if (type !== 'object' && !isObject(properties)) return true;
+  const names = isObject(properties) ? Object.keys(properties) : [];
+  const isRequired = new Set(Array.isArray(required) ? required : []);
+  return others === false && names.every((name) => isRequired.has(name));
+}
+
+const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
+
+/** The types a schema names, in lower case: Gemini writes them in capitals. What is no type is left out. */
+function namesIn(type: unknown): string[] {
+  const named = (Array.isArray(type) ? type : [type])
+    .filter((name) => typeof name === 'string')
+    .map((name) => name.toLowerCase());
+  return [...new Set(named)].filter((name) => TYPES.has(name));
+}
+
+interface Types {
+  names: string[];
+  isNullable: boolean;
+}
+
+/** In JSON schema null is a type among others; in OpenAPI a flag. */
+export function typesOf(schema: JsonObject, values: Values, { isOpenApi }: Dialect): Types {
+  const names = namesIn(schema['type']);
+  const isNullable = schema['nullable'] === true || values.hasNull || names.includes('null');
+  if (!isOpenApi)
+    return { names: isNullable && names.length > 0 && !names.includes('null') ? [...names, 'null'] : names, isNullable };
+  const others = names.filter((name) => name !== 'null');
+  return others.length === 0 && names.length > 0 ? { names, isNullable: false } : { names: others, isNullable };
+}
+
+/** Which keywords speak of which type only. */
+const SPEAKS_OF: Readonly<Record<string, readonly string[]>> = {
+  properties: ['object'],
+  required: ['object'],
+  additionalProperties: ['object'],
+  minProperties: ['object'],
+  maxProperties: ['object'],
+  items: ['array'],
+  prefixItems: ['array'],
+  minItems: ['array'],
+  maxItems: ['array'],
+  uniqueItems: ['array'],
+  minLength: ['string'],
+  maxLength: ['string'],
+  pattern: ['string'],
+  format: ['string', 'number', 'integer'],
+  minimum: ['number', 'integer'],
+  maximum: ['number', 'integer'],
+  exclusiveMinimum: ['number', 'integer'],
+  exclusiveMaximum: ['number', 'integer'],
+  multipleOf: ['number', 'integer'],
+};
+
+/** The type of a schema that names none: what its keywords speak of. */
+export function inferType(schema: JsonObject): string | undefined {
+  if (schema['enum'] !== undefined || schema['const'] !== undefined) return typeOfValues(schema);
+  const spoken = Object.keys(schema).find((key) => key !== 'format' && Object.hasOwn(SPEAKS_OF, key));
+  return spoken === undefined ? undefined : SPEAKS_OF[spoken]?.[0];
+}
+
+function typeOfValues({ enum: listed, const: only }: JsonObject): string {
+  const values = (Array.isArray(listed) ? listed : [only]).filter((value) => value !== null);
+  if (values.length > 0 && values.every((value) => typeof value === 'number')) return 'number';
+  return values.length > 0 && values.every((value) => typeof value === 'boolean') ? 'boolean' : 'string';
+}
+
+/** For OpenAPI several types become branches, each with the keywords that speak of it. Other schemas are the same. */
+export function branches(schema: JsonObject, { isOpenApi }: Dialect): JsonObject {
+  const names = isOpenApi ? namesIn(schema['type']).filter((name) => name !== 'null') : [];
+  if (names.length < 2) return schema;
+  const isFree = schema['anyOf'] === undefined && schema['oneOf'] === undefined && schema['enum'] === undefined;
+  return isFree ? split(schema, names) : { ...schema, type: undefined };
+}
+
+function split(schema: JsonObject, names: readonly string[]): JsonObject {
+  const isNullable = namesIn(schema['type']).includes('null');
+  const { type: _, ...rest } = schema;
+  const spoken = Object.entries(rest).filter(([key]) => Object.hasOwn(SPEAKS_OF, key));
+  const general = Object.entries(rest).filter(([key]) => !Object.hasOwn(SPEAKS_OF, key));
+  const anyOf = names.map((type) => ({
+    type,
+    ...Object.fromEntries(spoken.filter(([key]) => SPEAKS_OF[key]?.includes(type))),
+  }));
+  return { ...Object.fromEntries(general), ...(isNullable && { nullable: true }), anyOf };
+}

@@ -1,0 +1,63 @@
+import type { CanonicalResponse, ContentBlock } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { endingOf, readWhole, upstreamError } from '../../codec/answers.ts';
+import type { Context } from '../../codec/context.ts';
+import type { CodecContext, Glance } from '../../codec/protocol.ts';
+import { listOf } from '../../codec/read.ts';
+import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
+import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './blocks.ts';
+import { ContentEncoder, ContentSink } from './content-encode.ts';
+import { decodeErrorBody, decodeUsage, encodeStop, encodeStopDetails, encodeUsage } from './outcome.ts';
+import { decodeStream, isWholeMessage } from './stream-decode.ts';
+import { fieldsOf } from './wire.ts';
+
+/** A whole message, read by the stream decoder: every rule about events holds for it. Throws when it is an error. */
+export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+  if (!isObject(body) || !isWholeMessage(body)) throw new CodecError(errorOf(body));
+  return readWhole([body], decodeStream(context)).message;
+}
+
+/** See `Codec.glance`. 0.1 us instead of 5.9 us for decoding the response. */
+export function glance(body: unknown): Glance | undefined {
+  if (!isObject(body) || !isWholeMessage(body) || !isObject(body['usage'])) return undefined;
+  const [block, another] = listOf(body['content']);
+  return isObject(block) && block['type'] === 'text' && !another ? { usage: decodeUsage(body['usage']) } : undefined;
+}
+
+function errorOf(body: unknown): CanonicalError {
+  const isSilent = isObject(body) && body['type'] !== 'error' && !body['error'];
+  return isSilent ? upstreamError('the answer is no message') : decodeErrorBody(body);
+}
+
+/** A whole `message` with all fields that the official type requires. Throws when the response is a failure. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  const { content, stop_details: details, usage, error } = response;
+  const stop = endingOf(response, details, error, context);
+  if ((response.choices?.length ?? 0) > 1) dropChoices(context);
+  const answer = createAnswer(response, context);
+  const { finish_reason: said, stop_details: raw, container = null, diagnostics = null, ...kept } = fieldsOf(response);
+  const { id, type, role, model } = encodeEnvelope(response, answer);
+  const message: JsonObject = {
+    id,
+    type,
+    role,
+    model,
+    content: encodeContent(content, answer),
+    stop_reason: encodeStop(stop, said),
+    stop_sequence: response.stop_sequence ?? null,
+    stop_details: encodeStopDetails(stop, details, raw),
+    usage: Object.assign(encodeUsage(usage), encodeTier(response.service_tier, answer)),
+    container,
+    diagnostics,
+  };
+  for (const name of Object.keys(kept)) if (!Object.hasOwn(message, name)) setOwn(message, name, kept[name]);
+  return message;
+}
+
+function encodeContent(content: readonly ContentBlock[], answer: Answer): JsonObject[] {
+  const sink = new ContentSink();
+  const encoder = new ContentEncoder(answer, sink);
+  for (const [at, block] of content.entries()) encoder.add(at, block);
+  encoder.end();
+  return sink.content;
+}

@@ -1,0 +1,88 @@
+import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/message.ts';
+import { CodecError } from '../../canonical/notes.ts';
+import { endingOf, expectAnswer, failureOf, isForeign, readWhole, upstreamError } from '../../codec/answers.ts';
+import type { Context } from '../../codec/context.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { tellInexactNumbers } from '../../codec/requests.ts';
+import { isObject, type JsonObject, parseJson } from '../../json/json.ts';
+import { callParts, signatureField } from './blocks.ts';
+import { CandidateEncoder, type EncodedCall, encodeEnvelope, type PartSink } from './content-encode.ts';
+import { decodeErrorBody, encodeUsage, findError } from './outcome.ts';
+import { decodeStream } from './stream-decode.ts';
+import { isBlocked, readKept } from './wire.ts';
+
+/** The body of an answer. */
+export const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
+
+/** A whole GenerateContentResponse, or the list of its fragments, read by the stream decoder. Throws when it is an error. */
+export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+  const fragments: readonly unknown[] = Array.isArray(body) ? body : [body];
+  if (!fragments.every(isObject)) throw new CodecError(decodeErrorBody(body));
+  const { message, complete } = readWhole(fragments, decodeStream(context));
+  if (!complete) throw new CodecError(upstreamError('the response has no finishReason'));
+  return message;
+}
+
+/** A whole GenerateContentResponse. Throws when the response is a failure that has no word here. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  if (response.error) throw new CodecError(response.error);
+  const foreign = isForeign(response, 'gemini', context);
+  const { content, stop_reason, extensions, usage } = response;
+  const kept = readKept(extensions);
+  const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];
+  const hasCandidates = content.length > 0 || !isBlocked(kept);
+  return {
+    ...(hasCandidates && {
+      candidates: choices.map((choice) => encodeCandidate(choice, response.stop_details, foreign, context)),
+    }),
+    ...kept.response,
+    ...(usage && { usageMetadata: encodeUsage(usage, (note) => context.note(note)) }),
+    ...encodeEnvelope(response, context),
+  };
+}
+
+function encodeCandidate(
+  choice: CanonicalChoice,
+  details: StopDetails | undefined,
+  isForeign: boolean,
+  context: CodecContext,
+): JsonObject {
+  const { index, content, stop_reason: stop, extensions } = choice;
+  if (stop === null) throw new CodecError(failureOf(stop, details));
+  const kept = readKept(extensions);
+  const list = new PartList(context);
+  const blocks = new CandidateEncoder(isForeign, context, list);
+  for (const [at, block] of content.entries()) {
+    blocks.start(at, block);
+    blocks.stop(at, undefined);
+  }
+  const own = index === 0 ? details : undefined;
+  const fields = blocks.finish(stop, own, kept) ?? blocks.finish(endingOf(choice, details, undefined, context), own, kept);
+  return { content: { ...kept.content, parts: list.hasParts ? list.parts : [{ text: '' }], role: 'model' }, ...fields, index };
+}
+
+/** Writes the parts of a candidate into a list. */
+class PartList implements PartSink {
+  readonly #context: CodecContext;
+  readonly parts: JsonObject[] = [];
+
+  constructor(context: CodecContext) {
+    this.#context = context;
+  }
+
+  get hasParts(): boolean {
+    return this.parts.length > 0;
+  }
+
+  add(part: JsonObject): void {
+    this.parts.push(part);
+  }
+
+  addCall({ at, block, args, isWrapped, signature }: EncodedCall): void {
+    if (!isWrapped) tellInexactNumbers(args, `/content/${at}`, this.#context);
+    const { outer, inner } = callParts(block, true);
+    const functionCall = { ...inner, args: parseJson(args) };
+    this.parts.push({ functionCall, ...outer, ...signatureField({ signature }, this.#context) });
+  }
+}

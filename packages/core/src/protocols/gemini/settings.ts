@@ -1,0 +1,380 @@
+import type { CanonicalRequest, Effort, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import {
+  expectBoolean,
+  expectList,
+  expectNumber,
+  expectObject,
+  expectText,
+  isTexts,
+  optional,
+  pointerOf,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { approximate, drop } from '../../codec/report.ts';
+import { describedSchema, dropIdleEffort, dropState, dropThinking } from '../../codec/requests.ts';
+import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
+import type { Bounds } from '../../passes/rules.ts';
+import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/unsupported.ts';
+import { schemaOf } from './tools.ts';
+import { camelKeys, camelObject } from './wire.ts';
+
+type NumberName = Exclude<keyof RequestParameters, 'stop_sequences' | 'logprobs' | 'logit_bias' | 'max_tool_calls'>;
+
+const TO_WIRE = {
+  max_tokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  seed: 'seed',
+  n: 'candidateCount',
+  // How many beside the chosen one; whether at all is `responseLogprobs`.
+  top_logprobs: 'logprobs',
+} as const satisfies Record<NumberName, string>;
+
+const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
+
+/** What the API takes; a number outside is a 400 there. */
+export const BOUNDS: Bounds = {
+  max_tokens: [1, Number.MAX_SAFE_INTEGER],
+  temperature: [0, 2],
+  top_p: [0, 1],
+  top_k: [0, Number.MAX_SAFE_INTEGER],
+  frequency_penalty: [-2, 2],
+  presence_penalty: [-2, 2],
+  n: [1, 8],
+  top_logprobs: [0, 20],
+};
+
+/** Fields that have a place of their own, here and in the files beside. */
+const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
+
+/** The kept fields of a configuration. An empty list of stop sequences has no canonical form, so it stays here. */
+export function keptConfig(config: JsonObject): JsonObject | undefined {
+  const { stopSequences: stop } = config;
+  const rest = unknownFields(config, CONFIG_FIELDS);
+  return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
+}
+
+/** proto3 writes int64 as text. */
+const expectAmount = (value: unknown, param: string): number =>
+  expectNumber(typeof value === 'string' && value.trim() !== '' ? Number(value) : value, param);
+
+export function decodeParameters(config: JsonObject): RequestParameters {
+  const parameters: RequestParameters = {};
+  for (const name of NAMES) {
+    const value = optional(config[TO_WIRE[name]], `generationConfig.${TO_WIRE[name]}`, expectAmount);
+    if (value !== undefined) parameters[name] = value;
+  }
+  const logprobs = optional(config['responseLogprobs'], 'generationConfig.responseLogprobs', expectBoolean);
+  const stop = decodeStop(config['stopSequences']);
+  return { ...parameters, ...(stop && { stop_sequences: stop }), ...(logprobs !== undefined && { logprobs }) };
+}
+
+function decodeStop(value: unknown): string[] | undefined {
+  const param = 'generationConfig.stopSequences';
+  const stop = optional(value, param, expectList)?.map((item, i) => expectText(item, `${param}[${i}]`));
+  return stop && stop.length > 0 ? stop : undefined;
+}
+
+export function encodeParameters({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): JsonObject {
+  const config: JsonObject = {};
+  const stream = context.target?.stream ?? asked;
+  for (const name of NAMES) {
+    const value = parameters[name];
+    if (value === undefined) continue;
+    if (name === 'n' && stream && value > 1) tellOneCandidate(value, context);
+    else config[TO_WIRE[name]] = value;
+  }
+  const { stop_sequences: stop, logprobs, top_logprobs: top, logit_bias: bias, max_tool_calls: calls } = parameters;
+  if (stop && stop.length > 0) config['stopSequences'] = stop;
+  if (logprobs !== undefined || top !== undefined) config['responseLogprobs'] = logprobs ?? true;
+  if (bias) dropParameter('logit_bias', 'Gemini has no logit_bias', context);
+  if (calls !== undefined) dropParameter('max_tool_calls', 'Gemini cannot limit the number of calls', context);
+  return config;
+}
+
+/** The fragments of a stream are all of one candidate. */
+function tellOneCandidate(n: number, context: CodecContext): void {
+  const message = `${n} answers were asked for; a stream of Gemini has one`;
+  context.note({ code: 'CLAMPED', path: '/parameters/n', feature: 'parameters.n', message });
+}
+
+const dropParameter = (name: string, message: string, context: CodecContext): void =>
+  drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+
+/** What a request says beside the conversation. */
+type Options = Pick<CanonicalRequest, 'metadata' | 'service_tier' | 'state' | 'modalities' | 'audio_output'>;
+
+/** Top-level fields that are mapped. `labels` are kept as well: only Vertex takes them. */
+export const OPTION_FIELDS: readonly string[] = ['cachedContent', 'serviceTier'];
+
+export function decodeOptions(body: JsonObject, config: JsonObject): Options {
+  const cached = optional(body['cachedContent'], 'cachedContent', expectText);
+  const tier = tierOf(body);
+  return {
+    ...decodeLabels(body['labels']),
+    ...(tier !== undefined && { service_tier: tier }),
+    ...(cached && { state: { cached_content: cached } }),
+    ...decodeModalities(config['responseModalities']),
+    ...decodeVoice(config['speechConfig']),
+  };
+}
+
+const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
+
+const tierOf = (body: JsonObject): string | undefined => {
+  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
+  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
+};
+
+/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
+export function keptOptions(body: JsonObject): JsonObject {
+  const { serviceTier: tier } = body;
+  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
+  return isKept ? { serviceTier: tier } : {};
+}
+
+/** Texts only; what holds something else goes back as it came. */
+function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
+  const labels = optional(value, 'labels', expectObject);
+  return labels && isTexts(labels) ? { metadata: labels } : {};
+}
+
+type Modality = 'text' | 'audio' | 'image';
+
+const MODALITIES: readonly string[] = ['text', 'audio', 'image'] satisfies Modality[];
+
+const isModality = (word: string): word is Modality => MODALITIES.includes(word);
+
+function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
+  if (!Array.isArray(value)) return {};
+  const words = value.map((word) => textOf(word).toLowerCase());
+  return words.length > 0 && words.every(isModality) ? { modalities: words.filter(isModality) } : {};
+}
+
+/** The voice of one speaker; everything else about speech is only Google's. */
+function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
+  const voice = camelObject(camelObject(value)['voiceConfig']);
+  const name = textOf(camelObject(voice['prebuiltVoiceConfig'])['voiceName']);
+  return name === '' ? {} : { audio_output: { voice: name } };
+}
+
+/** Fields of the body that the options become. `sent`: what the client itself sent in this protocol. */
+export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
+  dropForeign(request, context);
+  const { service_tier: tier, state, metadata } = request;
+  const isTier = tier !== undefined && TIERS.includes(tier);
+  if (tier !== undefined && !isTier && tier !== 'auto') dropOption('service_tier', `Gemini has no service tier ${tier}`, context);
+  if (metadata && Object.keys(metadata).length > 0 && !sent['labels'])
+    dropOption('metadata', 'only Vertex takes labels', context);
+  return {
+    ...(state?.cached_content !== undefined && { cachedContent: state.cached_content }),
+    ...(isTier && { serviceTier: tier }),
+    ...(metadata && sent['labels'] !== undefined && { labels: metadata }),
+  };
+}
+
+/** Fields of `generationConfig`: the voices of other providers have other names. `sent`: the kept configuration. */
+export function encodeOutput(
+  { modalities, audio_output: audio }: CanonicalRequest,
+  sent: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const isOwn = sent['speechConfig'] !== undefined;
+  if (audio && !isOwn) dropOption('audio_output', 'the voices of Gemini have other names', context);
+  return modalities ? { responseModalities: modalities.map((word) => word.toUpperCase()) } : {};
+}
+
+/** What only a provider with a memory could do, and what Gemini has no word for. */
+function dropForeign(request: CanonicalRequest, context: CodecContext): void {
+  const { user_id: user, store, verbosity, prompt_cache: cache } = request;
+  dropState(request, 'Gemini', ['previous_response_id', 'conversation_id'], context);
+  if (user !== undefined) dropOption('user_id', 'Gemini is not told who the user is', context);
+  // Nothing is stored where nothing can be.
+  if (store === true) dropOption('store', 'Gemini stores no answers', context);
+  if (verbosity !== undefined) dropOption('verbosity', 'Gemini has no verbosity', context);
+  for (const name of ['key', 'mode', 'ttl'] as const)
+    if (cache?.[name] !== undefined) dropOption(`prompt_cache.${name}`, 'Gemini caches by itself', context);
+}
+
+const dropOption = (feature: string, message: string, context: CodecContext): void =>
+  drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
+
+const JSON_TYPE = 'application/json';
+
+const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] as const;
+
+/** These are mapped, and kept: to Google itself they go back in its own words. */
+export const FORMAT_FIELDS: readonly string[] = ['responseMimeType', ...SCHEMAS];
+
+/** Other types than JSON (`text/x.enum`) are only Google's. */
+export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
+  if (config['responseMimeType'] !== JSON_TYPE) return undefined;
+  const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
+  const schema = schemaOf(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
+  if (!schema) return { type: 'json_object' };
+  const field = SCHEMAS.find((name) => config[name] !== undefined);
+  return at(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
+    'json_schema/schema': `/generationConfig/${field}`,
+  });
+}
+
+const PLACE = '/generationConfig/responseMimeType';
+
+/** Whether the format is still what a client asked for in this protocol. */
+export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
+  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
+
+interface Encoded {
+  config: JsonObject;
+  /** What has to be said in words. */
+  hint?: string;
+}
+
+/** `own`: the kept fields, when they still say it. Before Gemini 3 a model that may call functions cannot be held to JSON (P62). */
+export function encodeOutputFormat(
+  format: OutputFormat | undefined,
+  own: JsonObject | undefined,
+  hasFunctions: boolean,
+  context: CodecContext,
+): Encoded {
+  const { tools_with_json_output: withTools, json_schema_params: isJson } = context.profile;
+  if (format && hasFunctions && !withTools && !own) return encodeInWords(format, context);
+  if (own)
+    return {
+      config: Object.fromEntries(FORMAT_FIELDS.filter((field) => own[field] !== undefined).map((field) => [field, own[field]])),
+    };
+  if (!format) return { config: {} };
+  if (format.type === 'json_object') return { config: { responseMimeType: JSON_TYPE } };
+  const schema = describedSchema(format.json_schema, context);
+  const isSaid = isObject(schema) && Object.keys(schema).length > 0;
+  return {
+    config: { responseMimeType: JSON_TYPE, ...(isSaid && { [isJson ? 'responseJsonSchema' : 'responseSchema']: schema }) },
+  };
+}
+
+function encodeInWords(format: OutputFormat, context: CodecContext): Encoded {
+  const message = 'this model takes no format of the answer beside functions; it is asked in words';
+  approximate(context, { path: '/output_format', feature: 'output_format', message });
+  const hint =
+    format.type === 'json_object'
+      ? 'Respond in JSON.'
+      : `Respond in JSON that matches this schema: ${JSON.stringify(describedSchema(format.json_schema, context))}`;
+  return { config: {}, hint };
+}
+
+const PARAM = 'generationConfig.thinkingConfig';
+
+/** The model decides how much it thinks. */
+const ADAPTIVE = -1;
+
+/** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
+export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
+  const wire = optional(value, PARAM, expectObject);
+  if (!wire) return undefined;
+  const config = camelKeys(wire);
+  const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
+  const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
+  return at(pointerOf(PARAM), readThinking(config), context, {
+    type: said === undefined ? pointerOf(PARAM) : place(said),
+    effort: place('thinkingLevel'),
+    budget_tokens: place('thinkingBudget'),
+    display: place('includeThoughts'),
+  });
+}
+
+function readThinking(config: JsonObject): ThinkingConfig {
+  const shown = optional(config['includeThoughts'], `${PARAM}.includeThoughts`, expectBoolean);
+  const budget = optional(config['thinkingBudget'], `${PARAM}.thinkingBudget`, expectNumber);
+  const level = optional(config['thinkingLevel'], `${PARAM}.thinkingLevel`, expectText)?.toLowerCase();
+  const effort = isEffort(level) ? level : undefined;
+  const display = shown === undefined ? {} : { display: shown ? ('summarized' as const) : ('omitted' as const) };
+  if (budget === 0 && !effort) return { type: 'disabled', ...display };
+  if (!effort && (budget === undefined || budget < 0)) return { type: 'adaptive', ...display };
+  return {
+    type: 'enabled',
+    ...(effort && { effort }),
+    ...(!effort && budget !== undefined && { budget_tokens: budget }),
+    ...display,
+  };
+}
+
+/** `kept`: what the client itself said in this protocol, which goes back as long as it is what is wanted. */
+export function encodeThinking(
+  thinking: ThinkingConfig | undefined,
+  kept: unknown,
+  context: CodecContext,
+): JsonObject | undefined {
+  if (!thinking) return undefined;
+  const said = optional(kept, PARAM, expectObject);
+  if (said && sameJson(decodeThinking(said), thinking)) return camelKeys(said);
+  const { profile } = context;
+  dropIdleEffort(thinking, context);
+  if (profile.thinking_mode === 'none') {
+    dropThinking(thinking, context);
+    return undefined;
+  }
+  if (thinking.summary === 'concise' || thinking.summary === 'detailed')
+    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+  if (thinking.display === 'full')
+    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
+  const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
+  const isShown = thinking.display !== 'omitted';
+  // Where nothing is thought, nothing could be shown.
+  const config = { ...((thinking.type !== 'disabled' || !isShown) && { includeThoughts: isShown }), ...amount };
+  return Object.keys(config).length > 0 ? config : undefined;
+}
+
+/** What Gemini 3 offers; the smaller models also MINIMAL and MEDIUM. It cannot be kept from thinking. */
+function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
+  const levels = context.profile.effort_values ?? ['low', 'high'];
+  const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
+  if (wanted === undefined) return {};
+  if (effort !== undefined && budget !== undefined)
+    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
+  const level = nearestLevel(wanted, levels);
+  if (type === 'disabled') tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+  else if (effort === undefined) tell('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
+  else if (level !== wanted) tell('effort', `the effort ${wanted} is sent as ${level}`, context);
+  return level ? { thinkingLevel: level.toUpperCase() } : {};
+}
+
+/** Between two levels the higher: MEDIUM if the model has it, else HIGH ("Effort and budgets" in docs/canonical.md). */
+function nearestLevel(wanted: Effort, levels: readonly string[]): Effort | undefined {
+  if (wanted === 'medium' && !levels.includes('medium')) return nearestEffort('high', levels);
+  return nearestEffort(wanted, levels);
+}
+
+function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
+  const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
+  if (type === 'disabled') {
+    if (off) return { thinkingBudget: 0 };
+    tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+    return { thinkingBudget: least };
+  }
+  const wanted = budget ?? (effort && budgetOf(effort));
+  if (wanted === undefined) return { thinkingBudget: ADAPTIVE };
+  const tokens = Math.min(Math.max(wanted, least), most);
+  if (tokens !== wanted && budget !== undefined)
+    context.note({
+      code: 'CLAMPED',
+      path: '/thinking/budget_tokens',
+      feature: 'thinking.budget_tokens',
+      message: `a budget of ${wanted} is outside ${least} to ${most}; ${tokens} is sent`,
+    });
+  if (effort !== undefined && budget === undefined)
+    tell('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
+  else if (effort !== undefined) dropThinkingField('effort', 'the budget is sent, and no effort', context);
+  return { thinkingBudget: tokens };
+}
+
+const dropThinkingField = (said: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
+
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

@@ -1,0 +1,343 @@
+import { wellFormed } from '../../accumulate/chat-delta.ts';
+import { overlay } from '../../accumulate/overlay.ts';
+import type {
+  AudioBlock,
+  CanonicalChoice,
+  CanonicalResponse,
+  StopDetails,
+  TokenLogprob,
+  ToolUseBlock,
+} from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import {
+  argumentsOf,
+  CharacterCount,
+  endingOf,
+  expectAnswer,
+  isForeign,
+  readWhole,
+  type TextCount,
+  upstreamError,
+} from '../../codec/answers.ts';
+import type { Context } from '../../codec/context.ts';
+import type { CodecContext, Glance } from '../../codec/protocol.ts';
+import { listOf, objectOf } from '../../codec/read.ts';
+import { countKeys, isSet, present } from '../../json/fast.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { callFields, encodeEnvelope, encodeTier, encodeTokens, lose, reasoningField } from './blocks.ts';
+import { type CallSink, ChoiceEncoder, type ChoiceSink } from './content-encode.ts';
+import { decodeErrorBody, decodeStop, decodeUsage, encodeUsage, findError, isCutStop } from './outcome.ts';
+import { decodeStream } from './stream-decode.ts';
+import { type KeptChoice, LOGPROBS_REST, logprobsRest, REASONING_NAMES, readKept, reasoningNames } from './wire.ts';
+
+/** The body of an answer. */
+export const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
+
+/**
+ * Most responses are one choice with one text and the usual fields. They are read without the stream decoder, with the same result: converting
+ * one to Anthropic takes 3.0 us instead of 6.3 us. Returns undefined for any other response.
+ */
+export function readPlain(body: JsonObject, context: Context): CanonicalResponse | undefined {
+  const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = body;
+  const envelope = present(id) + present(object) + present(created) + present(model) + present(usage);
+  if (countKeys(body) !== envelope + present(choices) + present(tier) + present(fingerprint)) return undefined;
+  const isNamed = typeof id === 'string' && id !== '' && typeof model === 'string' && typeof created === 'number';
+  if (!isNamed || created === 0 || !isText(tier) || !isText(fingerprint) || !isFlat(usage)) return undefined;
+  const said = Array.isArray(choices) && choices.length === 1 ? readChoice(choices[0]) : undefined;
+  if (!said) return undefined;
+  const { text, role, finish } = said;
+  const response: CanonicalResponse = {
+    id,
+    model,
+    created,
+    content: [{ type: 'text', text: wellFormed(text) }],
+    stop_reason: decodeStop(finish),
+  };
+  if (typeof tier === 'string') response.service_tier = tier;
+  if (typeof fingerprint === 'string') response.system_fingerprint = fingerprint;
+  if (usage) response.usage = decodeUsage(overlay({}, usage), context);
+  response.extensions = { 'openai-chat': { finish_reason: finish, message: { role } } };
+  return response;
+}
+
+interface Said {
+  text: string;
+  role: string;
+  finish: string;
+}
+
+function readChoice(choice: unknown): Said | undefined {
+  if (!isObject(choice)) return undefined;
+  const { index, message, logprobs, finish_reason: finish } = choice;
+  if (countKeys(choice) !== present(index) + present(message) + present(logprobs) + present(finish)) return undefined;
+  if ((index !== 0 && index !== undefined) || isSet(logprobs) || !isObject(message)) return undefined;
+  return finish === 'stop' || finish === 'length' ? readMessage(message, finish) : undefined;
+}
+
+function readMessage(message: JsonObject, finish: string): Said | undefined {
+  const { role, content: text, refusal, annotations, tool_calls: calls } = message;
+  const known = present(role) + present(text) + present(refusal) + present(annotations) + present(calls);
+  if (countKeys(message) !== known || isSet(refusal) || !isNone(annotations) || !isNone(calls)) return undefined;
+  const isSaid = typeof role === 'string' && role !== '' && typeof text === 'string' && text !== '';
+  return isSaid ? { text, role, finish } : undefined;
+}
+
+const isText = (value: unknown): boolean => !isSet(value) || typeof value === 'string';
+
+const isNone = (value: unknown): boolean => !isSet(value) || (Array.isArray(value) && value.length === 0);
+
+/** Counts, and objects of counts. */
+function isFlat(usage: unknown): usage is JsonObject | null | undefined {
+  if (!isSet(usage)) return true;
+  return (
+    isObject(usage) &&
+    Object.values(usage).every((value) => isCount(value) || (isObject(value) && Object.values(value).every(isCount)))
+  );
+}
+
+const isCount = (value: unknown): boolean => typeof value !== 'object' || value === null;
+
+/** A whole `chat.completion`. Throws when it is an error. */
+export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+  if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(errorOf(body));
+  return readPlain(body, context) ?? readAsStream(body, context);
+}
+
+/** By the stream decoder: every rule about deltas holds for messages. */
+export const readAsStream = (body: JsonObject, context: Context): CanonicalResponse =>
+  readWhole([asChunk(body)], decodeStream(context)).message;
+
+/** See `Codec.glance`. 0.6 us instead of 1.0 us for a response that `readPlain` reads, and of 4.8 us for others. */
+export function glance(body: unknown, profile?: Context['profile']): Glance | undefined {
+  if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;
+  const [choice, another] = listOf(body['choices']);
+  const message = isObject(choice) && !another ? choice['message'] : undefined;
+  const isText =
+    isObject(message) && typeof message['content'] === 'string' && !message['tool_calls'] && !message['function_call'];
+  return isText ? { usage: decodeUsage(body['usage'], { note: () => undefined, profile }) } : undefined;
+}
+
+function errorOf(body: unknown): CanonicalError {
+  if (isObject(body) && findError(body, undefined) === undefined) return upstreamError('the response has no choices');
+  return decodeErrorBody(body);
+}
+
+// What is taken away from an object and put back is still of its kind to V8; a spread that grows is of a new kind each time.
+function asChunk(body: JsonObject): JsonObject {
+  const { choices, ...chunk } = body;
+  const { created } = chunk;
+  chunk['object'] = 'chat.completion';
+  // Writer sends the time as text.
+  if (typeof created === 'string' && created !== '') chunk['created'] = Number(created);
+  chunk['choices'] = listOf(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice));
+  return chunk;
+}
+
+/** The message in the place of a delta, where its logprobs are read with it; Perplexity sends a blank delta beside the message. */
+function asDelta(choice: JsonObject): JsonObject {
+  const { message, ...rest } = choice;
+  if (!isObject(message)) return choice;
+  const names = reasoningNames(message);
+  const logprobs = logprobsRest(choice['logprobs']);
+  const delta = names ? { ...message, [REASONING_NAMES]: names } : message;
+  return Object.assign(rest, { delta }, logprobs && { [LOGPROBS_REST]: logprobs });
+}
+
+/** A whole `chat.completion` with all fields that the official type requires. Throws when the response is a failure. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  const foreign = isForeign(response, 'openai-chat', context);
+  const { content, extensions, stop_reason, stop_details, usage, system_fingerprint: fingerprint } = response;
+  const tier = encodeTier(response.service_tier, foreign, context);
+  const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];
+  const scope: ChoiceScope = { details: stop_details, error: response.error, isForeign: foreign };
+  return {
+    ...readKept(extensions).envelope,
+    ...encodeEnvelope(response, foreign, context),
+    object: 'chat.completion',
+    choices: choices.map((choice) => encodeChoice(choice, scope, context)),
+    ...(usage && { usage: encodeUsage(usage) }),
+    ...(tier !== undefined && { service_tier: tier }),
+    ...(fingerprint !== undefined && { system_fingerprint: fingerprint }),
+  };
+}
+
+interface ChoiceScope {
+  details: StopDetails | undefined;
+  error: CanonicalError | undefined;
+  isForeign: boolean;
+}
+
+function encodeChoice(choice: CanonicalChoice, { details, error, isForeign }: ChoiceScope, context: CodecContext): JsonObject {
+  const stop = endingOf(choice, details, error, context);
+  const kept = readKept(choice.extensions);
+  const sink = new MessageSink(kept, context);
+  const blocks = new ChoiceEncoder(isForeign, context, sink);
+  for (const [at, block] of choice.content.entries()) blocks.start(at, block);
+  const finish = blocks.finish(stop, details?.explanation);
+  const isLegacy = kept.isLegacy && sink.calls.size === 1;
+  return {
+    ...kept.choice,
+    index: choice.index,
+    message: sink.message(blocks, isCutStop(stop), isLegacy),
+    logprobs: sink.logprobs,
+    finish_reason: isLegacy && finish === 'tool_calls' ? 'function_call' : finish,
+  };
+}
+
+/** Writes a choice as the fields of a message. */
+class MessageSink implements ChoiceSink {
+  readonly calls = new CallList();
+  readonly #kept: KeptChoice;
+  readonly #context: CodecContext;
+  #text = '';
+  #refusal = '';
+  #reasoning = '';
+  readonly #details: unknown[];
+  #audio: JsonObject | undefined;
+  readonly #tokens: Record<'content' | 'refusal', JsonObject[]> = { content: [], refusal: [] };
+
+  constructor(kept: KeptChoice, context: CodecContext) {
+    this.#kept = kept;
+    this.#context = context;
+    this.#details = [...kept.reasoningDetails];
+  }
+
+  get hasRefusal(): boolean {
+    return this.#refusal !== '';
+  }
+
+  get details(): number {
+    return this.#details.length;
+  }
+
+  newCount(): TextCount {
+    return new CharacterCount();
+  }
+
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void {
+    if (isRefusal) this.#refusal += text;
+    else this.#text += text;
+    if (!logprobs) return;
+    const side = isRefusal ? 'refusal' : 'content';
+    for (const token of encodeTokens(logprobs, this.#kept.logprobsRest[side])) this.#tokens[side].push(token);
+  }
+
+  think(text: string): boolean {
+    this.#reasoning += text;
+    return true;
+  }
+
+  addDetail(detail: JsonObject): void {
+    this.#details.push(detail);
+  }
+
+  startAudio({ source, transcript, audio_id: id, expires_at: expires }: AudioBlock): boolean {
+    if (this.#audio) return false;
+    this.#audio = {
+      id: id ?? this.#context.newId('audio_'),
+      data: source.data ?? '',
+      transcript: transcript ?? '',
+      // Audio of another provider cannot be referenced in a later request: it is marked as expired.
+      expires_at: expires ?? 0,
+      ...this.#kept.audio,
+    };
+    return true;
+  }
+
+  message({ annotations, images, parts }: ChoiceEncoder, isCut: boolean, isLegacy: boolean): JsonObject {
+    const hasOther = this.calls.size > 0 || this.hasRefusal || this.#audio !== undefined;
+    return {
+      ...this.#kept.message,
+      role: 'assistant',
+      content: this.#text === '' && hasOther ? null : this.#text,
+      refusal: this.hasRefusal ? this.#refusal : null,
+      ...this.#reasoningFields(),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(annotations.length > 0 && { annotations }),
+      ...(images.length > 0 && { images }),
+      ...(parts.length > 0 && { content_parts: parts }),
+      ...(this.#audio && { audio: this.#audio }),
+      ...(this.calls.size > 0 && this.calls.encode(isCut, isLegacy)),
+    };
+  }
+
+  #reasoningFields(): JsonObject {
+    const field = reasoningField(this.#context);
+    const text = this.#reasoning;
+    if (text === '') return {};
+    if (field === undefined) {
+      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+      return {};
+    }
+    return Object.fromEntries((this.#kept.reasoningNames ?? [field]).map((name) => [name, text]));
+  }
+
+  get logprobs(): JsonObject | null {
+    const { logprobs: late, logprobsRest: rest } = this.#kept;
+    const { refusal } = this.#tokens;
+    const content = [...encodeTokens(late, rest['content']), ...this.#tokens.content];
+    if (content.length + refusal.length === 0 && Object.keys(rest).length === 0) return null;
+    return { ...rest, content: content.length > 0 ? content : null, refusal: refusal.length > 0 ? refusal : null };
+  }
+}
+
+interface CallEntry {
+  block: ToolUseBlock;
+  /** Fields beside the standard ones. */
+  fields: JsonObject | undefined;
+}
+
+/** The calls of a whole message: they are encoded at the end, when it is known whether the message was cut. */
+class CallList implements CallSink {
+  readonly #calls = new Map<number, CallEntry>();
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(at: number): boolean {
+    return this.#calls.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    this.#calls.set(at, { block, fields: undefined });
+  }
+
+  add(at: number, fields: JsonObject): void {
+    const call = this.#calls.get(at);
+    if (call) call.fields = fields;
+  }
+
+  encode(isCut: boolean, isLegacy: boolean): JsonObject {
+    const calls = [...this.#calls.values()];
+    const [first] = calls;
+    if (first && isLegacy) return { function_call: { name: first.block.name, arguments: argumentsOf(first.block, isCut) } };
+    return { tool_calls: inWireOrder(calls).map((call) => encodeCall(call, isCut)) };
+  }
+}
+
+function encodeCall({ block, fields }: CallEntry, isCut: boolean): JsonObject {
+  const { outer, inner } = callFields(block);
+  const index = block.extensions?.['openai-chat']?.['index'];
+  const text = argumentsOf(block, isCut);
+  const { id, name } = block;
+  return {
+    ...outer,
+    ...fields,
+    ...(index !== undefined && { index }),
+    id,
+    ...(block.kind === 'custom'
+      ? { type: 'custom', custom: { ...inner, name, input: text } }
+      : { type: 'function', function: { ...inner, name, arguments: text } }),
+  };
+}
+
+/** Chat lists calls by the wire's index if every call has its own; otherwise in the order in which they were opened. */
+function inWireOrder(calls: readonly CallEntry[]): readonly CallEntry[] {
+  const indexes = new Set(calls.map(wireIndex));
+  if (indexes.size !== calls.length || indexes.has(Number.NaN)) return calls;
+  return calls.toSorted((a, b) => wireIndex(a) - wireIndex(b));
+}
+
+const wireIndex = ({ block }: CallEntry): number => Number(objectOf(block.extensions?.['openai-chat'])['index'] ?? Number.NaN);

@@ -1,0 +1,81 @@
+import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical/message.ts';
+import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
+import { endingOf, readWhole, upstreamError } from '../../codec/answers.ts';
+import type { Context } from '../../codec/context.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import { listOf, objectOf } from '../../codec/read.ts';
+import { approximate, drop } from '../../codec/report.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { encodeEnvelope, keptEnvelope, OutputEncoder } from './content-encode.ts';
+import { decodeErrorBody, decodeStop, type Ending, encodeFinalUsage, encodeStop } from './outcome.ts';
+import { decodeStream, isWholeResponse } from './stream-decode.ts';
+import { filled, PROTOCOL } from './wire.ts';
+
+/** A whole response, read by the stream decoder: every rule about items holds for it. Throws when it is an error, or has not ended. */
+export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+  if (!isObject(body) || !isWholeResponse(body)) throw new CodecError(errorOf(body));
+  const { message, complete } = readWhole([body], decodeStream(context));
+  // A response in the background: whoever asked for it comes back for it.
+  if (!complete)
+    throw new CodecError(
+      upstreamError(`the response is ${filled(body['status']) ?? 'without a status'}: it has not been finished`),
+    );
+  return message;
+}
+
+function errorOf(body: unknown): CanonicalError {
+  const isSilent = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
+  return isSilent ? upstreamError('the answer is no response') : decodeErrorBody(body);
+}
+
+/** A whole response with all fields that the official type requires. Throws when it is a failure. */
+export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+  const { content, stop_details: details, extensions, usage, error, choices } = response;
+  const stop = endingOf(response, details, error, context);
+  if (choices && choices.length > 1)
+    drop(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
+  const envelope = encodeEnvelope(response, context);
+  const output = new OutputEncoder(envelope.id, context);
+  content.forEach((block, i) => {
+    output.start(i, block);
+    output.stop(i, undefined);
+  });
+  const ending = endOutput(output, { stop, details, kept: objectOf(extensions?.[PROTOCOL]) }, context);
+  return {
+    ...envelope.fields,
+    ...keptEnvelope(extensions),
+    ...encodeEnding(ending, extensions?.[PROTOCOL]),
+    id: envelope.id,
+    model: envelope.fields['model'],
+    ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(context.now()) }),
+    output: output.items,
+    usage: encodeFinalUsage(usage, context),
+  };
+}
+
+interface End {
+  stop: Exclude<StopReason, 'error'>;
+  details: StopDetails | undefined;
+  /** What the decoder of this protocol kept. */
+  kept: JsonObject;
+}
+
+/** Ends the items, and says how the response ends. A status of this protocol stands as long as it means the same. */
+export function endOutput(output: OutputEncoder, { stop, details, kept }: End, context: CodecContext): Ending {
+  if (stop === 'pause_turn')
+    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
+  if (stop === 'refusal' && !output.hasRefusal && details?.explanation) output.refuse(details.explanation);
+  const ending = encodeStop(stop, output.hasRefusal);
+  output.finish(ending.status, listOf(kept['late_items']));
+  const { finish_reason: status, incomplete_details: why } = kept;
+  const reason = objectOf(why)['reason'];
+  const isSame = status === 'incomplete' && decodeStop(status, reason) === stop;
+  return isSame ? { status, reason: ending.status === 'incomplete' ? ending.reason : 'max_output_tokens' } : ending;
+}
+
+/** The reason in the source's own words, where it gave one. */
+export function encodeEnding(ending: Ending, kept: JsonObject | undefined): JsonObject {
+  if (ending.status === 'completed') return { status: 'completed', incomplete_details: null };
+  const own = objectOf(kept?.['incomplete_details']);
+  return { status: 'incomplete', incomplete_details: own['reason'] === undefined ? { reason: ending.reason } : own };
+}

@@ -1,0 +1,391 @@
+import type { CanonicalRequest, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import {
+  expectBoolean,
+  expectList,
+  expectNumber,
+  expectObject,
+  expectText,
+  isTexts,
+  listOf,
+  objectOf,
+  optional,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { approximate, drop, refuse } from '../../codec/report.ts';
+import {
+  decodeMetadata,
+  decodePromptCache,
+  decodeTier,
+  dropIdleEffort,
+  dropThinking,
+  encodePromptCache,
+  encodeTier,
+  encodeUserId,
+  namedSchema,
+} from '../../codec/requests.ts';
+import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
+import type { Bounds } from '../../passes/rules.ts';
+import { effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
+
+/** What the API takes; a number outside is a 400 there (P67: at least 16 tokens). */
+export const BOUNDS: Bounds = {
+  max_tokens: [16, Number.MAX_SAFE_INTEGER],
+  temperature: [0, 2],
+  top_p: [0, 1],
+  top_logprobs: [0, 20],
+};
+
+type NumberName = 'max_tokens' | 'temperature' | 'top_p' | 'top_logprobs' | 'max_tool_calls';
+
+const WIRE_NAMES: Record<NumberName, string> = {
+  max_tokens: 'max_output_tokens',
+  temperature: 'temperature',
+  top_p: 'top_p',
+  top_logprobs: 'top_logprobs',
+  max_tool_calls: 'max_tool_calls',
+};
+
+const NAMES = Object.keys(WIRE_NAMES) as NumberName[]; // the keys of a closed table
+
+export const PARAMETER_FIELDS: readonly string[] = Object.values(WIRE_NAMES);
+
+/** The entry of `include` that asks for log probabilities. */
+const LOGPROBS = 'message.output_text.logprobs';
+
+/** null is absence, 0 is a value. */
+export function decodeParameters(body: JsonObject, include: readonly string[], context: CodecContext): RequestParameters {
+  const parameters: RequestParameters = {};
+  for (const name of NAMES) {
+    const value = optional(body[WIRE_NAMES[name]], WIRE_NAMES[name], expectNumber);
+    if (value !== undefined) parameters[name] = value;
+  }
+  if (parameters.top_logprobs || include.includes(LOGPROBS)) parameters.logprobs = true;
+  return at('', parameters, context, {
+    max_tokens: '/max_output_tokens',
+    logprobs: include.includes(LOGPROBS) ? '/include' : '/top_logprobs',
+  });
+}
+
+/** What the API has no field for. */
+const UNKNOWN = [
+  'top_k',
+  'frequency_penalty',
+  'presence_penalty',
+  'stop_sequences',
+  'seed',
+  'logit_bias',
+] as const satisfies (keyof RequestParameters)[];
+
+/** Reasoning models refuse these, unless they are told not to reason. */
+const SAMPLING: ReadonlySet<NumberName> = new Set<NumberName>(['temperature', 'top_p']);
+
+export function encodeParameters({ parameters }: CanonicalRequest, isSampling: boolean, context: CodecContext): JsonObject {
+  const body: JsonObject = {};
+  const lose = (name: string, message: string): void =>
+    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+  for (const name of NAMES) {
+    const value = parameters[name];
+    if (value === undefined) continue;
+    if (!SAMPLING.has(name) || isSampling) body[WIRE_NAMES[name]] = value;
+    else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
+  }
+  for (const name of UNKNOWN)
+    if (parameters[name] !== undefined && !isUsual(name, parameters[name]))
+      lose(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
+  if (parameters.n !== undefined && parameters.n > 1) lose('n', 'OpenAI Responses gives one answer');
+  return body;
+}
+
+type Options = Pick<
+  CanonicalRequest,
+  'user_id' | 'metadata' | 'service_tier' | 'store' | 'state' | 'prompt_cache' | 'truncation' | 'include'
+>;
+
+/** What a request says beside the conversation. Everything is kept as well: the client's own words go back where they say the same. */
+export function decodeOptions(body: JsonObject, context: CodecContext): Options {
+  const user = optional(body['user'], 'user', expectText);
+  const userId = optional(body['safety_identifier'], 'safety_identifier', expectText) ?? user;
+  const store = optional(body['store'], 'store', expectBoolean);
+  const { truncation } = body;
+  return {
+    ...(userId !== undefined && { user_id: userId }),
+    ...decodeMetadata(body['metadata']),
+    ...decodeTier(body['service_tier']),
+    ...(store !== undefined && { store }),
+    ...decodeState(body),
+    ...decodePromptCache(body, context),
+    ...((truncation === 'auto' || truncation === 'disabled') && { truncation }),
+    ...decodeInclude(body['include']),
+  };
+}
+
+/** A conversation is named by its id, alone or in an object. */
+function decodeState(body: JsonObject): Pick<Options, 'state'> {
+  const previous = optional(body['previous_response_id'], 'previous_response_id', expectText);
+  const { conversation } = body;
+  const id = optional(
+    typeof conversation === 'string' ? conversation : objectOf(conversation)['id'],
+    'conversation.id',
+    expectText,
+  );
+  const background = optional(body['background'], 'background', expectBoolean);
+  const template = objectOf(body['prompt'])['id'];
+  const state: NonNullable<Options['state']> = {
+    ...(previous !== undefined && { previous_response_id: previous }),
+    ...(id !== undefined && { conversation_id: id }),
+    ...(background !== undefined && { background }),
+    ...(typeof template === 'string' && { prompt_id: template }),
+  };
+  return Object.keys(state).length > 0 ? { state } : {};
+}
+
+function decodeInclude(value: unknown): Pick<Options, 'include'> {
+  const list = optional(value, 'include', expectList);
+  return list ? { include: list.map((item, i) => expectText(item, `include[${i}]`)) } : {};
+}
+
+/** The names of the fields that are mapped and kept: an old value never outlives the canonical one. */
+export const OPTION_FIELDS: readonly string[] = [
+  'user',
+  'safety_identifier',
+  'metadata',
+  'service_tier',
+  'store',
+  'previous_response_id',
+  'conversation',
+  'background',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'truncation',
+  'include',
+];
+
+/** `sent`: what the client itself sent in this protocol; undefined when it spoke another. */
+export function encodeOptions(request: CanonicalRequest, sent: JsonObject | undefined, context: CodecContext): JsonObject {
+  const { metadata, state, truncation } = request;
+  const kept = sent ?? {};
+  const options = {
+    metadata: metadata ?? (isTexts(objectOf(kept['metadata'])) ? undefined : kept['metadata']),
+    service_tier: encodeTier(request.service_tier, kept['service_tier']),
+    // Left out it means yes; a client of another protocol never asked for that (P121).
+    store: request.store ?? (sent ? undefined : false),
+    previous_response_id: state?.previous_response_id,
+    conversation: encodeConversation(state?.conversation_id, kept['conversation']),
+    background: state?.background,
+    truncation,
+    include: encodeInclude(request, sent, context),
+    ...encodePromptCache(request, kept),
+    ...encodeUser(request, kept, context),
+  };
+  dropForeign(request, context);
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+const encodeConversation = (id: string | undefined, kept: unknown): unknown =>
+  id !== undefined && objectOf(kept)['id'] === id ? kept : id;
+
+const ENCRYPTED = 'reasoning.encrypted_content';
+
+/** Without a store the reasoning has to travel with the conversation. Servers and models that are not known to send it are not asked. */
+function encodeInclude(
+  { include = [], parameters }: CanonicalRequest,
+  sent: JsonObject | undefined,
+  { profile }: CodecContext,
+): readonly string[] | undefined {
+  if (sent) return sent['include'] === undefined && include.length === 0 ? undefined : include;
+  const isReasoning = profile.encrypted_reasoning && profile.thinking_mode !== 'none';
+  const wanted = [...include, ...(isReasoning ? [ENCRYPTED] : []), ...(parameters.logprobs ? [LOGPROBS] : [])];
+  return wanted.length > 0 ? [...new Set(wanted)] : undefined;
+}
+
+/** OpenAI has a new name for it. A client that used the old one, or both, gets through what it said. */
+function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context: CodecContext): JsonObject {
+  if (id === undefined) return {};
+  const short = encodeUserId(id, context);
+  const isNew =
+    kept['user'] === id ? kept['safety_identifier'] !== undefined : context.profile.official || kept['user'] !== undefined;
+  return { user: isNew ? (kept['user'] ?? undefined) : short, safety_identifier: isNew ? short : undefined };
+}
+
+/** What only other protocols can be asked for. */
+function dropForeign(
+  { modalities, audio_output: audio, state, service_tier: tier }: CanonicalRequest,
+  context: CodecContext,
+): void {
+  const lose = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
+  if (tier === 'batch') lose('service_tier', 'OpenAI Responses has no service tier batch');
+  if (modalities?.some((word) => word !== 'text')) lose('modalities', 'OpenAI Responses answers in text');
+  if (audio) lose('audio_output', 'OpenAI Responses does not speak');
+  if (state?.cached_content !== undefined)
+    refuse(context, {
+      path: '/state/cached_content',
+      feature: 'state.cached_content',
+      message: 'cachedContent names content stored by another server; send the whole conversation instead',
+    });
+}
+
+type TextOptions = Pick<CanonicalRequest, 'output_format' | 'verbosity'>;
+
+const FORMAT_FIELDS = new Set(['type', 'name', 'description', 'schema', 'strict']);
+
+/** `text.format` and `text.verbosity`. */
+export function decodeTextOptions(value: unknown): TextOptions {
+  const text = optional(value, 'text', expectObject) ?? {};
+  const format = optional(text['format'], 'text.format', expectObject);
+  const output = format && decodeFormat(format);
+  const { verbosity } = text;
+  return { ...(output && { output_format: output }), ...(isVerbosity(verbosity) && { verbosity }) };
+}
+
+const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
+  word === 'low' || word === 'medium' || word === 'high';
+
+/** Flat: what chat nests in `json_schema` stands beside the type. */
+function decodeFormat(format: JsonObject): OutputFormat | undefined {
+  const type = expectText(format['type'], 'text.format.type');
+  if (type === 'json_object') return { type };
+  if (type !== 'json_schema') return undefined;
+  const name = optional(format['name'], 'text.format.name', expectText);
+  const description = optional(format['description'], 'text.format.description', expectText);
+  const strict = optional(format['strict'], 'text.format.strict', expectBoolean);
+  return {
+    type,
+    json_schema: {
+      schema: optional(format['schema'], 'text.format.schema', expectObject) ?? {},
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      ...(strict !== undefined && { strict }),
+    },
+  };
+}
+
+/** Plain text is what is meant when nothing is said. */
+const MAPPED = new Set<unknown>(['text', 'json_object', 'json_schema']);
+
+/** What of `text` is not mapped, in its own shape: it goes back as it came. */
+export function keptText(value: unknown): JsonObject {
+  const text = objectOf(value);
+  const format = objectOf(text['format']);
+  const isMapped = MAPPED.has(format['type']);
+  const unknownFormat = isMapped ? unknownFields(format, FORMAT_FIELDS) : text['format'];
+  const rest = {
+    ...unknownFields(text, new Set(['format', ...(isVerbosity(text['verbosity']) ? ['verbosity'] : [])])),
+    ...(unknownFormat !== undefined && unknownFormat !== null && { format: unknownFormat }),
+  };
+  // An empty object is kept too: the client sent it.
+  return Object.keys(rest).length > 0 || isEmpty(value) ? { text: rest } : {};
+}
+
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
+
+export function encodeText({ output_format: format, verbosity }: TextOptions, sent: unknown, context: CodecContext): JsonObject {
+  const kept = objectOf(sent);
+  const text = {
+    ...kept,
+    ...(format && { format: { ...objectOf(kept['format']), ...encodeFormat(format, context) } }),
+    ...(verbosity && { verbosity }),
+  };
+  return Object.keys(text).length > 0 || sent !== undefined ? { text } : {};
+}
+
+function encodeFormat(format: OutputFormat, context: CodecContext): JsonObject {
+  if (format.type === 'json_object') return { type: 'json_object' };
+  const { name, description, schema, strict } = namedSchema(format.json_schema, context);
+  return {
+    type: 'json_schema',
+    name,
+    ...(description !== undefined && { description }),
+    schema,
+    ...(strict !== undefined && { strict }),
+  };
+}
+
+const HINT = 'Respond in JSON.';
+
+/** The API refuses `json_object` unless an item of the input says the word; `instructions` do not count. */
+export function withJsonWord(input: JsonObject[], format: OutputFormat | undefined, context: CodecContext): JsonObject[] {
+  if (format?.type !== 'json_object' || input.some((item) => /json/i.test(textIn(item)))) return input;
+  const message = 'nobody said the word JSON; a developer message does now';
+  context.note({ code: 'REPAIRED', path: '/output_format', feature: 'output_format.json_word', message });
+  return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: HINT }] }, ...input];
+}
+
+const textIn = ({ content }: JsonObject): string =>
+  listOf(content)
+    .map((part) => textOf(objectOf(part)['text']))
+    .join('\n');
+
+const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies ThinkingConfig['summary'][];
+
+const isSummary = (word: unknown): word is NonNullable<ThinkingConfig['summary']> => SUMMARIES.includes(word);
+
+/** A summary without an effort leaves it to the model how much it thinks. */
+export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
+  const reasoning = optional(value, 'reasoning', expectObject);
+  const said = reasoning && readThinking(reasoning);
+  const summary = `/reasoning/${reasoning?.['summary'] ? 'summary' : 'generate_summary'}`;
+  const type = said?.type === 'adaptive' ? summary : '/reasoning/effort';
+  return said && at('/reasoning', said, context, { type, summary, display: summary });
+}
+
+function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
+  const { effort } = reasoning;
+  const summary = reasoning['summary'] ?? reasoning['generate_summary'];
+  if (effort === 'none') return { type: 'disabled' };
+  if (!isEffort(effort) && !isSummary(summary)) return undefined;
+  return {
+    type: isEffort(effort) ? 'enabled' : 'adaptive',
+    ...(isEffort(effort) && { effort }),
+    ...(isSummary(summary) && { summary, display: 'summarized' }),
+  };
+}
+
+/** `kept`: the client's own words, which may say more, and stand as long as they say the same. */
+export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unknown, context: CodecContext): JsonObject {
+  if (kept !== undefined && sameJson(decodeThinking(kept), thinking)) return { reasoning: kept };
+  if (!thinking) return {};
+  dropIdleEffort(thinking, context);
+  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
+  const effort = thinking.type === 'disabled' ? encodeNone(context) : encodeEffort(thinking, context);
+  const summary = thinking.type === 'disabled' ? undefined : encodeSummary(thinking, context);
+  const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) };
+  return Object.keys(reasoning).length > 0 ? { reasoning } : {};
+}
+
+function encodeNone(context: CodecContext): string | undefined {
+  const { effort_values: allowed } = context.profile;
+  if (!allowed || allowed.includes('none')) return 'none';
+  lose('type', 'this model cannot be told not to think', context);
+  return undefined;
+}
+
+/** Enabled without a word on how much is the provider's default. */
+function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string | undefined {
+  const { effort_values: allowed } = context.profile;
+  const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
+  if (!wanted) return undefined;
+  if (thinking.effort && thinking.budget_tokens !== undefined)
+    lose('budget_tokens', 'the effort is sent, and no budget', context);
+  const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
+  if (effort === undefined) lose(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
+  else if (!thinking.effort)
+    tell('budget_tokens', `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
+  else if (effort !== wanted) tell('effort', `the effort "${wanted}" is sent as "${effort}"`, context);
+  return effort;
+}
+
+/** The full chain of thought is shown to nobody; a summary comes nearest. */
+function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {
+  if (display === 'full' && !summary) tell('display', 'thinking is shown as a summary', context);
+  return summary ?? (display === 'summarized' || display === 'full' ? 'auto' : undefined);
+}
+
+const lose = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
+
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

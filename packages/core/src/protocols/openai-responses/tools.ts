@@ -1,0 +1,468 @@
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/message.ts';
+import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
+import { at } from '../../canonical/source.ts';
+import { argumentsOf } from '../../codec/answers.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
+import {
+  expectBoolean,
+  expectList,
+  expectName,
+  expectObject,
+  expectText,
+  listOf,
+  objectOf,
+  optional,
+  pointerOf,
+  textOf,
+  unknownFields,
+} from '../../codec/read.ts';
+import { hoistTools, unknownChoice } from '../../codec/requests.ts';
+import { isObject, type JsonObject, parseJson, sameJson, writeJson } from '../../json/json.ts';
+import type { ServerToolRule } from '../../passes/rules.ts';
+import type { ItemPrefix } from './endpoints.ts';
+import { fieldsOf, keep, PROTOCOL } from './wire.ts';
+
+/** A tool that the API knows by its type and the client runs: a function by another name, for other protocols too. */
+interface BuiltIn {
+  name: string;
+  call: string;
+  output: string;
+  /** Where the arguments stand. */
+  field: 'operation' | 'action' | 'arguments';
+  /** Where an output names its call, and what it holds. */
+  answers: 'call_id' | 'id';
+  result: 'output' | 'tools';
+  prefix: ItemPrefix;
+  /** What the type of the arguments requires. */
+  defaults: JsonObject;
+  /** Whether the item, or the tool as it was declared, says that the provider runs it. */
+  isOther(item: JsonObject): boolean;
+}
+
+const BUILT_INS: readonly BuiltIn[] = [
+  {
+    name: 'apply_patch',
+    call: 'apply_patch_call',
+    output: 'apply_patch_call_output',
+    field: 'operation',
+    answers: 'call_id',
+    result: 'output',
+    prefix: 'apc',
+    defaults: {},
+    isOther: () => false,
+  },
+  {
+    name: 'shell',
+    call: 'shell_call',
+    output: 'shell_call_output',
+    field: 'action',
+    answers: 'call_id',
+    result: 'output',
+    prefix: 'sh',
+    defaults: { timeout_ms: null, max_output_length: null },
+    isOther: ({ environment }) => isObject(environment) && environment['type'] !== 'local',
+  },
+  {
+    name: 'local_shell',
+    call: 'local_shell_call',
+    output: 'local_shell_call_output',
+    field: 'action',
+    answers: 'id',
+    result: 'output',
+    prefix: 'lsh',
+    defaults: { type: 'exec', env: {} },
+    isOther: () => false,
+  },
+  {
+    name: 'tool_search',
+    call: 'tool_search_call',
+    output: 'tool_search_output',
+    field: 'arguments',
+    answers: 'call_id',
+    result: 'tools',
+    prefix: 'tsc',
+    defaults: {},
+    isOther: ({ execution }) => execution !== 'client',
+  },
+];
+
+/**
+ * Undefined for items of other kinds, and for those that name no call. The item as it came is kept: to this protocol it goes back, to others
+ * the call of a function.
+ */
+export function decodeBuiltInCall(item: JsonObject): ToolUseBlock | undefined {
+  const tool = BUILT_INS.find(({ call }) => call === item['type']);
+  const value = tool && item[tool.field];
+  const input = typeof value === 'string' ? parseJson(value) : value;
+  const id = textOf(item['call_id']);
+  if (!tool || id === '' || !isObject(input)) return undefined;
+  // Whose shell it was makes no difference to the history, where its output is as well. A search of the provider has no call id of its own.
+  if (tool.field === 'arguments' && tool.isOther(item)) return undefined;
+  return { type: 'tool_use', id, name: tool.name, input, ...keep(item) };
+}
+
+/** Whether an item of an answer is a call that is left to the client. */
+export function isClientItem(item: JsonObject): boolean {
+  const tool = BUILT_INS.find(({ call }) => call === item['type']);
+  return tool !== undefined && !tool.isOther(item);
+}
+
+export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefined {
+  const tool = BUILT_INS.find(({ output }) => output === item['type']);
+  const id = tool ? textOf(item[tool.answers]) : '';
+  if (!tool || id === '' || (tool.field === 'arguments' && tool.isOther(item))) return undefined;
+  const { status } = item;
+  const output = item[tool.result];
+  const content = typeof output === 'string' ? output : (writeJson(output ?? status ?? '') ?? '');
+  const isError = status === 'failed' || status === 'incomplete';
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    name: tool.name,
+    content,
+    ...(isError && { is_error: true }),
+    ...keep(item),
+  };
+}
+
+/** The item of a call or of an output that came as one; the id of the call may have changed on the way. */
+export function encodeBuiltIn(block: ToolUseBlock | ToolResultBlock): JsonObject | undefined {
+  const item = fieldsOf(block);
+  const tool = builtInOf(block);
+  if (!tool) return undefined;
+  return block.type === 'tool_use' ? { ...item, call_id: block.id } : { ...item, [tool.answers]: block.tool_use_id };
+}
+
+/** The tool whose item a block came as. */
+export function builtInOf(block: ToolUseBlock | ToolResultBlock): BuiltIn | undefined {
+  const { type } = fieldsOf(block);
+  return BUILT_INS.find(({ call, output }) => type === (block.type === 'tool_use' ? call : output));
+}
+
+/** The tools of this kind that a client has offered, by name: it waits for their items, and knows no function of that name. */
+export function builtInsOf(request: CanonicalRequest | undefined): ReadonlyMap<string, BuiltIn> {
+  const offered = (request?.tools ?? []).filter(({ server }) => server?.origin === PROTOCOL);
+  return new Map(
+    offered.flatMap(({ name, server }) =>
+      BUILT_INS.filter((tool) => tool.name === server?.wire_type && !tool.isOther(server.config)).map((tool) => [name, tool]),
+    ),
+  );
+}
+
+/** The item of a call in an answer, but for its ids; undefined when its arguments are none. */
+export function encodeBuiltInCall(tool: BuiltIn, text: string): JsonObject | undefined {
+  const input = parseJson(text);
+  if (!isObject(input)) return undefined;
+  const execution = tool.field === 'arguments' && { execution: 'client' };
+  return { type: tool.call, status: 'completed', ...execution, [tool.field]: { ...tool.defaults, ...input } };
+}
+
+/**
+ * Calls that the decoder took out of a `parallel` call go back into it, and their results into one under its id: the model remembers that
+ * call, not ours (P118). A history that went over the wire has forgotten the wrapper; there they are calls like any other.
+ */
+export function foldParallel(messages: readonly CanonicalMessage[]): readonly CanonicalMessage[] {
+  const wrappers = new Map<string, string>();
+  for (const { content } of messages)
+    for (const block of content) if (block.type === 'tool_use' && wrapperOf(block)) wrappers.set(block.id, wrapperOf(block));
+  if (wrappers.size === 0) return messages;
+  return messages.map((message) => ({ ...message, content: fold(message.content, wrappers) }));
+}
+
+const wrapperOf = (call: ToolUseBlock): string => textOf(fieldsOf(call)['parallel_call_id']);
+
+/** Neighbours of one wrapper become one block. */
+function fold(blocks: readonly ContentBlock[], wrappers: ReadonlyMap<string, string>): ContentBlock[] {
+  const groups: { wrapper: string | undefined; blocks: ContentBlock[] }[] = [];
+  for (const block of blocks) {
+    const id = block.type === 'tool_use' ? block.id : block.type === 'tool_result' ? block.tool_use_id : undefined;
+    const wrapper = id === undefined ? undefined : wrappers.get(id);
+    const last = groups.at(-1);
+    if (wrapper !== undefined && last?.wrapper === wrapper && last.blocks[0]?.type === block.type) last.blocks.push(block);
+    else groups.push({ wrapper, blocks: [block] });
+  }
+  return groups.flatMap((group) => (group.wrapper === undefined ? group.blocks : [joined(group.wrapper, group.blocks)]));
+}
+
+function joined(id: string, blocks: readonly ContentBlock[]): ToolUseBlock | ToolResultBlock {
+  const calls = blocks.filter((block) => block.type === 'tool_use');
+  if (calls.length > 0) {
+    const tool_uses = calls.map((call) => ({ recipient_name: `functions.${call.name}`, parameters: parametersOf(call) }));
+    return { type: 'tool_use', id, name: 'parallel', input: { tool_uses } };
+  }
+  const results = blocks.filter((block) => block.type === 'tool_result');
+  const texts = results.map(({ name, content }) => ({ recipient_name: `functions.${name ?? ''}`, output: content }));
+  return { type: 'tool_result', tool_use_id: id, name: 'parallel', content: JSON.stringify(texts) };
+}
+
+function parametersOf(call: ToolUseBlock): unknown {
+  const text = argumentsOf(call, false);
+  return parseJson(text) ?? text;
+}
+
+const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
+
+const TO_WIRE: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
+
+const modeOf = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
+  typeof word === 'string' && Object.hasOwn(MODES, word) ? MODES[word] : undefined;
+
+export function decodeToolChoice(choice: unknown): ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined;
+  const mode = modeOf(choice);
+  if (mode) return { type: mode };
+  if (typeof choice === 'string') return unknownChoice(choice, PROTOCOL);
+  const body = expectObject(choice, 'tool_choice');
+  if (body['type'] === 'allowed_tools') return decodeAllowed(body);
+  // Modes of Chat and Anthropic that were put into an object; a tool without a name is any tool.
+  const named = modeOf(body['type'] === 'tool' && !textOf(body['name']) ? 'any' : body['type']);
+  if (named) return { type: named };
+  return { type: 'tool', name: nameIn(body, 'tool_choice') };
+}
+
+/** By name, by the label of an MCP server, or by the type alone; chat nests the name in `function`. */
+function nameIn(entry: JsonObject, param: string): string {
+  const type = expectText(entry['type'], `${param}.type`);
+  const isNamed = type === 'function' || type === 'custom';
+  const name = textOf(entry['name']) || textOf(objectOf(entry[type])['name']);
+  if (isNamed) return expectName(name || entry['name'], `${param}.name`);
+  return textOf(entry['server_label']) || name || type;
+}
+
+function decodeAllowed(body: JsonObject): ToolChoice {
+  const names = expectList(body['tools'], 'tool_choice.tools').map((item, i) =>
+    nameIn(expectObject(item, `tool_choice.tools[${i}]`), `tool_choice.tools[${i}]`),
+  );
+  return { type: modeOf(body['mode']) === 'any' ? 'any' : 'auto', allowed_tools: names };
+}
+
+/** `kept`: the client's own words, which say more, and stand as long as they say the same. */
+export function encodeToolChoice(choice: ToolChoice, tools: readonly CanonicalTool[], kept: unknown): unknown {
+  if (kept !== undefined && sameJson(decodeToolChoice(kept), choice)) return kept;
+  const entry = (name: string): JsonObject => entryOf(name, tools);
+  if (choice.type === 'tool') return entry(choice.name);
+  if (choice.native) return choice.native.value;
+  if (!choice.allowed_tools) return TO_WIRE[choice.type];
+  const mode = choice.type === 'any' ? 'required' : 'auto';
+  return { type: 'allowed_tools', mode, tools: choice.allowed_tools.map(entry) };
+}
+
+function entryOf(name: string, tools: readonly CanonicalTool[]): JsonObject {
+  const tool = tools.find((one) => one.name === name);
+  if (tool?.kind === 'mcp') return { type: 'mcp', server_label: name };
+  if (tool?.server) return { type: tool.server.wire_type };
+  return { type: tool?.kind === 'custom' ? 'custom' : 'function', name };
+}
+
+/** What `encodeToolChoice` would not find by itself. */
+export function keptToolChoice(choice: unknown, tools: readonly CanonicalTool[]): JsonObject {
+  const decoded = decodeToolChoice(choice);
+  return decoded && !sameJson(encodeToolChoice(decoded, tools, undefined), choice) ? { tool_choice: choice } : {};
+}
+
+/** A list of tools. A namespace is no tool: its tools are, and each names it. */
+export function decodeTools(value: unknown, at: string, context: CodecContext): CanonicalTool[] {
+  return (optional(value, at, expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
+    const param = `${at}[${i}]`;
+    const tool = expectObject(item, param);
+    const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
+    return isGroup ? decodeNamespace(tool, param, context) : [placed(param, decodeTool(tool, param), context)];
+  });
+}
+
+/** Items of the input that declare tools. */
+const DECLARING: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
+
+/** Tools that items of the input declare and the request does not. */
+export function decodeInputTools(
+  input: readonly unknown[],
+  declared: readonly CanonicalTool[],
+  context: CodecContext,
+): CanonicalTool[] {
+  const found = input.flatMap((item, i) =>
+    isObject(item) && DECLARING.has(item['type']) ? decodeTools(item['tools'], `input[${i}].tools`, context) : [],
+  );
+  return hoistTools(found, declared, PROTOCOL);
+}
+
+const placed = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
+  at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
+
+const NAMESPACE_FIELDS = new Set(['type', 'name', 'tools']);
+
+/** What the namespace says of itself stays with its first tool. */
+function decodeNamespace(group: JsonObject, param: string, context: CodecContext): CanonicalTool[] {
+  const namespace = expectName(group['name'], `${param}.name`);
+  const rest = unknownFields(group, NAMESPACE_FIELDS);
+  return expectList(group['tools'], `${param}.tools`).map((item, i) => {
+    const inner = `${param}.tools[${i}]`;
+    const tool = decodeTool(expectObject(item, inner), inner);
+    const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
+    return placed(inner, { ...tool, namespace, ...keep(fields) }, context);
+  });
+}
+
+function decodeTool(tool: JsonObject, param: string): CanonicalTool {
+  const type = optional(tool['type'], `${param}.type`, expectText) ?? 'function';
+  if (type === 'function') return decodeFunction(tool, param);
+  return type === 'custom' ? decodeCustom(tool, param) : serverTool(type, tool);
+}
+
+const FUNCTION_FIELDS = new Set([
+  'type',
+  'function',
+  'name',
+  'description',
+  'parameters',
+  'strict',
+  'defer_loading',
+  'allowed_callers',
+  'output_schema',
+]);
+
+/** Flat; some clients nest it as in OpenAI Chat. */
+function decodeFunction(tool: JsonObject, param: string): CanonicalTool {
+  const nested = objectOf(tool['function']);
+  const body = { ...nested, ...tool };
+  const schema = optional(body['parameters'], `${param}.parameters`, expectObject);
+  const strict = optional(body['strict'], `${param}.strict`, expectBoolean);
+  const output = optional(body['output_schema'], `${param}.output_schema`, expectObject);
+  return {
+    ...decodeCommon(body, param),
+    ...(schema && { input_schema: schema }),
+    ...(strict !== undefined && { strict }),
+    ...(output && { output_schema: output }),
+    ...keep(unknownFields(body, FUNCTION_FIELDS)),
+  };
+}
+
+const CUSTOM_FIELDS = new Set(['type', 'name', 'description', 'format', 'defer_loading', 'allowed_callers']);
+
+function decodeCustom(tool: JsonObject, param: string): CanonicalTool {
+  const format = decodeFormat(optional(tool['format'], `${param}.format`, expectObject), `${param}.format`);
+  return {
+    ...decodeCommon(tool, param),
+    kind: 'custom',
+    ...(format && { format }),
+    ...keep(unknownFields(tool, CUSTOM_FIELDS)),
+  };
+}
+
+function decodeCommon(tool: JsonObject, param: string): CanonicalTool {
+  const description = optional(tool['description'], `${param}.description`, expectText);
+  const deferred = optional(tool['defer_loading'], `${param}.defer_loading`, expectBoolean);
+  const callers = optional(tool['allowed_callers'], `${param}.allowed_callers`, expectList);
+  return {
+    name: expectName(tool['name'], `${param}.name`),
+    ...(description !== undefined && { description }),
+    ...(deferred !== undefined && { defer_loading: deferred }),
+    ...(callers && { allowed_callers: callers.map((caller, i) => expectText(caller, `${param}.allowed_callers[${i}]`)) }),
+  };
+}
+
+/** `{type:"grammar",syntax,definition}`; chat nests the two in `grammar`. */
+function decodeFormat(format: JsonObject | undefined, param: string): CanonicalTool['format'] | undefined {
+  if (!format) return undefined;
+  if (format['type'] !== 'grammar') return { type: 'text' };
+  const grammar = isObject(format['grammar']) ? format['grammar'] : format;
+  const syntax = grammar['syntax'] === 'regex' ? 'regex' : 'lark';
+  return { type: 'grammar', syntax, definition: expectText(grammar['definition'], `${param}.definition`) };
+}
+
+/** What the other protocols call the tools of the provider; the others have one name everywhere. */
+const SERVER_TYPES: readonly (readonly [RegExp, string])[] = [
+  [/^web_search/, 'web_search'],
+  [/^code_interpreter$/, 'code_execution'],
+  [/^computer/, 'computer'],
+];
+
+function serverTool(wireType: string, { type: _, ...config }: JsonObject): CanonicalTool {
+  const type = SERVER_TYPES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType;
+  return {
+    name: textOf(config['name']) || textOf(config['server_label']) || wireType,
+    kind: wireType === 'mcp' ? 'mcp' : 'server',
+    server: { type, wire_type: wireType, config, origin: PROTOCOL },
+  };
+}
+
+/** Tools that other protocols' servers know, in the words of this one. */
+export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
+  web_search: {
+    reads: ['allowed_domains', 'search_context_size', 'user_location'],
+    write: (config) => ({ wire_type: 'web_search', config: encodeSearch(config) }),
+  },
+  code_execution: {
+    reads: [],
+    write: () => ({ wire_type: 'code_interpreter', config: { container: { type: 'auto' } } }),
+  },
+};
+
+/** The portable core of a search: where to look, and where the user is. */
+function encodeSearch(config: JsonObject): JsonObject {
+  const { allowed_domains: domains, search_context_size: size, user_location: place } = config;
+  const { approximate, ...flat } = objectOf(place);
+  return {
+    ...(Array.isArray(domains) && domains.length > 0 && { filters: { allowed_domains: domains } }),
+    ...(typeof size === 'string' && { search_context_size: size }),
+    ...(place !== undefined && { user_location: { ...flat, ...objectOf(approximate), type: 'approximate' } }),
+  };
+}
+
+/** `isOwn`: the client sent the request in this protocol, and what it left out stays out. */
+export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): JsonObject[] {
+  const encoded: JsonObject[] = [];
+  const groups = new Map<string, JsonObject[]>();
+  for (const tool of tools) {
+    const { namespace } = tool;
+    const one = encodeTool(tool, isOwn);
+    const group = namespace === undefined ? encoded : groups.get(namespace);
+    if (group) group.push(one);
+    else if (namespace !== undefined) {
+      const inner = [one];
+      groups.set(namespace, inner);
+      encoded.push({
+        description: '',
+        ...objectOf(fieldsOf(tool)['group']),
+        type: 'namespace',
+        name: namespace,
+        tools: inner,
+      });
+    }
+  }
+  return encoded;
+}
+
+function encodeTool(tool: CanonicalTool, isOwn: boolean): JsonObject {
+  const { server } = tool;
+  if (server) return { ...server.config, type: server.wire_type };
+  return tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool, isOwn);
+}
+
+/** Left out, `strict` means "if the schema allows it", which fills optional parameters: other protocols mean no (P55). */
+function encodeFunction(tool: CanonicalTool, isOwn: boolean): JsonObject {
+  const strict = tool.strict ?? (isOwn ? undefined : false);
+  return {
+    ...encodeCommon(tool, 'function'),
+    ...(tool.input_schema ? { parameters: tool.input_schema } : !isOwn && { parameters: { type: 'object', properties: {} } }),
+    ...(strict !== undefined && { strict }),
+    ...(tool.output_schema && { output_schema: tool.output_schema }),
+  };
+}
+
+const encodeCustom = (tool: CanonicalTool): JsonObject => ({
+  ...encodeCommon(tool, 'custom'),
+  ...(tool.format && { format: tool.format }),
+});
+
+function encodeCommon(tool: CanonicalTool, type: string): JsonObject {
+  const { group: _, ...fields } = fieldsOf(tool);
+  const { name, description, defer_loading: deferred, allowed_callers: callers } = tool;
+  return {
+    ...fields,
+    type,
+    name,
+    ...(description !== undefined && { description }),
+    ...(deferred !== undefined && { defer_loading: deferred }),
+    ...(callers && { allowed_callers: callers }),
+  };
+}

@@ -1,0 +1,319 @@
+import { basename, join, resolve } from 'node:path';
+import {
+  type AssembledError,
+  type CanonicalError,
+  type CanonicalRequest,
+  type Codec,
+  CodecError,
+  convertError,
+  convertRequest,
+  convertResponse,
+  encodeError,
+  type Note,
+  StreamValidator,
+  streamConverter,
+} from '@sluice/core';
+import { oneLine, printable, safeJson, systemCode } from '@sluice/lab/text';
+import { readInput, readText } from '../terminal/inputs.ts';
+import { type CliIo, describeSystemError, type OutputFile } from '../terminal/io.ts';
+import { indentJson, jsonLine } from '../terminal/text.ts';
+import { UsageError } from './command.ts';
+
+export type Kind = 'request' | 'response' | 'stream' | 'error';
+
+export interface Conversion {
+  kind: Kind;
+  from: Codec;
+  to: Codec;
+  model: string | undefined;
+  isStrict: boolean;
+  /** The client's question, when there is one. */
+  request: CanonicalRequest | undefined;
+}
+
+export interface Result {
+  /** Undefined for streams, which have been written, and for what could not be converted. */
+  body?: unknown;
+  notes: Note[];
+  /** The HTTP status that goes with an error. */
+  status?: number;
+  failure?: AssembledError;
+}
+
+type Write = (bytes: Uint8Array) => Promise<void>;
+
+/** Converts one input. Whatever is wrong with it is part of the result; only the output can fail. */
+export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
+  if (conversion.kind === 'stream') return convertStream(file, conversion, io, write);
+  try {
+    return convertDocument(parse(await readText(file, io)), conversion);
+  } catch (error) {
+    return { notes: [], failure: failureOf(error, file) };
+  }
+}
+
+function convertDocument(body: unknown, conversion: Conversion): Result {
+  const { kind, from, to } = conversion;
+  const options = optionsOf(conversion);
+  switch (kind) {
+    case 'request':
+      return convertRequest(body, options);
+    case 'response':
+      return convertAnswer(body, conversion);
+    case 'error': {
+      const reply = convertError(replyOf(body), { from, to });
+      return { body: reply.body, notes: [], status: reply.status };
+    }
+    case 'stream':
+      throw new TypeError('a stream is no document');
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** An error in the place of an answer, or a refused loss, is an answer too: the client gets it in its own words. */
+function convertAnswer(body: unknown, conversion: Conversion): Result {
+  try {
+    return convertResponse(body, optionsOf(conversion));
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    const reply = encodeError(error.error, conversion);
+    return { body: reply.body, status: reply.status, notes: [], failure: describe(error.error) };
+  }
+}
+
+/** A recorded error may be its body alone, or the answer around it. */
+function replyOf(value: unknown): { status?: number; headers?: Record<string, string>; body: unknown } {
+  const reply = typeof value === 'object' && value !== null && 'status' in value && 'body' in value ? value : undefined;
+  if (!reply || typeof reply.status !== 'number') return { body: value };
+  return { status: reply.status, headers: headersOf(reply), body: reply.body };
+}
+
+function headersOf(reply: object): Record<string, string> {
+  if (!('headers' in reply) || typeof reply.headers !== 'object' || reply.headers === null) return {};
+  return Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
+}
+
+function optionsOf({ from, to, model, isStrict, request }: Conversion) {
+  return { from, to, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
+}
+
+async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
+  const converter = streamConverter({
+    ...optionsOf(conversion),
+    ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }),
+  });
+  const send = async (pieces: Iterable<Uint8Array>): Promise<void> => {
+    for (const piece of pieces) await write(piece);
+  };
+  const source = readInput(file, io);
+  for (let isRead = false; ; isRead = true) {
+    const next = await source.next().catch((error: unknown) => failureOf(error, file));
+    if ('code' in next) {
+      // What was read before a read error is kept; of a file that cannot be opened there is nothing to keep.
+      if (isRead) await send(converter.fail(next.message));
+      return { notes: converter.notes, failure: next };
+    }
+    if (next.done || converter.hasFailed) break;
+    await send(converter.push(next.value));
+  }
+  await source.return();
+  await send(converter.end());
+  const { notes, error } = converter;
+  return { notes, ...(error && { failure: describe(error) }) };
+}
+
+/** In debug mode a decoder that breaks a rule of the canonical stream is caught in the act. */
+function validator(): (event: Parameters<StreamValidator['push']>[0]) => void {
+  const stage = new StreamValidator();
+  return (event) => void stage.push(event);
+}
+
+class NotJson extends Error {}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const isStream = /^\s*(?:data|event|id|retry)?:/.test(text);
+    const hint = isStream ? 'this is a stream: sluice convert stream' : String(error instanceof Error ? error.message : error);
+    throw new NotJson(text.trim() === '' ? 'the input is empty' : `not JSON: ${hint}`);
+  }
+}
+
+/** What can be wrong with an input. Everything else is a bug of ours, and thrown on. */
+export function failureOf(error: unknown, file: string): AssembledError {
+  if (error instanceof CodecError) return describe(error.error);
+  if (error instanceof NotJson) return { code: 'not_json', message: error.message, canonical: 'JSON_PARSE_ERROR' };
+  const code = systemCode(error);
+  if (code === undefined) throw error;
+  return describeSystemError(code, error, file, 'convert stream --from P --to Q');
+}
+
+/** Our own code where there is one, else the canonical. */
+function describe({ code, message, param, details }: CanonicalError): AssembledError {
+  const own = details?.['code'];
+  return {
+    code: typeof own === 'string' ? own : code,
+    message,
+    ...(typeof param === 'string' && { param }),
+    canonical: code,
+  };
+}
+
+/** Where the result of one input goes. */
+export interface Sink {
+  /** The bytes of a stream, as they come. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Gives what went wrong with the output, or with the input before. */
+  finish(result: Result): Promise<AssembledError | undefined>;
+}
+
+export interface OutputOptions {
+  isJson: boolean;
+  /** The directory of `--out`. */
+  out: string | undefined;
+}
+
+export function createSink(file: string, { isJson, out }: OutputOptions, io: CliIo): Sink {
+  const shown = isJson ? new JsonSink(file, io) : out === undefined ? new PlainSink(io) : undefined;
+  return out === undefined ? (shown ?? new PlainSink(io)) : new FileSink(outputPath(file, out), shown, io);
+}
+
+const TOO_LONG: AssembledError = {
+  code: 'too_large',
+  message: 'the result is too long for a line of JSON; without --json it can be written',
+  canonical: 'PAYLOAD_TOO_LARGE',
+};
+
+/** The body on standard output. */
+class PlainSink implements Sink {
+  readonly #io: CliIo;
+  readonly #decoder = new TextDecoder();
+
+  constructor(io: CliIo) {
+    this.#io = io;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const { stdout } = this.#io;
+    const text = this.#decoder.decode(bytes, { stream: true });
+    await stdout.write(stdout.isTTY ? printable(text) : text);
+  }
+
+  async finish({ body, failure }: Result): Promise<AssembledError | undefined> {
+    if (body !== undefined) await this.#io.stdout.write(`${this.#json(body)}\n`);
+    return failure;
+  }
+
+  /** For people spread over lines, for programs a line. */
+  #json(body: unknown): string {
+    const text = JSON.stringify(body);
+    return this.#io.stdout.isTTY ? safeJson(indentJson(text)) : text;
+  }
+}
+
+/** One line of JSON on standard output. */
+class JsonSink implements Sink {
+  readonly #file: string;
+  readonly #io: CliIo;
+  readonly #decoder = new TextDecoder();
+  #text: string | undefined;
+
+  constructor(file: string, io: CliIo) {
+    this.#file = file;
+    this.#io = io;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#text = (this.#text ?? '') + this.#decoder.decode(bytes, { stream: true });
+  }
+
+  async finish({ body = this.#text ?? null, notes, status, failure }: Result): Promise<AssembledError | undefined> {
+    const line = jsonLine({ file: this.#file, body, notes, status, error: failure });
+    if (!line) return this.finish({ body: null, notes: [], failure: TOO_LONG });
+    for (const piece of line) await this.#io.stdout.write(piece);
+    return failure;
+  }
+}
+
+/** Files in the directory of `--out`: the body, and beside it the notes. Each is there whole or not at all. */
+class FileSink implements Sink {
+  readonly #path: string;
+  readonly #shown: Sink | undefined;
+  readonly #io: CliIo;
+  #file: OutputFile | undefined;
+  #failure: AssembledError | undefined;
+
+  constructor(path: string, shown: Sink | undefined, io: CliIo) {
+    this.#path = path;
+    this.#shown = shown;
+    this.#io = io;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#shown?.write(bytes);
+    await this.#try(async () => {
+      this.#file ??= await this.#io.createFile(this.#path);
+      await this.#file.write(bytes);
+    });
+  }
+
+  async finish(result: Result): Promise<AssembledError | undefined> {
+    const { body, notes } = result;
+    if (body !== undefined) await this.#try(() => this.#writeWhole(this.#path, `${JSON.stringify(body)}\n`));
+    const hasResult = body !== undefined || this.#file !== undefined;
+    await this.#try(async () => this.#file?.commit());
+    if (hasResult) await this.#try(() => this.#writeWhole(`${this.#path}.notes.json`, `${JSON.stringify(notes, null, 2)}\n`));
+    if (this.#failure) await this.#file?.discard().catch(() => undefined);
+    const failure = this.#failure ?? result.failure;
+    await this.#shown?.finish(failure ? { ...result, failure } : result);
+    if (hasResult && !this.#failure) await this.#io.stderr.write(`sluice: ${oneLine(this.#path)}: ${countOf(notes)}\n`);
+    return failure;
+  }
+
+  async #writeWhole(path: string, text: string): Promise<void> {
+    const file = await this.#io.createFile(path);
+    try {
+      await file.write(new TextEncoder().encode(text));
+      await file.commit();
+    } catch (error) {
+      await file.discard().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** A file that cannot be written fails its input, and no other. After the first failure nothing more is tried. */
+  async #try(run: () => Promise<void>): Promise<void> {
+    if (this.#failure) return;
+    try {
+      await run();
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === undefined) throw error;
+      const { message, canonical } = describeSystemError(code, error, this.#path);
+      this.#failure = { code, message: `writing ${this.#path} failed: ${message}`, canonical };
+    }
+  }
+}
+
+const countOf = ({ length }: readonly Note[]): string =>
+  length === 0 ? 'written, nothing lost' : `written, ${length} note${length === 1 ? '' : 's'}`;
+
+const outputPath = (file: string, out: string): string => join(out, file === '-' ? 'stdin' : basename(file));
+
+/** Two inputs must not share a result, and no result may take the place of an input. */
+export function checkOutputs(files: readonly string[], out: string): void {
+  const taken = new Map<string, string>();
+  for (const file of files) {
+    const path = outputPath(file, out);
+    const other = taken.get(path);
+    if (other !== undefined)
+      throw new UsageError(
+        `"${oneLine(other)}" and "${oneLine(file)}" would both be written to "${oneLine(path)}": convert them one by one, each with its own --out`,
+      );
+    if (files.some((input) => input !== '-' && resolve(input) === resolve(path)))
+      throw new UsageError(`--out would write over the input "${oneLine(path)}": choose another directory`);
+    taken.set(path, file);
+  }
+}

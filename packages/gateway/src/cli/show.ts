@@ -1,0 +1,209 @@
+import {
+  type Assembled,
+  type AssembledCall,
+  type CanonicalUsage,
+  type Diagnostic,
+  type Note,
+  RULES,
+  type Severity,
+  type ThinkSplit,
+} from '@sluice/core';
+import { oneLine, printable } from '@sluice/lab/text';
+import { adviceFor } from '../terminal/io.ts';
+import { type Colors, indentJson, wrap } from '../terminal/text.ts';
+
+interface TableStyle {
+  colors: Colors;
+  columns: number | undefined;
+}
+
+const PAINT = { error: 'red', warning: 'yellow', info: 'blue' } as const;
+
+PAINT satisfies Record<Severity, keyof Colors>;
+
+const WORD = { error: 'error', warning: 'warn', info: 'info' } as const;
+
+WORD satisfies Record<Severity, string>;
+
+const RANK = { error: 0, warning: 1, info: 2 } as const;
+
+RANK satisfies Record<Severity, number>;
+
+/** A message column narrower than this goes under its row. */
+const NARROWEST_MESSAGE = 28;
+
+/** What was wrong with the stream: the worst first, then by place. */
+function showDiagnostics(diagnostics: readonly Diagnostic[], style: TableStyle): string {
+  const rows = diagnostics
+    .map((met) => ({ ...met, severity: met.severity ?? RULES[met.rule].severity }))
+    .toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset)
+    .map(({ rule, severity, message, count, offset }) => ({
+      cells: [WORD[severity], rule],
+      paint: style.colors[PAINT[severity]],
+      message,
+      place: `(${count > 1 ? `×${count}, from ` : ''}byte ${offset})`,
+    }));
+  return table('departures from the standard', rows, style);
+}
+
+/** What was changed or left out while reading. */
+function showNotes(notes: readonly Note[], style: TableStyle): string {
+  const rows = notes.map(({ code, path, message }) => ({
+    cells: [code.toLowerCase(), path],
+    paint: style.colors.yellow,
+    message,
+    place: '',
+  }));
+  return table('notes', rows, style);
+}
+
+interface Row {
+  cells: string[];
+  paint: (text: string) => string;
+  message: string;
+  /** Stands behind the message and is never broken. */
+  place: string;
+}
+
+function table(title: string, rows: readonly Row[], { colors, columns }: TableStyle): string {
+  if (rows.length === 0) return '';
+  const widths = (rows[0]?.cells ?? []).map((_, at) => Math.max(...rows.map(({ cells }) => oneLine(cells[at] ?? '').length)));
+  const lead = widths.reduce((sum, width) => sum + width + 2, 2);
+  const room = columns === undefined ? undefined : columns - lead;
+  const isStacked = room !== undefined && room < NARROWEST_MESSAGE;
+  const lines = rows.flatMap((row) => {
+    const cells = row.cells.map((cell, at) => row.paint(isStacked ? oneLine(cell) : oneLine(cell).padEnd(widths[at] ?? 0)));
+    const left = `  ${cells.join('  ')}`;
+    if (isStacked)
+      return [left, ...wrapMessage(row, columns === undefined ? columns : columns - 4, colors).map((line) => `    ${line}`)];
+    const [first = '', ...rest] = wrapMessage(row, room, colors);
+    return [`${left}  ${first}`, ...rest.map((line) => ' '.repeat(lead) + line)];
+  });
+  return [colors.cyan(title), ...lines].join('\n');
+}
+
+function wrapMessage({ message, place }: Row, width: number | undefined, colors: Colors): string[] {
+  if (place === '') return wrap(oneLine(message), width);
+  const glued = place.replaceAll(' ', '\u00a0'); // one word, for as long as lines are broken
+  return wrap(`${oneLine(message)} ${glued}`, width).map((line) => line.replace(glued, colors.dim(place)));
+}
+
+export interface ShowStyle {
+  colors: Colors;
+  /** Width of the terminal; undefined: no line is broken. */
+  columns: number | undefined;
+  /** Thoughts that stand in the text are shown as thoughts. */
+  isSplit: boolean;
+}
+
+/** A message for people, in sections: together they may be longer than one string can be. Nothing in them is obeyed by a terminal. */
+export function showMessage(file: string, result: Assembled, style: ShowStyle): string[] {
+  const { reasoning, text } = style.isSplit ? splitTexts(result) : result;
+  const { colors } = style;
+  const sections = [
+    header(file, result, style),
+    body('reasoning', reasoning, colors.dim, style),
+    body('text', text, String, style),
+    body('refusal', result.refusal ?? '', colors.yellow, style),
+    showCalls(result, style),
+    facts(result, style),
+    showDiagnostics(result.diagnostics, style),
+    showNotes(result.notes, style),
+  ];
+  return sections
+    .filter((section) => section !== '')
+    .flatMap((section, i) => (i === 0 ? [section, '\n'] : ['\n', section, '\n']));
+}
+
+/** Between two messages. */
+export const divider = ({ colors, columns }: ShowStyle): string => `\n${colors.dim('─'.repeat(Math.min(columns ?? 60, 60)))}\n\n`;
+
+function header(file: string, { protocol, model, id }: Assembled, { colors, columns }: ShowStyle): string {
+  const name = file === '-' ? 'standard input' : oneLine(file);
+  const rest = [protocol ?? '', oneLine(model), oneLine(id)].filter((word) => word !== '').join(' · ');
+  const isWide = columns === undefined || name.length + rest.length + 3 <= columns;
+  if (rest === '') return colors.bold(name);
+  return colors.bold(name) + (isWide ? colors.dim(` · ${rest}`) : `\n${colors.dim(rest)}`);
+}
+
+function splitTexts({ reasoning, text, extras }: Assembled): ThinkSplit {
+  const split = extras['think_split'] as ThinkSplit | undefined; // extras are typed by their names alone
+  if (!split) return { reasoning, text };
+  return {
+    reasoning: [reasoning, split.reasoning.trim()].filter((part) => part !== '').join('\n'),
+    text: split.text.trimStart(),
+  };
+}
+
+function body(label: string, text: string, paint: (line: string) => string, { colors }: ShowStyle): string {
+  if (text === '') return '';
+  // Line by line, because pagers forget a colour at the end of the line.
+  const lines = printable(text).trimEnd().split('\n');
+  return [colors.cyan(label), ...lines.map((line) => (line === '' ? line : paint(line)))].join('\n');
+}
+
+function showCalls({ tool_calls: calls, invalid_arguments: invalid }: Assembled, style: ShowStyle): string {
+  if (calls.length === 0) return '';
+  const label = style.colors.cyan(calls.length === 1 ? 'tool call' : `tool calls (${calls.length})`);
+  return [label, ...calls.map((call, i) => showCall(call, invalid.includes(i), style))].join('\n');
+}
+
+function showCall({ name, id, arguments: args, type }: AssembledCall, isInvalid: boolean, { colors }: ShowStyle): string {
+  const title = `  ${colors.bold(oneLine(name) || 'unnamed')}${colors.dim(`(${oneLine(id)})`)}`;
+  if (isInvalid) {
+    const warning = `  ${colors.red('these arguments are not JSON, most likely cut: do not run')}`;
+    return [title, warning, ...(args === '' ? [] : [indent(colors.red, args)])].join('\n');
+  }
+  return args === '' ? title : [title, indent(String, type === 'custom' ? args : indentJson(args))].join('\n');
+}
+
+const indent = (paint: (line: string) => string, text: string): string =>
+  printable(text)
+    .split('\n')
+    .map((line) => `    ${paint(line)}`)
+    .join('\n');
+
+/** The short facts, a line each. */
+function facts(result: Assembled, { colors, columns }: ShowStyle): string {
+  const lines: string[] = [];
+  const add = (label: string, text: string, paint: (line: string) => string = String): void => {
+    const rows = wrap(text, columns === undefined ? undefined : columns - LABEL_WIDTH);
+    lines.push(
+      ...rows.map((row, i) => (i === 0 ? colors.cyan(label.padEnd(LABEL_WIDTH)) : ' '.repeat(LABEL_WIDTH)) + paint(row)),
+    );
+  };
+  const { error, usage } = result;
+  if (!error || (result.finish_reason !== null && result.finish_reason !== 'error'))
+    add('finish', finishText(result), result.complete ? String : colors.yellow);
+  if (usage) add('usage', usageText(usage));
+  const others = Object.keys(result.extras).filter((name) => !SHOWN_EXTRAS.has(name));
+  if (others.length > 0) add('more', `${others.join(', ')} (with --json)`, colors.dim);
+  if (error) {
+    add('error', `${oneLine(String(error.code))}: ${oneLine(error.message)}`, colors.red);
+    const advice = adviceFor(error);
+    if (advice !== undefined) add('', advice, colors.dim);
+  }
+  return lines.join('\n');
+}
+
+const LABEL_WIDTH = 9;
+
+/** These say again what the report shows anyway. */
+const SHOWN_EXTRAS: ReadonlySet<string> = new Set(['block_order', 'think_split', 'malformed_frames']);
+
+function finishText({ finish_reason: reason, wire_finish_reason: wire, complete }: Assembled): string {
+  const said = wire !== null && wire !== reason ? ` (the wire said ${JSON.stringify(oneLine(wire))})` : '';
+  if (reason === null) return complete ? `none${said}` : `none: the stream ended early${said}`;
+  return reason + said;
+}
+
+function usageText(usage: CanonicalUsage): string {
+  const counts: [string, number | undefined][] = [
+    ['input', usage.input_tokens],
+    ['output', usage.output_tokens],
+    ['cached', usage.cache_read_tokens],
+    ['cache written', usage.cache_creation_tokens],
+    ['reasoning', usage.reasoning_tokens],
+  ];
+  return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count.toLocaleString('en-US')}`])).join(' · ');
+}

@@ -1,0 +1,145 @@
+import {
+  type CanonicalError,
+  type CanonicalResponse,
+  type CanonicalStreamEvent,
+  type ContentBlock,
+  isDeeperThan,
+  JsonScanner,
+} from '@sluice/core';
+import type { Limits } from '../config/options.ts';
+import { tooMuch } from './types.ts';
+
+type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
+
+/** What one choice of a stream contains so far. */
+interface Tally {
+  blocks: number;
+  calls: number;
+  /** Tool arguments that are still arriving, by the index of their block. */
+  open: Map<number, ArgumentMeter>;
+}
+
+/** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
+export class ResponseMeter {
+  readonly #limits: ResponseLimits;
+  /** The upstream as error messages name it. */
+  readonly #name: string;
+  readonly #tallies = new Map<number, Tally>();
+
+  constructor(limits: ResponseLimits, name: string) {
+    this.#limits = limits;
+    this.#name = name;
+  }
+
+  /** The limit that this event exceeds; undefined when it exceeds none. */
+  add(event: CanonicalStreamEvent): CanonicalError | undefined {
+    switch (event.type) {
+      case 'content_block_delta':
+        if (event.delta.type === 'input_json_delta') return this.#grow(event, event.delta.partial_json);
+        return event.delta.type === 'input_text_delta' ? this.#grow(event, event.delta.text) : undefined;
+      case 'content_block_start':
+        return this.#start(event, event.content_block);
+      case 'content_block_stop':
+        this.#tallies.get(event.choice ?? 0)?.open.delete(event.index);
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #start({ choice = 0, index }: { choice?: number; index: number }, { type }: ContentBlock): CanonicalError | undefined {
+    const tally: Tally = this.#tallies.get(choice) ?? { blocks: 0, calls: 0, open: new Map() };
+    this.#tallies.set(choice, tally);
+    tally.blocks++;
+    if (type === 'tool_use') {
+      tally.calls++;
+      tally.open.set(index, new ArgumentMeter());
+    }
+    return checkExcess({ choices: this.#tallies.size, ...tally }, this.#limits, this.#name);
+  }
+
+  #grow({ choice = 0, index }: { choice?: number; index: number }, text: string): CanonicalError | undefined {
+    const meter = this.#tallies.get(choice)?.open.get(index);
+    if (!meter) return undefined;
+    meter.push(text);
+    return checkExcess(meter, this.#limits, this.#name);
+  }
+}
+
+/** The same for a whole response; `bytes` is the size of its body. */
+export function findExcess(
+  response: CanonicalResponse,
+  bytes: number,
+  limits: ResponseLimits,
+  name: string,
+): CanonicalError | undefined {
+  const choices = response.choices ?? [response];
+  for (const { content } of choices) {
+    const calls = content.filter(({ type }) => type === 'tool_use').length;
+    const excess =
+      checkExcess({ choices: choices.length, blocks: content.length, calls }, limits, name) ??
+      largestCall(content, bytes, limits, name);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+/** Arguments are smaller than the body that contains them, so most responses need no measuring. */
+function largestCall(
+  content: readonly ContentBlock[],
+  bytes: number,
+  limits: ResponseLimits,
+  name: string,
+): CanonicalError | undefined {
+  for (const block of content) {
+    if (block.type !== 'tool_use') continue;
+    const deepest = isDeeperThan(block.input, limits.argumentDepth) ? limits.argumentDepth + 1 : 0;
+    const excess = checkExcess({ deepest }, limits, name);
+    if (excess) return excess;
+    if (bytes <= limits.argumentBytes) continue;
+    const length = Buffer.byteLength(block.input_raw ?? JSON.stringify(block.input));
+    if (length > limits.argumentBytes) return checkExcess({ bytes: length }, limits, name);
+  }
+  return undefined;
+}
+
+interface Measured {
+  choices?: number;
+  blocks?: number;
+  calls?: number;
+  bytes?: number;
+  deepest?: number;
+}
+
+function checkExcess(
+  { choices = 0, blocks = 0, calls = 0, bytes = 0, deepest = 0 }: Measured,
+  limits: ResponseLimits,
+  name: string,
+): CanonicalError | undefined {
+  if (choices > limits.choices) return tooMuch(name, `more than ${limits.choices} choices`);
+  if (calls > limits.toolCalls) return tooMuch(name, `more than ${limits.toolCalls} tool calls`);
+  if (blocks > limits.contentBlocks) return tooMuch(name, `more than ${limits.contentBlocks} content blocks`);
+  if (bytes > limits.argumentBytes) return tooMuch(name, `a tool call with more than ${limits.argumentBytes} bytes of arguments`);
+  if (deepest > limits.argumentDepth)
+    return tooMuch(name, `a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
+  return undefined;
+}
+
+/** Measures the size and the depth of arguments that arrive in pieces. */
+class ArgumentMeter {
+  bytes = 0;
+  readonly #scanner = new JsonScanner();
+
+  get deepest(): number {
+    return this.#scanner.deepest;
+  }
+
+  push(text: string): void {
+    this.bytes += Buffer.byteLength(text);
+    const scanner = this.#scanner;
+    for (let at = 0; at < text.length; at++) {
+      if (scanner.isInString) at = scanner.skipString(text, at);
+      if (at < text.length) scanner.step(text.charCodeAt(at));
+    }
+  }
+}

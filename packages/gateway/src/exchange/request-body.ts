@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CodecError, checkRequestLimits, isDeeperThan } from '@sluice/core';
+import type { Limits } from '../config/options.ts';
+import type { Clock } from '../http/clock.ts';
+import { refusal } from '../http/refusal.ts';
+import { Collector } from '../upstream/body.ts';
+import { CODINGS, NotUnpacked, type Receiver, readCoding, TooLarge, Unpacker } from '../upstream/dialer.ts';
+import type { ClientConnection } from './client-connection.ts';
+import type { Written } from './reply.ts';
+import { STOPPED } from './types.ts';
+
+/** How long, and how many bytes, a rejected request is still read. */
+const LINGER_MS = 1000;
+
+const LINGER_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Ends the response to a request that is still being sent, and closes the connection. Closing while bytes arrive would
+ * reset the connection before the client reads the response, so the rest of the request is discarded for a while.
+ */
+export function endBeforeRequest(response: ServerResponse, { data, encoding }: Written, clock: Clock): void {
+  const { req: request } = response;
+  const end = (): void => {
+    timer.close();
+    response.end();
+  };
+  const timer = clock.setTimer(end, LINGER_MS);
+  let left = LINGER_BYTES;
+  response.write(data, encoding);
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) end();
+  });
+  request.once('end', end);
+  request.once('close', end);
+  request.resume();
+}
+
+/** The request of a body, and its response, which may have to send `100 Continue`. */
+export interface BodySource {
+  request: IncomingMessage;
+  response: ServerResponse;
+  connection: ClientConnection;
+}
+
+type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
+
+/**
+ * Reads and decompresses the body of a request. Rejects a body as soon as it exceeds its limit, and any unfinished body
+ * when the gateway shuts down.
+ */
+export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const { request, response } = source;
+    const coding = checkHead(source, limits.requestBytes);
+    // A client that sent `Expect: 100-continue` need not send a body that is rejected.
+    if (request.headers.expect !== undefined) response.writeContinue();
+    new BodyReader({ source, limits, coding, resolve, reject }).begin();
+  });
+}
+
+/** Rejects a body by its headers. Returns its content coding; undefined for a plain body. */
+function checkHead({ request: { headers }, response }: BodySource, limit: number): string | undefined {
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  try {
+    return readCoding(headers['content-encoding']);
+  } catch {
+    response.setHeader('accept-encoding', CODINGS);
+    throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${CODINGS}`);
+  }
+}
+
+interface BodyReaderOptions {
+  source: BodySource;
+  limits: BodyLimits;
+  coding: string | undefined;
+  resolve: (body: Buffer) => void;
+  reject: (reason: Error) => void;
+}
+
+/** Collects a body; ignores everything after the outcome. */
+class BodyReader implements Receiver {
+  readonly #options: BodyReaderOptions;
+  readonly #collector: Collector;
+  readonly #unpacker: Unpacker | undefined;
+  /** Bytes on the wire, limited as well, because compressed data may decompress to nothing. */
+  #received = 0;
+
+  constructor(options: BodyReaderOptions) {
+    const { source, limits, coding } = options;
+    this.#options = options;
+    this.#collector = new Collector(limits.requestBytes);
+    this.#unpacker =
+      coding === undefined
+        ? undefined
+        : new Unpacker(this, { coding, end: 'strict', maxRatio: limits.compressionRatio, source: source.request });
+  }
+
+  begin(): void {
+    const { request, connection } = this.#options.source;
+    connection.listen(this.#onInterruption);
+    request.on('data', this.#onData);
+    request.on('end', this.#onEnd);
+    request.on('error', (error) => this.fail(error));
+    this.#onInterruption();
+  }
+
+  start(): void {
+    // The headers were read before.
+  }
+
+  data(chunk: Uint8Array): void {
+    if (!this.#collector.push(chunk)) this.fail(tooLarge(this.#options.limits.requestBytes));
+  }
+
+  end(): void {
+    this.#settle();
+    this.#options.resolve(this.#collector.take());
+  }
+
+  fail(error: Error): void {
+    this.#settle();
+    this.#options.reject(this.#refusalFor(error));
+  }
+
+  #refusalFor(error: Error): CodecError {
+    const { limits, coding } = this.#options;
+    if (error instanceof CodecError) return error;
+    if (error instanceof NotUnpacked)
+      return refusal(400, 'INVALID_INPUT', `the request body cannot be decompressed as ${coding}`);
+    return error instanceof TooLarge ? tooDense(limits.compressionRatio) : BROKE_OFF;
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const { requestBytes } = this.#options.limits;
+    this.#received += chunk.length;
+    if (this.#received > requestBytes) this.fail(tooLarge(requestBytes));
+    else (this.#unpacker ?? this).data(chunk);
+  };
+
+  readonly #onEnd = (): void => (this.#unpacker ?? this).end();
+
+  readonly #onInterruption = (): void => {
+    const { connection } = this.#options.source;
+    if (connection.isStopped) this.fail(new CodecError(STOPPED));
+    else if (connection.isGone) this.fail(BROKE_OFF);
+  };
+
+  #settle(): void {
+    const { request, connection } = this.#options.source;
+    connection.unlisten(this.#onInterruption);
+    request.off('data', this.#onData);
+    request.off('end', this.#onEnd);
+    this.#unpacker?.close();
+  }
+}
+
+const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');
+
+const tooLarge = (limit: number) => refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+
+const tooDense = (ratio: number) =>
+  refusal(
+    413,
+    'PAYLOAD_TOO_LARGE',
+    `the request body grows more than ${ratio} times when decompressed (limits.compression_ratio)`,
+  );
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** A body as text and as parsed JSON. */
+export interface ParsedBody {
+  text: string;
+  body: unknown;
+}
+
+/** Parses the JSON of a body. */
+export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
+  const text = decode(bytes);
+  const body = parse(text);
+  if (isDeeperThan(body, maxDepth))
+    throw refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
+  return { text, body };
+}
+
+/** Parses the JSON of a request and checks the limits of its lists and objects. */
+export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
+  const parsed = parseBody(bytes, limits.requestDepth);
+  checkRequestLimits(parsed.body, {
+    tools: limits.tools,
+    messages: limits.messages,
+    content_parts: limits.contentParts,
+    calls_per_message: limits.callsPerMessage,
+    metadata_keys: limits.metadataKeys,
+    top_level_keys: limits.topLevelKeys,
+  });
+  return parsed;
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw refusal(400, 'JSON_PARSE_ERROR', 'the body of the request is not UTF-8');
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const isEmpty = text.trim() === '';
+    throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'the request has no body' : 'the body of the request is not JSON');
+  }
+}

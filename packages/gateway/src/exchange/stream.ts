@@ -1,0 +1,416 @@
+import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
+import type { ProviderLimits } from '../config/options.ts';
+import { Collector } from '../upstream/body.ts';
+import { Deadline } from '../upstream/deadline.ts';
+import type { Call, Line, Receiver, Wait } from '../upstream/dialer.ts';
+import type { ClientStream } from './client-stream.ts';
+import { ResponseMeter } from './limits.ts';
+import { readRefusal, redactBytes, strangeStream } from './read-reply.ts';
+import {
+  type Attempt,
+  connectionError,
+  emptyResponse,
+  formatProvider,
+  type Outcome,
+  redirected,
+  STOPPED,
+  tooLarge,
+  tooLate,
+} from './types.ts';
+
+/** How far the response to a stream request has come. */
+export type Phase =
+  /** No response headers yet. */
+  | { is: 'waiting' }
+  /** An error status; its body is collected. */
+  | { is: 'refusal'; body: Collector }
+  /** Response headers, but no event. */
+  | { is: 'silent' }
+  /** Events, but no content: the output is held back, because the next event may be an error. */
+  | { is: 'held' }
+  /** Complete without content. */
+  | { is: 'empty' }
+  /** An error before any content. */
+  | { is: 'failed'; error: CanonicalError }
+  /** Content has arrived; the client receives it. */
+  | { is: 'streaming' }
+  /** Content has arrived, then the end of the message or an error; only the connection is still open. */
+  | { is: 'ending' }
+  /** The outcome is reported; nothing that arrives later counts. */
+  | { is: 'settled' };
+
+export const WAITING: Phase = { is: 'waiting' };
+
+export const SILENT: Phase = { is: 'silent' };
+
+export const SETTLED: Phase = { is: 'settled' };
+
+const HELD: Phase = { is: 'held' };
+
+const EMPTY: Phase = { is: 'empty' };
+
+const STREAMING: Phase = { is: 'streaming' };
+
+const ENDING: Phase = { is: 'ending' };
+
+/** What an event means for the phase. */
+type Signal = 'start' | 'content' | 'stop' | 'error';
+
+/** Phases change with events only as listed here, and never back. */
+const NEXT = {
+  waiting: {},
+  refusal: {},
+  silent: { start: HELD, content: STREAMING, stop: EMPTY, error: 'failed' },
+  held: { content: STREAMING, stop: EMPTY, error: 'failed' },
+  empty: { content: ENDING, error: 'failed' },
+  failed: {},
+  streaming: { stop: ENDING, error: ENDING },
+  ending: {},
+  settled: {},
+} as const satisfies Record<Phase['is'], Partial<Record<Signal, Phase | 'failed'>>>;
+
+/** The phase after an event; the same object when the event does not change it. */
+export function nextPhase(phase: Phase, event: CanonicalStreamEvent): Phase {
+  const transitions: Partial<Record<Signal, Phase | 'failed'>> = NEXT[phase.is];
+  const next = transitions[readSignal(event)] ?? phase;
+  if (next !== 'failed') return next;
+  return event.type === 'error' ? { is: 'failed', error: event.error } : phase;
+}
+
+function readSignal(event: CanonicalStreamEvent): Signal {
+  switch (event.type) {
+    case 'message_start':
+    case 'ping':
+      return 'start';
+    case 'error':
+      return 'error';
+    case 'message_stop':
+      return 'stop';
+    case 'message_delta':
+      // Without a stop reason it only announces an error.
+      return event.delta.stop_reason === null ? 'start' : 'content';
+    default:
+      return 'content';
+  }
+}
+
+/** Whether the upstream has sent content, so that no other upstream can be tried. */
+export const hasContent = ({ is }: Phase): boolean => is === 'streaming' || is === 'ending';
+
+/** How long an upstream may take to close the connection after the end of its response. */
+const LINGER_MS = 1000;
+
+interface Silence {
+  /** The longest silence that the phase allows. */
+  limit: 'headersMs' | 'firstEventMs' | 'betweenEventsMs' | 'linger';
+  /** What did not arrive in time. Absent: the silence completes the response. */
+  overdue?: Wait;
+}
+
+const SILENCE: Readonly<Record<Phase['is'], Silence>> = {
+  waiting: { limit: 'headersMs', overdue: 'response' },
+  // An error body that stops arriving is still the upstream's error.
+  refusal: { limit: 'firstEventMs' },
+  silent: { limit: 'firstEventMs', overdue: 'event' },
+  held: { limit: 'betweenEventsMs', overdue: 'more' },
+  streaming: { limit: 'betweenEventsMs', overdue: 'more' },
+  empty: { limit: 'linger' },
+  failed: { limit: 'linger' },
+  ending: { limit: 'linger' },
+  settled: { limit: 'linger' },
+};
+
+/** The longest silence that a phase allows, in milliseconds. */
+function silenceMs({ is }: Phase, times: ProviderLimits): number {
+  const { limit } = SILENCE[is];
+  return limit === 'linger' ? LINGER_MS : times[limit];
+}
+
+/** What did not arrive when the silence of a phase was too long; undefined when that completes the response. */
+export const overdueIn = ({ is }: Phase): Wait | undefined => SILENCE[is].overdue;
+
+/** The client's side of a stream. */
+export interface StreamEnd {
+  clientStream: ClientStream;
+  /** The first content has arrived; the headers are those of the upstream's response. */
+  onFirstContent: (headers: Record<string, string>) => void;
+}
+
+/**
+ * Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has
+ * failed.
+ */
+export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
+  return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
+}
+
+/** Whether the client reads the stream: as fast as it is written, too slowly, or not any more because it has left. */
+type Reading = 'fast' | 'slow' | 'gone';
+
+class StreamAttempt implements Receiver {
+  readonly #attempt: Attempt;
+  readonly #end: StreamEnd;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #reject: (cause: unknown) => void;
+  readonly #stream: AnswerStream;
+  readonly #deadline: Deadline;
+  #line: Line | undefined;
+  #head = { status: 0, headers: {} as Record<string, string> };
+  #phase: Phase = WAITING;
+  /** `slow`: the upstream is paused. `gone`: the rest of the response is read for its usage only. */
+  #reading: Reading = 'fast';
+  /** Output from before the first content: it is dropped when the upstream turns out to have failed. */
+  #held: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
+    this.#attempt = attempt;
+    this.#end = end;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { connection, candidate } = attempt;
+    this.#deadline = new Deadline({
+      clock: connection.clock,
+      totalMs: candidate.times.totalMs,
+      onSilence: connection.guard(() => this.#onSilence()),
+      onTotal: connection.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
+    });
+    const meter = new ResponseMeter(attempt.limits, this.#name);
+    this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, meter.add(event)) });
+  }
+
+  get #name(): string {
+    return formatProvider(this.#attempt.candidate);
+  }
+
+  get #isSettled(): boolean {
+    return this.#phase === SETTLED;
+  }
+
+  /** The only place where the phase changes before it is settled. */
+  #enter(phase: Phase): void {
+    this.#phase = phase;
+    this.#expect();
+  }
+
+  #expect(): void {
+    this.#deadline.expect(silenceMs(this.#phase, this.#attempt.candidate.times));
+  }
+
+  begin(call: Call): void {
+    const { connection, transport } = this.#attempt;
+    connection.listen(this.#onInterruption);
+    this.#enter(WAITING);
+    this.#line = transport.dial(call, this);
+    if (connection.isInterrupted) this.#onInterruption();
+  }
+
+  again(): void {
+    this.#attempt.onAgain();
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    if (this.#isSettled) return;
+    this.#head = { status, headers };
+    const wrong = redirected(this.#name, status);
+    if (wrong) this.#giveUp(wrong);
+    else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#isSettled) return;
+    this.#deadline.heard();
+    try {
+      if (this.#phase.is === 'refusal') this.#collect(chunk, this.#phase.body);
+      else this.#convert(chunk);
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  end(): void {
+    if (this.#isSettled) return;
+    try {
+      if (this.#phase.is === 'refusal') this.#refuse(this.#phase.body);
+      else this.#close(this.#stream.end());
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  fail(error: Error): void {
+    // A truncated error body is still the upstream's error.
+    if (this.#phase.is === 'refusal') this.end();
+    else this.#breakOff(connectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
+  }
+
+  #convert(chunk: Uint8Array): void {
+    const { streamBytes } = this.#attempt.limits;
+    this.#bytes += chunk.length;
+    if (this.#bytes > streamBytes) {
+      this.#breakOff(tooLarge(this.#name, streamBytes));
+      return;
+    }
+    this.#pass(this.#stream.push(chunk));
+    if (this.#stream.hasFailed) this.end();
+  }
+
+  /** Called with every event of the upstream, before it is encoded for the client. `excess`: the limit it exceeds, which refuses it. */
+  #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
+    this.#look(excess ? { type: 'error', error: excess } : event);
+    return excess;
+  }
+
+  /** Sees the upstream's events before the client's encoder does. */
+  #look(event: CanonicalStreamEvent): void {
+    const before = this.#phase;
+    const after = nextPhase(before, event);
+    if (after === before) return;
+    this.#enter(after);
+    if (hasContent(after) && !hasContent(before)) this.#end.onFirstContent(this.#head.headers);
+  }
+
+  #pass(pieces: Iterable<Uint8Array>): void {
+    if (this.#reading === 'gone') return;
+    if (!hasContent(this.#phase)) {
+      if (this.#phase.is === 'failed') this.#disown(this.#phase.error);
+      else for (const piece of pieces) this.#held.push(piece);
+      return;
+    }
+    const { clientStream } = this.#end;
+    const { redact } = this.#attempt;
+    const whole = this.#withHeld(pieces);
+    for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) clientStream.write(piece);
+    if (clientStream.isFull) this.#wait();
+  }
+
+  #withHeld(pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
+    return this.#held.length === 0 ? pieces : [...this.#held.splice(0), ...pieces];
+  }
+
+  /** The client reads more slowly than the upstream writes: the upstream is paused, so its silence is no timeout. */
+  #wait(): void {
+    if (this.#isSettled || this.#reading === 'gone') return;
+    this.#line?.pause();
+    this.#deadline.rest();
+    this.#reading = 'slow';
+    this.#end.clientStream.onDrain(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    if (this.#isSettled || this.#reading !== 'slow') return;
+    this.#reading = 'fast';
+    this.#resume();
+  }
+
+  #resume(): void {
+    this.#expect();
+    this.#line?.resume();
+  }
+
+  #close(pieces: Iterable<Uint8Array>): void {
+    this.#pass(pieces);
+    if (this.#isSettled) return;
+    if (!hasContent(this.#phase)) {
+      this.#giveUp(this.#phase.is === 'failed' ? this.#phase.error : emptyResponse(this.#name));
+      return;
+    }
+    const { error } = this.#stream;
+    this.#line?.hangUp();
+    if (this.#reading !== 'gone') this.#endStream(error);
+    this.#settle({ is: 'answered', ...(error && { error }) });
+  }
+
+  #endStream(error: CanonicalError | undefined): void {
+    const { clientStream } = this.#end;
+    const { exchange, redact } = this.#attempt;
+    const repeat = error && exchange.repeatInBand(error);
+    if (error) clientStream.endInError(repeat && redactBytes([repeat], redact));
+    else clientStream.end();
+  }
+
+  /** The upstream sent an error, or something that is no response, in place of content. */
+  #disown(error: CanonicalError): void {
+    const { onStrange } = this.#attempt;
+    const shown = strangeStream(error, this.#head.headers, this.#attempt);
+    if (shown !== error) onStrange(error.message);
+    this.#giveUp(shown);
+  }
+
+  #collect(chunk: Uint8Array, body: Collector): void {
+    if (!body.push(chunk)) this.#refuse(body);
+  }
+
+  #refuse(body: Collector): void {
+    this.#line?.hangUp();
+    this.#settle(readRefusal({ ...this.#head, body: body.take() }, this.#attempt));
+  }
+
+  #onSilence(): void {
+    const overdue = overdueIn(this.#phase);
+    if (overdue === undefined) this.end();
+    else this.#breakOff(tooLate(this.#name, overdue, silenceMs(this.#phase, this.#attempt.candidate.times)));
+  }
+
+  readonly #onInterruption = (): void => {
+    const { connection, candidate } = this.#attempt;
+    if (!connection.isGone) this.#breakOff(STOPPED);
+    else if (candidate.drains && !connection.isStopped) this.#drain();
+    else this.#leave();
+  };
+
+  /** The client has left: the rest of the response is read for its usage. */
+  #drain(): void {
+    const wasPaused = this.#reading === 'slow';
+    this.#reading = 'gone';
+    this.#held = [];
+    if (wasPaused && !this.#isSettled) this.#resume();
+  }
+
+  /** Reports the error in the client's stream if that has begun; otherwise another upstream may be tried. */
+  #breakOff(error: CanonicalError): void {
+    if (this.#isSettled) return;
+    try {
+      if (hasContent(this.#phase)) this.#close(this.#stream.fail(error));
+      else this.#giveUp(error);
+    } catch (cause) {
+      this.#crash(cause);
+    }
+  }
+
+  #giveUp(error: CanonicalError): void {
+    this.#line?.hangUp();
+    this.#settle({ is: 'failed', error });
+  }
+
+  #leave(): void {
+    this.#line?.hangUp();
+    this.#settle({ is: 'gone' });
+  }
+
+  /** A bug in the gateway ends this exchange only. */
+  #crash(cause: unknown): void {
+    this.#line?.hangUp();
+    this.#reject(cause);
+    this.#settle({ is: 'gone' });
+  }
+
+  /** Ends an unfinished stream, because decoders report usage only when the stream ends. */
+  #closeUnread(): void {
+    if (this.#bytes === 0) return;
+    try {
+      this.#stream.fail('it was abandoned');
+    } catch (cause) {
+      this.#reject(cause);
+    }
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#isSettled) return;
+    this.#phase = SETTLED;
+    this.#deadline.stop();
+    this.#attempt.connection.unlisten(this.#onInterruption);
+    if (outcome.is !== 'answered') this.#closeUnread();
+    this.#resolve(this.#reading === 'gone' ? { is: 'gone' } : outcome);
+  }
+}

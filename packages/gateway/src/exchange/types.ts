@@ -1,0 +1,354 @@
+import {
+  type CanonicalError,
+  CodecError,
+  type Exchange,
+  type PassRequest,
+  type ProtocolId,
+  type Provider,
+  type ProviderProfile,
+  type WireReply,
+} from '@sluice/core';
+import type { Limits, Passthrough, ProviderLimits } from '../config/options.ts';
+import type { Clock } from '../http/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
+import type { Breakers, Pause } from '../upstream/breaker.ts';
+import {
+  type Call,
+  type Dialer,
+  MalformedResponse,
+  NotUnpacked,
+  TooLarge,
+  TooLate,
+  type Transport,
+  type Wait,
+  WrongAddress,
+} from '../upstream/dialer.ts';
+import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
+import type { ClientConnection } from './client-connection.ts';
+import type { Gatekeeper, MemoryGuard, Streams } from './load.ts';
+import type { ModelLists } from './model-lists.ts';
+
+/** A provider that requests can be sent to, with its key. */
+export interface ProviderEndpoint {
+  provider: Provider;
+  /** Scheme, host and port that the key belongs to. */
+  origin: string;
+  times: ProviderLimits;
+  /** Which endpoints are forwarded without conversion. */
+  passthrough: Passthrough;
+}
+
+/** A provider and model that a request may be sent to. */
+export interface Candidate extends ProviderEndpoint {
+  /** The provider's name of the model. */
+  model: string;
+  /** `provider/model`: the key of its breaker. */
+  key: string;
+  /** What the provider and the model are known to accept. */
+  profile: ProviderProfile;
+  /** Same protocol on both sides: repair the stream instead of forwarding its bytes. */
+  repair: boolean;
+  /**
+   * Same protocol on both sides: whether the request is forwarded unchanged, by how much is known about the provider
+   * and the model.
+   */
+  passRequest: PassRequest;
+  /** Whether the configuration names this model; otherwise the name is the client's text. */
+  isConfigured: boolean;
+  /** Read a response to its end after the client has disconnected, to learn its usage. */
+  drains: boolean;
+  /** Responds inside this process; absent for providers on the network. */
+  transport?: Transport;
+}
+
+/** Which provider serves which model: a snapshot of the configuration. An exchange keeps the one it began with. */
+export interface Directory {
+  /** Candidates for a model, in the order in which they are tried. */
+  resolve(model: string, client: ProtocolId): readonly Candidate[];
+  /** Why no provider serves a model. */
+  whyUnknown(model: string): string;
+  /**
+   * Providers that have the endpoints of this protocol, for requests that are only forwarded. Those whose `passthrough`
+   * is not `off` come first, then those of the protocol itself.
+   */
+  providersFor(protocol: ProtocolId): readonly ProviderEndpoint[];
+  /** Model names for clients. */
+  readonly models: readonly string[];
+  /** Providers whose models are not configured; their lists are requested. */
+  readonly unlisted: readonly ProviderEndpoint[];
+  readonly gatekeeper: Gatekeeper;
+  /** Hosts that are redacted for clients. */
+  readonly privateHosts: readonly string[];
+}
+
+/** What every exchange needs. */
+export interface Services {
+  directory(): Directory;
+  readonly limits: Limits;
+  readonly dialer: Dialer;
+  readonly breakers: Breakers;
+  readonly budget: RetryBudget;
+  readonly refusals: LearnedRefusals;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** The same as `clock.now`. */
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly streams: Streams;
+  /** Connections of clients that are open at the same time. */
+  readonly maxConnections: number;
+  readonly memory: MemoryGuard;
+  readonly modelLists: ModelLists;
+  /** Removes secrets and private hosts from text for clients. */
+  readonly redact: (text: string) => string;
+  /** The same for upstream text: also removes private addresses and internal host names. */
+  readonly redactUpstream: (text: string) => string;
+}
+
+/** What an attempt at one upstream needs, for streams and whole responses. */
+export interface Attempt {
+  exchange: Exchange;
+  candidate: Candidate;
+  transport: Transport;
+  limits: Limits;
+  connection: ClientConnection;
+  /** The request is sent again on a new connection. */
+  onAgain: () => void;
+  /** The upstream sent neither a response nor an error of its protocol; `head` is its beginning, for the log. */
+  onStrange: (head: string) => void;
+  /** Removes secrets and private addresses from upstream text for the client. The log redacts by itself. */
+  redact: (text: string) => string;
+}
+
+/** Converts a request to a call. Throws a CodecError when the upstream's protocol cannot express it. */
+export function buildCall(
+  exchange: Exchange,
+  wire: Parameters<Exchange['request']>[0],
+  { origin, times }: Candidate,
+  repeat: Call['repeat'],
+): Call {
+  const { url, method, headers, body, text } = exchange.request(wire);
+  headers['accept-encoding'] = 'identity';
+  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs, repeat };
+}
+
+/** Metric labels of an exchange with this candidate. */
+export const buildLabels = ({ provider, model, isConfigured }: Candidate, client: ProtocolId): ExchangeLabels => ({
+  provider: provider.id,
+  model,
+  client_protocol: client,
+  upstream_protocol: provider.protocol,
+  isConfigured,
+});
+
+// Failures that the gateway detects. Messages name the provider, but neither its host nor its key, which are the
+// operator's.
+
+/** A retry cannot help; this stops SDKs from retrying. */
+const HOPELESS = { should_retry: 'false' } as const;
+
+/** The upstream received the request and may have processed it. */
+const PROCESSED = { may_be_billed: true } as const;
+
+export const STOPPED: CanonicalError = {
+  code: 'OVERLOADED',
+  message: 'the gateway is shutting down; retry the request',
+  http_status: 503,
+  retry_after_ms: 1000,
+  details: { ending: 'stopped' },
+};
+
+export const INTERNAL: CanonicalError = {
+  code: 'INTERNAL',
+  message: 'internal error of the gateway; see its log',
+  http_status: 500,
+};
+
+/** The upstream as error messages name it. */
+export const formatProvider = ({ provider }: Pick<ProviderEndpoint, 'provider'>): string => `provider "${provider.id}"`;
+
+/** The gateway, not the upstream, has too many connections. */
+const NO_DESCRIPTORS: CanonicalError = {
+  code: 'OVERLOADED',
+  message: 'the gateway has no free file descriptors; retry later',
+  http_status: 503,
+  retry_after_ms: 1000,
+  details: { overloaded: 'gateway' },
+};
+
+export const emptyResponse = (name: string): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message: `${name} sent an empty response`,
+  http_status: 502,
+});
+
+/** Every target of the request is paused. */
+export function paused({ ms, reason }: Pause): CanonicalError {
+  const wait = Math.max(1000, ms);
+  const message = `every upstream for this model is paused after failures; retry in ${Math.ceil(wait / 1000)} s; last error: ${reason}`;
+  return { code: 'OVERLOADED', message, http_status: 503, retry_after_ms: wait };
+}
+
+const WAITS = {
+  response: 'did not respond within',
+  event: 'sent no event within',
+  more: 'sent nothing for',
+  end: 'did not finish its response within',
+} as const satisfies Record<Wait, string>;
+
+export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
+  timeout(`${name} timed out: it ${WAITS[wait]} ${duration(ms)}`);
+
+const timeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
+
+const duration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
+
+/** More bytes than the operator allows. */
+export const tooLarge = (name: string, bytes: number): CanonicalError =>
+  invalidResponse(`${name} sent a response of more than ${bytes} bytes`, PROCESSED);
+
+/** A failed connection in the canonical form. */
+export function connectionError(error: unknown, name: string, connectMs?: number): CanonicalError {
+  if (error instanceof TooLate) return tooLate(name, error.wait, error.ms);
+  if (error instanceof NotUnpacked || error instanceof TooLarge || error instanceof MalformedResponse)
+    return invalidResponse(`${name} ${error.message}`, PROCESSED);
+  if (error instanceof WrongAddress) return invalidResponse(`the request would leave the base URL of ${name}; not sent`);
+  const code = readCode(error);
+  if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
+  const details = { may_be_billed: !UNSENT.test(code ?? '') };
+  if (LOST.test(code ?? '')) return lost(name, code, details);
+  if (code !== 'UND_ERR_CONNECT_TIMEOUT')
+    return {
+      code: 'UPSTREAM_ERROR',
+      message: `the connection to ${name} failed${formatReason(code)}`,
+      http_status: 502,
+      details,
+    };
+  const within = connectMs === undefined ? ' in time' : ` within ${duration(connectMs)}`;
+  return { ...timeout(`could not connect to ${name}${within}`), details };
+}
+
+/** An established connection was closed or reset by the upstream. */
+const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
+
+/** "socket hang up" is node's wording: pi and Continue retry stream errors that contain it. */
+const lost = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message: `the connection to ${name} failed: socket hang up${formatReason(code)}`,
+  http_status: 502,
+  details: { ...details, connection: 'lost' },
+});
+
+/** Failures to connect, so nothing was sent. After any other failure the request may have been sent. */
+const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
+
+/** Codes of system errors contain no secrets. */
+const formatReason = (code: string | undefined): string =>
+  code !== undefined && /^(E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z]+_CERT[A-Z_]*|ERR_(SSL|TLS)_[A-Z_]+)$/.test(code)
+    ? ` (${code})`
+    : '';
+
+function readCode(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** The upstream sent an invalid response, and would send it again. */
+const invalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message,
+  http_status: 502,
+  details: { ...HOPELESS, ...details },
+});
+
+/** A response exceeds one of the operator's limits. */
+export const tooMuch = (name: string, what: string): CanonicalError =>
+  invalidResponse(`${name} sent a response with ${what}`, PROCESSED);
+
+/** Redirects are not followed: they would send the key to another host. */
+export const redirected = (name: string, status: number): CanonicalError | undefined =>
+  status >= 300 && status < 400
+    ? invalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
+    : undefined;
+
+/** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
+export function notAResponse(name: string, headers: Record<string, string>): CanonicalError {
+  const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
+  return invalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
+}
+
+/** An invalid response is the upstream's fault, whatever code the codec gave the error. */
+export function upstreamsFault(error: CanonicalError, name: string): CanonicalError {
+  if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
+  return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
+}
+
+/** Why a request could not be sent to any upstream. */
+export function unanswerable(model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError {
+  if (candidates.length > 0)
+    return { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
+  if (model === '') return NO_TEMPLATES;
+  return { code: 'NOT_FOUND', message: directory.whyUnknown(model), http_status: 404, param: 'model' };
+}
+
+const NO_TEMPLATES: CanonicalError = {
+  code: 'INVALID_INPUT',
+  message:
+    'prompt: a prompt template cannot be expanded here: no configured provider speaks OpenAI Responses; send "model" and "input" instead',
+  http_status: 400,
+  param: 'prompt',
+};
+
+/** For the log: the upstream's own message, where the client receives another one. */
+export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>
+  details?.['upstream_message'] === undefined ? {} : { upstream_message: details['upstream_message'] };
+
+/** A whole response for the client. `bytes`: the upstream's unchanged body. */
+export interface Reply extends Omit<WireReply, 'body'> {
+  body: unknown;
+  bytes?: Buffer;
+}
+
+/** The result of an attempt. */
+export type Outcome =
+  /** The client received its stream, or receives this reply. `error`: the error that ended the stream. */
+  | { is: 'answered'; reply?: Reply; error?: CanonicalError }
+  /**
+   * Nothing was sent to the client, so another upstream may be tried. `reply`: the upstream's error in the client's
+   * protocol.
+   */
+  | { is: 'failed'; error: CanonicalError; reply?: Reply }
+  /** The client disconnected. */
+  | { is: 'gone' };
+
+/** The outcome of a request that a codec rejected. Throws any other error again. */
+export function failedBy(error: unknown): Outcome {
+  if (error instanceof CodecError) return { is: 'failed', error: error.error };
+  throw error;
+}
+
+/** How an exchange ended, for the log. */
+export type Ending =
+  | 'answered'
+  | 'refused'
+  | 'client_aborted'
+  | 'client_stalled'
+  | 'stopped'
+  | 'timeout'
+  | 'upstream_truncated'
+  | 'upstream_malformed'
+  | 'upstream_error'
+  | 'internal_error';
+
+export function findEnding(error: CanonicalError | undefined): Ending {
+  if (!error) return 'answered';
+  const { code, details = {}, upstream, http_status: status = 0 } = error;
+  if (details['ending'] === 'stopped') return 'stopped';
+  if (details['rule'] === 'sse/malformed-json') return 'upstream_malformed';
+  if (code === 'STREAM_TRUNCATED') return 'upstream_truncated';
+  if (code === 'TIMEOUT' && !upstream) return 'timeout';
+  if (code === 'INTERNAL' && !upstream) return 'internal_error';
+  return upstream || status >= 502 || code === 'UPSTREAM_ERROR' ? 'upstream_error' : 'refused';
+}

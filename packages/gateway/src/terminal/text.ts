@@ -1,0 +1,119 @@
+import { endOfString } from '@sluice/core';
+import { safeJson } from '@sluice/lab/text';
+import pico from 'picocolors';
+import type { CliIo, Output } from './io.ts';
+
+export type Colors = ReturnType<typeof pico.createColors>;
+
+/** Colours for a terminal that wants them (https://no-color.org); else functions that change nothing. */
+export function colorsFor(output: Output, env: CliIo['env']): Colors {
+  if (env['NO_COLOR']) return pico.createColors(false);
+  const isForced = Boolean(env['FORCE_COLOR']) && env['FORCE_COLOR'] !== '0';
+  return pico.createColors(isForced || (output.isTTY && env['TERM'] !== 'dumb'));
+}
+
+/** Rows as lines whose cells stand under each other; the last cell of a row keeps its own width. `paint` colours a cell that is padded already. */
+export function columns(rows: readonly (readonly string[])[], paint: readonly ((cell: string) => string)[] = []): string[] {
+  const widths: number[] = [];
+  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
+  return rows.map((row) =>
+    row
+      .map((cell, at) => {
+        const padded = at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0);
+        return paint[at]?.(padded) ?? padded;
+      })
+      .join('  '),
+  );
+}
+
+/** Deeper levels are not indented further: a thousand brackets must not become a million blanks. */
+const MAX_INDENT = 24;
+
+/**
+ * Spreads JSON over lines. It works on the text, not on the parsed value, because what is shown has to be what was sent: long numbers keep
+ * their digits, and a key that comes twice is seen twice. The text must be valid JSON.
+ */
+export function indentJson(json: string): string {
+  let out = '';
+  let depth = 0;
+  for (const token of tokens(json)) {
+    if (token === '{' || token === '[') out += token + newLine(++depth);
+    else if (token === '}' || token === ']') out += newLine(--depth) + token;
+    else if (token === ',') out += token + newLine(depth);
+    else out += token === ':' ? ': ' : token;
+  }
+  return out;
+}
+
+const newLine = (depth: number): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENT))}`;
+
+/** An empty container, punctuation, or a number or word. */
+const TOKEN = /\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/y;
+
+const BLANKS = /\s*/y;
+
+function* tokens(json: string): Generator<string, void, undefined> {
+  let at = 0;
+  while (at < json.length) {
+    BLANKS.lastIndex = at;
+    BLANKS.test(json);
+    at = BLANKS.lastIndex;
+    TOKEN.lastIndex = at;
+    const token = json[at] === '"' ? json.slice(at, endOfString(json, at)) : TOKEN.exec(json)?.[0];
+    if (token === undefined) return;
+    at += token.length;
+    yield /^[{[]\s/.test(token) ? token.replace(/\s+/, '') : token;
+  }
+}
+
+/**
+ * A record as one line of JSON, field by field: the whole of a long message may be more than one string can hold, although each field is not.
+ * Undefined when even a field is too long.
+ */
+export function jsonLine(record: object): string[] | undefined {
+  try {
+    const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+    return [
+      ...fields.map(([key, value], i) => `${i === 0 ? '{' : ','}${JSON.stringify(key)}:${safeJson(JSON.stringify(value))}`),
+      '}\n',
+    ];
+  } catch (error) {
+    if (error instanceof RangeError) return undefined; // "Invalid string length"
+    throw error;
+  }
+}
+
+/** Narrower than this, breaking lines helps nobody. */
+const NARROWEST = 16;
+
+/** Breaks a text between words (within them only when one alone is too long). Without a width it stays one line. */
+export function wrap(text: string, width: number | undefined): string[] {
+  if (width === undefined) return [text];
+  const limit = Math.max(width, NARROWEST);
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > limit) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+    while (line.length > limit) {
+      lines.push(line.slice(0, limit));
+      line = line.slice(limit);
+    }
+  }
+  return [...lines, line];
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB'] as const;
+
+/** 1536 → "1.5 kB" */
+export function bytes(count: number): string {
+  let value = count;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}

@@ -1,0 +1,204 @@
+import {
+  type CanonicalRequest,
+  type CanonicalResponse,
+  type Codec,
+  type CodecContext,
+  CodecError,
+  encodeError,
+  estimateAnswer,
+  type InterfaceType,
+  type Route,
+  routeOf,
+  type SseFrame,
+  type WireRequest,
+} from '@sluice/core';
+import { answerOf, embed, faultsOf, inPieces, rank } from '@sluice/lab/demo';
+import { PLAIN_FRAMING, seededRandom, spoken, type WireStream, writeStream } from '@sluice/lab/mutate';
+import { type BodySink, play } from '@sluice/lab/replay';
+import type { Call, Line, Receiver, Transport } from './dialer.ts';
+
+const PACE_MS = 15;
+
+const CREATED = 1_700_000_000;
+
+/**
+ * A model that needs no key. It supports all four protocols, with the faults that its name requests (`demo/no-index`).
+ * It responds inside this process: without its own port, it cannot be reached past the gateway and its client keys.
+ */
+export class DemoTransport implements Transport {
+  readonly #paceMs: number;
+
+  constructor(paceMs: number = PACE_MS) {
+    this.#paceMs = paceMs;
+  }
+
+  dial(call: Call, receiver: Receiver): Line {
+    const { pathname, search } = new URL(call.url);
+    const route = routeOf(pathname + search, call.headers);
+    const line = new DemoLine(receiver);
+    // Deferred, as on a network, so that the caller has its line by then.
+    setImmediate(() => void this.#respond(call, route, line));
+    return line;
+  }
+
+  /** Never rejects. */
+  async #respond({ method, headers, body }: Call, { client, type, path }: Route, line: DemoLine): Promise<void> {
+    if (line.isClosed) return;
+    try {
+      const wire = { method, path, headers, body: JSON.parse(textOf(body)) };
+      if (type === 'CHAT') await this.#converse(client.request.decode(wire, contextOf(client)), client, line);
+      else await line.json(200, answerBeside(type, wire, client));
+    } catch (cause) {
+      const error =
+        cause instanceof CodecError ? cause.error : { code: 'INTERNAL' as const, message: String(cause), http_status: 500 };
+      const reply = encodeError(error, { to: client });
+      await line.json(reply.status, reply.body);
+    }
+  }
+
+  async #converse(request: CanonicalRequest, client: Codec, line: DemoLine): Promise<void> {
+    const faults = faultsOf(request.model);
+    const response = wholeAnswer(request);
+    const context = contextOf(client, request);
+    if (!request.stream) {
+      await line.json(200, client.response.encode(response, context));
+      return;
+    }
+    const encoder = client.streamEncoder(context);
+    const frames: SseFrame[] = [...inPieces(response)].flatMap((event) => [...encoder.push(event)]);
+    const clean: WireStream = { protocol: client.id, frames: [...frames, ...encoder.end()], framing: PLAIN_FRAMING };
+    const random = seededRandom(1);
+    const chunks = writeStream(spoken(clean, faults.mutations, random), random);
+    line.start(200, { 'content-type': 'text/event-stream' });
+    await play(
+      line,
+      chunks.map((bytes) => ({ waitMs: this.#paceMs, bytes })),
+      true,
+      faults,
+    );
+  }
+}
+
+/** A call that is served inside this process. */
+class DemoLine implements Line, BodySink {
+  readonly hasLength = false;
+  readonly #receiver: Receiver;
+  readonly #listeners = new Set<() => void>();
+  #state: 'open' | 'paused' | 'closed' = 'open';
+  #hasStarted = false;
+  /** Continues a write that waits for a paused receiver. */
+  #wake: (() => void) | undefined;
+
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver;
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  pause(): void {
+    if (this.#state === 'open') this.#state = 'paused';
+  }
+
+  resume(): void {
+    if (this.#state !== 'paused') return;
+    this.#state = 'open';
+    this.#wake?.();
+  }
+
+  hangUp(): void {
+    if (this.isClosed) return;
+    this.#state = 'closed';
+    this.#wake?.();
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+
+  onClose(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    this.#hasStarted = true;
+    if (!this.isClosed) this.#receiver.start(status, headers);
+  }
+
+  async json(status: number, body: unknown): Promise<void> {
+    // The response has begun, so an error can only truncate it.
+    if (this.#hasStarted) {
+      await this.breakOff('close');
+      return;
+    }
+    this.start(status, { 'content-type': 'application/json' });
+    await this.write(Buffer.from(JSON.stringify(body)));
+    await this.end();
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#untilOpen();
+    if (!this.isClosed && bytes.length > 0) this.#receiver.data(bytes);
+    // Lets other requests run between two chunks.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async end(): Promise<void> {
+    await this.#untilOpen();
+    if (this.isClosed) return;
+    this.hangUp();
+    this.#receiver.end();
+  }
+
+  async breakOff(how: 'close' | 'reset'): Promise<void> {
+    if (this.isClosed) return;
+    this.hangUp();
+    const code = how === 'reset' ? 'ECONNRESET' : 'UND_ERR_SOCKET';
+    this.#receiver.fail(Object.assign(new Error('the demo model broke off'), { code }));
+  }
+
+  async #untilOpen(): Promise<void> {
+    if (this.#state === 'paused') await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+}
+
+const textOf = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
+
+/** Responses of the side endpoints. */
+function answerBeside(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
+  const context = contextOf(client);
+  if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
+  if (type === 'EMBEDDINGS' && client.embeddings) {
+    const embedding = client.embeddings.request.decode(wire, context);
+    return client.embeddings.response.encode(embed(embedding), { ...context, embedding });
+  }
+  if (type === 'RERANK' && client.rerank) {
+    const rerank = client.rerank.request.decode(wire, context);
+    return client.rerank.response.encode(rank(rerank), { ...context, rerank });
+  }
+  throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'the demo model does not do that', http_status: 404 });
+}
+
+function wholeAnswer(question: CanonicalRequest): CanonicalResponse {
+  const { content, stop_reason } = answerOf(question);
+  const words = JSON.stringify(content).length >> 2;
+  return {
+    id: `demo-${question.messages.length}`,
+    model: question.model,
+    created: CREATED,
+    content,
+    stop_reason,
+    usage: { input_tokens: JSON.stringify(question.messages).length >> 2, output_tokens: words },
+  };
+}
+
+/** The demo reports no losses and has a fixed clock. */
+const contextOf = (client: Codec, request?: CanonicalRequest): CodecContext => ({
+  report: () => undefined,
+  note: () => undefined,
+  now: () => CREATED,
+  newId: (prefix) => `${prefix}demo`,
+  profile: client.profileFor(''),
+  policy: {},
+  ...(request && { request }),
+});

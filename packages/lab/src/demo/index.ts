@@ -1,0 +1,2 @@
+export { answerOf, DEMO_MODELS, faultsOf, inPieces, languageOf } from './brain.ts';
+export { embed, rank } from './vectors.ts';

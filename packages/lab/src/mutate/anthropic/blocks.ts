@@ -1,0 +1,206 @@
+import { type Mutation, mutations, type Row } from '../mutation.ts';
+import { edit, isDocument, type Json, objectOf, rewrite, textOf, within } from '../payloads.ts';
+import {
+  type Block,
+  blockOf,
+  blocksOf,
+  DELTA,
+  deltaOf,
+  editBlocks,
+  eventsOf,
+  isBlock,
+  joined,
+  keyOf,
+  onBlocks,
+  onEvents,
+  START,
+  STOP,
+  withBlock,
+} from './wire.ts';
+
+const ONLY = ['anthropic-messages'] as const;
+
+const TEXTS = ['text', 'thinking'];
+
+const CALLS = ['tool_use'];
+
+/** The first event of a block that brings some of its text, and where it stands. */
+const firstPiece = (block: Block): number => block.deltas.findIndex((event) => textOf(deltaOf(event)[keyOf(block)]) !== '');
+
+const numbered =
+  (number: (index: number) => unknown): Row['apply'] =>
+  (stream) =>
+    edit(stream, (event) => (typeof event['index'] === 'number' ? { ...event, index: number(event['index']) } : event));
+
+/** Every text delta in two, cut between any two units of UTF-16. */
+const halve: Row['apply'] = (stream, random) =>
+  edit(stream, (event) => {
+    const delta = deltaOf(event);
+    const key = ['text', 'thinking', 'partial_json'].find((name) => textOf(delta[name]).length > 1);
+    if (event['type'] !== DELTA || !key) return event;
+    const text = textOf(delta[key]);
+    const at = 1 + Math.floor(random() * (text.length - 1));
+    return [text.slice(0, at), text.slice(at)].map((piece) => ({ ...event, delta: { ...delta, [key]: piece } }));
+  });
+
+const merge: Row['apply'] = (stream) =>
+  editBlocks(stream, (block) => {
+    const key = keyOf(block);
+    const texts = block.deltas.filter((event) => key in deltaOf(event));
+    const [first] = texts;
+    if (!first || texts.length < 2 || block.deltas.indexOf(first) + texts.length > block.deltas.length) return undefined;
+    const whole = { ...first, delta: { ...deltaOf(first), [key]: joined(block, key) } };
+    return [block.start, whole, ...block.deltas.filter((event) => !texts.includes(event)), block.stop];
+  });
+
+/** The start of a block, and the stop of the one before it, change places. */
+const overlap: Row['apply'] = (stream) =>
+  editBlocks(stream, (block, blocks) => {
+    const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
+    const opensEarly = (next: Block | undefined): boolean => next !== undefined && CALLS.includes(next.type);
+    if (!(before && opensEarly(block)) && !opensEarly(after)) return undefined;
+    const own = opensEarly(after) ? [block.start, ...block.deltas] : eventsOf(block);
+    return opensEarly(block) && before ? [own[0] ?? block.start, before.stop, ...own.slice(1)] : own;
+  });
+
+/** A message that was cut may well end in an open block: only one that came to its own end departs from the standard then. */
+const endless: Row['apply'] = (stream) => {
+  const isWhole = stream.frames.some(({ data }) => /"stop_reason": ?"(?:end_turn|tool_use|stop_sequence)"/.test(data));
+  if (!isWhole) return stream;
+  return editBlocks(stream, (block, blocks) => {
+    const hasNone = TEXTS.includes(block.type) || block.position === blocks.length - 1;
+    return hasNone ? [block.start, ...block.deltas] : undefined;
+  });
+};
+
+/** Text after thinking stands in the same block. */
+const mixed: Row['apply'] = (stream) =>
+  editBlocks(stream, (block, blocks) => {
+    const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
+    const joins = (one: Block | undefined, next: Block | undefined): boolean =>
+      one?.type === 'thinking' && next?.type === 'text' && joined(next, 'text') !== '' && firstPiece(next) === 0;
+    if (joins(block, after)) return [block.start, ...block.deltas];
+    if (!joins(before, block)) return undefined;
+    return [...block.deltas, block.stop].map((event) => ({ ...event, index: before?.index }));
+  });
+
+const INDEXES = mutations('content', ONLY, {
+  'anthropic/index-gaps': {
+    title: 'Block indexes have gaps',
+    rule: 'anthropic/index-gap',
+    apply: numbered((index) => index * 3 + 1),
+  },
+  'anthropic/index-missing': {
+    title: 'Block events have no index',
+    rule: 'anthropic/index-gap',
+    apply: numbered(() => undefined),
+  },
+  'anthropic/index-zero': {
+    title: 'Every block has index 0',
+    rule: 'anthropic/index-reused',
+    apply: (stream) =>
+      editBlocks(stream, (block, blocks) =>
+        blocks.length > 1 ? eventsOf(block).map((event) => ({ ...event, index: 0 })) : undefined,
+      ),
+  },
+  'anthropic/starts-twice': {
+    title: 'Every start of a block twice',
+    rule: 'anthropic/block-start-repeated',
+    apply: onEvents(START, (event) => [event, { ...event }]),
+  },
+  'anthropic/starts-missing': {
+    title: 'Text and thinking begin without a start',
+    rule: 'anthropic/block-start-missing',
+    apply: onBlocks(TEXTS, (block) => (firstPiece(block) === 0 ? [...block.deltas, block.stop] : undefined)),
+  },
+  'anthropic/stops-missing': {
+    title: 'Text, thinking and the last block never stop',
+    rule: 'anthropic/block-stop-missing',
+    apply: endless,
+  },
+  'anthropic/stops-of-nothing': {
+    title: 'Stops of blocks that never started',
+    rule: 'anthropic/stop-without-start',
+    apply: onEvents(STOP, (event) => [event, { type: STOP, index: 77 }]),
+  },
+  'anthropic/text-in-thinking': {
+    title: 'Text comes in the block of the thinking before it',
+    rule: 'anthropic/delta-of-another-kind',
+    apply: mixed,
+  },
+  'anthropic/overlap': {
+    title: 'A call starts before the block before it has stopped',
+    rule: 'anthropic/blocks-overlap',
+    apply: overlap,
+  },
+});
+
+const CONTENT = mutations('content', ONLY, {
+  'anthropic/texts-in-halves': { title: 'Every delta in two, between any two units of UTF-16', apply: halve },
+  'anthropic/texts-merged': { title: 'One delta a block', apply: merge },
+  'anthropic/text-in-start': {
+    title: 'The first piece of the text stands in the start',
+    rule: 'anthropic/text-in-start',
+    apply: onBlocks(TEXTS, (block) => {
+      const at = firstPiece(block);
+      const piece = block.deltas[at];
+      if (!piece) return undefined;
+      const text = textOf(deltaOf(piece)[keyOf(block)]);
+      const rest = block.deltas.filter((event) => event !== piece);
+      // Deltas that begin with what the start said are the same text again: nobody can tell the two apart.
+      const after = rest.map((event) => textOf(deltaOf(event)[keyOf(block)])).join('');
+      if (after.startsWith(text) || text.startsWith(after)) return undefined;
+      return [withBlock(block.start, { [keyOf(block)]: text }), ...rest, block.stop];
+    }),
+  },
+  'anthropic/text-repeated-in-start': {
+    title: 'The start has the text that the deltas bring',
+    rule: 'anthropic/start-text-repeated',
+    apply: onBlocks(TEXTS, (block) => {
+      const text = joined(block, keyOf(block));
+      return text === '' ? undefined : [withBlock(block.start, { [keyOf(block)]: text }), ...block.deltas, block.stop];
+    }),
+  },
+  'anthropic/text-after-stop': {
+    title: 'The last piece of a text comes after its stop',
+    loses: ['blocks'],
+    rule: 'anthropic/delta-after-stop',
+    apply: onBlocks(['text'], (block, blocks) => {
+      const last = block.deltas.at(-1);
+      const isPiece =
+        last && deltaOf(last)['type'] === 'text_delta' && block.deltas.length > 1 && block.position === blocks.length - 1;
+      return isPiece ? [block.start, ...block.deltas.slice(0, -1), block.stop, last] : undefined;
+    }),
+  },
+  'anthropic/content-in-start': {
+    title: 'The whole content stands in message_start',
+    rule: 'anthropic/content-in-message-start',
+    apply: (stream) =>
+      rewrite(stream, (events) => {
+        const content = wholeContent(events);
+        if (!content) return events;
+        return events
+          .filter(({ type }) => type !== START && type !== DELTA && type !== STOP)
+          .map((event) => within(event, 'message', (message) => ({ ...message, content })));
+      }),
+  },
+});
+
+/** The blocks as a whole body has them, when they are of the plain kinds. */
+function wholeContent(events: readonly Json[]): Json[] | undefined {
+  const blocks = blocksOf(events)?.filter(isBlock) ?? [];
+  const whole = blocks.map(wholeBlock);
+  return whole.length > 0 && whole.every((block) => block !== undefined) ? whole : undefined;
+}
+
+function wholeBlock(block: Block): Json | undefined {
+  const kinds = new Set(block.deltas.map((event) => deltaOf(event)['type']));
+  const signature = block.deltas.map((event) => textOf(deltaOf(event)['signature'])).join('');
+  const text = joined(block, keyOf(block));
+  if (block.type === 'text' && [...kinds].every((kind) => kind === 'text_delta')) return { ...blockOf(block.start), text };
+  if (block.type === 'thinking') return { ...blockOf(block.start), thinking: text, signature };
+  const input = block.type === 'tool_use' && isDocument(text) ? objectOf(text) : undefined;
+  return input && { ...blockOf(block.start), input };
+}
+
+export const ANTHROPIC_BLOCK_MUTATIONS: readonly Mutation[] = [...INDEXES, ...CONTENT];

@@ -1,0 +1,154 @@
+import { type Mutation, mutations, type Row } from '../mutation.ts';
+import { isDocument, type Json, objectOf, sums, textOf, within, without } from '../payloads.ts';
+import { type Block, blockOf, deltaOf, joined, onBlocks, withBlock } from './wire.ts';
+
+const ONLY = ['anthropic-messages'] as const;
+
+const CALLS = ['tool_use'];
+
+const inputOf = (block: Block): string => joined(block, 'partial_json');
+
+/** A delta with this piece of the input, like another. */
+const piece = (event: Json, text: string): Json => ({ ...event, delta: { type: 'input_json_delta', partial_json: text } });
+
+/** Changes the pieces of the input of calls that have a whole, not empty one. */
+const input =
+  (change: (block: Block, pieces: readonly Json[], text: string) => readonly Json[] | undefined): Row['apply'] =>
+  (stream, random) =>
+    onBlocks(CALLS, (block) => {
+      const text = inputOf(block);
+      const pieces = block.deltas.filter((event) => textOf(deltaOf(event)['partial_json']) !== '');
+      return isDocument(text) && pieces.length > 0 ? change(block, pieces, text) : undefined;
+    })(stream, random);
+
+const starts =
+  (change: (call: Json, block: Block, calls: readonly Block[]) => Json): Row['apply'] =>
+  (stream, random) =>
+    onBlocks(CALLS, (block, blocks) => {
+      const calls = blocks.filter(({ type }) => type === 'tool_use');
+      const start = within(block.start, 'content_block', (call) => change(call, block, calls));
+      return start === block.start ? undefined : [start, ...block.deltas, block.stop];
+    })(stream, random);
+
+const CALL_MUTATIONS = mutations('calls', ONLY, {
+  'anthropic/input-in-start': {
+    title: 'The whole input stands in the start, there are no deltas',
+    apply: onBlocks(CALLS, (block) => {
+      // An empty object in the start is what every call has: in a message that was cut, it says nothing.
+      const value = isDocument(inputOf(block)) ? objectOf(inputOf(block)) : undefined;
+      return value && [withBlock(block.start, { input: value }), block.stop];
+    }),
+  },
+  'anthropic/input-in-start-and-deltas': {
+    title: 'The whole input stands in the start, and comes as deltas',
+    rule: 'anthropic/input-in-start-and-deltas',
+    apply: input((block, _, text) => [withBlock(block.start, { input: JSON.parse(text) }), ...block.deltas, block.stop]),
+  },
+  'anthropic/no-input-in-start': {
+    title: 'The start of a call has no input',
+    apply: starts((call) => (isDocument(JSON.stringify(call['input'] ?? {})) ? call : without(call, 'input'))),
+  },
+  'anthropic/input-cumulative': {
+    title: 'Every piece of the input repeats what came before',
+    rule: 'anthropic/input-sent-twice',
+    apply: input((block, pieces) => {
+      if (pieces.length < 2) return undefined;
+      const texts = sums(pieces.map((event) => textOf(deltaOf(event)['partial_json'])));
+      const grown = pieces.map((event, at) => piece(event, texts[at] ?? ''));
+      return [block.start, ...grown, block.stop];
+    }),
+  },
+  'anthropic/input-after-empty-object': {
+    title: 'The first piece of the input is "{}"',
+    rule: 'anthropic/input-sent-twice',
+    apply: input((block, [first = {}]) => [block.start, piece(first, '{}'), ...block.deltas, block.stop]),
+  },
+  'anthropic/input-sent-twice': {
+    title: 'The whole input once more after its pieces',
+    rule: 'anthropic/input-sent-twice',
+    apply: input((block, [first = {}], text) => [block.start, ...block.deltas, piece(first, text), block.stop]),
+  },
+  'anthropic/input-after-stop': {
+    title: 'A piece of the input after the stop of the call',
+    rule: 'anthropic/input-after-stop',
+    apply: input((block, [first = {}]) => [block.start, ...block.deltas, block.stop, piece(first, '"late"')]),
+  },
+  'anthropic/ids-missing': {
+    title: 'Calls have no id',
+    loses: ['call_ids'],
+    rule: 'anthropic/tool-id-missing',
+    apply: starts((call) => without(call, 'id')),
+  },
+  'anthropic/ids-equal': {
+    title: 'All calls share one id',
+    loses: ['call_ids'],
+    rule: 'anthropic/tool-id-duplicate',
+    apply: starts((call, _, calls) => {
+      const first = calls[0];
+      return calls.length > 1 && first ? { ...call, id: blockOf(first.start)['id'] } : call;
+    }),
+  },
+  'anthropic/names-missing': {
+    title: 'Calls have no name',
+    loses: ['call_names'],
+    rule: 'anthropic/tool-name-missing',
+    apply: starts((call) => without(call, 'name')),
+  },
+  'anthropic/call-starts-missing': {
+    title: 'Calls begin without a start',
+    loses: ['call_ids', 'call_names'],
+    rule: 'anthropic/block-start-missing',
+    apply: input((block) => [...block.deltas, block.stop]),
+  },
+});
+
+const isSignature = (event: Json): boolean => deltaOf(event)['type'] === 'signature_delta';
+
+/** Blocks of thinking with one signature of some length. */
+const signed =
+  (change: (block: Block, signature: Json, text: string) => readonly Json[]): Row['apply'] =>
+  (stream, random) =>
+    onBlocks(['thinking'], (block) => {
+      const [signature, another] = block.deltas.filter(isSignature);
+      const text = signature ? textOf(deltaOf(signature)['signature']) : '';
+      return signature && !another && text.length > 1 ? change(block, signature, text) : undefined;
+    })(stream, random);
+
+const withSignature = (event: Json, signature: string): Json => ({ ...event, delta: { type: 'signature_delta', signature } });
+
+const SIGNATURES = mutations('content', ONLY, {
+  'anthropic/signature-split': {
+    title: 'A signature in two pieces',
+    rule: 'anthropic/signature-split',
+    apply: signed((block, signature, text) => {
+      const at = Math.ceil(text.length / 2);
+      const halves = [text.slice(0, at), text.slice(at)].map((half) => withSignature(signature, half));
+      return [block.start, ...block.deltas.flatMap((event) => (event === signature ? halves : [event])), block.stop];
+    }),
+  },
+  'anthropic/signature-twice': {
+    title: 'A signature twice',
+    rule: 'anthropic/signature-repeated',
+    apply: signed((block, signature) => [block.start, ...block.deltas, { ...signature }, block.stop]),
+  },
+  'anthropic/signature-late': {
+    title: 'A signature after the stop of its block',
+    rule: 'anthropic/signature-late',
+    apply: signed((block, signature) => [
+      block.start,
+      ...block.deltas.filter((event) => event !== signature),
+      block.stop,
+      signature,
+    ]),
+  },
+  'anthropic/signature-in-start': {
+    title: 'The signature stands in the start',
+    apply: signed((block, signature, text) => [
+      withBlock(block.start, { signature: text }),
+      ...block.deltas.filter((event) => event !== signature),
+      block.stop,
+    ]),
+  },
+});
+
+export const ANTHROPIC_CALL_MUTATIONS: readonly Mutation[] = [...CALL_MUTATIONS, ...SIGNATURES];

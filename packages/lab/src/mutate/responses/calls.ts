@@ -1,0 +1,193 @@
+import { type Mutation, mutations, type Row } from '../mutation.ts';
+import { edit, isDocument, type Json, objectOf, objects, rewrite, sums, textOf, within, without } from '../payloads.ts';
+import {
+  ARGUMENTS_DELTA,
+  ARGUMENTS_DONE,
+  everyItem,
+  type Item,
+  isTerminal,
+  itemOf,
+  itemsOf,
+  leaveOut,
+  onEvents,
+  onItems,
+  responseOf,
+  typeOf,
+} from './wire.ts';
+
+const ONLY = ['openai-responses'] as const;
+
+const CALL = 'function_call';
+
+const isDelta = (event: Json): boolean => typeOf(event) === ARGUMENTS_DELTA;
+
+const argumentsOf = ({ done }: Item): string => textOf(itemOf(done)['arguments']);
+
+/** Changes the pieces of the arguments of calls that have some, whole and not empty. */
+const pieces =
+  (change: (deltas: readonly Json[], text: string) => readonly Json[]): Row['apply'] =>
+  (stream, random) =>
+    onItems([CALL], (item) => {
+      const deltas = item.events.filter(isDelta);
+      const [first] = deltas;
+      if (!first || !isDocument(argumentsOf(item))) return undefined;
+      const changed = change(deltas, argumentsOf(item));
+      return item.events.flatMap((event) => (event === first ? [...changed] : isDelta(event) ? [] : [event]));
+    })(stream, random);
+
+const like = (event: Json, delta: string): Json => ({ ...event, delta });
+
+/** Arguments as an object wherever they stand, in calls whose text JSON would write the same way again. */
+const asObject: Row['apply'] = (stream) =>
+  rewrite(stream, (events) => {
+    const change = (item: Json): Json => {
+      const value = item['type'] === CALL ? objectOf(textOf(item['arguments'])) : undefined;
+      return value ? { ...item, arguments: value } : item;
+    };
+    return events
+      .filter((event) => !isDelta(event) || !objectOf(wholeOf(event, events)))
+      .map((event) => {
+        const value = typeOf(event) === ARGUMENTS_DONE ? objectOf(textOf(event['arguments'])) : undefined;
+        if (value) return { ...event, arguments: value };
+        const changed = within(event, 'item', change);
+        return within(changed, 'response', (response) => {
+          const output = objects(response['output']);
+          return output.some((item) => change(item) !== item) ? { ...response, output: output.map(change) } : response;
+        });
+      });
+  });
+
+/** The arguments that the done event of the same item says. */
+const wholeOf = (event: Json, events: readonly Json[]): string =>
+  textOf(
+    events.find((other) => typeOf(other) === ARGUMENTS_DONE && other['output_index'] === event['output_index'])?.['arguments'],
+  );
+
+/** All calls of the response as the arguments of one, which nobody declared. */
+const wrap: Row['apply'] = (stream) =>
+  rewrite(stream, (events) => {
+    const items = itemsOf(events);
+    const calls = items.filter(({ type }) => type === CALL);
+    const [first] = calls;
+    const isLast = calls.length > 1 && items.slice(-calls.length).every(({ type }) => type === CALL);
+    const uses = calls.map((call) => ({
+      recipient_name: `functions.${itemOf(call.done)['name']}`,
+      parameters: objectOf(argumentsOf(call)),
+    }));
+    if (!first || !isLast || uses.some(({ parameters }) => !parameters)) return events;
+    const text = JSON.stringify({ tool_uses: uses });
+    const named = (item: Json, args: string): Json => ({ ...item, name: 'multi_tool_use.parallel', arguments: args });
+    const place = { output_index: first.index, item_id: itemOf(first.done)['id'] };
+    const whole = named(itemOf(first.done), text);
+    const wrapper = [
+      { ...first.added, item: named(itemOf(first.added), '') },
+      { type: ARGUMENTS_DELTA, ...place, delta: text },
+      { type: ARGUMENTS_DONE, ...place, arguments: text },
+      { ...first.done, item: whole },
+    ];
+    const inside = new Set(calls.flatMap(({ events: own }) => own));
+    return events.flatMap((event) => {
+      if (event === first.added) return wrapper;
+      if (inside.has(event)) return [];
+      if (!isTerminal(event)) return [event];
+      const kept = objects(responseOf(event)['output']).filter(({ type }) => type !== CALL);
+      return [within(event, 'response', (response) => ({ ...response, output: [...kept, whole] }))];
+    });
+  });
+
+/** Calls that cannot open before they are done open in another order when they overlap: only others stay as they were. */
+const oneByOne =
+  (apply: Row['apply']): Row['apply'] =>
+  (stream, random) => {
+    let areSequential = false;
+    rewrite(stream, (events) => {
+      areSequential = itemsOf(events).length > 0;
+      return events;
+    });
+    return areSequential ? apply(stream, random) : stream;
+  };
+
+export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', ONLY, {
+  'responses/arguments-only-done': {
+    title: 'Arguments come whole, when they are done',
+    rule: 'responses/deltas-missing',
+    apply: (stream) => edit(stream, (event, _, events) => (isDelta(event) && isDocument(wholeOf(event, events)) ? [] : event)),
+  },
+  'responses/arguments-not-done': {
+    title: 'Arguments are never said to be done',
+    apply: leaveOut(/^response\.function_call_arguments\.done$/),
+  },
+  'responses/arguments-in-added': {
+    title: 'The whole arguments stand in the item when it is added, there are no deltas',
+    apply: onItems([CALL], (item) => {
+      if (!isDocument(argumentsOf(item))) return undefined;
+      const added = { ...item.added, item: { ...itemOf(item.added), arguments: argumentsOf(item) } };
+      return item.events.flatMap((event) => (event === item.added ? [added] : isDelta(event) ? [] : [event]));
+    }),
+  },
+  'responses/arguments-object': { title: 'Arguments are an object', rule: 'responses/arguments-object', apply: asObject },
+  'responses/arguments-cumulative': {
+    title: 'Every piece of the arguments repeats what came before',
+    rule: 'responses/arguments-repeated',
+    apply: (stream, random) =>
+      pieces((deltas) => {
+        if (deltas.length < 2) return deltas;
+        const texts = sums(deltas.map((event) => textOf(event['delta'])));
+        return deltas.map((event, at) => like(event, texts[at] ?? ''));
+      })(stream, random),
+  },
+  'responses/arguments-after-empty-object': {
+    title: 'The first piece of the arguments is "{}"',
+    rule: 'responses/arguments-repeated',
+    apply: pieces((deltas) => [...deltas.slice(0, 1).map((event) => like(event, '{}')), ...deltas]),
+  },
+  'responses/arguments-sent-again': {
+    title: 'The whole arguments once more after the pieces',
+    rule: 'responses/arguments-repeated',
+    apply: pieces((deltas, text) => [...deltas, ...deltas.slice(0, 1).map((event) => like(event, text))]),
+  },
+  'responses/call-ids-missing': {
+    title: 'Calls have no call_id',
+    loses: ['call_ids'],
+    rule: 'responses/call-id-missing',
+    apply: oneByOne(everyItem(CALL, (item) => without(item, 'call_id'))),
+  },
+  'responses/call-ids-late': {
+    title: 'Calls get their call_id when they are done',
+    apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'call_id')))),
+  },
+  'responses/call-ids-equal': {
+    title: 'All calls share one call_id',
+    loses: ['call_ids'],
+    rule: 'responses/call-id-repeated',
+    apply: (stream, random) => {
+      const ids = new Set<unknown>();
+      everyItem(CALL, (item) => {
+        ids.add(item['call_id']);
+        return item;
+      })(stream, random);
+      return ids.size > 1 ? everyItem(CALL, (item) => ({ ...item, call_id: [...ids][0] }))(stream, random) : stream;
+    },
+  },
+  'responses/names-missing': {
+    title: 'Calls have no name',
+    loses: ['call_names'],
+    rule: 'responses/call-name-missing',
+    apply: oneByOne((stream, random) =>
+      onEvents(ARGUMENTS_DONE, (event) => without(event, 'name'))(
+        everyItem(CALL, (item) => without(item, 'name'))(stream, random),
+        random,
+      ),
+    ),
+  },
+  'responses/names-late': {
+    title: 'Calls get their name when they are done',
+    apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'name')))),
+  },
+  'responses/parallel-wrapper': {
+    title: 'All calls inside of multi_tool_use.parallel',
+    loses: ['call_ids'],
+    rule: 'responses/parallel-wrapper',
+    apply: wrap,
+  },
+});

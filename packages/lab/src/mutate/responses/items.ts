@@ -1,0 +1,229 @@
+import { type Mutation, mutations, type Row } from '../mutation.ts';
+import { edit, type Json, objects, rewrite, textOf, without } from '../payloads.ts';
+import {
+  ADDED,
+  editItems,
+  ITEM_DONE,
+  type Item,
+  isTerminal,
+  itemOf,
+  itemsOf,
+  leaveOut,
+  onEvents,
+  onItems,
+  responseOf,
+  TEXT_DELTA,
+  typeOf,
+} from './wire.ts';
+
+const ONLY = ['openai-responses'] as const;
+
+/** Items whose content comes in deltas. */
+const STREAMED = ['message', 'reasoning', 'function_call', 'custom_tool_call'];
+
+/** Every event with an item's id gets another one. */
+const rotate: Row['apply'] = (stream) =>
+  edit(stream, (event, at) => {
+    const isAboutItem = 'item_id' in event || typeof itemOf(event)['id'] === 'string';
+    if (!isAboutItem) return event;
+    const item = itemOf(event);
+    return {
+      ...event,
+      ...('item_id' in event && { item_id: `${event['item_id']}_${at}` }),
+      ...('item' in event && { item: 'id' in item ? { ...item, id: `${item['id']}_${at}` } : item }),
+    };
+  });
+
+/** The parts of a message or of a reasoning begin with number 1. */
+const shiftParts: Row['apply'] = (stream) =>
+  edit(stream, (event) =>
+    typeof event['content_index'] === 'number' ? { ...event, content_index: event['content_index'] + 1 } : event,
+  );
+
+/** The item is told only by the final response. */
+const onlyInOutput: Row['apply'] = (stream) =>
+  rewrite(stream, (events) => {
+    const items = itemsOf(events);
+    const last = items.at(-1);
+    const final = events.find(isTerminal);
+    const listed = final ? objects(responseOf(final)['output']) : [];
+    const isListed = last && items.length > 1 && STREAMED.includes(last.type) && listed.length === items.length;
+    return isListed ? events.filter(({ output_index: index }) => index !== last.index) : events;
+  });
+
+/** Without `output_item.done`, the final response has the last word on an item. */
+const notDone =
+  (isOne: (type: string) => boolean): Row['apply'] =>
+  (stream) =>
+    edit(stream, (event, _, events) => {
+      const isListed = events.some((final) => isTerminal(final) && objects(responseOf(final)['output']).length > 0);
+      return typeOf(event) === ITEM_DONE && isListed && isOne(textOf(itemOf(event)['type'])) ? [] : event;
+    });
+
+const ITEMS = mutations('content', ONLY, {
+  'responses/item-ids-rotate': {
+    title: 'Every event names its item by another id',
+    rule: 'responses/item-id-rotates',
+    apply: rotate,
+  },
+  'responses/no-item-ids': {
+    title: 'Events do not name their item, only its place',
+    apply: onEvents(/./, (event) => without(event, 'item_id')),
+  },
+  'responses/no-output-index': {
+    title: 'Events have no output_index',
+    rule: 'responses/output-index-missing',
+    apply: onEvents(/./, (event) => without(event, 'output_index')),
+  },
+  'responses/output-index-zero': {
+    title: 'Every item has output_index 0',
+    rule: 'responses/output-index-reused',
+    apply: (stream) =>
+      editItems(stream, (item, items) =>
+        items.length > 1 ? item.events.map((event) => ({ ...event, output_index: 0 })) : undefined,
+      ),
+  },
+  'responses/output-index-gaps': {
+    title: 'Output indexes have gaps',
+    apply: (stream) =>
+      edit(stream, (event) =>
+        typeof event['output_index'] === 'number' ? { ...event, output_index: event['output_index'] * 2 + 1 } : event,
+      ),
+  },
+  'responses/not-added': {
+    title: 'Items are used without being added',
+    rule: 'responses/item-not-added',
+    apply: onItems(STREAMED, ({ events, added }) => events.filter((event) => event !== added)),
+  },
+  'responses/added-late': {
+    title: 'Messages are added after their first delta',
+    rule: 'responses/item-added-late',
+    apply: onItems(['message'], ({ events, added }) => {
+      const at = events.findIndex((event) => typeOf(event) === TEXT_DELTA);
+      if (at < 0) return undefined;
+      return [...events.slice(1, at + 1), added, ...events.slice(at + 1)];
+    }),
+  },
+  'responses/not-done': {
+    title: 'Messages, reasoning and calls are never said to be done',
+    // OpenAI encrypts reasoning anew each time it writes it: the ciphertext of the final response is another one, as good as the first. Text
+    // waits for the calls before it to be done, so that it may stand behind the calls that follow it.
+    loses: ['signatures', 'blocks'],
+    rule: 'responses/item-not-done',
+    apply: notDone((type) => STREAMED.includes(type)),
+  },
+  'responses/server-items-not-done': {
+    title: 'What the server did itself is never said to be done',
+    // A compaction is nothing but a ciphertext, and that is another one in the final response.
+    apply: notDone((type) => !STREAMED.includes(type) && type !== 'compaction'),
+  },
+  'responses/only-done': {
+    title: 'Items come whole, in output_item.done',
+    loses: ['logprobs'],
+    rule: 'responses/item-not-added',
+    apply: onItems(STREAMED, ({ done }) => [done]),
+  },
+  'responses/only-in-output': {
+    title: 'The last item comes only in the final response',
+    rule: 'responses/item-only-in-output',
+    apply: onlyInOutput,
+  },
+  'responses/added-twice': {
+    title: 'Every item is added twice',
+    apply: onEvents(ADDED, (event) => [event, { ...event }]),
+  },
+});
+
+const isPart = /^response\.(content_part|reasoning_summary_part)\.added$/;
+
+/** The next item begins before the one before it is done. */
+const overlap: Row['apply'] = (stream) =>
+  editItems(stream, (item, items) => {
+    const place = items.indexOf(item);
+    const [before, after] = [items[place - 1], items[place + 1]];
+    const lends = (one: Item | undefined, next: Item | undefined): boolean =>
+      one?.type === 'reasoning' && next?.type === 'message' && next.events.some((event) => typeOf(event) === TEXT_DELTA);
+    if (!lends(before, item) && !lends(item, after)) return undefined;
+    const own = lends(item, after) ? item.events.filter((event) => event !== item.done) : [...item.events];
+    const borrowed = lends(before, item) && before ? [before.done] : [];
+    const at = 1 + own.findIndex((event) => typeOf(event) === TEXT_DELTA);
+    return [...own.slice(0, at), ...borrowed, ...own.slice(at)];
+  });
+
+/** What a done event says: the field with the whole text. */
+const WHOLE: Record<string, string> = { 'response.output_text.done': 'text', 'response.refusal.done': 'refusal' };
+
+const PARTS = mutations('content', ONLY, {
+  'responses/parts-not-added': {
+    title: 'Parts begin with their first delta',
+    rule: 'responses/part-not-added',
+    apply: leaveOut(isPart),
+  },
+  'responses/parts-from-one': { title: 'The parts of an item begin with number 1', apply: shiftParts },
+  'responses/parts-not-done': {
+    title: 'Parts are never said to be done',
+    apply: leaveOut(/^response\.(content_part|reasoning_summary_part)\.done$/),
+  },
+  'responses/texts-not-done': {
+    title: 'Texts are never said to be done',
+    apply: leaveOut(/^response\.(output_text|refusal|reasoning_text|reasoning_summary_text)\.done$/),
+  },
+  'responses/texts-only-done': {
+    title: 'Texts come whole when they are done',
+    rule: 'responses/deltas-missing',
+    apply: (stream) =>
+      edit(stream, (event, _, events) => {
+        const type = typeOf(event);
+        const hasDone = events.some(
+          (other) => typeOf(other) === type.replace(/delta$/, 'done') && other['output_index'] === event['output_index'],
+        );
+        return /^response\.(output_text|refusal)\.delta$/.test(type) && hasDone && !event['logprobs']?.toString() ? [] : event;
+      }),
+  },
+  'responses/last-delta-lost': {
+    title: 'The last delta of a text is lost, the whole text follows',
+    loses: ['logprobs'],
+    rule: 'responses/done-longer',
+    apply: (stream) =>
+      edit(stream, (event, at, events) => {
+        const next = events[at + 1];
+        const isLast = typeOf(event) === TEXT_DELTA && next && WHOLE[typeOf(next)] === 'text' && textOf(event['delta']) !== '';
+        const hasMore =
+          events.filter((other) => typeOf(other) === TEXT_DELTA && other['output_index'] === event['output_index']).length > 1;
+        return isLast && hasMore ? [] : event;
+      }),
+  },
+  'responses/done-differs': {
+    title: 'The done event has another text than the deltas',
+    rule: 'responses/done-differs',
+    apply: (stream) =>
+      edit(stream, (event, at, events) => {
+        const before = events[at - 1];
+        const isDone = typeOf(event) === 'response.output_text.done' && before && typeOf(before) === TEXT_DELTA;
+        return isDone ? { ...event, text: `# ${textOf(event['text'])}` } : event;
+      }),
+  },
+  'responses/texts-in-halves': {
+    title: 'Every delta in two, between any two units of UTF-16',
+    apply: (stream, random) =>
+      edit(stream, (event) => {
+        const text = textOf(event['delta']);
+        if (
+          !/\.delta$/.test(typeOf(event)) ||
+          /audio/.test(typeOf(event)) ||
+          text.length < 2 ||
+          objects(event['logprobs']).length > 0
+        )
+          return event;
+        const at = 1 + Math.floor(random() * (text.length - 1));
+        return [text.slice(0, at), text.slice(at)].map((delta): Json => ({ ...event, delta }));
+      }),
+  },
+  'responses/overlap': {
+    title: 'A message begins before the reasoning is done',
+    rule: 'responses/items-overlap',
+    apply: overlap,
+  },
+});
+
+export const RESPONSES_ITEM_MUTATIONS: readonly Mutation[] = [...ITEMS, ...PARTS];

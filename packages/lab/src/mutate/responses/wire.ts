@@ -1,0 +1,88 @@
+import type { Row, WireStream } from '../mutation.ts';
+import { edit, isObject, type Json, rewrite, textOf, within, withinEach } from '../payloads.ts';
+
+export const ADDED = 'response.output_item.added';
+
+export const ITEM_DONE = 'response.output_item.done';
+
+const ARGUMENTS = 'response.function_call_arguments';
+
+export const ARGUMENTS_DELTA = `${ARGUMENTS}.delta`;
+
+export const ARGUMENTS_DONE = `${ARGUMENTS}.done`;
+
+export const TEXT_DELTA = 'response.output_text.delta';
+
+export const typeOf = (event: Json): string => textOf(event['type']);
+
+export const isTerminal = (event: Json): boolean => /^response\.(completed|incomplete|failed)$/.test(typeOf(event));
+
+export const itemOf = (event: Json): Json => (isObject(event['item']) ? event['item'] : {});
+
+export const responseOf = (event: Json): Json => (isObject(event['response']) ? event['response'] : {});
+
+/** Changes the events of some types. */
+export const onEvents =
+  (types: string | RegExp, change: (event: Json, events: readonly Json[]) => Json | Json[]): Row['apply'] =>
+  (stream) =>
+    edit(stream, (event, _, events) => {
+      const isOne = typeof types === 'string' ? typeOf(event) === types : types.test(typeOf(event));
+      return isOne ? change(event, events) : event;
+    });
+
+/** Leaves out the events of some types. */
+export const leaveOut = (types: RegExp): Row['apply'] => onEvents(types, () => []);
+
+/** The events about one output item, in their order. */
+export interface Item {
+  readonly index: number;
+  readonly type: string;
+  readonly events: readonly Json[];
+  readonly added: Json;
+  readonly done: Json;
+}
+
+/** The items of a stream in which each is added once and done once, and none begins before the one before it is done; else nothing. */
+export function itemsOf(events: readonly Json[]): Item[] {
+  const indexes = [...new Set(events.map(({ output_index: index }) => index).filter((index) => typeof index === 'number'))];
+  const items = indexes.flatMap((index) => {
+    const own = events.filter(({ output_index: other }) => other === index);
+    const [added, done] = [own.filter((event) => typeOf(event) === ADDED), own.filter((event) => typeOf(event) === ITEM_DONE)];
+    const [first, last] = [added[0], done[0]];
+    if (!first || !last || added.length > 1 || done.length > 1 || own[0] !== first || own.at(-1) !== last) return [];
+    return [{ index, type: textOf(itemOf(first)['type']), events: own, added: first, done: last }];
+  });
+  return items.length === indexes.length && isSequential(events, items) ? items : [];
+}
+
+const isSequential = (events: readonly Json[], items: readonly Item[]): boolean =>
+  items.every(({ added, done, events: own }) => events.indexOf(done) - events.indexOf(added) + 1 === own.length);
+
+/** Changes the events of whole items. */
+export const onItems =
+  (types: readonly string[], change: (item: Item, items: readonly Item[]) => readonly Json[] | undefined): Row['apply'] =>
+  (stream) =>
+    editItems(stream, (item, items) => (types.includes(item.type) ? change(item, items) : undefined));
+
+export function editItems(
+  stream: WireStream,
+  change: (item: Item, items: readonly Item[]) => readonly Json[] | undefined,
+): WireStream {
+  return rewrite(stream, (events) => {
+    const items = itemsOf(events);
+    const changed = items.map((item) => change(item, items));
+    if (changed.every((list) => list === undefined)) return events;
+    const whole = new Map(items.map((item, at) => [item.added, changed[at] ?? item.events]));
+    const inside = new Set(items.flatMap(({ events: own }) => own));
+    return events.flatMap((event) => whole.get(event) ?? (inside.has(event) ? [] : [event]));
+  });
+}
+
+/** Changes the items wherever they stand whole: when added, when done, in the final response. */
+export const everyItem =
+  (type: string, change: (item: Json, isDone: boolean) => Json): Row['apply'] =>
+  (stream) =>
+    edit(stream, (event) => {
+      const changeOne = (item: Json): Json => (item['type'] === type ? change(item, typeOf(event) !== ADDED) : item);
+      return within(within(event, 'item', changeOne), 'response', (response) => withinEach(response, 'output', changeOne));
+    });

@@ -1,0 +1,72 @@
+import { CodecError } from '@sluice/core';
+import { MUTATIONS, type Mutation, mutationNamed, SHORT_NAMES } from '../mutate/index.ts';
+import { didYouMean } from '../text.ts';
+
+/** What can go wrong with an answer, beside what stands in it. */
+export const FAULTS = {
+  status: { value: 'CODE', least: 400, most: 599, title: "an error with this status, in the client's protocol" },
+  page: { value: 'CODE', least: 200, most: 599, title: 'a web page with this status, as proxies send' },
+  delay: { value: 'MS', least: 0, most: 600_000, title: 'silence before the answer' },
+  slow: { value: 'MS', least: 0, most: 600_000, title: 'a pause before every read' },
+  cut: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'the body ends after so many bytes, as if that were all' },
+  stall: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'silence after so many bytes, until the client gives up' },
+  reset: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'the connection is reset after so many bytes' },
+  times: { value: 'N', least: 1, most: 1_000_000, title: 'only the first N requests have it; then all is well' },
+} as const satisfies Record<string, { value: string; least: number; most: number; title: string }>;
+
+type FaultName = keyof typeof FAULTS;
+
+export interface Faults extends Partial<Readonly<Record<FaultName, number>>> {
+  /** As they were asked for. */
+  readonly text: string;
+  /** Dialects: what stands in the stream is written as some server writes it. */
+  readonly mutations: readonly Mutation[];
+}
+
+export const NO_FAULTS: Faults = { text: '', mutations: [] };
+
+/** Nobody knows such a fault, or its number makes no sense. */
+export class FaultError extends CodecError {
+  constructor(message: string) {
+    super({ code: 'INVALID_INPUT', message, http_status: 400 });
+  }
+}
+
+const isFaultName = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
+
+/** `cut=300`, `status=429,times=2`, `sse/crlf,slow=20`; `none` is no fault at all. */
+export function parseFaults(text: string): Faults {
+  const numbers: Partial<Record<FaultName, number>> = {};
+  const mutations: Mutation[] = [];
+  for (const word of text.split(',').map((part) => part.trim())) {
+    const [name = '', value] = word.split('=', 2);
+    if (word === '' || word === 'none') continue;
+    const mutation = mutationNamed(word);
+    if (mutation) mutations.push(mutation);
+    else if (isFaultName(name)) numbers[name] = numberOf(name, value);
+    else throw unknown(name);
+  }
+  return { text, mutations, ...numbers };
+}
+
+function numberOf(name: FaultName, value: string | undefined): number {
+  const { least, most, value: shown } = FAULTS[name];
+  const number = value === undefined && least === 0 ? 0 : Number(value);
+  if (/^\d+$/.test(value ?? '0') && number >= least && number <= most) return number;
+  throw new FaultError(`fault "${name}" needs a number from ${least} to ${most}: ${name}=${shown}`);
+}
+
+function unknown(name: string): FaultError {
+  const known = [...Object.keys(FAULTS), ...SHORT_NAMES.keys(), ...MUTATIONS.map(({ id }) => id)];
+  return new FaultError(`unknown fault "${name.slice(0, 80)}"${didYouMean(name, known)}`);
+}
+
+/** What follows the last "!" of a model's name is the fault that the client asks for: `gpt-5!cut=300`. */
+export function splitModel(model: string): { model: string; fault: string | undefined } {
+  const at = model.lastIndexOf('!');
+  return at < 0 ? { model, fault: undefined } : { model: model.slice(0, at), fault: model.slice(at + 1) };
+}
+
+/** Those that leave the client without an answer, or without all of it. */
+export const isBreaking = ({ status, page, cut, stall, reset }: Faults): boolean =>
+  [status, page, cut, stall, reset].some((fault) => fault !== undefined);

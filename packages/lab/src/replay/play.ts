@@ -1,0 +1,135 @@
+import type { ServerResponse } from 'node:http';
+import type { Read } from '../tape/format.ts';
+
+/** Bytes, and the silence before them. */
+export interface Piece {
+  waitMs: number;
+  bytes: Uint8Array;
+}
+
+/** A body in the reads in which it came. Tapes are edited: what the reads do not cover comes last, and what they have too much is not there. */
+export function* inReads(body: Uint8Array, reads: readonly Read[], speed: number): Iterable<Piece> {
+  let at = 0;
+  let before = 0;
+  for (const [atMs, size] of reads) {
+    const bytes = body.subarray(at, at + size);
+    if (bytes.length > 0) yield { waitMs: speed === 0 ? 0 : Math.max(0, atMs - before) / speed, bytes };
+    at += bytes.length;
+    before = atMs;
+  }
+  if (at < body.length) yield { waitMs: 0, bytes: body.subarray(at) };
+}
+
+export interface Breaks {
+  /** Before every piece, beside its own wait. */
+  slow?: number;
+  cut?: number;
+  stall?: number;
+  reset?: number;
+}
+
+/** Where a body is played to: an HTTP response, or a receiver in this process. */
+export interface BodySink {
+  readonly isClosed: boolean;
+  /** The length was announced: a body that ends early is seen to do so. */
+  readonly hasLength: boolean;
+  /** Resolves when more can be taken, or when the sink is closed. */
+  write(bytes: Uint8Array): Promise<void>;
+  end(): Promise<void>;
+  breakOff(how: 'close' | 'reset'): Promise<void>;
+  /** Calls the listener when the sink closes, unless the returned function is called before. */
+  onClose(listener: () => void): () => void;
+}
+
+/** Writes a body as it came, or as far as it is let. `isWhole`: the body ends where its pieces do; else the connection breaks there. */
+export async function play(sink: BodySink, pieces: Iterable<Piece>, isWhole: boolean, breaks: Breaks = {}): Promise<void> {
+  const { slow = 0, cut, stall, reset } = breaks;
+  const most = Math.min(cut ?? Number.POSITIVE_INFINITY, stall ?? Number.POSITIVE_INFINITY, reset ?? Number.POSITIVE_INFINITY);
+  let sent = 0;
+  for (const { waitMs, bytes } of pieces) {
+    if (sent >= most) break;
+    await silence(sink, waitMs + slow);
+    if (sink.isClosed) return;
+    const part = bytes.subarray(0, most - sent);
+    await sink.write(part);
+    sent += part.length;
+  }
+  if (sent < most) await (isWhole ? sink.end() : sink.breakOff('close'));
+  else if (most === reset) await sink.breakOff('reset');
+  else if (most === stall) await closed(sink);
+  // Who was told the length knows that there is more.
+  else await (sink.hasLength ? sink.breakOff('close') : sink.end());
+}
+
+/** Over when the time is, or when the sink is closed. */
+export function silence(sink: BodySink, ms: number): Promise<void> {
+  if (ms <= 0 || sink.isClosed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      unlisten();
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    const unlisten = sink.onClose(done);
+  });
+}
+
+const closed = (sink: BodySink): Promise<void> =>
+  sink.isClosed ? Promise.resolve() : new Promise((resolve) => void sink.onClose(resolve));
+
+/** What was written needs a moment to leave before the connection is torn. */
+const LEAVE_MS = 20;
+
+/** The body of a response whose head has been sent. */
+export class ResponseSink implements BodySink {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  get isClosed(): boolean {
+    return this.#response.destroyed;
+  }
+
+  get hasLength(): boolean {
+    return this.#response.hasHeader('content-length');
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const response = this.#response;
+    if (bytes.length === 0 || response.write(bytes)) {
+      // A piece is a read of its own only when it has left before the next one.
+      await new Promise((resolve) => setImmediate(resolve));
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        response.off('drain', done);
+        response.off('close', done);
+        resolve();
+      };
+      response.once('drain', done);
+      response.once('close', done);
+    });
+  }
+
+  end(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#response.once('close', () => resolve());
+      this.#response.end(() => resolve());
+    });
+  }
+
+  async breakOff(how: 'close' | 'reset'): Promise<void> {
+    await silence(this, LEAVE_MS);
+    if (how === 'reset') this.#response.socket?.resetAndDestroy();
+    else this.#response.destroy();
+  }
+
+  onClose(listener: () => void): () => void {
+    this.#response.once('close', listener);
+    return () => void this.#response.off('close', listener);
+  }
+}

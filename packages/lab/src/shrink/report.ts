@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { type Assembled, RULES, type RuleId } from '@sluice/core';
+
+/** What a stream was shrunk for. */
+export type Until = { rule: RuleId } | { command: string };
+
+/** A line of `fixtures/*.jsonl`: a stream, and what a reader has to make of it. */
+export interface CaseFile {
+  id: string;
+  protocol: string;
+  class: string;
+  providers: string[];
+  title: string;
+  why: string;
+  sources: string[];
+  raw: string;
+  expected: Record<string, unknown>;
+  ambiguity: null;
+}
+
+export function caseOf(raw: string, read: Assembled, until: Until): CaseFile {
+  const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
+  const isRule = 'rule' in until;
+  return {
+    id: `${isRule ? until.rule.replaceAll('/', '-') : 'shrunk'}-${hash}`,
+    protocol: read.protocol ?? 'sse',
+    class: isRule ? until.rule : 'a program fails on it',
+    providers: [],
+    title: isRule ? RULES[until.rule].title : `Shows it: ${until.command}`,
+    why: isRule ? RULES[until.rule].explanation : '',
+    sources: [],
+    raw,
+    expected: expectedOf(raw, read),
+    ambiguity: null,
+  };
+}
+
+/** What Sluice reads. Ids that are not in the stream were made up, and may be any. */
+function expectedOf(raw: string, read: Assembled): Record<string, unknown> {
+  const { text, reasoning, refusal, tool_calls: calls, finish_reason, wire_usage: usage, error, complete } = read;
+  return {
+    text,
+    ...(reasoning !== '' && { reasoning }),
+    ...(refusal !== null && { refusal }),
+    tool_calls: calls.map(({ id, name, arguments: args }) => ({
+      id: id !== '' && raw.includes(JSON.stringify(id)) ? id : '<generated>',
+      name,
+      arguments: args,
+    })),
+    finish_reason,
+    ...(usage && { usage }),
+    ...(error && { error: { code: error.code, message: error.message } }),
+    ...(!complete && !error && { extras: { incomplete: true } }),
+  };
+}
+
+export interface ReportFacts {
+  until: Until;
+  case: CaseFile;
+  read: Assembled;
+  bytesBefore: number;
+  bytesAfter: number;
+  tries: number;
+  isDone: boolean;
+  version: string;
+  /** The name of the file with the stream, beside the report. */
+  stream: string;
+}
+
+/** A page that can be sent to whoever runs the server: nothing in it but what it takes. */
+export function reportOf(facts: ReportFacts): string {
+  const { until, read, bytesBefore, bytesAfter, tries, isDone, version, stream } = facts;
+  const rule = 'rule' in until ? RULES[until.rule] : undefined;
+  return [
+    `# ${facts.case.title}`,
+    '',
+    ...(rule ? [`**Rule** \`${facts.case.class}\` (${rule.severity}). ${rule.explanation}`, ''] : []),
+    `The stream below is the smallest that shows it: ${bytesAfter} bytes of ${bytesBefore}, after ${tries} tries${isDone ? '' : ' (the time was over before everything had been tried)'}. Texts, ids and numbers that do not matter are replaced.`,
+    '',
+    '## The stream',
+    '',
+    ...fenced(visible(facts.case.raw), 'text'),
+    '',
+    '## What is read from it',
+    '',
+    ...fenced(JSON.stringify(facts.case.expected, null, 2), 'json'),
+    '',
+    ...read.diagnostics.map(
+      ({ rule: id, message, offset, count }) =>
+        `- \`${id}\` at byte ${offset}${count > 1 ? ` (${count} times)` : ''}: ${message}`,
+    ),
+    '',
+    '## To see it again',
+    '',
+    ...fenced(again(until, read, stream), 'sh'),
+    '',
+    `Protocol: ${read.protocol ?? 'unknown'}. Made by \`sluice shrink\` ${version}.`,
+    '',
+  ].join('\n');
+}
+
+function again(until: Until, { protocol }: Assembled, stream: string): string {
+  const name = protocol === null ? '' : `--protocol ${protocol} `;
+  return [`sluice assemble ${name}${stream}`, ...('command' in until ? [until.command] : [])].join('\n');
+}
+
+/** Line ends that a page would swallow. */
+const visible = (raw: string): string => raw.replace(/\r/g, '␍').replaceAll('\0', '␀');
+
+/** A fence is longer than any in the text. */
+function fenced(text: string, language: string): string[] {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = '`'.repeat(longest + 1);
+  return [fence + language, text.replace(/\n$/, ''), fence];
+}
