@@ -6,11 +6,11 @@
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Session } from 'node:inspector';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { listVisited } from './house/coverage.js';
 import { exportsWithoutComment, findCycles, readImports } from './house/sources.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -28,7 +28,7 @@ const rows = [
   ['lines per file: median / p90 / max', lineCounts()],
   ['files in the protocol folders, distinct names', protocolFiles()],
   ['files with one importer', singleImporters().length],
-  ['folders in an import cycle (parent and child aside)', findCycles(folderGraph()).length],
+  ['folders in an import cycle (parent and child aside)', findCycles(folderGraph()).flat().length],
   ...(await walks()),
   ['values exported by @sluice/core', await exportedValues()],
   ["modules loaded by import '@sluice/core'", loadedModules()],
@@ -86,8 +86,8 @@ function folderGraph() {
 async function walks() {
   const core = await import(pathToFileURL(join(root, 'packages/core/dist/index.js')).href);
   return [
-    ['files visited: one chunk, chat to Anthropic', show(await visited(chunkWalk(core)))],
-    ['files visited: one request, Anthropic to Gemini', show(await visited(requestWalk(core)))],
+    ['files visited: one chunk, chat to Anthropic', show(await listVisited(chunkWalk(core)))],
+    ['files visited: one request, Anthropic to Gemini', show(await listVisited(requestWalk(core)))],
     ['files visited: sluice doctor FILE', show(doctorWalk())],
   ];
 }
@@ -104,8 +104,8 @@ function chunkWalk(core) {
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta }] })}\n\n`,
     );
   converter.push(chunk({ role: 'assistant', content: '' }));
-  for (const word of ['One', ' two']) converter.push(chunk({ content: word }));
-  return () => converter.push(chunk({ content: ' three.' }));
+  // The first text: later chunks repeat all but the text, and are not parsed.
+  return () => converter.push(chunk({ content: 'Hello' }));
 }
 
 function requestWalk(core) {
@@ -127,47 +127,19 @@ function requestWalk(core) {
   return convert;
 }
 
-/** The source files with a function that runs while `run` does. */
-async function visited(run) {
-  const session = new Session();
-  session.connect();
-  const post = (method, params) =>
-    new Promise((done, fail) => session.post(method, params, (error, result) => (error ? fail(error) : done(result))));
-  await post('Profiler.enable');
-  await post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  await post('Profiler.takePreciseCoverage');
-  run();
-  const { result } = await post('Profiler.takePreciseCoverage');
-  session.disconnect();
-  return filesRun(result);
-}
-
 function doctorWalk() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-house-'));
   try {
     const file = join(folder, 'stream.sse');
     const { raw } = JSON.parse(readFileSync(join(root, 'fixtures/cases.jsonl'), 'utf8').split('\n')[0]);
     writeFileSync(file, raw);
-    const env = { ...process.env, NODE_V8_COVERAGE: join(folder, 'coverage') };
-    try {
-      execFileSync(process.execPath, [join(root, 'packages/gateway/bin/sluice.js'), 'doctor', file], { env, stdio: 'ignore' });
-    } catch {
-      // The exit code says that the stream has findings.
-    }
-    const [report] = readdirSync(join(folder, 'coverage'));
-    return filesRun(JSON.parse(readFileSync(join(folder, 'coverage', report), 'utf8')).result);
+    const output = join(folder, 'visited.json');
+    const script = fileURLToPath(new URL('./house/doctor-walk.js', import.meta.url));
+    execFileSync(process.execPath, [script, file, output], { stdio: 'ignore' });
+    return JSON.parse(readFileSync(output, 'utf8'));
   } finally {
     rmSync(folder, { recursive: true });
   }
-}
-
-/** A module's own body is a function that starts at 0; it runs when the module is loaded. */
-function filesRun(coverage) {
-  return coverage
-    .filter(({ url }) => url.includes('/packages/') && url.includes('/dist/'))
-    .filter(({ functions }) => functions.some(({ ranges: [range] }) => range.count > 0 && range.startOffset > 0))
-    .map(({ url }) => relative(join(root, 'packages'), fileURLToPath(url)).replace('/dist/', '/').replace(/\.js$/, '.ts'))
-    .sort();
 }
 
 async function exportedValues() {
