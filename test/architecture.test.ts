@@ -2,83 +2,139 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { CODECS, type Codec } from '../packages/core/src/index.ts';
+import { findCycles } from '../scripts/house/sources.js';
+import { toyCodec } from './toy-protocol/codec.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const core = join(root, 'packages/core/src');
-const gateway = join(root, 'packages/gateway/src');
 
-const sources = (folder: string): string[] =>
+/** The layers of each package, lowest first: a folder imports itself and what stands before it. */
+const LAYERS = {
+  core: ['json', 'canonical', 'rules', 'sse', 'accumulate', 'passes', 'codec', 'protocols', 'engine', 'doctor', 'io', 'index'],
+  lab: ['text', 'mutate', 'tape', 'prove', 'replay', 'shrink', 'demo'],
+  gateway: ['providers', 'terminal', 'http', 'config', 'upstream', 'observe', 'doctor', 'exchange', 'server', 'tape', 'cli'],
+} as const satisfies Record<string, readonly string[]>;
+
+type Package = keyof typeof LAYERS;
+
+/** What the code of each package may import beside its own files. */
+const IMPORTED = {
+  core: /^(?!)/,
+  lab: /^(@sluice\/core$|node:)/,
+  gateway: /^(@sluice\/core$|@sluice\/lab\/\w+$|node:|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
+} as const satisfies Record<Package, RegExp>;
+
+const folderOf = (name: Package): string => join(root, 'packages', name, 'src');
+
+const listSources = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => join(folder, file));
 
-const importsOf = (file: string): string[] =>
-  [...readFileSync(file, 'utf8').matchAll(/^(?:import|export)[^;]*?from '([^']+)';/gms)].map((match) => match[1] ?? '');
-
-/** Comments and texts may name what code must not use. */
-const codeOf = (file: string): string =>
-  readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm, "''");
-
-/** What each layer of core may import: itself and what stands before it. `doctor/rules` is data that anyone may import. */
-const LAYERS = ['json', 'canonical', 'stage', 'sse', 'accumulate', 'passes', 'protocols', 'engine', 'doctor', 'io', 'index'];
-const RANK: Record<string, number> = {
-  json: -1,
-  canonical: 0,
-  stage: 1,
-  sse: 1,
-  accumulate: 2,
-  passes: 2,
-  protocols: 3,
-  engine: 4,
-  doctor: 4,
-  io: 5,
-  index: 6,
+const readImports = (file: string): string[] => {
+  // Template literals may quote programs with imports of their own.
+  const text = readFileSync(file, 'utf8').replace(/`(?:[^`\\]|\\.)*`/gs, '``');
+  return [...text.matchAll(/^(?:import|export)\b[^;]*?from '([^']+)';|^import '([^']+)';|\bimport\('([^']+)'\)/gms)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? '',
+  );
 };
 
-const layerOf = (file: string): string => relative(core, file).split('/')[0]?.replace(/\.ts$/, '') ?? '';
-const isRules = (file: string): boolean => relative(core, file).startsWith('doctor/rules');
+/** Code without comments and strings, which may name what code must not use. */
+const readCode = (file: string): string =>
+  readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm, "''");
 
-describe.each(sources(core).map((file) => ({ file, name: relative(core, file) })))('core/$name', ({ file }) => {
-  const code = codeOf(file);
+const findLayer = (name: Package, file: string): number => {
+  const layers: readonly string[] = LAYERS[name];
+  return layers.indexOf(relative(folderOf(name), file).split('/')[0]?.replace(/\.ts$/, '') ?? '');
+};
 
-  test('imports only what stands below it', () => {
-    expect(LAYERS).toContain(layerOf(file));
-    for (const specifier of importsOf(file)) {
-      const target = resolve(dirname(file), specifier);
-      if (isRules(target)) continue;
-      expect(RANK[layerOf(target)], `${specifier} in ${relative(root, file)}`).toBeLessThanOrEqual(RANK[layerOf(file)] ?? -1);
+describe.each(Object.keys(LAYERS) as Package[])('%s', (name) => {
+  const files = listSources(folderOf(name)).map((file) => ({ file, path: relative(folderOf(name), file) }));
+
+  test.each(files)('$path imports only its own layer and lower ones', ({ file }) => {
+    expect(findLayer(name, file), 'the layer is listed').toBeGreaterThanOrEqual(0);
+    for (const specifier of readImports(file)) {
+      if (!specifier.startsWith('.')) expect(specifier).toMatch(IMPORTED[name]);
+      else expect(findLayer(name, resolve(dirname(file), specifier)), specifier).toBeLessThanOrEqual(findLayer(name, file));
     }
   });
 
-  test('imports no package and no runtime', () => {
-    for (const specifier of importsOf(file)) expect(specifier).toMatch(/^\.\.?\/.*\.ts$/);
-    expect(code).not.toMatch(/(?<![#.\w])(import\(|require\(|process\.|Buffer\b)/);
+  test.each(LAYERS[name])('the layer %s has files', (layer) => {
+    expect(files.some(({ path }) => path === `${layer}.ts` || path.startsWith(`${layer}/`))).toBe(true);
   });
 
-  test('has no clock, no randomness, no timers', () => {
-    expect(code).not.toMatch(/\bDate\b|\bMath\.random\b|\bcrypto\b|\bperformance\b|\bset(Timeout|Interval|Immediate)\b/);
+  test('no folders import each other', () => {
+    const graph = new Map<string, Set<string>>();
+    for (const { file } of files) {
+      const from = dirname(file);
+      const edges = graph.get(from) ?? new Set();
+      graph.set(from, edges);
+      for (const specifier of readImports(file).filter((text) => text.startsWith('.'))) {
+        const to = dirname(resolve(dirname(file), specifier));
+        if (!`${from}/`.startsWith(`${to}/`) && !`${to}/`.startsWith(`${from}/`)) edges.add(to);
+      }
+    }
+    expect(findCycles(graph)).toEqual([]);
   });
 
-  test('awaits nothing below io', () => {
-    if (layerOf(file) !== 'io') expect(code).not.toMatch(/\bawait\b|\basync\b|\bPromise\b/);
+  test('its tests import the other packages by their public names', () => {
+    for (const file of listSources(join(root, 'packages', name, 'test'))) {
+      const outside = readImports(file).filter((specifier) => {
+        const target = relative(root, resolve(dirname(file), specifier));
+        return specifier.startsWith('.') && !target.startsWith(`packages/${name}/`) && !/^(test|scripts)\//.test(target);
+      });
+      expect(outside, relative(root, file)).toEqual([]);
+    }
   });
 });
 
-describe('protocols', () => {
-  const names = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
+describe.each(listSources(folderOf('core')).map((file) => ({ file, path: relative(folderOf('core'), file) })))(
+  'core/$path',
+  ({ file }) => {
+    const code = readCode(file);
 
-  test.each(names)('%s imports no other protocol', (name) => {
-    const others = names.filter((other) => other !== name);
-    for (const file of sources(join(core, 'protocols', name))) {
-      for (const specifier of importsOf(file)) for (const other of others) expect(specifier).not.toContain(`/${other}/`);
-    }
+    test('needs no runtime', () => {
+      expect(code).not.toMatch(/(?<![#.\w])(import\(|require\(|process\.|Buffer\b)/);
+    });
+
+    test('has no clock, no randomness, no timers', () => {
+      expect(code).not.toMatch(/\bDate\b|\bMath\.random\b|\bcrypto\b|\bperformance\b|\bset(Timeout|Interval|Immediate)\b/);
+    });
+
+    test('awaits nothing below io', () => {
+      if (LAYERS.core[findLayer('core', file)] !== 'io') expect(code).not.toMatch(/\bawait\b|\basync\b|\bPromise\b/);
+    });
+  },
+);
+
+describe('protocol folders', () => {
+  /** What every protocol has, and what it has only as a protocol of clients. */
+  const FILES = [
+    ...['index', 'codec', 'wire', 'endpoints', 'profiles', 'request-encode', 'settings', 'tools', 'blocks'],
+    ...['stream-decode', 'content-decode', 'response', 'outcome', 'models'],
+  ];
+  const OF_CLIENTS = ['request-decode', 'stream-encode', 'content-encode', 'grammar'];
+  /** Output items of Responses are written and read as units of their own. */
+  const MORE: Readonly<Record<string, readonly string[]>> = { 'openai-responses': ['output-items'] };
+
+  const expectedFiles = ({ id, roles }: Codec): string[] =>
+    [...FILES, ...(roles.includes('client') ? OF_CLIENTS : []), ...(MORE[id] ?? [])].map((name) => `${name}.ts`).sort();
+
+  const codecs = Object.values(CODECS);
+  const folder = ({ id }: Codec): string => join(folderOf('core'), 'protocols', id);
+
+  test.each(codecs)('$id has exactly the files of its roles', (codec) => {
+    expect(readdirSync(folder(codec)).sort()).toEqual(expectedFiles(codec));
   });
 
-  test.each(names)('%s has the files that every protocol has', (name) => {
-    const files = readdirSync(join(core, 'protocols', name));
-    expect(files).toEqual(
-      expect.arrayContaining(['index.ts', 'wire.ts', 'stream-decode.ts', 'stop.ts', 'usage.ts', 'errors.ts', 'blocks.ts']),
-    );
+  test('the toy protocol of the tests has exactly these files, too', () => {
+    expect(readdirSync(join(root, 'test/toy-protocol')).sort()).toEqual(expectedFiles(toyCodec));
+  });
+
+  test.each(codecs)('$id imports no other protocol', (codec) => {
+    const others = codecs.filter((other) => other !== codec);
+    for (const file of listSources(folder(codec)))
+      for (const specifier of readImports(file)) for (const { id } of others) expect(specifier).not.toContain(`/${id}/`);
   });
 });
 
@@ -89,10 +145,6 @@ test('core has no dependency', () => {
     undefined,
     undefined,
   ]);
-});
-
-test('core never imports the gateway, and the gateway only the public core', () => {
-  for (const file of sources(gateway)) for (const specifier of importsOf(file)) expect(specifier).not.toMatch(/core\/(src|dist)/);
 });
 
 test('the lockfile names no registry', () => {

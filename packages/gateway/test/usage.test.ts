@@ -1,5 +1,5 @@
+import { editDistance, suggest } from '@sluice/lab/text';
 import { describe, expect, test } from 'vitest';
-import { editDistance, suggest } from '../../lab/src/text.ts';
 import { run, type World } from './fake-io.ts';
 
 interface Row {

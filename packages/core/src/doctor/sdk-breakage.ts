@@ -1,7 +1,7 @@
 import type { RuleId } from '../rules/index.ts';
 
 /**
- * What the official SDKs do with a stream that departs by this rule alone, as measured: `vitest run packages/gateway/test/doctor/breakage.test.ts -u`
+ * What the official SDKs do with a stream that departs by this rule alone, as measured: `vitest run test/doctor/breakage.test.ts -u`
  * writes this file, and the same test holds it.
  */
 export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {

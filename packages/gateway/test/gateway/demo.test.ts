@@ -1,6 +1,6 @@
 import type { ProtocolId } from '@sluice/core';
+import { rank, vectorOf } from '@sluice/lab/demo';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rank, vectorOf } from '../../../lab/src/demo/vectors.ts';
 import { readStream, readWhole } from './dialects.ts';
 import { ask, type Started, startGateway } from './start.ts';
 

@@ -10,7 +10,7 @@ import {
   PROTOCOLS,
   type ProtocolId,
 } from '@sluice/core';
-import { inPieces } from '../../../lab/src/demo/brain.ts';
+import { inPieces } from '@sluice/lab/demo';
 
 export const TEXT = 'One two three four five.';
 export const USAGE = { input_tokens: 11, output_tokens: 5 };

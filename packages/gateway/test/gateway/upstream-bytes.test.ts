@@ -1,6 +1,6 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SDK_READERS } from '../doctor/sdk-readers.ts';
+import { SDK_READERS } from '../../../../test/doctor/sdk-readers.ts';
 import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';

@@ -1,2 +1,2 @@
 export { answerOf, DEMO_MODELS, faultsOf, inPieces, languageOf } from './brain.ts';
-export { embed, rank } from './vectors.ts';
+export { embed, rank, vectorOf } from './vectors.ts';

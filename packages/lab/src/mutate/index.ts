@@ -20,7 +20,7 @@ import { SSE_MUTATIONS } from './sse.ts';
 
 export { PLAIN_FRAMING, writeStream } from './framing.ts';
 export type { Effect, Mutation, Part, WireStream } from './mutation.ts';
-export { seededRandom } from './random.ts';
+export { below, pick, type Random, seededRandom } from './random.ts';
 
 /** Every dialect that can be made out of a clean stream, by id. */
 export const MUTATIONS: readonly Mutation[] = [

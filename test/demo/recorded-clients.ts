@@ -1,0 +1,38 @@
+import { type CanonicalRequest, type HeaderBag, routeOf } from '@sluice/core';
+import { readCapturedRequests } from '../shared.ts';
+
+export interface RecordedRequest {
+  /** The file of the client, and the number of the request in it. */
+  name: string;
+  path: string;
+  headers: HeaderBag;
+  body: object;
+}
+
+/** The prompt of the recorded runs, in filler. */
+const PROMPT = 'loremi dolo sit amet /cons/sadi/elitrse/diam/nonu.eir tem lore ipsu do sit ametc sadi elitrse di no.';
+
+/** Every conversation request that real clients sent, with this prompt. */
+export function recordedRequests(prompt: string): RecordedRequest[] {
+  return readCapturedRequests().flatMap(({ name, path, headers, body }) => {
+    if (typeof body !== 'object' || body === null) return [];
+    const text = JSON.stringify(body).replaceAll(PROMPT, prompt);
+    return [{ name, path, headers, body: JSON.parse(text) as object }];
+  });
+}
+
+/** The request as the demo reads it. */
+export function decode({ path, headers, body }: RecordedRequest): CanonicalRequest {
+  const { client, path: route } = routeOf(path, headers);
+  return client.request.decode(
+    { method: 'POST', path: route, headers, body },
+    {
+      report: () => undefined,
+      note: () => undefined,
+      now: () => 0,
+      newId: (prefix) => `${prefix}1`,
+      profile: client.profileFor(''),
+      policy: {},
+    },
+  );
+}

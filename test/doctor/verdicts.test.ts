@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { CODECS, RULES, type RuleId } from '@sluice/core';
+import { describe, expect, test } from 'vitest';
+import { mutationsOf, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { bytesOf, protocolOf, splitEvery } from '../run.ts';
+import { readCases } from '../shared.ts';
+import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
+import { examine } from './examine.ts';
+
+/** The marks of the cases: an empty list for one that conforms; else the departure it was written for, then whatever else its bytes do. */
+const VERDICTS = JSON.parse(readFileSync(new URL('../../fixtures/verdicts.json', import.meta.url), 'utf8')) as Record<
+  string,
+  RuleId[]
+>;
+
+const cases = readCases().map(({ id, protocol, raw }) => ({
+  id,
+  bytes: bytesOf(raw),
+  protocol: protocolOf(protocol),
+  marks: VERDICTS[id],
+}));
+
+const rulesOf = ({ bytes, protocol }: (typeof cases)[number]): RuleId[] =>
+  examine([bytes], { protocol }).findings.map(({ rule }) => rule);
+
+test('every case is marked, and every mark is a rule', () => {
+  expect(Object.keys(VERDICTS).toSorted()).toEqual(cases.map(({ id }) => id).toSorted());
+  for (const rule of Object.values(VERDICTS).flat()) expect(RULES[rule], rule).toBeDefined();
+});
+
+describe.each(cases)('$id', (row) => {
+  const { bytes, protocol, marks = [] } = row;
+
+  test('departs as it is marked, and in no other way', () => {
+    expect(rulesOf(row).toSorted()).toEqual(marks.toSorted());
+  });
+
+  test('is judged the same byte by byte', () => {
+    expect(examine(splitEvery(bytes, 1), { protocol })).toEqual(examine([bytes], { protocol }));
+  });
+});
+
+test('the right rule is named for at least 95 % of the departing cases, and none for a conforming one', () => {
+  const departing = cases.filter(({ marks }) => marks && marks.length > 0);
+  const conforming = cases.filter(({ marks }) => marks?.length === 0);
+  const named = departing.filter((row) => rulesOf(row).some((rule) => rule === row.marks?.[0]));
+  const accused = conforming.filter((row) => rulesOf(row).length > 0);
+  console.log(
+    `doctor: ${named.length} of ${departing.length} departing cases named, ${accused.length} of ${conforming.length} conforming accused`,
+  );
+  expect(named.length / departing.length).toBeGreaterThanOrEqual(0.95);
+  expect(accused.map(({ id }) => id)).toEqual([]);
+});
+
+/** Every dialect that can be made out of a clean stream: the departure that it makes is found. */
+describe.each(PROTOCOL_IDS)('%s', (protocol) => {
+  const dialects = mutationsOf(protocol).flatMap((mutation) => (mutation.rule ? [{ ...mutation, rule: mutation.rule }] : []));
+
+  test.each(dialects)('$id is named $rule', ({ apply, rule }) => {
+    for (const clean of cleanStreams(protocol)) {
+      const random = seededRandom(3);
+      const mutated = apply(clean, random);
+      if (mutated === clean) continue;
+      const { findings } = examine(writeStream(mutated, random), { protocol: CODECS[protocol] });
+      expect(findings.map((finding) => finding.rule)).toContain(rule);
+    }
+  });
+});
