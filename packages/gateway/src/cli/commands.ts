@@ -12,7 +12,7 @@ import { run } from './commands/run.ts';
 import { serve } from './commands/serve.ts';
 import { shrink } from './commands/shrink.ts';
 
-/** The table of commands: one line each. */
+/** All commands by name, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
   assemble,
   convert,

@@ -1,9 +1,38 @@
+/** Help texts, the version, and the message for internal errors. */
+
 import { readFileSync } from 'node:fs';
 import { oneLine, printable } from '@sluice/lab/text';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, colorsFor, wrap } from '../terminal/text.ts';
 import type { Command, OptionTable } from './command.ts';
 
+/** Text of `sluice --help`. */
+export function programHelp(commands: Readonly<Record<string, Command>>, style: HelpStyle): string {
+  const { bold } = style.colors;
+  const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary]);
+  return [
+    `${bold('sluice')} – the gate between LLM protocols`,
+    formatSection('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
+    formatSection('Commands', style, formatTable(rows, style)),
+    formatSection('Options', style, formatTable(listOptions({ ...HELP_OPTION, ...VERSION_OPTION }), style)),
+    formatSection('Exit codes', style, ['0 done · 1 failed for at least one input · 2 wrong usage']),
+    'Without a command, the gateway starts. Run "sluice COMMAND --help" for its options and examples.\n',
+  ].join('\n\n');
+}
+
+/** Text of `sluice COMMAND --help`. */
+export function commandHelp(command: Command, style: HelpStyle): string {
+  const { dim } = style.colors;
+  const examples = command.examples.flatMap(({ line, what }) => [dim(`# ${what}`), line]);
+  return [
+    wrap(command.about, style.columns).join('\n'),
+    formatSection('Usage', style, [`sluice ${command.usage}`]),
+    formatSection('Options', style, formatTable(listOptions({ ...command.options, ...HELP_OPTION }), style)),
+    `${formatSection('Examples', style, examples)}\n`,
+  ].join('\n\n');
+}
+
+/** How help is printed: colours, and the width to wrap at (undefined: no wrapping). */
 export interface HelpStyle {
   colors: Colors;
   columns: number | undefined;
@@ -17,45 +46,19 @@ HELP_OPTION satisfies OptionTable;
 
 VERSION_OPTION satisfies OptionTable;
 
-/** `sluice --help` */
-export function programHelp(commands: Readonly<Record<string, Command>>, style: HelpStyle): string {
-  const { bold } = style.colors;
-  const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary]);
-  return [
-    `${bold('sluice')} – the gate between LLM protocols`,
-    heading('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
-    heading('Commands', style, table(rows, style)),
-    heading('Options', style, table(optionRows({ ...HELP_OPTION, ...VERSION_OPTION }), style)),
-    heading('Exit codes', style, ['0 done · 1 failed for at least one input · 2 wrong usage']),
-    'Without a command, the gateway starts. Run "sluice COMMAND --help" for its options and examples.\n',
-  ].join('\n\n');
-}
-
-/** `sluice COMMAND --help` */
-export function commandHelp(command: Command, style: HelpStyle): string {
-  const { dim } = style.colors;
-  const examples = command.examples.flatMap(({ line, what }) => [dim(`# ${what}`), line]);
-  return [
-    wrap(command.about, style.columns).join('\n'),
-    heading('Usage', style, [`sluice ${command.usage}`]),
-    heading('Options', style, table(optionRows({ ...command.options, ...HELP_OPTION }), style)),
-    `${heading('Examples', style, examples)}\n`,
-  ].join('\n\n');
-}
-
 type Row = readonly [left: string, right: string];
 
-function optionRows(options: OptionTable): Row[] {
+function listOptions(options: OptionTable): Row[] {
   return Object.entries(options).map(([name, { short, value, summary }]): Row => {
     const long = `--${name}${value === undefined ? '' : ` ${value}`}`;
     return [short === undefined ? long : `-${short}, ${long}`, summary];
   });
 }
 
-const heading = (title: string, { colors }: HelpStyle, lines: readonly string[]): string =>
+const formatSection = (title: string, { colors }: HelpStyle, lines: readonly string[]): string =>
   [colors.bold(title), ...lines.map((line) => `  ${line}`)].join('\n');
 
-function table(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
+function formatTable(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 3;
   return rows.flatMap(([left, right]) => {
     const [first = '', ...rest] = wrap(right, columns === undefined ? undefined : columns - width - 2);
@@ -63,7 +66,7 @@ function table(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
   });
 }
 
-/** What is said about an exception that nobody expected: a bug of ours. The stack is for those who ask for it. */
+/** The message for an unexpected exception, which is a bug in Sluice. SLUICE_DEBUG=1 adds the stack. */
 export function internalError(error: unknown, io: CliIo): string {
   const { red } = colorsFor(io.stderr, io.env);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -71,7 +74,7 @@ export function internalError(error: unknown, io: CliIo): string {
   return `${red('sluice:')} internal error: ${oneLine(message)} – a bug in sluice; please report it with the input that caused it (SLUICE_DEBUG=1 shows the stack)\n${stack}`;
 }
 
-/** The version of the package; `src/cli` and `dist/cli` are equally far from its manifest. */
+/** Version of the package. `src/cli` and `dist/cli` are at the same depth below its manifest. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const isManifest = typeof manifest === 'object' && manifest !== null && 'version' in manifest;

@@ -8,7 +8,7 @@ import { commandHelp, type HelpStyle, internalError, programHelp, readVersion } 
 
 const WRONG_USAGE = 2;
 
-/** Runs a command line (without "node" and the script) and gives the exit code. Never throws. */
+/** Runs a command line (without "node" and the script) and returns the exit code. Never throws. */
 export async function main(argv: readonly string[], io: CliIo = nodeIo()): Promise<number> {
   try {
     return await dispatch(argv, io);
@@ -26,19 +26,19 @@ function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
     );
   if (first === undefined || first.startsWith('-')) return runProgram(argv, io);
   const command = findCommand(first);
-  return asksForHelp(rest) ? showHelp(first, io) : command.run(rest, io);
+  return hasHelpFlag(rest) ? showHelp(first, io) : command.run(rest, io);
 }
 
-/** `sluice` without a command is the gateway: what follows are its options. */
+/** `sluice` without a command starts the gateway; the arguments are options of `serve`. */
 async function runProgram(argv: readonly string[], io: CliIo): Promise<number> {
-  if (asksForHelp(argv)) return showHelp(undefined, io);
+  if (hasHelpFlag(argv)) return showHelp(undefined, io);
   if (argv[0] !== '--version') return serve.run(argv, io);
   await io.stdout.write(`${readVersion()}\n`);
   return 0;
 }
 
 async function showHelp(name: string | undefined, io: CliIo): Promise<number> {
-  const style = styleOf(io.stdout, io);
+  const style = helpStyle(io.stdout, io);
   await io.stdout.write(name === undefined ? programHelp(COMMANDS, style) : commandHelp(findCommand(name), style));
   return 0;
 }
@@ -49,28 +49,28 @@ function findCommand(name: string): Command {
   throw new UsageError(`unknown command "${oneLine(name)}"${didYouMean(name, Object.keys(COMMANDS))}`);
 }
 
-/** Help wins over every mistake on the same line: who asks for it has not got the rest right yet. */
-function asksForHelp(argv: readonly string[]): boolean {
+/** `--help` is honoured even when other arguments on the line are wrong. */
+function hasHelpFlag(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return (end < 0 ? argv : argv.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
 }
 
-const styleOf = (output: Output, { env }: CliIo): HelpStyle => ({ colors: colorsFor(output, env), columns: output.columns });
+const helpStyle = (output: Output, { env }: CliIo): HelpStyle => ({ colors: colorsFor(output, env), columns: output.columns });
 
 async function report(error: unknown, name: string | undefined, io: CliIo): Promise<number> {
-  if (isBrokenPipe(error)) return 0; // "| head" has seen enough
+  if (isBrokenPipe(error)) return 0; // the reader closed the pipe, as `head` does
   const { red } = colorsFor(io.stderr, io.env);
   if (error instanceof UsageError) {
     const help = name !== undefined && Object.hasOwn(COMMANDS, name) ? `sluice ${name} --help` : 'sluice --help';
     await io.stderr.write(`${red('sluice:')} ${error.message}\nRun "${help}" for help.\n`);
     return WRONG_USAGE;
   }
-  // Inputs have their own errors, told with them: an error of the system that comes this far is one of the output.
+  // Commands report errors of their inputs themselves, so a system error that arrives here is one of the output.
   const isOutput = systemCode(error) !== undefined;
   await io.stderr.write(
-    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(messageOf(error))}\n` : internalError(error, io),
+    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(readMessage(error))}\n` : internalError(error, io),
   );
   return 1;
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const readMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,3 +1,5 @@
+/** What the commands that start a server share: ports, listen errors, the gateway itself and its welcome text. */
+
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { ConfigError } from '../config/document.ts';
 import type { Running, RunOptions } from '../server/run.ts';
@@ -6,57 +8,21 @@ import type { Colors } from '../terminal/text.ts';
 import { CLIENTS, DEMO_MODEL, pasteLine, type Target } from './clients.ts';
 import { UsageError } from './command.ts';
 
-export function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);
-}
-
-/** Listens, and tells as wrong usage what the user can put right. */
-export async function listenOn(server: { listen(port: number): Promise<string> }, port: number): Promise<string> {
-  try {
-    return await server.listen(port);
-  } catch (error) {
-    const reason = explainListenError(error);
-    if (reason === undefined) throw error;
-    throw new UsageError(reason, { cause: error });
-  }
-}
-
-/** Why a server could not listen and what to do, in words; undefined for other errors. */
-export function explainListenError(error: unknown): string | undefined {
-  // Node sets these fields on errors of `listen` and of the lookup before it.
-  const { code, syscall, address, port, hostname } = error as Partial<Record<string, unknown>>;
-  if (syscall === 'getaddrinfo')
-    return `host "${oneLine(String(hostname))}" cannot be resolved (${code}); choose another with --host`;
-  if (syscall !== 'listen') return undefined;
-  switch (code) {
-    case 'EADDRINUSE':
-      return `port ${port} on ${address} is already in use; choose another with --port`;
-    case 'EACCES':
-      return `port ${port} on ${address} needs more permissions; choose another with --port, such as 4141`;
-    case 'EADDRNOTAVAIL':
-      return `this machine has no address ${address}; choose another with --host`;
-    default:
-      return undefined;
-  }
-}
-
-type Wishes = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
-
-/** Starts the gateway. What the user can put right is told as wrong usage. */
-export async function startGateway({ config, ...wishes }: Wishes, io: CliIo): Promise<Running> {
-  // The gateway brings more modules than all other commands together: they do not wait for it.
+/** Starts the gateway. Mistakes in the configuration or the address become usage errors. */
+export async function startGateway({ config, ...options }: GatewayOptions, io: CliIo): Promise<Running> {
+  // Imported on demand: the gateway loads more modules than all other commands together.
   const { run } = await import('../server/run.ts');
   try {
-    return await run({ ...wishes, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
+    return await run({ ...options, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
   } catch (error) {
-    throw new UsageError(reasonOf(error, config), { cause: error });
+    throw new UsageError(explainStartError(error, config), { cause: error });
   }
 }
 
-/** Throws what is no mistake of the user's. */
-function reasonOf(error: unknown, config: string | undefined): string {
+type GatewayOptions = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
+
+/** The reason as a message for the user. Rethrows errors that are not mistakes of the user. */
+function explainStartError(error: unknown, config: string | undefined): string {
   if (error instanceof ConfigError) return error.message;
   const listening = explainListenError(error);
   if (listening !== undefined) return listening;
@@ -65,7 +31,7 @@ function reasonOf(error: unknown, config: string | undefined): string {
   throw error;
 }
 
-/** What the screen says when the gateway listens: who answers, and what to paste. */
+/** What is printed when the gateway listens: the providers, and lines to paste for the common clients. */
 export function welcome({ url, state, file }: Running, { bold, dim, green, yellow }: Colors): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
@@ -85,7 +51,7 @@ export function welcome({ url, state, file }: Running, { bold, dim, green, yello
     '',
     bold('Paste one of these:'),
     '',
-    ...paste({ url: reachable(url), model, key: state.keys.length > 0 ? 'YOUR_KEY' : 'any' }, dim),
+    ...pasteLines({ url: findReachableUrl(url), model, key: state.keys.length > 0 ? 'YOUR_KEY' : 'any' }, dim),
     '',
     `More clients: ${bold('sluice env CLIENT')} says what to set, ${bold('sluice run CLIENT')} starts it that way.`,
     dim(`Metrics: ${url}/metrics   Health: ${url}/health/ready   Stop: Ctrl-C`),
@@ -94,10 +60,47 @@ export function welcome({ url, state, file }: Running, { bold, dim, green, yello
   return lines.join('\n');
 }
 
-/** Listening everywhere is no address that a client could ask. */
-const reachable = (url: string): string => url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:)/, '//127.0.0.1');
-
-const paste = (target: Target, dim: (text: string) => string): string[] =>
+const pasteLines = (target: Target, dim: (text: string) => string): string[] =>
   Object.values(CLIENTS)
     .filter(({ isWelcomed }) => isWelcomed)
     .flatMap((client) => [dim(`# ${client.title}`), pasteLine(client, target)]);
+
+/** Replaces a wildcard address, which clients cannot connect to. */
+const findReachableUrl = (url: string): string => url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:)/, '//127.0.0.1');
+
+/** Parses `--port`. */
+export function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);
+}
+
+/** Starts a server. An address that cannot be used becomes a usage error. */
+export async function listenOn(server: { listen(port: number): Promise<string> }, port: number): Promise<string> {
+  try {
+    return await server.listen(port);
+  } catch (error) {
+    const reason = explainListenError(error);
+    if (reason === undefined) throw error;
+    throw new UsageError(reason, { cause: error });
+  }
+}
+
+/** Why a server could not listen and what to do about it; undefined for other errors. */
+export function explainListenError(error: unknown): string | undefined {
+  // Fields that node sets on errors of `listen` and of the DNS lookup before it.
+  const { code, syscall, address, port, hostname } = error as Partial<Record<string, unknown>>;
+  if (syscall === 'getaddrinfo')
+    return `host "${oneLine(String(hostname))}" cannot be resolved (${code}); choose another with --host`;
+  if (syscall !== 'listen') return undefined;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${address} is already in use; choose another with --port`;
+    case 'EACCES':
+      return `port ${port} on ${address} needs more permissions; choose another with --port, such as 4141`;
+    case 'EADDRNOTAVAIL':
+      return `this machine has no address ${address}; choose another with --host`;
+    default:
+      return undefined;
+  }
+}

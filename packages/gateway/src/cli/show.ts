@@ -1,3 +1,5 @@
+/** Prints an assembled message for people: text, tool calls, usage, diagnostics and notes. */
+
 import {
   type Assembled,
   type AssembledCall,
@@ -12,101 +14,19 @@ import { oneLine, printable } from '@sluice/lab/text';
 import { adviceFor } from '../terminal/io.ts';
 import { type Colors, indentJson, wrap } from '../terminal/text.ts';
 
-interface TableStyle {
-  colors: Colors;
-  columns: number | undefined;
-}
-
-const PAINT = { error: 'red', warning: 'yellow', info: 'blue' } as const;
-
-PAINT satisfies Record<Severity, keyof Colors>;
-
-const WORD = { error: 'error', warning: 'warn', info: 'info' } as const;
-
-WORD satisfies Record<Severity, string>;
-
-const RANK = { error: 0, warning: 1, info: 2 } as const;
-
-RANK satisfies Record<Severity, number>;
-
-/** A message column narrower than this goes under its row. */
-const NARROWEST_MESSAGE = 28;
-
-/** What was wrong with the stream: the worst first, then by place. */
-function showDiagnostics(diagnostics: readonly Diagnostic[], style: TableStyle): string {
-  const rows = diagnostics
-    .map((met) => ({ ...met, severity: met.severity ?? RULES[met.rule].severity }))
-    .toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset)
-    .map(({ rule, severity, message, count, offset }) => ({
-      cells: [WORD[severity], rule],
-      paint: style.colors[PAINT[severity]],
-      message,
-      place: `(${count > 1 ? `×${count}, from ` : ''}byte ${offset})`,
-    }));
-  return table('departures from the standard', rows, style);
-}
-
-/** What was changed or left out while reading. */
-function showNotes(notes: readonly Note[], style: TableStyle): string {
-  const rows = notes.map(({ code, path, message }) => ({
-    cells: [code.toLowerCase(), path],
-    paint: style.colors.yellow,
-    message,
-    place: '',
-  }));
-  return table('notes', rows, style);
-}
-
-interface Row {
-  cells: string[];
-  paint: (text: string) => string;
-  message: string;
-  /** Stands behind the message and is never broken. */
-  place: string;
-}
-
-function table(title: string, rows: readonly Row[], { colors, columns }: TableStyle): string {
-  if (rows.length === 0) return '';
-  const widths = (rows[0]?.cells ?? []).map((_, at) => Math.max(...rows.map(({ cells }) => oneLine(cells[at] ?? '').length)));
-  const lead = widths.reduce((sum, width) => sum + width + 2, 2);
-  const room = columns === undefined ? undefined : columns - lead;
-  const isStacked = room !== undefined && room < NARROWEST_MESSAGE;
-  const lines = rows.flatMap((row) => {
-    const cells = row.cells.map((cell, at) => row.paint(isStacked ? oneLine(cell) : oneLine(cell).padEnd(widths[at] ?? 0)));
-    const left = `  ${cells.join('  ')}`;
-    if (isStacked)
-      return [left, ...wrapMessage(row, columns === undefined ? columns : columns - 4, colors).map((line) => `    ${line}`)];
-    const [first = '', ...rest] = wrapMessage(row, room, colors);
-    return [`${left}  ${first}`, ...rest.map((line) => ' '.repeat(lead) + line)];
-  });
-  return [colors.cyan(title), ...lines].join('\n');
-}
-
-function wrapMessage({ message, place }: Row, width: number | undefined, colors: Colors): string[] {
-  if (place === '') return wrap(oneLine(message), width);
-  const glued = place.replaceAll(' ', '\u00a0'); // one word, for as long as lines are broken
-  return wrap(`${oneLine(message)} ${glued}`, width).map((line) => line.replace(glued, colors.dim(place)));
-}
-
-export interface ShowStyle {
-  colors: Colors;
-  /** Width of the terminal; undefined: no line is broken. */
-  columns: number | undefined;
-  /** Thoughts that stand in the text are shown as thoughts. */
-  isSplit: boolean;
-}
-
-/** A message for people, in sections: together they may be longer than one string can be. Nothing in them is obeyed by a terminal. */
+/**
+ * A message as sections of text; together they may exceed the maximum string length. Control characters are escaped.
+ */
 export function showMessage(file: string, result: Assembled, style: ShowStyle): string[] {
-  const { reasoning, text } = style.isSplit ? splitTexts(result) : result;
+  const { reasoning, text } = style.isSplit ? readSplit(result) : result;
   const { colors } = style;
   const sections = [
-    header(file, result, style),
-    body('reasoning', reasoning, colors.dim, style),
-    body('text', text, String, style),
-    body('refusal', result.refusal ?? '', colors.yellow, style),
+    formatHeader(file, result, style),
+    formatText('reasoning', reasoning, colors.dim, style),
+    formatText('text', text, String, style),
+    formatText('refusal', result.refusal ?? '', colors.yellow, style),
     showCalls(result, style),
-    facts(result, style),
+    formatFacts(result, style),
     showDiagnostics(result.diagnostics, style),
     showNotes(result.notes, style),
   ];
@@ -115,10 +35,19 @@ export function showMessage(file: string, result: Assembled, style: ShowStyle): 
     .flatMap((section, i) => (i === 0 ? [section, '\n'] : ['\n', section, '\n']));
 }
 
-/** Between two messages. */
+/** How a message is printed. */
+export interface ShowStyle {
+  colors: Colors;
+  /** Width of the terminal; undefined: lines are not wrapped. */
+  columns: number | undefined;
+  /** Show `<think>` sections of the text as reasoning. */
+  isSplit: boolean;
+}
+
+/** The line between two messages. */
 export const divider = ({ colors, columns }: ShowStyle): string => `\n${colors.dim('─'.repeat(Math.min(columns ?? 60, 60)))}\n\n`;
 
-function header(file: string, { protocol, model, id }: Assembled, { colors, columns }: ShowStyle): string {
+function formatHeader(file: string, { protocol, model, id }: Assembled, { colors, columns }: ShowStyle): string {
   const name = file === '-' ? 'standard input' : oneLine(file);
   const rest = [protocol ?? '', oneLine(model), oneLine(id)].filter((word) => word !== '').join(' · ');
   const isWide = columns === undefined || name.length + rest.length + 3 <= columns;
@@ -126,8 +55,8 @@ function header(file: string, { protocol, model, id }: Assembled, { colors, colu
   return colors.bold(name) + (isWide ? colors.dim(` · ${rest}`) : `\n${colors.dim(rest)}`);
 }
 
-function splitTexts({ reasoning, text, extras }: Assembled): ThinkSplit {
-  const split = extras['think_split'] as ThinkSplit | undefined; // extras are typed by their names alone
+function readSplit({ reasoning, text, extras }: Assembled): ThinkSplit {
+  const split = extras['think_split'] as ThinkSplit | undefined; // extras are untyped; this key always holds a split
   if (!split) return { reasoning, text };
   return {
     reasoning: [reasoning, split.reasoning.trim()].filter((part) => part !== '').join('\n'),
@@ -135,9 +64,9 @@ function splitTexts({ reasoning, text, extras }: Assembled): ThinkSplit {
   };
 }
 
-function body(label: string, text: string, paint: (line: string) => string, { colors }: ShowStyle): string {
+function formatText(label: string, text: string, paint: (line: string) => string, { colors }: ShowStyle): string {
   if (text === '') return '';
-  // Line by line, because pagers forget a colour at the end of the line.
+  // Each line is coloured separately because pagers reset colours at line ends.
   const lines = printable(text).trimEnd().split('\n');
   return [colors.cyan(label), ...lines.map((line) => (line === '' ? line : paint(line)))].join('\n');
 }
@@ -163,8 +92,8 @@ const indent = (paint: (line: string) => string, text: string): string =>
     .map((line) => `    ${paint(line)}`)
     .join('\n');
 
-/** The short facts, a line each. */
-function facts(result: Assembled, { colors, columns }: ShowStyle): string {
+/** Finish reason, usage, extras and error, one per line. */
+function formatFacts(result: Assembled, { colors, columns }: ShowStyle): string {
   const lines: string[] = [];
   const add = (label: string, text: string, paint: (line: string) => string = String): void => {
     const rows = wrap(text, columns === undefined ? undefined : columns - LABEL_WIDTH);
@@ -174,8 +103,8 @@ function facts(result: Assembled, { colors, columns }: ShowStyle): string {
   };
   const { error, usage } = result;
   if (!error || (result.finish_reason !== null && result.finish_reason !== 'error'))
-    add('finish', finishText(result), result.complete ? String : colors.yellow);
-  if (usage) add('usage', usageText(usage));
+    add('finish', describeFinish(result), result.complete ? String : colors.yellow);
+  if (usage) add('usage', describeUsage(usage));
   const others = Object.keys(result.extras).filter((name) => !SHOWN_EXTRAS.has(name));
   if (others.length > 0) add('more', `${others.join(', ')} (with --json)`, colors.dim);
   if (error) {
@@ -188,16 +117,16 @@ function facts(result: Assembled, { colors, columns }: ShowStyle): string {
 
 const LABEL_WIDTH = 9;
 
-/** These say again what the report shows anyway. */
+/** Extras that repeat what the report shows anyway. */
 const SHOWN_EXTRAS: ReadonlySet<string> = new Set(['block_order', 'think_split', 'malformed_frames']);
 
-function finishText({ finish_reason: reason, wire_finish_reason: wire, complete }: Assembled): string {
-  const said = wire !== null && wire !== reason ? ` (the wire said ${JSON.stringify(oneLine(wire))})` : '';
-  if (reason === null) return complete ? `none${said}` : `none: the stream ended early${said}`;
-  return reason + said;
+function describeFinish({ finish_reason: reason, wire_finish_reason: wire, complete }: Assembled): string {
+  const wireReason = wire !== null && wire !== reason ? ` (the wire said ${JSON.stringify(oneLine(wire))})` : '';
+  if (reason === null) return complete ? `none${wireReason}` : `none: the stream ended early${wireReason}`;
+  return reason + wireReason;
 }
 
-function usageText(usage: CanonicalUsage): string {
+function describeUsage(usage: CanonicalUsage): string {
   const counts: [string, number | undefined][] = [
     ['input', usage.input_tokens],
     ['output', usage.output_tokens],
@@ -206,4 +135,80 @@ function usageText(usage: CanonicalUsage): string {
     ['reasoning', usage.reasoning_tokens],
   ];
   return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count.toLocaleString('en-US')}`])).join(' · ');
+}
+
+/** Departures from the standard, by severity and then by offset. */
+function showDiagnostics(diagnostics: readonly Diagnostic[], style: TableStyle): string {
+  const rows = diagnostics
+    .map((diagnostic) => ({ ...diagnostic, severity: diagnostic.severity ?? RULES[diagnostic.rule].severity }))
+    .toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset)
+    .map(({ rule, severity, message, count, offset }) => ({
+      cells: [WORD[severity], rule],
+      paint: style.colors[PAINT[severity]],
+      message,
+      place: `(${count > 1 ? `×${count}, from ` : ''}byte ${offset})`,
+    }));
+  return formatTable('departures from the standard', rows, style);
+}
+
+const PAINT = { error: 'red', warning: 'yellow', info: 'blue' } as const;
+
+PAINT satisfies Record<Severity, keyof Colors>;
+
+const WORD = { error: 'error', warning: 'warn', info: 'info' } as const;
+
+WORD satisfies Record<Severity, string>;
+
+const RANK = { error: 0, warning: 1, info: 2 } as const;
+
+RANK satisfies Record<Severity, number>;
+
+/** Changes and omissions made while reading. */
+function showNotes(notes: readonly Note[], style: TableStyle): string {
+  const rows = notes.map(({ code, path, message }) => ({
+    cells: [code.toLowerCase(), path],
+    paint: style.colors.yellow,
+    message,
+    place: '',
+  }));
+  return formatTable('notes', rows, style);
+}
+
+interface TableStyle {
+  colors: Colors;
+  columns: number | undefined;
+}
+
+interface Row {
+  cells: string[];
+  paint: (text: string) => string;
+  message: string;
+  /** Follows the message and is never wrapped. */
+  place: string;
+}
+
+function formatTable(title: string, rows: readonly Row[], { colors, columns }: TableStyle): string {
+  if (rows.length === 0) return '';
+  const widths = (rows[0]?.cells ?? []).map((_, at) => Math.max(...rows.map(({ cells }) => oneLine(cells[at] ?? '').length)));
+  const lead = widths.reduce((sum, width) => sum + width + 2, 2);
+  const room = columns === undefined ? undefined : columns - lead;
+  const isStacked = room !== undefined && room < MIN_MESSAGE_WIDTH;
+  const lines = rows.flatMap((row) => {
+    const cells = row.cells.map((cell, at) => row.paint(isStacked ? oneLine(cell) : oneLine(cell).padEnd(widths[at] ?? 0)));
+    const left = `  ${cells.join('  ')}`;
+    if (isStacked)
+      return [left, ...wrapMessage(row, columns === undefined ? columns : columns - 4, colors).map((line) => `    ${line}`)];
+    const [first = '', ...rest] = wrapMessage(row, room, colors);
+    return [`${left}  ${first}`, ...rest.map((line) => ' '.repeat(lead) + line)];
+  });
+  return [colors.cyan(title), ...lines].join('\n');
+}
+
+/** In a narrower column, the message is printed below its row instead. */
+const MIN_MESSAGE_WIDTH = 28;
+
+function wrapMessage({ message, place }: Row, width: number | undefined, colors: Colors): string[] {
+  if (place === '') return wrap(oneLine(message), width);
+  const glued = place.replaceAll(' ', '\u00a0'); // no-break spaces keep it on one line while wrapping
+  return wrap(`${oneLine(message)} ${glued}`, width).map((line) => line.replace(glued, colors.dim(place)));
 }
