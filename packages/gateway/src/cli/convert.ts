@@ -1,3 +1,5 @@
+/** Converts one input of `sluice convert`, and writes its result to stdout, as a JSON line or to files. */
+
 import { basename, join, resolve } from 'node:path';
 import {
   type AssembledError,
@@ -19,49 +21,52 @@ import { type CliIo, describeSystemError, type OutputFile } from '../terminal/io
 import { indentJson, jsonLine } from '../terminal/text.ts';
 import { UsageError } from './command.ts';
 
-export type Kind = 'request' | 'response' | 'stream' | 'error';
+/** Converts one input. Failures of the input are part of the result; only errors of the output are thrown. */
+export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
+  if (conversion.kind === 'stream') return convertStream(file, conversion, io, write);
+  try {
+    return convertDocument(parseJson(await readText(file, io)), conversion);
+  } catch (error) {
+    return { notes: [], failure: failureOf(error, file) };
+  }
+}
 
+/** What to convert, and how. */
 export interface Conversion {
   kind: Kind;
   from: Codec;
   to: Codec;
   model: string | undefined;
   isStrict: boolean;
-  /** The client's question, when there is one. */
+  /** The client's request that the response or stream belongs to, if it was given. */
   request: CanonicalRequest | undefined;
 }
 
+/** What an input holds. */
+export type Kind = 'request' | 'response' | 'stream' | 'error';
+
+/** What became of one input. */
 export interface Result {
-  /** Undefined for streams, which have been written, and for what could not be converted. */
+  /** Undefined for streams, which are written as they are converted, and for failures. */
   body?: unknown;
   notes: Note[];
-  /** The HTTP status that goes with an error. */
+  /** The HTTP status that belongs to a converted error. */
   status?: number;
   failure?: AssembledError;
 }
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
-/** Converts one input. Whatever is wrong with it is part of the result; only the output can fail. */
-export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
-  if (conversion.kind === 'stream') return convertStream(file, conversion, io, write);
-  try {
-    return convertDocument(parse(await readText(file, io)), conversion);
-  } catch (error) {
-    return { notes: [], failure: failureOf(error, file) };
-  }
-}
-
 function convertDocument(body: unknown, conversion: Conversion): Result {
   const { kind, from, to } = conversion;
-  const options = optionsOf(conversion);
+  const options = buildOptions(conversion);
   switch (kind) {
     case 'request':
       return convertRequest(body, options);
     case 'response':
-      return convertAnswer(body, conversion);
+      return convertReply(body, conversion);
     case 'error': {
-      const reply = convertError(replyOf(body), { from, to });
+      const reply = convertError(readReply(body), { from, to });
       return { body: reply.body, notes: [], status: reply.status };
     }
     case 'stream':
@@ -71,37 +76,37 @@ function convertDocument(body: unknown, conversion: Conversion): Result {
   }
 }
 
-/** An error in the place of an answer, or a refused loss, is an answer too: the client gets it in its own words. */
-function convertAnswer(body: unknown, conversion: Conversion): Result {
+/** An upstream error, or a loss that is not allowed, is converted to an error body of the client protocol. */
+function convertReply(body: unknown, conversion: Conversion): Result {
   try {
-    return convertResponse(body, optionsOf(conversion));
+    return convertResponse(body, buildOptions(conversion));
   } catch (error) {
     if (!(error instanceof CodecError)) throw error;
     const reply = encodeError(error.error, conversion);
-    return { body: reply.body, status: reply.status, notes: [], failure: describe(error.error) };
+    return { body: reply.body, status: reply.status, notes: [], failure: describeError(error.error) };
   }
 }
 
-/** A recorded error may be its body alone, or the answer around it. */
-function replyOf(value: unknown): { status?: number; headers?: Record<string, string>; body: unknown } {
+/** Accepts the body of an error alone, or an object with `status`, `headers` and `body`. */
+function readReply(value: unknown): { status?: number; headers?: Record<string, string>; body: unknown } {
   const reply = typeof value === 'object' && value !== null && 'status' in value && 'body' in value ? value : undefined;
   if (!reply || typeof reply.status !== 'number') return { body: value };
-  return { status: reply.status, headers: headersOf(reply), body: reply.body };
+  return { status: reply.status, headers: readHeaders(reply), body: reply.body };
 }
 
-function headersOf(reply: object): Record<string, string> {
+function readHeaders(reply: object): Record<string, string> {
   if (!('headers' in reply) || typeof reply.headers !== 'object' || reply.headers === null) return {};
   return Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
-function optionsOf({ from, to, model, isStrict, request }: Conversion) {
+function buildOptions({ from, to, model, isStrict, request }: Conversion) {
   return { from, to, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
 }
 
 async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
   const converter = streamConverter({
-    ...optionsOf(conversion),
-    ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }),
+    ...buildOptions(conversion),
+    ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }),
   });
   const send = async (pieces: Iterable<Uint8Array>): Promise<void> => {
     for (const piece of pieces) await write(piece);
@@ -110,7 +115,7 @@ async function convertStream(file: string, conversion: Conversion, io: CliIo, wr
   for (let isRead = false; ; isRead = true) {
     const next = await source.next().catch((error: unknown) => failureOf(error, file));
     if ('code' in next) {
-      // What was read before a read error is kept; of a file that cannot be opened there is nothing to keep.
+      // What was read before a read error is kept, unless the file could not be opened at all.
       if (isRead) await send(converter.fail(next.message));
       return { notes: converter.notes, failure: next };
     }
@@ -120,18 +125,18 @@ async function convertStream(file: string, conversion: Conversion, io: CliIo, wr
   await source.return();
   await send(converter.end());
   const { notes, error } = converter;
-  return { notes, ...(error && { failure: describe(error) }) };
+  return { notes, ...(error && { failure: describeError(error) }) };
 }
 
-/** In debug mode a decoder that breaks a rule of the canonical stream is caught in the act. */
-function validator(): (event: Parameters<StreamValidator['push']>[0]) => void {
-  const stage = new StreamValidator();
-  return (event) => void stage.push(event);
+/** Debug mode checks every event of the decoder against the canonical stream grammar. */
+function createValidator(): (event: Parameters<StreamValidator['push']>[0]) => void {
+  const validator = new StreamValidator();
+  return (event) => void validator.push(event);
 }
 
 class NotJson extends Error {}
 
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -141,17 +146,17 @@ function parse(text: string): unknown {
   }
 }
 
-/** What can be wrong with an input. Everything else is a bug of ours, and thrown on. */
+/** The error of an input as a result. Rethrows anything that is not the fault of the input. */
 export function failureOf(error: unknown, file: string): AssembledError {
-  if (error instanceof CodecError) return describe(error.error);
+  if (error instanceof CodecError) return describeError(error.error);
   if (error instanceof NotJson) return { code: 'not_json', message: error.message, canonical: 'JSON_PARSE_ERROR' };
   const code = systemCode(error);
   if (code === undefined) throw error;
   return describeSystemError(code, error, file, 'convert stream --from P --to Q');
 }
 
-/** Our own code where there is one, else the canonical. */
-function describe({ code, message, param, details }: CanonicalError): AssembledError {
+/** Prefers the more specific code in `details` to the canonical code. */
+function describeError({ code, message, param, details }: CanonicalError): AssembledError {
   const own = details?.['code'];
   return {
     code: typeof own === 'string' ? own : code,
@@ -161,32 +166,28 @@ function describe({ code, message, param, details }: CanonicalError): AssembledE
   };
 }
 
-/** Where the result of one input goes. */
-export interface Sink {
-  /** The bytes of a stream, as they come. */
-  write(bytes: Uint8Array): Promise<void>;
-  /** Gives what went wrong with the output, or with the input before. */
-  finish(result: Result): Promise<AssembledError | undefined>;
-}
-
-export interface OutputOptions {
-  isJson: boolean;
-  /** The directory of `--out`. */
-  out: string | undefined;
-}
-
+/** Chooses where the result of one input goes. */
 export function createSink(file: string, { isJson, out }: OutputOptions, io: CliIo): Sink {
   const shown = isJson ? new JsonSink(file, io) : out === undefined ? new PlainSink(io) : undefined;
   return out === undefined ? (shown ?? new PlainSink(io)) : new FileSink(outputPath(file, out), shown, io);
 }
 
-const TOO_LONG: AssembledError = {
-  code: 'too_large',
-  message: 'the result is too long for a line of JSON; without --json it can be written',
-  canonical: 'PAYLOAD_TOO_LARGE',
-};
+/** Where the result of one input goes. */
+export interface Sink {
+  /** Takes bytes of a stream as they are converted. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Takes the result. Resolves with the failure of the output, or else of the input. */
+  finish(result: Result): Promise<AssembledError | undefined>;
+}
 
-/** The body on standard output. */
+/** The output options of `sluice convert`. */
+export interface OutputOptions {
+  isJson: boolean;
+  /** The directory given with `--out`. */
+  out: string | undefined;
+}
+
+/** Writes the body to standard output. */
 class PlainSink implements Sink {
   readonly #io: CliIo;
   readonly #decoder = new TextDecoder();
@@ -206,14 +207,14 @@ class PlainSink implements Sink {
     return failure;
   }
 
-  /** For people spread over lines, for programs a line. */
+  /** Indented for a terminal, one line otherwise. */
   #json(body: unknown): string {
     const text = JSON.stringify(body);
     return this.#io.stdout.isTTY ? safeJson(indentJson(text)) : text;
   }
 }
 
-/** One line of JSON on standard output. */
+/** Writes one line of JSON to standard output. */
 class JsonSink implements Sink {
   readonly #file: string;
   readonly #io: CliIo;
@@ -237,7 +238,13 @@ class JsonSink implements Sink {
   }
 }
 
-/** Files in the directory of `--out`: the body, and beside it the notes. Each is there whole or not at all. */
+const TOO_LONG: AssembledError = {
+  code: 'too_large',
+  message: 'the result is too long for a line of JSON; without --json it can be written',
+  canonical: 'PAYLOAD_TOO_LARGE',
+};
+
+/** Writes the body and its notes as two files below the directory of `--out`, each complete or not at all. */
 class FileSink implements Sink {
   readonly #path: string;
   readonly #shown: Sink | undefined;
@@ -268,7 +275,7 @@ class FileSink implements Sink {
     if (this.#failure) await this.#file?.discard().catch(() => undefined);
     const failure = this.#failure ?? result.failure;
     await this.#shown?.finish(failure ? { ...result, failure } : result);
-    if (hasResult && !this.#failure) await this.#io.stderr.write(`sluice: ${oneLine(this.#path)}: ${countOf(notes)}\n`);
+    if (hasResult && !this.#failure) await this.#io.stderr.write(`sluice: ${oneLine(this.#path)}: ${describeCount(notes)}\n`);
     return failure;
   }
 
@@ -283,7 +290,7 @@ class FileSink implements Sink {
     }
   }
 
-  /** A file that cannot be written fails its input, and no other. After the first failure nothing more is tried. */
+  /** Records a write error as the failure of this input; nothing is written after the first. */
   async #try(run: () => Promise<void>): Promise<void> {
     if (this.#failure) return;
     try {
@@ -297,12 +304,12 @@ class FileSink implements Sink {
   }
 }
 
-const countOf = ({ length }: readonly Note[]): string =>
+const describeCount = ({ length }: readonly Note[]): string =>
   length === 0 ? 'written, nothing lost' : `written, ${length} note${length === 1 ? '' : 's'}`;
 
 const outputPath = (file: string, out: string): string => join(out, file === '-' ? 'stdin' : basename(file));
 
-/** Two inputs must not share a result, and no result may take the place of an input. */
+/** Checks that no two inputs share an output file and that no output overwrites an input. */
 export function checkOutputs(files: readonly string[], out: string): void {
   const taken = new Map<string, string>();
   for (const file of files) {

@@ -1,3 +1,5 @@
+/** Finds and reads the inputs of commands: files, folders, tapes and standard input. */
+
 import {
   type Assembled,
   type AssembledError,
@@ -14,20 +16,14 @@ import { type CliIo, describeSystemError } from '../terminal/io.ts';
 import { UsageError } from './command.ts';
 import { internalError } from './help.ts';
 
-/** The inputs that were named; without any, standard input. */
+/** The named inputs; standard input when none is named. */
 export function chooseFiles(words: readonly string[], { stdin }: CliIo): readonly string[] {
   if (words.length === 0 && stdin.isTTY) throw new UsageError('no input: name a FILE, or send one to standard input');
   if (words.filter((word) => word === '-').length > 1) throw new UsageError('standard input ("-") can be read only once');
   return words.length === 0 ? ['-'] : words;
 }
 
-export interface Found {
-  file: string;
-  /** It was not named itself, but stands in a folder that was. */
-  isFromFolder: boolean;
-}
-
-/** The inputs that were named, and everything in the folders that were. */
+/** The named inputs, with folders replaced by the files below them. */
 export async function findFiles(words: readonly string[], io: CliIo): Promise<Found[]> {
   const found: Found[] = [];
   for (const word of chooseFiles(words, io)) {
@@ -38,26 +34,33 @@ export async function findFiles(words: readonly string[], io: CliIo): Promise<Fo
   return found;
 }
 
-/** Reads an input to its end. Whatever happens there is a result: a file that cannot be read has its error, too. */
+/** An input of a command that accepts folders. */
+export interface Found {
+  file: string;
+  /** Found in a folder instead of being named itself. */
+  isFromFolder: boolean;
+}
+
+/** Reads an input to its end. An input that cannot be read results in a message with an error. */
 export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
-  // The examiner, and not the bare assembler: its diagnostics are those of `sluice doctor`.
-  const examiner = new Examiner({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: validator() }) });
+  // The examiner instead of the assembler, so that diagnostics equal those of `sluice doctor`.
+  const examiner = new Examiner({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }) });
   try {
     await readInto(examiner, file, io);
     return examiner.end().message;
   } catch (error) {
     const code = systemCode(error);
-    // What came before a read error is kept; after a bug of ours nothing can be trusted.
-    if (code !== undefined) return failed(examiner, protocols, describeSystemError(code, error, file));
+    // What was read before a read error is kept; after an internal error the partial message is not reliable.
+    if (code !== undefined) return buildFailedMessage(examiner, protocols, describeSystemError(code, error, file));
     await io.stderr.write(internalError(error, io));
     return emptyMessage(protocols, { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' });
   }
 }
 
-/** In debug mode a decoder that breaks a rule of the canonical stream is caught in the act. */
-function validator(): (event: CanonicalStreamEvent) => void {
-  const stage = new StreamValidator();
-  return (event) => void stage.push(event);
+/** Debug mode checks every event of the decoder against the canonical stream grammar. */
+function createValidator(): (event: CanonicalStreamEvent) => void {
+  const validator = new StreamValidator();
+  return (event) => void validator.push(event);
 }
 
 async function readInto(examiner: Examiner, file: string, io: CliIo): Promise<void> {
@@ -67,13 +70,13 @@ async function readInto(examiner: Examiner, file: string, io: CliIo): Promise<vo
   }
 }
 
-function failed(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
-  const read = examiner.fail(error.message).message;
-  const isNothing = read.message.content.length === 0 && read.id === '';
-  return isNothing ? emptyMessage(protocols, error) : withError(read, error);
+function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const partial = examiner.fail(error.message).message;
+  const isEmpty = partial.message.content.length === 0 && partial.id === '';
+  return isEmpty ? emptyMessage(protocols, error) : withError(partial, error);
 }
 
-/** The result of an input that gave nothing. */
+/** The result for an input without any content. */
 export function emptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
   const [protocol] = protocols;
   const empty = new Assembler({ protocol: protocols }).end();
@@ -85,25 +88,28 @@ function withError(result: Assembled, error: AssembledError): Assembled {
   return { ...result, error, message: { ...result.message, error: { code: canonical, message, details: { code } } } };
 }
 
-/** A recorded body, from a file or from a tape. */
-export interface RecordedStream {
-  /** As the user would call it. */
-  name: string;
-  bytes: Uint8Array;
-  /** Known of tapes only. */
-  status?: number;
-}
-
-/** The bodies of an input: one for a file or standard input, all answers for a tape. What cannot be read is wrong usage. */
+/**
+ * The bodies of an input: one for a file or standard input, every response for a tape. Throws a usage error when
+ * unreadable.
+ */
 export async function readStreams(input: string, io: CliIo): Promise<RecordedStream[]> {
   try {
     return [{ name: input, bytes: await readBytes(input, io) }];
   } catch (error) {
     const code = systemCode(error);
-    if (code === 'EISDIR') return readAnswers(input);
+    if (code === 'EISDIR') return readResponses(input);
     if (code === undefined) throw error;
     throw new UsageError(`${oneLine(input)}: ${describeSystemError(code, error, input).message}`, { cause: error });
   }
+}
+
+/** A recorded body from a file or a tape. */
+export interface RecordedStream {
+  /** The path as the user gave it, or the name of the exchange. */
+  name: string;
+  bytes: Uint8Array;
+  /** Known for tapes only. */
+  status?: number;
 }
 
 async function readBytes(file: string, io: CliIo): Promise<Uint8Array> {
@@ -112,7 +118,7 @@ async function readBytes(file: string, io: CliIo): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-async function readAnswers(folder: string): Promise<RecordedStream[]> {
+async function readResponses(folder: string): Promise<RecordedStream[]> {
   try {
     const streams: RecordedStream[] = [];
     for (const { name, response } of await readTape(folder))

@@ -1,16 +1,13 @@
+/** Reads the inputs of `sluice prove` and prints its results. */
+
 import { type AssembledError, Assembler, type Protocol, type ProtocolId } from '@sluice/core';
 import type { Body, Failure } from '@sluice/lab/prove';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
-import { type Colors, bytes as inUnits, wrap } from '../terminal/text.ts';
+import { type Colors, bytes as formatBytes, wrap } from '../terminal/text.ts';
 
-/** A proof holds the body in memory, many times over. */
-const MAX_PROOF_BYTES = 64 * 1024 * 1024;
-
-/** A body whose protocol is known, or why there is none. */
-export type ProveInput = Body | { error: AssembledError };
-
+/** Reads an input whole and recognises its protocol. */
 export async function readBody(file: string, protocols: readonly Protocol[], io: CliIo): Promise<ProveInput> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -18,7 +15,7 @@ export async function readBody(file: string, protocols: readonly Protocol[], io:
     for await (const chunk of readInput(file, io)) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > MAX_PROOF_BYTES) return { error: tooLarge };
+      if (length > MAX_PROOF_BYTES) return { error: TOO_LARGE };
     }
   } catch (error) {
     const code = systemCode(error);
@@ -28,9 +25,15 @@ export async function readBody(file: string, protocols: readonly Protocol[], io:
   return recognise(file, Buffer.concat(chunks), protocols);
 }
 
-const tooLarge: AssembledError = {
+/** A body of a known protocol, or why there is none. */
+export type ProveInput = Body | { error: AssembledError };
+
+/** A proof holds several copies of the body in memory. */
+const MAX_PROOF_BYTES = 64 * 1024 * 1024;
+
+const TOO_LARGE: AssembledError = {
   code: 'too_large',
-  message: `larger than ${inUnits(MAX_PROOF_BYTES)}: prove a part of it`,
+  message: `larger than ${formatBytes(MAX_PROOF_BYTES)}: prove a part of it`,
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
@@ -38,18 +41,37 @@ function recognise(name: string, bytes: Uint8Array, protocols: readonly Protocol
   const assembler = new Assembler({ protocol: protocols });
   assembler.push(bytes);
   const { protocol, error } = assembler.end();
-  if (error && isNothing(error)) return { error };
-  return protocol ? { protocol, name, bytes } : { error: notKnown };
+  if (error && isNoStream(error)) return { error };
+  return protocol ? { protocol, name, bytes } : { error: UNKNOWN_PROTOCOL };
 }
 
-/** A body that says nothing, or something else: there is nothing to prove. */
-const isNothing = ({ code }: AssembledError): boolean => code === 'empty_stream' || code === 'not_a_stream';
+const isNoStream = ({ code }: AssembledError): boolean => code === 'empty_stream' || code === 'not_a_stream';
 
-const notKnown: AssembledError = {
+const UNKNOWN_PROTOCOL: AssembledError = {
   code: 'not_a_stream',
   message: 'the protocol cannot be told from the bytes: name it with --protocol',
   canonical: 'INVALID_INPUT',
 };
+
+/** What the proof of one input found. */
+export interface FileProof {
+  file: string;
+  protocol: ProtocolId | null;
+  bytes: number;
+  properties: PropertyCount[];
+  failures: FileFailure[];
+  /** How often conversions dropped or changed something, by code and feature. */
+  notes: Record<string, number>;
+  /** Why nothing could be proven. */
+  error: AssembledError | null;
+}
+
+/** A property that does not hold for an input. */
+export interface FileFailure extends Pick<Failure, 'id' | 'message'> {
+  property: string;
+  /** Path of the written case with the smallest stream that shows the failure. */
+  case: string | null;
+}
 
 interface PropertyCount {
   property: string;
@@ -57,72 +79,49 @@ interface PropertyCount {
   failed: number;
 }
 
-export interface FileFailure extends Pick<Failure, 'id' | 'message'> {
-  property: string;
-  /** Where the smallest stream that shows it was written as a case. */
-  case: string | null;
-}
-
-/** What came of one input. */
-export interface FileProof {
-  file: string;
-  protocol: ProtocolId | null;
-  bytes: number;
-  properties: PropertyCount[];
-  failures: FileFailure[];
-  /** What the conversions could not carry, or carried in other words: how often, by code and feature. */
-  notes: Record<string, number>;
-  /** Why there was nothing to prove. */
-  error: AssembledError | null;
-}
-
-export interface ReportStyle {
-  colors: Colors;
-  columns: number | undefined;
-}
-
-const number = (value: number): string => value.toLocaleString('en-US');
-
-const sum = (rows: readonly PropertyCount[], key: 'tried' | 'failed'): number => rows.reduce((total, row) => total + row[key], 0);
-
-const plural = (count: number, word: string): string => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
-
-/** A message quotes two values; more than this of them helps nobody on a terminal. */
-const MAX_MESSAGE = 400;
-
-/** One input: a line, and a line more for each property that does not hold. */
+/** One line for an input, and a few more for each property that does not hold. */
 export function showProof(proof: FileProof, { colors, columns }: ReportStyle): string {
   const { file, protocol, properties, failures, error } = proof;
   const name = colors.bold(file === '-' ? 'standard input' : oneLine(file));
   if (error) return `${colors.red('✗')} ${name}  ${oneLine(`${error.code}: ${error.message}`)}\n`;
   const mark = failures.length === 0 ? colors.green('✓') : colors.red('✗');
-  const head = `${mark} ${name}  ${colors.dim(`${protocol}, ${plural(sum(properties, 'tried'), 'check')}`)}`;
+  const head = `${mark} ${name}  ${colors.dim(`${protocol}, ${formatCount(sumCounts(properties, 'tried'), 'check')}`)}`;
   const lines = failures.flatMap(({ property, message, case: path }) => [
     `  ${colors.red(property)}`,
-    ...wrap(oneLine(shortened(message)), columns === undefined ? undefined : columns - 4).map((line) => `    ${line}`),
+    ...wrap(oneLine(shorten(message)), columns === undefined ? undefined : columns - 4).map((line) => `    ${line}`),
     ...(path === null ? [] : [`    ${colors.dim(`case: ${oneLine(path)}`)}`]),
   ]);
   return `${[head, ...lines].join('\n')}\n`;
 }
 
-const shortened = (message: string): string => (message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message);
+/** How results are printed: colours, and the width to wrap at (undefined: no wrapping). */
+export interface ReportStyle {
+  colors: Colors;
+  columns: number | undefined;
+}
 
-/** All inputs: what was tried, property by property, and what the conversions told. */
+/** Messages quote two values, which may be long. */
+const MAX_MESSAGE_LENGTH = 400;
+
+const shorten = (message: string): string =>
+  message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message;
+
+/** Totals over all inputs: checks per property, and notes of the conversions. */
 export function showSummary(proofs: readonly FileProof[], skipped: number, style: ReportStyle): string {
-  const counts = counted(proofs);
+  const counts = countProperties(proofs);
   const proven = proofs.filter(({ error }) => !error).length;
-  const failed = sum(counts, 'failed');
-  const outcome = failed > 0 ? `${number(failed)} failed` : proven > 0 ? 'all hold' : 'nothing was proven';
+  const failed = sumCounts(counts, 'failed');
+  const outcome = failed > 0 ? `${formatNumber(failed)} failed` : proven > 0 ? 'all hold' : 'nothing was proven';
   const end = [
-    `${plural(proven, 'answer')}, ${plural(sum(counts, 'tried'), 'check')}: ${outcome}`,
-    ...(skipped > 0 ? [`${plural(skipped, 'file')} skipped: no answer of a model`] : []),
+    `${formatCount(proven, 'answer')}, ${formatCount(sumCounts(counts, 'tried'), 'check')}: ${outcome}`,
+    ...(skipped > 0 ? [`${formatCount(skipped, 'file')} skipped: no answer of a model`] : []),
   ];
   const sections = [propertyTable(counts, style), noteTable(proofs, style), end.join('\n')].filter((section) => section !== '');
   return `\n${sections.join('\n\n')}\n`;
 }
 
-/** The same property of all inputs together, in the order in which they were met. */
-function counted(proofs: readonly FileProof[]): PropertyCount[] {
+/** Adds up the same property over all inputs, in order of first occurrence. */
+function countProperties(proofs: readonly FileProof[]): PropertyCount[] {
   const counts = new Map<string, PropertyCount>();
   for (const { property, tried, failed } of proofs.flatMap(({ properties }) => properties)) {
     const count = counts.get(property) ?? { property, tried: 0, failed: 0 };
@@ -134,7 +133,7 @@ function counted(proofs: readonly FileProof[]): PropertyCount[] {
 function propertyTable(counts: readonly PropertyCount[], { colors }: ReportStyle): string {
   if (counts.length === 0) return '';
   const rows = counts.map(
-    ({ property, tried, failed }) => [property, number(tried), failed === 0 ? '' : `${failed} failed`] as const,
+    ({ property, tried, failed }) => [property, formatNumber(tried), failed === 0 ? '' : `${failed} failed`] as const,
   );
   const widths = [0, 1].map((at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
   const lines = rows.map(
@@ -150,8 +149,16 @@ function noteTable(proofs: readonly FileProof[], { colors }: ReportStyle): strin
     for (const [note, count] of Object.entries(notes)) counts.set(note, (counts.get(note) ?? 0) + count);
   if (counts.size === 0) return '';
   const rows = [...counts].toSorted(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
-  const width = Math.max(...rows.map(([, count]) => number(count).length));
-  return [colors.cyan('notes'), ...rows.map(([note, count]) => `  ${number(count).padStart(width)}  ${oneLine(note)}`)].join(
-    '\n',
-  );
+  const width = Math.max(...rows.map(([, count]) => formatNumber(count).length));
+  return [
+    colors.cyan('notes'),
+    ...rows.map(([note, count]) => `  ${formatNumber(count).padStart(width)}  ${oneLine(note)}`),
+  ].join('\n');
 }
+
+const formatNumber = (value: number): string => value.toLocaleString('en-US');
+
+const sumCounts = (rows: readonly PropertyCount[], key: 'tried' | 'failed'): number =>
+  rows.reduce((total, row) => total + row[key], 0);
+
+const formatCount = (count: number, word: string): string => `${formatNumber(count)} ${word}${count === 1 ? '' : 's'}`;
