@@ -23,6 +23,7 @@ const OPTIONS = {
   'split-think': { type: 'boolean', summary: 'take <think>…</think> out of the text (extras.think_split)' },
 } as const;
 
+/** `sluice assemble`: prints the complete message of each recorded stream. */
 export const assemble: Command = defineCommand({
   summary: 'deltas to the whole message: text, reasoning, tool calls, usage, and what was wrong on the way',
   usage: 'assemble [--protocol P] [--json] [--split-think] FILE…',
@@ -46,22 +47,11 @@ export const assemble: Command = defineCommand({
   },
 });
 
-/** A string has half a gigabyte in this runtime; a field of the line would not fit. */
-const TOO_LONG: AssembledError = {
-  code: 'too_large',
-  message: 'the message is too long for a line of JSON; without --json it can be shown',
-  canonical: 'PAYLOAD_TOO_LARGE',
-};
-
 interface Job {
   protocols: readonly Protocol[];
   isJson: boolean;
   isSplit: boolean;
 }
-
-/** Who assembles a chat stream wants the completion, too. */
-const withCompletion = (protocol: Protocol): Protocol =>
-  protocol.id === openaiChatWithCompletion.id ? openaiChatWithCompletion : protocol;
 
 function chooseProtocols(name: string | undefined): readonly Protocol[] {
   if (name === undefined) return Object.values(PROTOCOLS).map(withCompletion);
@@ -70,19 +60,23 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
   throw unknownProtocol(name);
 }
 
+/** Adds the complete chat completion to the extras of chat streams. */
+const withCompletion = (protocol: Protocol): Protocol =>
+  protocol.id === openaiChatWithCompletion.id ? openaiChatWithCompletion : protocol;
+
 /** Reads and prints one input; false when it failed. */
 async function assembleOne(file: string, isFirst: boolean, job: Job, io: CliIo): Promise<boolean> {
   const message = await readMessage(file, job.protocols, io);
   const split = job.isSplit ? withSplit(message) : message;
   const shown = job.isJson ? await printJson(file, split, job, io) : await printReport(file, split, isFirst, job, io);
   const failure = failureOf(shown);
-  // On a terminal the report has just said so, in red.
-  const isSeen = !job.isJson && io.stdout.isTTY;
-  if (failure !== undefined && !isSeen) await io.stderr.write(`sluice: ${oneLine(file)}: ${oneLine(failure)}\n`);
+  // On a terminal the report already shows the error.
+  const isReported = !job.isJson && io.stdout.isTTY;
+  if (failure !== undefined && !isReported) await io.stderr.write(`sluice: ${oneLine(file)}: ${oneLine(failure)}\n`);
   return failure === undefined;
 }
 
-/** Prints the line and gives back what it says. */
+/** Prints one line of JSON and returns the message that it holds. */
 async function printJson(
   file: string,
   result: Assembled,
@@ -94,6 +88,13 @@ async function printJson(
   for (const piece of line) await stdout.write(piece);
   return result;
 }
+
+/** For a message with a field longer than the maximum string length (512 Mi characters). */
+const TOO_LONG: AssembledError = {
+  code: 'too_large',
+  message: 'the message is too long for a line of JSON; without --json it can be shown',
+  canonical: 'PAYLOAD_TOO_LARGE',
+};
 
 async function printReport(
   file: string,
@@ -108,7 +109,7 @@ async function printReport(
   return result;
 }
 
-/** Who asks for the split always finds it, also where there was nothing to split. */
+/** Always adds `think_split`, even for a text without `<think>` sections. */
 function withSplit(result: Assembled): Assembled {
   const think_split = result.extras['think_split'] ?? { reasoning: '', text: result.text };
   return { ...result, extras: { ...result.extras, think_split } };

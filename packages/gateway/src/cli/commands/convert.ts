@@ -27,6 +27,7 @@ const OPTIONS = {
   out: { type: 'string', value: 'DIR', summary: 'write each result to DIR/<name of FILE>, with <name>.notes.json beside it' },
 } as const;
 
+/** `sluice convert`: converts requests, responses, streams and errors between protocols. */
 export const convert: Command = defineCommand({
   summary: 'a request, response, stream or error from one protocol to another, and what was lost on the way',
   usage:
@@ -61,10 +62,10 @@ export const convert: Command = defineCommand({
     const files = chooseFiles(rest, io);
     checkRequest(kind, options.request, files);
     if (options.out !== undefined) checkOutputs(files, options.out);
-    const asked = await readRequest(options.request, { from, to, model: options.model }, io);
-    if (asked === 'failed') return 1;
+    const request = await readRequest(options.request, { from, to, model: options.model }, io);
+    if (request === 'failed') return 1;
     if (options.out !== undefined) await io.makeDirectory(options.out);
-    const conversion = { kind, from, to, model: options.model, isStrict: options.strict, request: asked };
+    const conversion = { kind, from, to, model: options.model, isStrict: options.strict, request };
     const output = { isJson: options.json, out: options.out };
     let failed = 0;
     for (const file of files) if (!(await convertOne(file, conversion, output, io))) failed++;
@@ -99,33 +100,37 @@ function checkRequest(kind: Kind, request: string | undefined, files: readonly s
   if (request === '-' && files.includes('-')) throw new UsageError('standard input ("-") can be read only once');
 }
 
-type Named = Pick<Conversion, 'from' | 'to' | 'model'>;
+type RequestOptions = Pick<Conversion, 'from' | 'to' | 'model'>;
 
-/** The question is the client's, in its protocol; one that was recorded at the upstream will do. */
-async function readRequest(file: string | undefined, named: Named, io: CliIo): Promise<CanonicalRequest | undefined | 'failed'> {
+/** Reads `--request` in the client protocol, or else in the upstream protocol. */
+async function readRequest(
+  file: string | undefined,
+  options: RequestOptions,
+  io: CliIo,
+): Promise<CanonicalRequest | undefined | 'failed'> {
   if (file === undefined) return undefined;
   try {
-    return decodeEither(JSON.parse(await readText(file, io)), named);
+    return decodeEither(JSON.parse(await readText(file, io)), options);
   } catch (error) {
     const isBug = !(error instanceof CodecError || error instanceof SyntaxError || systemCode(error) !== undefined);
     if (isBug) throw error;
     const { message } = error instanceof SyntaxError ? error : failureOf(error, file);
-    await complain(`--request ${oneLine(file)}: ${oneLine(message)}`, io);
+    await reportError(`--request ${oneLine(file)}: ${oneLine(message)}`, io);
     return 'failed';
   }
 }
 
-function decodeEither(body: unknown, { from, to, model = 'unknown' }: Named): CanonicalRequest {
+function decodeEither(body: unknown, { from, to, model = 'unknown' }: RequestOptions): CanonicalRequest {
   try {
     return decodeRequest(body, { from: to, model });
   } catch (error) {
     if (!(error instanceof CodecError) || from.id === to.id) throw error;
-    return decodeOr(error, () => decodeRequest(body, { from, model }));
+    return decodeOrThrow(error, () => decodeRequest(body, { from, model }));
   }
 }
 
-/** Of two errors the first one counts: it is that of the protocol which was meant. */
-function decodeOr(first: CodecError, decode: () => CanonicalRequest): CanonicalRequest {
+/** Throws the first error if this attempt fails too: it belongs to the protocol that was meant. */
+function decodeOrThrow(first: CodecError, decode: () => CanonicalRequest): CanonicalRequest {
   try {
     return decode();
   } catch (error) {
@@ -142,11 +147,11 @@ async function convertOne(file: string, conversion: Conversion, output: OutputOp
     if (!output.isJson && output.out === undefined) await showNotes(file, result.notes, io);
     if (!failure) return true;
     const advice = adviceFor(failure);
-    await complain(`${oneLine(file)}: ${oneLine(`${failure.code}: ${failure.message}`)}`, io);
+    await reportError(`${oneLine(file)}: ${oneLine(`${failure.code}: ${failure.message}`)}`, io);
     if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
     return false;
   } catch (error) {
-    // Who read our output has gone, or it cannot be written: the others would fare no better. Anything else is a bug of ours.
+    // A broken output fails the remaining inputs as well. Any other error here is a bug in Sluice.
     if (isBrokenPipe(error) || systemCode(error) !== undefined) throw error;
     await io.stderr.write(internalError(error, io));
     await sink.finish({ notes: [], failure: { code: 'internal_error', message: 'a bug in sluice', canonical: 'INTERNAL' } });
@@ -154,11 +159,11 @@ async function convertOne(file: string, conversion: Conversion, output: OutputOp
   }
 }
 
-async function complain(message: string, io: CliIo): Promise<void> {
+async function reportError(message: string, io: CliIo): Promise<void> {
   await io.stderr.write(`${colorsFor(io.stderr, io.env).red('sluice:')} ${message}\n`);
 }
 
-/** A line each: what happened, where in the input, and why. */
+/** Prints one line per note: code, place in the input and message. */
 async function showNotes(file: string, notes: readonly Note[], io: CliIo): Promise<void> {
   const { yellow, dim } = colorsFor(io.stderr, io.env);
   for (const { code, path, message } of notes)

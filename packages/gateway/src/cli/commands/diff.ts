@@ -17,6 +17,7 @@ const OPTIONS = {
   json: { type: 'boolean', summary: 'one JSON object a line and pair, on stdout; everything else on stderr' },
 } as const;
 
+/** `sluice diff`: compares two streams, responses or tapes by content. */
 export const diff: Command = defineCommand({
   summary: 'two streams, whole answers or tapes, compared by what they say',
   usage: 'diff [--protocol P] [--events] [--all] [--json] A B',
@@ -30,9 +31,9 @@ export const diff: Command = defineCommand({
     { line: 'sluice diff --events --all a.sse b.sse', what: 'everything, one by one' },
   ],
   run: async ({ options, words }, io) => {
-    const [a, b] = inputsOf(words);
-    const protocol = protocolOf(options.protocol);
-    const pairs = pairsOf(await readStreams(a, io), await readStreams(b, io));
+    const [a, b] = chooseInputs(words);
+    const protocol = chooseProtocol(options.protocol);
+    const pairs = pairStreams(await readStreams(a, io), await readStreams(b, io));
     let different = 0;
     for (const pair of pairs) if (!(await compareOne(pair, { ...options, protocol }, pairs.length > 1, io))) different++;
     if (pairs.length > 1 && !options.json) await io.stdout.write(`${different} of ${pairs.length} differ\n`);
@@ -40,7 +41,7 @@ export const diff: Command = defineCommand({
   },
 });
 
-function inputsOf([a, b, more]: readonly string[]): [string, string] {
+function chooseInputs([a, b, more]: readonly string[]): [string, string] {
   if (a === undefined || b === undefined)
     throw new UsageError('name two things to compare: files, tapes, or "-" for standard input');
   if (more !== undefined) throw new UsageError(`two at a time: "${oneLine(more)}" is not expected`);
@@ -48,7 +49,7 @@ function inputsOf([a, b, more]: readonly string[]): [string, string] {
   return [a, b];
 }
 
-function protocolOf(name: string | undefined): Protocol | undefined {
+function chooseProtocol(name: string | undefined): Protocol | undefined {
   const protocol = name === undefined ? undefined : findProtocol(name);
   if (name !== undefined && !protocol) throw unknownProtocol(name);
   return protocol;
@@ -56,8 +57,8 @@ function protocolOf(name: string | undefined): Protocol | undefined {
 
 type Pair = readonly [a: RecordedStream | undefined, b: RecordedStream | undefined];
 
-/** By name where names are shared; else in order. What has no partner is a pair with nobody. */
-function pairsOf(a: readonly RecordedStream[], b: readonly RecordedStream[]): Pair[] {
+/** Pairs streams by name if any name is shared, else in order. A stream without a partner is paired with undefined. */
+function pairStreams(a: readonly RecordedStream[], b: readonly RecordedStream[]): Pair[] {
   const byName = new Map(b.map((stream) => [stream.name, stream]));
   if (!a.some(({ name }) => byName.has(name))) {
     return Array.from({ length: Math.max(a.length, b.length) }, (_, at): Pair => [a[at], b[at]]);
@@ -69,35 +70,45 @@ function pairsOf(a: readonly RecordedStream[], b: readonly RecordedStream[]): Pa
   ];
 }
 
-interface Comparing extends Closeness {
+interface CompareOptions extends Closeness {
   protocol: Protocol | undefined;
   json: boolean;
 }
 
-/** True when both say the same. */
-async function compareOne([a, b]: Pair, how: Comparing, isOneOfMany: boolean, io: CliIo): Promise<boolean> {
-  const read = (stream: RecordedStream | undefined) => stream && comparableOf(stream.bytes, how.protocol, how);
+/** Compares and prints one pair; true when both have the same content. */
+async function compareOne([a, b]: Pair, options: CompareOptions, isOneOfMany: boolean, io: CliIo): Promise<boolean> {
+  const read = (stream: RecordedStream | undefined) => stream && comparableOf(stream.bytes, options.protocol, options);
   const [left, right] = [read(a), read(b)];
-  const differences = left && right ? [...statusOf(a, b), ...differencesOf(left.value, right.value)] : [missing(a, b)];
+  const differences =
+    left && right ? [...compareStatus(a, b), ...differencesOf(left.value, right.value)] : [missingPartner(a, b)];
   const isSame = differences.length === 0;
-  if (how.json) {
-    const line = jsonLine({ a: a?.name ?? null, b: b?.name ?? null, same: isSame, differences: differences.map(forJson) });
+  if (options.json) {
+    const line = jsonLine({
+      a: a?.name ?? null,
+      b: b?.name ?? null,
+      same: isSame,
+      differences: differences.map(toJsonDifference),
+    });
     await io.stdout.write(line?.join('') ?? '');
-  } else await io.stdout.write(shown({ a, b, left, right }, differences, isOneOfMany, colorsFor(io.stdout, io.env)));
+  } else await io.stdout.write(formatPair({ a, b, left, right }, differences, isOneOfMany, colorsFor(io.stdout, io.env)));
   return isSame;
 }
 
-const statusOf = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference[] =>
+const compareStatus = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference[] =>
   a?.status === undefined || b?.status === undefined ? [] : differencesOf(a.status, b.status, 'status');
 
-const missing = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference => ({
+const missingPartner = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference => ({
   path: '',
   a: a?.name,
   b: b?.name,
 });
 
-/** JSON has no word for nothing: the field is left out. */
-const forJson = ({ path, a, b }: Difference): object => ({ path, ...(a !== undefined && { a }), ...(b !== undefined && { b }) });
+/** Leaves out undefined sides, which JSON cannot express. */
+const toJsonDifference = ({ path, a, b }: Difference): object => ({
+  path,
+  ...(a !== undefined && { a }),
+  ...(b !== undefined && { b }),
+});
 
 interface Sides {
   a: RecordedStream | undefined;
@@ -106,24 +117,29 @@ interface Sides {
   right: Comparable | undefined;
 }
 
-/** Many that are the same are no news. */
-function shown({ a, b, left, right }: Sides, differences: readonly Difference[], isOneOfMany: boolean, colors: Colors): string {
+/** One line for an equal pair of many, else both sides and their differences. */
+function formatPair(
+  { a, b, left, right }: Sides,
+  differences: readonly Difference[],
+  isOneOfMany: boolean,
+  colors: Colors,
+): string {
   const { bold, dim, green, red } = colors;
   const isSame = differences.length === 0;
   if (isSame && isOneOfMany) return `${green('same')}  ${oneLine(a?.name ?? '')}\n`;
-  const heads = columns([headOf('A', a, left), headOf('B', b, right)], [bold, (cell) => cell, dim, dim]);
+  const heads = columns([formatHead('A', a, left), formatHead('B', b, right)], [bold, (cell) => cell, dim, dim]);
   const verdict = isSame
     ? green('They say the same.')
     : red(`Different in ${differences.length} place${differences.length === 1 ? '' : 's'}:`);
-  return `${[...heads, verdict, ...differences.slice(0, MAX_SHOWN).flatMap((difference) => linesOf(difference, colors))].join('\n')}\n${rest(differences)}`;
+  return `${[...heads, verdict, ...differences.slice(0, MAX_SHOWN).flatMap((difference) => formatDifference(difference, colors))].join('\n')}\n${formatRest(differences)}`;
 }
 
 const MAX_SHOWN = 40;
 
-const rest = ({ length }: readonly Difference[]): string =>
+const formatRest = ({ length }: readonly Difference[]): string =>
   length > MAX_SHOWN ? `  … and ${length - MAX_SHOWN} more (--json has them all)\n` : '';
 
-function headOf(side: string, stream: RecordedStream | undefined, comparable: Comparable | undefined): string[] {
+function formatHead(side: string, stream: RecordedStream | undefined, comparable: Comparable | undefined): string[] {
   if (!stream || !comparable) return [side, 'nothing'];
   const { protocol, text, tool_calls: calls, finish_reason: finish, error } = comparable.read;
   const facts = [
@@ -134,15 +150,15 @@ function headOf(side: string, stream: RecordedStream | undefined, comparable: Co
   return [side, oneLine(stream.name), protocol ?? 'unknown', oneLine(facts.join(', '))];
 }
 
-const WIDTH = 72;
+const MAX_EXCERPT = 72;
 
-function linesOf({ path, a, b }: Difference, { cyan, dim, green, red }: Colors): string[] {
+function formatDifference({ path, a, b }: Difference, { cyan, dim, green, red }: Colors): string[] {
   const at = typeof a === 'string' && typeof b === 'string' ? firstDifference(a, b) : 0;
   const place = at > 0 ? dim(` from character ${at}`) : '';
   return [
     `  ${cyan(oneLine(path === '' ? '(whole)' : path))}${place}`,
-    red(`    - ${excerpt(a, at)}`),
-    green(`    + ${excerpt(b, at)}`),
+    red(`    - ${formatExcerpt(a, at)}`),
+    green(`    + ${formatExcerpt(b, at)}`),
   ];
 }
 
@@ -152,11 +168,11 @@ function firstDifference(a: string, b: string): number {
   return at;
 }
 
-/** A value around the place where it differs, in one line. */
-function excerpt(value: unknown, at: number): string {
+/** A value in one line, starting shortly before the position where it differs. */
+function formatExcerpt(value: unknown, at: number): string {
   if (value === undefined) return '(nothing)';
   const from = Math.max(0, at - 12);
   const text = typeof value === 'string' ? value.slice(from) : JSON.stringify(value);
-  const cut = text.length > WIDTH ? `${text.slice(0, WIDTH)}…` : text;
+  const cut = text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT)}…` : text;
   return oneLine(`${from > 0 ? '…' : ''}${typeof value === 'string' ? JSON.stringify(cut) : cut}`);
 }

@@ -48,6 +48,7 @@ const OPTIONS = {
 
 type Options = Arguments<typeof OPTIONS>['options'];
 
+/** `sluice doctor`: examines recorded streams or a live server and reports departures from the standard. */
 export const doctor: Command = defineCommand({
   summary: 'how a stream, or a live server, departs from its standard, who breaks on it, and what Sluice does about it',
   usage:
@@ -68,11 +69,11 @@ export const doctor: Command = defineCommand({
   ],
   run: async ({ options, words }, io) => {
     checkOptions(options);
-    if (words[0] === 'rules') return tellRules(words.slice(1), options, io);
+    if (words[0] === 'rules') return printRules(words.slice(1), options, io);
     const { checkups, learned } =
       options.url === undefined ? await checkFiles(options, words, io) : await checkLive(options, words, io);
     if (options.html) await io.stdout.write(renderPage(checkups));
-    else if (!options.json && checkups.length > 1) await io.stdout.write(showOverall(checkups, styleOf(io)));
+    else if (!options.json && checkups.length > 1) await io.stdout.write(showOverall(checkups, showStyle(io)));
     const code = EXIT_CODES[judge(checkups)];
     if (options.profile === undefined) return code;
     const examined = checkups.flatMap(({ examination }) => examination ?? []);
@@ -81,12 +82,12 @@ export const doctor: Command = defineCommand({
   },
 });
 
-/** 2 is wrong usage, as for every command. */
+/** Exit code 2 is wrong usage, as for every command. */
 const EXIT_CODES = { clean: 0, sick: 1, unknown: 3 } as const satisfies Record<Verdict, number>;
 
-interface Visit {
+interface CheckupResult {
   checkups: Checkup[];
-  /** What was learned beside what the answers tell. */
+  /** Profile fields learned from probing, beyond those that the responses show. */
   learned: Partial<ProviderProfile>;
 }
 
@@ -110,19 +111,19 @@ function chooseProtocol(name: string | undefined): Protocol | undefined {
   return found;
 }
 
-async function checkFiles(options: Options, words: readonly string[], io: CliIo): Promise<Visit> {
+async function checkFiles(options: Options, words: readonly string[], io: CliIo): Promise<CheckupResult> {
   const protocol = chooseProtocol(options.protocol);
   const expected = { protocols: protocol ? [protocol] : Object.values(PROTOCOLS), whole: options.whole };
   const checkups: Checkup[] = [];
   for (const file of chooseFiles(words, io)) {
     const checkup = await checkInput(file, expected, io);
-    await tell(checkup, checkups.length === 0, options, io);
+    await printCheckup(checkup, checkups.length === 0, options, io);
     checkups.push(checkup);
   }
   return { checkups, learned: {} };
 }
 
-async function checkLive(options: Options, words: readonly string[], io: CliIo): Promise<Visit> {
+async function checkLive(options: Options, words: readonly string[], io: CliIo): Promise<CheckupResult> {
   if (words.length > 0) throw new UsageError('name a FILE or a --url, not both');
   const { url = '', model = '' } = options;
   const { probeLive } = await import('../../doctor/live.ts');
@@ -133,14 +134,14 @@ async function checkLive(options: Options, words: readonly string[], io: CliIo):
     const next = await probes.next();
     if (io.stderr.isTTY) await io.stderr.write(CLEAR);
     if (next.done) return { checkups, learned: next.value };
-    await tell(next.value, checkups.length === 0, options, io);
+    await printCheckup(next.value, checkups.length === 0, options, io);
     checkups.push(next.value);
   }
 }
 
 const CLEAR = '\r\u001b[K';
 
-/** The key, from the environment or standard input alone: an argument would stand in the list of processes. */
+/** Reads the key from the environment or standard input; an argument would be visible in the process list. */
 async function readKey({ 'key-env': name, 'key-stdin': isStdin }: Options, io: CliIo): Promise<string | undefined> {
   if (name === undefined && !isStdin) return undefined;
   const key = name === undefined ? await readText('-', io) : (io.env[name] ?? '');
@@ -148,27 +149,27 @@ async function readKey({ 'key-env': name, 'key-stdin': isStdin }: Options, io: C
   throw new UsageError(name === undefined ? 'no key came on standard input' : `the variable ${oneLine(name)} is not set`);
 }
 
-const styleOf = ({ stdout, env }: CliIo): ShowStyle => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+const showStyle = ({ stdout, env }: CliIo): ShowStyle => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
 
-async function tell(checkup: Checkup, isFirst: boolean, { json, html }: Options, io: CliIo): Promise<void> {
-  if (html) return complain(checkup, io);
+async function printCheckup(checkup: Checkup, isFirst: boolean, { json, html }: Options, io: CliIo): Promise<void> {
+  if (html) return reportUnreadable(checkup, io);
   if (json) {
-    await complain(checkup, io);
+    await reportUnreadable(checkup, io);
     for (const piece of jsonLine(recordOf(checkup)) ?? []) await io.stdout.write(piece);
     return;
   }
-  await io.stdout.write(`${isFirst ? '' : '\n'}${showCheckup(checkup, styleOf(io))}`);
+  await io.stdout.write(`${isFirst ? '' : '\n'}${showCheckup(checkup, showStyle(io))}`);
 }
 
-/** Who reads a file or a pipe later is told at once what could not be read. */
-async function complain({ name, error, examination }: Checkup, io: CliIo): Promise<void> {
+/** Unreadable inputs are reported on stderr because the output on stdout may be read much later. */
+async function reportUnreadable({ name, error, examination }: Checkup, io: CliIo): Promise<void> {
   if (error && !examination)
     await io.stderr.write(`${colorsFor(io.stderr, io.env).red('sluice:')} ${oneLine(name)}: ${oneLine(error.message)}\n`);
 }
 
-async function tellRules(words: readonly string[], { json }: Options, io: CliIo): Promise<number> {
-  const style = styleOf(io);
-  const ids = words.length === 0 ? RULE_IDS : words.map(ruleNamed);
+async function printRules(words: readonly string[], { json }: Options, io: CliIo): Promise<number> {
+  const style = showStyle(io);
+  const ids = words.length === 0 ? RULE_IDS : words.map(findRule);
   if (json) for (const id of ids) await io.stdout.write(`${JSON.stringify(ruleRecord(id))}\n`);
   else if (words.length === 0) await io.stdout.write(showRules(style));
   else
@@ -177,11 +178,11 @@ async function tellRules(words: readonly string[], { json }: Options, io: CliIo)
   return 0;
 }
 
-const RULE_IDS = Object.keys(RULES) as RuleId[]; // the keys of a record closed by its type
+const RULE_IDS = Object.keys(RULES) as RuleId[]; // the type of RULES lists all keys
 
 const isRule = (word: string): word is RuleId => Object.hasOwn(RULES, word);
 
-function ruleNamed(word: string): RuleId {
+function findRule(word: string): RuleId {
   if (isRule(word)) return word;
   throw new UsageError(`unknown rule "${oneLine(word)}"${didYouMean(word, RULE_IDS)}\n"sluice doctor rules" lists them all`);
 }

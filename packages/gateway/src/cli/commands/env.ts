@@ -8,6 +8,7 @@ const OPTIONS = {
   json: { type: 'boolean', summary: '{client, url, key, model, env, unset, args, file, snippet} as one line of JSON' },
 } as const;
 
+/** `sluice env`: prints the variables or settings that point a client at the gateway. */
 export const env: Command = defineCommand({
   summary: 'what makes a client ask the gateway: variables, or lines for its settings',
   usage: 'env CLIENT [--url URL] [--model M] [--key K] [--file] [--json]',
@@ -28,21 +29,21 @@ export const env: Command = defineCommand({
       ...chooseModel(client, options.model),
     };
     const lines = options.json
-      ? [jsonOf(id, client, target)]
+      ? [formatJson(id, client, target)]
       : options.file
-        ? [fileOf(id, client, target)]
+        ? [formatFile(id, client, target)]
         : setupLines(client, target);
     await io.stdout.write(`${lines.join('\n')}\n`);
     return 0;
   },
 });
 
-function fileOf(id: string, { file }: Client, target: Target): string {
+function formatFile(id: string, { file }: Client, target: Target): string {
   if (file) return file.text(target);
   throw new UsageError(`"${id}" needs no file: leave out --file`);
 }
 
-function jsonOf(id: string, { env: variables, unset = [], args, file, snippet }: Client, target: Target): string {
+function formatJson(id: string, { env: variables, unset = [], args, file, snippet }: Client, target: Target): string {
   const setup = {
     env: variables?.(target) ?? {},
     unset,

@@ -22,6 +22,7 @@ const OPTIONS = {
   },
 } as const;
 
+/** `sluice prove`: checks that recordings are read and converted correctly however they are cut. */
 export const prove: Command = defineCommand({
   summary: 'shows that your own recordings are read and converted right, whatever is done to them',
   usage: 'prove [--protocol P] [--json] [--out DIR] FILE|DIR…',
@@ -40,13 +41,13 @@ export const prove: Command = defineCommand({
     let skipped = 0;
     for (const found of await findFiles(words, io)) {
       const proof = await proveFile(found.file, job, io);
-      if (isNoAnswer(proof, found)) skipped++;
+      if (isSkipped(proof, found)) skipped++;
       else {
         proofs.push(proof);
-        await print(proof, job, io);
+        await printProof(proof, job, io);
       }
     }
-    if (!job.isJson) await io.stdout.write(showSummary(proofs, skipped, styleOf(io)));
+    if (!job.isJson) await io.stdout.write(showSummary(proofs, skipped, reportStyle(io)));
     return proofs.some(hasFailed) || proofs.length === 0 ? 1 : 0;
   },
 });
@@ -57,12 +58,12 @@ interface Job {
   out: string | undefined;
 }
 
-const styleOf = ({ stdout, env }: CliIo) => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+const reportStyle = ({ stdout, env }: CliIo) => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
 
 const hasFailed = ({ error, failures }: FileProof): boolean => error !== null || failures.length > 0;
 
-/** A folder of recordings also holds requests and lists: nobody has said that these are answers. */
-const isNoAnswer = ({ error }: FileProof, { isFromFolder }: Found): boolean =>
+/** Folders of recordings also hold requests and other files; these are skipped unless they are named. */
+const isSkipped = ({ error }: FileProof, { isFromFolder }: Found): boolean =>
   isFromFolder && (error?.code === 'not_a_stream' || error?.code === 'empty_stream');
 
 function chooseProtocols(name: string | undefined): readonly Protocol[] {
@@ -87,34 +88,34 @@ async function proveFile(file: string, job: Job, io: CliIo): Promise<FileProof> 
   for (const proven of proveBody(input, options)) {
     const { property, tried, failure } = proven;
     proof.properties.push({ property, tried, failed: failure ? 1 : 0 });
-    if (failure) proof.failures.push(await keep(input, proven, job, io));
+    if (failure) proof.failures.push(await buildFailure(input, proven, job, io));
   }
   return { ...proof, protocol: input.protocol, bytes: input.bytes.length };
 }
 
-/** The failure in words; with --out, as the smallest case that shows it. */
-async function keep(body: Body, proven: Proven, { out }: Job, io: CliIo): Promise<FileFailure> {
+/** Describes a failure; with `--out`, also writes the smallest case that shows it. */
+async function buildFailure(body: Body, proven: Proven, { out }: Job, io: CliIo): Promise<FileFailure> {
   const failure = out === undefined ? proven.failure : shrink(body, proven, { now: io.cpuTime });
   const { id = '', message = '' } = failure ?? {};
-  const found = out === undefined ? undefined : failure && caseOf(failure);
-  if (out === undefined || !found) return { property: proven.property, id, message, case: null };
+  const fixture = out === undefined ? undefined : failure && caseOf(failure);
+  if (out === undefined || !fixture) return { property: proven.property, id, message, case: null };
   await io.makeDirectory(out);
-  const path = join(out, `${found.id}.jsonl`);
+  const path = join(out, `${fixture.id}.jsonl`);
   const file = await io.createFile(path);
-  await file.write(new TextEncoder().encode(`${JSON.stringify(found)}\n`));
+  await file.write(new TextEncoder().encode(`${JSON.stringify(fixture)}\n`));
   await file.commit();
   return { property: proven.property, id, message, case: path };
 }
 
-async function print(proof: FileProof, { isJson }: Job, io: CliIo): Promise<void> {
+async function printProof(proof: FileProof, { isJson }: Job, io: CliIo): Promise<void> {
   if (!isJson) {
-    await io.stdout.write(showProof(proof, styleOf(io)));
+    await io.stdout.write(showProof(proof, reportStyle(io)));
     return;
   }
   for (const piece of jsonLine(proof) ?? []) await io.stdout.write(piece);
   const [failure] = proof.failures;
-  const words = proof.error
+  const message = proof.error
     ? `${proof.error.code}: ${proof.error.message}`
     : failure && `${failure.property}: ${failure.message}`;
-  if (words !== undefined) await io.stderr.write(`sluice: ${oneLine(proof.file)}: ${oneLine(words)}\n`);
+  if (message !== undefined) await io.stderr.write(`sluice: ${oneLine(proof.file)}: ${oneLine(message)}\n`);
 }

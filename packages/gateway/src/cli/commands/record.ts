@@ -14,10 +14,11 @@ const OPTIONS = {
   json: { type: 'boolean', summary: 'one JSON object a line and exchange, on stdout; everything else on stderr' },
 } as const;
 
-const PORT = '4142';
+const DEFAULT_PORT = '4142';
 
-const OUT = 'tapes';
+const DEFAULT_OUT = 'tapes';
 
+/** `sluice record`: a proxy that records exchanges as a tape. */
 export const record: Command = defineCommand({
   summary: 'a proxy that saves exchanges: requests, response bytes, read sizes and timing, without keys',
   usage: 'record --upstream URL [--port N] [--out DIR] [--json]',
@@ -32,15 +33,15 @@ export const record: Command = defineCommand({
   ],
   run: async ({ options, words }, io) => {
     if (words.length > 0) throw new UsageError(`"${oneLine(words[0] ?? '')}" is not expected: the tape is named with --out`);
-    const { upstream: url, out = OUT, port = PORT, json: isJson } = options;
-    const upstream = upstreamOf(url);
+    const { upstream: url, out = DEFAULT_OUT, port = DEFAULT_PORT, json: isJson } = options;
+    const upstream = parseUpstream(url);
     const colors = colorsFor(io.stdout, io.env);
-    const tell = (saved: Saved): void => {
-      const line = isJson ? jsonLine(recordOf(saved))?.join('') : lineOf(saved, out, colors);
+    const print = (saved: Saved): void => {
+      const line = isJson ? jsonLine(buildRecord(saved))?.join('') : formatLine(saved, out, colors);
       void io.stdout.write(line ?? '').catch(() => undefined);
     };
     const { Recorder } = await import('../../tape/recorder.ts');
-    const recorder = new Recorder({ upstream, writer: await openTape(out), onExchange: tell });
+    const recorder = new Recorder({ upstream, writer: await openTape(out), onExchange: print });
     const address = await listenOn(recorder, portOf(port));
     const stopped = untilStopped(() => recorder.close());
     const output = isJson ? io.stderr : io.stdout;
@@ -50,7 +51,7 @@ export const record: Command = defineCommand({
   },
 });
 
-function upstreamOf(text: string | undefined): URL {
+function parseUpstream(text: string | undefined): URL {
   if (text === undefined)
     throw new UsageError('--upstream is missing: name the provider, such as --upstream https://api.openai.com');
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -77,7 +78,7 @@ const welcome = (address: string, { href }: URL, out: string, { bold, dim, red }
     '',
   ].join('\n');
 
-const WORDS = {
+const END_REMARKS = {
   complete: '',
   upstream_cut: 'the upstream broke off',
   client_gone: 'the client left',
@@ -85,7 +86,7 @@ const WORDS = {
   unreachable: 'the upstream could not be reached',
 } as const satisfies Record<Saved['draft']['end'], string>;
 
-function lineOf({ draft, name, failure, ms }: Saved, out: string, { dim, green, red, yellow }: Colors): string {
+function formatLine({ draft, name, failure, ms }: Saved, out: string, { dim, green, red, yellow }: Colors): string {
   const { request, response, model, end } = draft;
   const status = response ? String(response.status) : '---';
   const paint = response && response.status < 400 ? green : red;
@@ -94,12 +95,12 @@ function lineOf({ draft, name, failure, ms }: Saved, out: string, { dim, green, 
     ...(response ? [bytes(response.body.length), `${response.reads.length} read${response.reads.length === 1 ? '' : 's'}`] : []),
     `${(ms / 1000).toFixed(1)} s`,
   ];
-  const remark = WORDS[end] === '' ? '' : `  ${yellow(WORDS[end])}`;
+  const remark = END_REMARKS[end] === '' ? '' : `  ${yellow(END_REMARKS[end])}`;
   const where = name === undefined ? red(`not saved: ${oneLine(String(failure))}`) : dim(oneLine(join(out, name)));
   return `${paint(status)}  ${oneLine(facts.join('  '))}${remark}  ${where}\n`;
 }
 
-const recordOf = ({ draft, name, failure, ms }: Saved): object => ({
+const buildRecord = ({ draft, name, failure, ms }: Saved): object => ({
   exchange: name ?? null,
   protocol: draft.protocol,
   model: draft.model,

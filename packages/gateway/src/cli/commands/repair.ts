@@ -17,6 +17,7 @@ const OPTIONS = {
   quiet: { type: 'boolean', summary: 'say nothing about what was repaired' },
 } as const;
 
+/** `sluice repair`: rewrites a recorded stream without its departures from the standard. */
 export const repair: Command = defineCommand({
   summary: 'the stream again, as its protocol wants it; one that conforms stays as it is, byte for byte',
   usage: 'repair [--protocol P] [--all] [--quiet] [FILE]',
@@ -33,13 +34,13 @@ export const repair: Command = defineCommand({
     const [file = '-', another] = chooseFiles(words, io);
     if (another !== undefined) throw new UsageError('one stream at a time: name one FILE');
     const chunks = await readChunks(file, io);
-    if ('code' in chunks) return complain(file, chunks, io);
+    if ('code' in chunks) return reportError(file, chunks, io);
     const result = repairStream(chunks, { protocols, all: options.all });
-    await write(result.chunks ?? [], io);
-    if (!options.quiet) await tell(file, result, io);
+    await writeChunks(result.chunks ?? [], io);
+    if (!options.quiet) await printRepairs(file, result, io);
     const { message } = result.examination;
     if (failureOf(message) === undefined) return 0;
-    return complain(file, message.error ?? ENDED_EARLY, io);
+    return reportError(file, message.error ?? ENDED_EARLY, io);
   },
 });
 
@@ -56,7 +57,7 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
   throw unknownProtocol(name);
 }
 
-/** The whole input: whether a stream conforms is known at its end. */
+/** Reads the whole input: whether a stream conforms is known only at its end. */
 async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | AssembledError> {
   const chunks: Uint8Array[] = [];
   try {
@@ -69,8 +70,8 @@ async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | Assem
   }
 }
 
-async function write(chunks: readonly Uint8Array[], { stdout }: CliIo): Promise<void> {
-  // A byte order mark is part of what must not change.
+async function writeChunks(chunks: readonly Uint8Array[], { stdout }: CliIo): Promise<void> {
+  // A conforming stream is passed on unchanged, including a byte order mark.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   for (const chunk of chunks) {
     const text = decoder.decode(chunk, { stream: true });
@@ -78,8 +79,8 @@ async function write(chunks: readonly Uint8Array[], { stdout }: CliIo): Promise<
   }
 }
 
-/** A line for each departure, and for what the encoder had to say. */
-async function tell(file: string, { chunks, repaired, notes }: Repaired, io: CliIo): Promise<void> {
+/** Prints one line for each departure and for each note of the encoder. */
+async function printRepairs(file: string, { chunks, repaired, notes }: Repaired, io: CliIo): Promise<void> {
   const { yellow, green, dim } = colorsFor(io.stderr, io.env);
   const name = dim(`${oneLine(file)}:`);
   for (const { rule, count, offset, remedy } of repaired)
@@ -89,7 +90,7 @@ async function tell(file: string, { chunks, repaired, notes }: Repaired, io: Cli
   if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: passed on as it is\n`);
 }
 
-async function complain(file: string, error: AssembledError, io: CliIo): Promise<number> {
+async function reportError(file: string, error: AssembledError, io: CliIo): Promise<number> {
   const advice = adviceFor(error);
   await io.stderr.write(
     `${colorsFor(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,

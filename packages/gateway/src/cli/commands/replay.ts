@@ -23,8 +23,9 @@ const OPTIONS = {
   json: { type: 'boolean', summary: 'one JSON object a line and request (or row), on stdout; everything else on stderr' },
 } as const;
 
-const PORT = '4143';
+const DEFAULT_PORT = '4143';
 
+/** `sluice replay`: a mock provider that replays recorded exchanges. */
 export const replay: Command = defineCommand({
   summary: 'a mock provider out of recorded exchanges, in any of the four protocols, with faults on request',
   usage: 'replay [--port N] [--speed N] [--fault F] [--repair] [--strict] [--list] [--faults] [--json] DIR',
@@ -44,13 +45,13 @@ export const replay: Command = defineCommand({
     if (options.list) return listExchanges(exchanges, options.json, io);
     const replayer = await Replayer.open({
       exchanges,
-      speed: speedOf(options.speed),
-      faults: faultsOf(options.fault),
+      speed: parseSpeed(options.speed),
+      faults: parseFaultOption(options.fault),
       repair: options.repair,
       isStrict: options.strict,
-      onServed: (served) => tell(served, options.json, io),
+      onServed: (served) => printServed(served, options.json, io),
     });
-    const address = await listenOn(replayer, portOf(options.port ?? PORT));
+    const address = await listenOn(replayer, portOf(options.port ?? DEFAULT_PORT));
     const stopped = untilStopped(() => replayer.close());
     const output = options.json ? io.stderr : io.stdout;
     await output.write(welcome(address, exchanges, options.fault, colorsFor(output, io.env)));
@@ -70,14 +71,14 @@ async function openTape([path, another]: readonly string[]): Promise<Exchange[]>
   }
 }
 
-function speedOf(text: string | undefined): number {
+function parseSpeed(text: string | undefined): number {
   if (text === undefined) return 0;
   const speed = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && speed > 0) return speed;
   throw new UsageError(`--speed must be a number above 0, not "${oneLine(text).slice(0, 40)}"; without it there is no delay`);
 }
 
-function faultsOf(text: string | undefined): Faults {
+function parseFaultOption(text: string | undefined): Faults {
   try {
     return parseFaults(text ?? '');
   } catch (error) {
@@ -90,7 +91,7 @@ function faultsOf(text: string | undefined): Faults {
 async function listExchanges(exchanges: readonly Exchange[], isJson: boolean, io: CliIo): Promise<number> {
   const { bold, dim, green, red } = colorsFor(io.stdout, io.env);
   if (isJson) {
-    for (const exchange of exchanges) await io.stdout.write(jsonLine(rowOf(exchange))?.join('') ?? '');
+    for (const exchange of exchanges) await io.stdout.write(jsonLine(buildRow(exchange))?.join('') ?? '');
     return 0;
   }
   const rows = exchanges.map(({ name, protocol, model, isStream, ending, response }) => [
@@ -106,7 +107,7 @@ async function listExchanges(exchanges: readonly Exchange[], isJson: boolean, io
   return 0;
 }
 
-const rowOf = ({ name, protocol, model, isStream, ending, request, response }: Exchange): object => ({
+const buildRow = ({ name, protocol, model, isStream, ending, request, response }: Exchange): object => ({
   exchange: name,
   protocol: protocol ?? null,
   model,
@@ -138,12 +139,12 @@ async function listFaults(isJson: boolean, io: CliIo): Promise<number> {
   return 0;
 }
 
-function tell(served: Served, isJson: boolean, io: CliIo): void {
-  const line = isJson ? jsonLine(served)?.join('') : lineOf(served, colorsFor(io.stdout, io.env));
+function printServed(served: Served, isJson: boolean, io: CliIo): void {
+  const line = isJson ? jsonLine(served)?.join('') : formatLine(served, colorsFor(io.stdout, io.env));
   void io.stdout.write(line ?? '').catch(() => undefined);
 }
 
-function lineOf({ method, path, model, status, exchange, why, faults, skipped }: Served, colors: Colors): string {
+function formatLine({ method, path, model, status, exchange, why, faults, skipped }: Served, colors: Colors): string {
   const { dim, green, red, yellow } = colors;
   const shown = status === 0 ? '---' : String(status);
   const parts = [

@@ -18,11 +18,7 @@ const OPTIONS = {
   },
 } as const;
 
-type Given = Readonly<Record<keyof typeof OPTIONS, string | undefined>>;
-
-/** What a shell says when there is no such program. */
-const NOT_FOUND = 127;
-
+/** `sluice run`: starts a client that uses the gateway. */
 export const run: Command = defineCommand({
   summary: 'start a client that asks the gateway',
   usage: 'run CLIENT [--url URL | --config FILE] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]',
@@ -40,37 +36,41 @@ export const run: Command = defineCommand({
       throw new UsageError(`"${name}" is set up in the program itself: "sluice env ${name}" shows how`);
     if (client.command === undefined && words.length === 0)
       throw new UsageError(`say which program to start: sluice run ${name} -- PROGRAM`);
-    const inherited = await withoutKeys(options, io);
+    const inherited = await buildInheritedEnv(options, io);
     const gateway = await findGateway(options, io);
     const target = { url: gateway.url, key: gateway.key, ...chooseModel(client, options.model) };
     try {
-      return await inOwnFolder(client, target, io, (own) => start(client, programOf(client, target, words, own, inherited), io));
+      return await withOwnSettings(client, target, io, (settings) =>
+        startProgram(client, buildProgram(client, target, words, settings, inherited), io),
+      );
     } finally {
       await gateway.close();
     }
   },
 });
 
-interface Found {
-  url: string;
-  key: string;
-  close(): Promise<void>;
-}
+type RunOptions = Readonly<Record<keyof typeof OPTIONS, string | undefined>>;
 
-/** The gateway that is named or listens at the usual address, or one for this run. */
-async function findGateway({ url: given, key, config }: Given, io: CliIo): Promise<Found> {
-  if (given !== undefined && config !== undefined)
+/** The gateway at `--url` or at the default address, or a new one for this run. */
+async function findGateway({ url: givenUrl, key, config }: RunOptions, io: CliIo): Promise<Gateway> {
+  if (givenUrl !== undefined && config !== undefined)
     throw new UsageError('--url is for a gateway that is running, --config for one to start: use one of them');
-  const url = chooseUrl(given);
-  const shown = key ?? (io.env['SLUICE_KEY'] || undefined);
+  const url = chooseUrl(givenUrl);
+  const clientKey = key ?? (io.env['SLUICE_KEY'] || undefined);
   const found = config === undefined ? await probe(url) : 'nothing';
-  if (found === 'gateway') return { url, key: shown ?? 'any', close: async () => undefined };
-  if (given !== undefined) throw new UsageError(MISSING[found](url));
-  // The terminal is the client's: nothing is logged to it.
+  if (found === 'gateway') return { url, key: clientKey ?? 'any', close: async () => undefined };
+  if (givenUrl !== undefined) throw new UsageError(MISSING[found](url));
+  // Silent, because the client uses the terminal.
   const running = await startGateway({ config, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = colorsFor(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: a gateway for this run listens on ${running.url}`)}\n`);
-  return { url: running.url, key: shown ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
+  return { url: running.url, key: clientKey ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
+}
+
+interface Gateway {
+  url: string;
+  key: string;
+  close(): Promise<void>;
 }
 
 const MISSING = {
@@ -80,34 +80,34 @@ const MISSING = {
 
 const PROBE_MS = 5000;
 
-/** What answers at an address. Only Sluice is sent the client's key and prompts. */
+/** Finds out what listens at an address: the key and the prompts of the client are sent to Sluice only. */
 async function probe(url: string): Promise<'gateway' | keyof typeof MISSING> {
   try {
-    const answer = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'manual' });
-    const isGateway = answer.ok && answer.headers.has('x-sluice-request-id') && (await answer.text()).trim() === 'live';
+    const response = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'manual' });
+    const isGateway = response.ok && response.headers.has('x-sluice-request-id') && (await response.text()).trim() === 'live';
     return isGateway ? 'gateway' : 'other';
   } catch {
     return 'nothing';
   }
 }
 
-/** Our own environment without the keys of providers and of the gateway: the client needs only the key that it is given. */
-async function withoutKeys(options: Given, { env }: CliIo): Promise<CliIo['env']> {
-  const passed = namesIn(options['pass-env'], env);
-  const removed = new Set(['SLUICE_KEYS', 'SLUICE_KEY', ...KEY_VARIABLES, ...(await variablesOfConfig(options.config, env))]);
+/** Our environment without keys of providers and of the gateway; the client needs only the key that it is given. */
+async function buildInheritedEnv(options: RunOptions, { env }: CliIo): Promise<CliIo['env']> {
+  const passed = parsePassedNames(options['pass-env'], env);
+  const removed = new Set(['SLUICE_KEYS', 'SLUICE_KEY', ...KEY_VARIABLES, ...(await listConfigVariables(options.config, env))]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
 }
 
-function namesIn(list: string | undefined, env: CliIo['env']): ReadonlySet<string> {
+function parsePassedNames(list: string | undefined, env: CliIo['env']): ReadonlySet<string> {
   const names = (list?.split(',') ?? []).map((name) => name.trim());
   const unknown = names.find((name) => env[name] === undefined);
   if (unknown !== undefined) throw new UsageError(`--pass-env: the environment variable "${oneLine(unknown)}" is not set`);
   return new Set(names);
 }
 
-/** Those that the configuration takes secrets from. A file that cannot be read is the gateway's to complain about. */
-async function variablesOfConfig(config: string | undefined, env: CliIo['env']): Promise<string[]> {
-  // As the gateway: what reads configurations is loaded only when it is needed.
+/** Variables that the configuration reads secrets from. The gateway reports a file that cannot be read. */
+async function listConfigVariables(config: string | undefined, env: CliIo['env']): Promise<string[]> {
+  // Imported on demand, like the gateway.
   const { findConfig, secretVariables } = await import('../../config/load.ts');
   const file = config ?? findConfig(process.cwd());
   if (file === undefined) return [];
@@ -115,31 +115,38 @@ async function variablesOfConfig(config: string | undefined, env: CliIo['env']):
   return secretVariables(file, text, env).map((name) => name.toUpperCase());
 }
 
-/** What the folder of its own adds to a client's environment and arguments. */
-type Own = { env: Record<string, string>; args: string[] };
-
-function inOwnFolder<T>({ file }: Client, target: Target, io: CliIo, use: (own: Own) => Promise<T>): Promise<T> {
+/** Writes the settings file of a client into a temporary folder that exists while `use` runs. */
+function withOwnSettings<T>({ file }: Client, target: Target, io: CliIo, use: (settings: OwnSettings) => Promise<T>): Promise<T> {
   const apart = file?.apart;
   if (!apart) return use({ env: {}, args: [] });
   return io.inTemporaryFolder(async (folder) => {
     const path = join(folder, apart.name);
     await io.makeDirectory(join(path, '..'));
-    const settings = await io.createFile(path);
-    await settings.write(new TextEncoder().encode(file.text(target)));
-    await settings.commit();
+    const output = await io.createFile(path);
+    await output.write(new TextEncoder().encode(file.text(target)));
+    await output.commit();
     return use({ env: apart.env?.(folder) ?? {}, args: apart.args?.(folder) ?? [] });
   });
 }
 
-function programOf(client: Client, target: Target, words: readonly string[], own: Own, inherited: Program['env']): Program {
-  const env = { ...inherited, ...client.env?.(target), ...own.env };
+/** Environment and arguments that point a client at its temporary settings folder. */
+type OwnSettings = { env: Record<string, string>; args: string[] };
+
+function buildProgram(
+  client: Client,
+  target: Target,
+  words: readonly string[],
+  settings: OwnSettings,
+  inherited: Program['env'],
+): Program {
+  const env = { ...inherited, ...client.env?.(target), ...settings.env };
   for (const name of client.unset ?? []) delete env[name];
   const [command = '', ...args] =
-    client.command === undefined ? words : [client.command, ...own.args, ...(client.args?.(target) ?? []), ...words];
+    client.command === undefined ? words : [client.command, ...settings.args, ...(client.args?.(target) ?? []), ...words];
   return { command, args, env };
 }
 
-async function start({ title, install }: Client, program: Program, io: CliIo): Promise<number> {
+async function startProgram({ title, install }: Client, program: Program, io: CliIo): Promise<number> {
   try {
     return await io.runProgram(program);
   } catch (error) {
@@ -150,3 +157,6 @@ async function start({ title, install }: Client, program: Program, io: CliIo): P
     return NOT_FOUND;
   }
 }
+
+/** Exit code of a shell for a program that does not exist. */
+const NOT_FOUND = 127;

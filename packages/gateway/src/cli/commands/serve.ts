@@ -13,6 +13,7 @@ const OPTIONS = {
   port: { type: 'string', value: 'N', summary: 'the port (4141)' },
 } as const;
 
+/** `sluice serve`: starts the gateway. */
 export const serve: Command = defineCommand({
   summary: 'the gateway: any client, any upstream, on one port',
   usage: 'serve [--config FILE] [--host H] [--port N]',
@@ -27,12 +28,12 @@ export const serve: Command = defineCommand({
     const { config, host, port } = options;
     const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: portOf(port) }) };
     const running = await startGateway({ config, listen }, io);
-    // Before anything is said: whoever reads it may answer with a signal.
+    // Before the first output, because a reader of the output may send a signal at once.
     const hasTerminal = io.stdin.isTTY || io.stdout.isTTY;
     const stopped = untilStopped(() => running.close(), { stopsOnHangup: hasTerminal });
     if (!hasTerminal) process.on('SIGHUP', () => void running.reload());
     await io.stdout.write(welcome(running, colorsFor(io.stdout, io.env)));
-    // Node 20 aborts (exit code 134) at a normal exit when its terminal is gone: it cannot restore the terminal's settings.
+    // Node 20 aborts (exit code 134) at a normal exit without its terminal, whose settings it cannot restore.
     if ((await stopped) === 'SIGHUP') process.kill(process.pid, 'SIGHUP');
     return 0;
   },

@@ -36,10 +36,11 @@ const OPTIONS = {
   json: { type: 'boolean', summary: 'one JSON object about the result on stdout; everything else on stderr' },
 } as const;
 
-const OUT = 'shrunk';
+const DEFAULT_OUT = 'shrunk';
 
-const SECONDS = '25';
+const DEFAULT_SECONDS = '25';
 
+/** `sluice shrink`: reduces a recorded stream to the smallest one that still shows a problem. */
 export const shrink: Command = defineCommand({
   summary: 'the smallest stream that still shows a departure, or still breaks a program, as a case and a report',
   usage: 'shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] TAPE|FILE',
@@ -56,17 +57,17 @@ export const shrink: Command = defineCommand({
     { line: 'cat shrunk/*.jsonl >> fixtures/cases-own.jsonl', what: 'afterwards: keep it as a test' },
   ],
   run: async ({ options, words }, io) => {
-    const until = untilOf(options.until);
-    const protocol = protocolOf(options.protocol);
-    const mostMs = secondsOf(options.seconds ?? SECONDS) * 1000;
-    const streams = await readStreams(inputOf(words, io), io);
+    const until = parseUntil(options.until);
+    const protocol = chooseProtocol(options.protocol);
+    const maxMs = parseSeconds(options.seconds ?? DEFAULT_SECONDS) * 1000;
+    const streams = await readStreams(chooseInput(words, io), io);
     return io.inTemporaryFolder(async (folder) => {
-      const found = await findFirst(streams, until, protocol, folder, io);
-      if (!found) return complain(streams, until, protocol, io);
-      const shrunk = await watched(io, found.text, (onBetter) =>
-        shrinkText(found.text, { ...found.test, now: io.now, mostMs, onBetter }),
+      const found = await findStream(streams, until, protocol, folder, io);
+      if (!found) return reportNothingFound(streams, until, protocol, io);
+      const shrunk = await withProgress(io, found.text, (onBetter) =>
+        shrinkText(found.text, { ...found.test, now: io.now, mostMs: maxMs, onBetter }),
       );
-      await write(found, shrunk, until, { out: options.out ?? OUT, isJson: options.json }, io);
+      await writeResult(found, shrunk, until, { out: options.out ?? DEFAULT_OUT, isJson: options.json }, io);
       return 0;
     });
   },
@@ -74,64 +75,65 @@ export const shrink: Command = defineCommand({
 
 const isRule = (text: string): text is RuleId => Object.hasOwn(RULES, text);
 
-function untilOf(text: string | undefined): Until {
+function parseUntil(text: string | undefined): Until {
   if (text === undefined) throw new UsageError('--until is missing: say what the stream must still show, a RULE or a "COMMAND"');
   if (isRule(text)) return { rule: text };
-  // A rule that is mistyped is no program.
+  // This looks like a rule id, so it is a typo and not a command.
   if (/^[a-z-]+\/[a-z0-9-]+$/.test(text))
     throw new UsageError(`unknown rule "${text}"${didYouMean(text, Object.keys(RULES))}\n"sluice doctor rules" lists them all`);
   return { command: text };
 }
 
-function protocolOf(name: string | undefined): Protocol | undefined {
+function chooseProtocol(name: string | undefined): Protocol | undefined {
   if (name === undefined) return undefined;
-  return findProtocol(name) ?? fail(unknownProtocol(name));
+  return findProtocol(name) ?? throwError(unknownProtocol(name));
 }
 
-const fail = (error: Error): never => {
+const throwError = (error: Error): never => {
   throw error;
 };
 
-function secondsOf(text: string): number {
+function parseSeconds(text: string): number {
   const seconds = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && seconds > 0) return seconds;
   throw new UsageError(`--seconds must be a number above 0, not "${oneLine(text).slice(0, 40)}"`);
 }
 
-function inputOf([input, another]: readonly string[], { stdin }: CliIo): string {
+function chooseInput([input, another]: readonly string[], { stdin }: CliIo): string {
   if (another !== undefined) throw new UsageError(`one input at a time: "${oneLine(another)}" is not expected`);
   if (input === undefined && stdin.isTTY) throw new UsageError('no input: name a TAPE or a FILE, or send one to standard input');
   return input ?? '-';
 }
 
-interface Found {
+interface FoundStream {
   name: string;
   text: string;
   reading: Required<Reading>;
   test: Pick<ShrinkOptions, 'shows' | 'showsLoosely'>;
 }
 
-async function findFirst(
+async function findStream(
   streams: readonly RecordedStream[],
   until: Until,
   named: Protocol | undefined,
   folder: string,
   io: CliIo,
-): Promise<Found | undefined> {
+): Promise<FoundStream | undefined> {
   for (const { name, bytes: body } of streams) {
     const encoding = encodingOf(body);
     const text = Buffer.from(body).toString(encoding);
     const first = assemble(text, { protocol: named, encoding });
     const reading = { protocol: named ?? (first.protocol === null ? undefined : PROTOCOLS[first.protocol]), encoding };
     const file = join(folder, 'stream.sse');
-    const test = 'rule' in until ? testFor(until.rule, first, reading) : { shows: showsTo(until.command, file, encoding, io) };
+    const test =
+      'rule' in until ? testFor(until.rule, first, reading) : { shows: createCommandTest(until.command, file, encoding, io) };
     if (await test.shows(text)) return { name, text, reading, test };
   }
   return undefined;
 }
 
-/** The command gets the stream as a file, in the place of `{}` or behind everything else. */
-function showsTo(command: string, file: string, encoding: Encoding, io: CliIo): (text: string) => Promise<boolean> {
+/** A test that passes when the command exits with 0. The file replaces `{}`, or is appended. */
+function createCommandTest(command: string, file: string, encoding: Encoding, io: CliIo): (text: string) => Promise<boolean> {
   const line = command.includes('{}') ? command.replaceAll('{}', file) : `${command} ${file}`;
   return async (text) => {
     const stream = await io.createFile(file);
@@ -141,7 +143,7 @@ function showsTo(command: string, file: string, encoding: Encoding, io: CliIo): 
   };
 }
 
-async function complain(
+async function reportNothingFound(
   streams: readonly RecordedStream[],
   until: Until,
   protocol: Protocol | undefined,
@@ -152,11 +154,11 @@ async function complain(
   const verb = 'rule' in until ? `does not show ${until.rule}` : 'is no stream for which the command exits with 0';
   await io.stderr.write(`${red('sluice:')} ${what} ${verb}\n`);
   if (!('rule' in until)) return 1;
-  const met = streams.flatMap(({ bytes: body }) => {
+  const diagnostics = streams.flatMap(({ bytes: body }) => {
     const encoding = encodingOf(body);
     return assemble(Buffer.from(body).toString(encoding), { protocol, encoding }).diagnostics;
   });
-  const rules = [...new Set(met.map(({ rule }) => rule))].slice(0, 12);
+  const rules = [...new Set(diagnostics.map(({ rule }) => rule))].slice(0, 12);
   await io.stderr.write(rules.length > 0 ? `Met there: ${rules.join(', ')}\n` : 'No departure was met there.\n');
   return 1;
 }
@@ -165,8 +167,8 @@ const CLEAR = '\r\u001b[K';
 
 const INTERVAL_MS = 100;
 
-/** Shows on a terminal how small it has become. */
-async function watched(
+/** Shows the current size on a terminal while `run` works. */
+async function withProgress(
   io: CliIo,
   text: string,
   run: (onBetter: (text: string, tries: number) => void) => Promise<Shrunk>,
@@ -182,8 +184,8 @@ async function watched(
   return shrunk;
 }
 
-async function write(
-  found: Found,
+async function writeResult(
+  found: FoundStream,
   shrunk: Shrunk,
   until: Until,
   { out, isJson }: { out: string; isJson: boolean },
@@ -191,14 +193,14 @@ async function write(
 ): Promise<void> {
   const { encoding } = found.reading;
   const read = assemble(shrunk.text, found.reading);
-  const made = caseOf(shrunk.text, read, until);
+  const fixture = caseOf(shrunk.text, read, until);
   const [bytesBefore, bytesAfter] = [Buffer.byteLength(found.text, encoding), Buffer.byteLength(shrunk.text, encoding)];
-  // A case is a line of JSON, which is text: bytes that are not UTF-8 do not fit in.
+  // A case is a line of JSON and cannot hold bytes that are not UTF-8.
   const hasCase = encoding === 'utf8';
-  const files = { stream: `${made.id}.sse`, ...(hasCase && { case: `${made.id}.jsonl` }), report: `${made.id}.md` };
+  const files = { stream: `${fixture.id}.sse`, ...(hasCase && { case: `${fixture.id}.jsonl` }), report: `${fixture.id}.md` };
   const facts = {
     until,
-    case: made,
+    case: fixture,
     read,
     bytesBefore,
     bytesAfter,
@@ -207,30 +209,36 @@ async function write(
     version: readVersion(),
   };
   await io.makeDirectory(out);
-  await save(join(out, files.stream), Buffer.from(shrunk.text, encoding), io);
-  if (files.case !== undefined) await save(join(out, files.case), Buffer.from(`${JSON.stringify(made)}\n`), io);
-  await save(join(out, files.report), Buffer.from(reportOf({ ...facts, stream: files.stream })), io);
+  await writeFile(join(out, files.stream), Buffer.from(shrunk.text, encoding), io);
+  if (files.case !== undefined) await writeFile(join(out, files.case), Buffer.from(`${JSON.stringify(fixture)}\n`), io);
+  await writeFile(join(out, files.report), Buffer.from(reportOf({ ...facts, stream: files.stream })), io);
   const paths = Object.fromEntries(Object.entries(files).map(([kind, name]) => [kind, join(out, name)]));
   if (isJson) {
     const { tries, isDone: done } = shrunk;
     const line = jsonLine({ file: found.name, until, bytes_before: bytesBefore, bytes_after: bytesAfter, tries, done, ...paths });
     await io.stdout.write(line?.join('') ?? '');
-  } else await io.stdout.write(summary(found.name, shrunk, read, { bytesBefore, bytesAfter, paths }, io));
+  } else await io.stdout.write(formatSummary(found.name, shrunk, read, { bytesBefore, bytesAfter, paths }, io));
 }
 
-async function save(path: string, bytes: Uint8Array, io: CliIo): Promise<void> {
+async function writeFile(path: string, bytes: Uint8Array, io: CliIo): Promise<void> {
   const file = await io.createFile(path);
   await file.write(bytes);
   await file.commit();
 }
 
-interface Sizes {
+interface ResultFacts {
   bytesBefore: number;
   bytesAfter: number;
   paths: Record<string, string>;
 }
 
-function summary(name: string, { text, tries, isDone }: Shrunk, { diagnostics }: Assembled, sizes: Sizes, io: CliIo): string {
+function formatSummary(
+  name: string,
+  { text, tries, isDone }: Shrunk,
+  { diagnostics }: Assembled,
+  sizes: ResultFacts,
+  io: CliIo,
+): string {
   const { bold, dim, yellow, green } = colorsFor(io.stdout, io.env);
   const late = isDone ? '' : yellow('  the time was over before everything had been tried: --seconds gives it more');
   return [
