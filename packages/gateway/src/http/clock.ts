@@ -1,14 +1,4 @@
-/** A started timer. Those of node are one. */
-export interface Timer {
-  /** Stops it. */
-  close(): unknown;
-  /** Starts it again with the same duration. */
-  refresh(): unknown;
-  /** The process may end while it waits. */
-  unref(): Timer;
-}
-
-/** Time, and what waits for it. Tests pass a clock that moves only when they say so. */
+/** Time and timers. Tests pass a clock that they advance themselves. */
 export interface Clock {
   /** Milliseconds since any fixed moment; never jumps. */
   readonly now: () => number;
@@ -18,6 +8,17 @@ export interface Clock {
   readonly setRepeating: (run: () => void, ms: number) => Timer;
 }
 
+/** A running timer, such as those of node. */
+export interface Timer {
+  /** Stops it. */
+  close(): unknown;
+  /** Starts it again with the same duration. */
+  refresh(): unknown;
+  /** Lets the process end while the timer runs. */
+  unref(): Timer;
+}
+
+/** The clock of the process. */
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
   setTimer: (run, ms) => setTimeout(run, ms),

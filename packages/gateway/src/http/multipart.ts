@@ -1,39 +1,5 @@
 import { CodecError } from '@sluice/core';
 
-/** A range of bytes; the end is exclusive. */
-interface Range {
-  start: number;
-  end: number;
-}
-
-interface Part {
-  /** As text; it contains the names of fields and files. */
-  headers: string;
-  value: Range;
-}
-
-/** More parts than any client of these APIs sends. */
-const MAX_PARTS = 1000;
-
-/** Headers of one part; a file name is the longest of them. */
-const MAX_HEADER_BYTES = 16 * 1024;
-
-const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
-
-const DISPOSITION = /^content-disposition:\s*form-data\b(.*)$/im;
-
-const FIELD_NAME = /;\s*name=(?:"([^"]*)"|([^\s;"]+))/i;
-
-const FILE_NAME = /;\s*filename\*?=/i;
-
-const CRLF = Buffer.from('\r\n');
-
-const BLANK_LINE = Buffer.from('\r\n\r\n');
-
-const DASH = 0x2d;
-
-const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09]);
-
 /**
  * A `multipart/form-data` body in which fields can be found and replaced; the other bytes stay as they are (RFC 2046
  * 5.1, RFC 7578).
@@ -57,7 +23,7 @@ export class MultipartForm {
 
   /** The values of the fields with this name, without files. */
   find(name: string): readonly Range[] {
-    return this.#parts.filter(({ headers }) => fieldName(headers) === name).map(({ value }) => value);
+    return this.#parts.filter(({ headers }) => readFieldName(headers) === name).map(({ value }) => value);
   }
 
   replace({ start, end }: Range, value: string): Buffer {
@@ -71,11 +37,31 @@ export class MultipartForm {
   }
 }
 
-function fieldName(headers: string): string | undefined {
+/** A range of bytes; the end is exclusive. */
+interface Range {
+  start: number;
+  end: number;
+}
+
+interface Part {
+  /** As text; it contains the names of fields and files. */
+  headers: string;
+  value: Range;
+}
+
+function readFieldName(headers: string): string | undefined {
   const parameters = DISPOSITION.exec(headers)?.[1] ?? '';
   const [, quoted, plain] = FIELD_NAME.exec(parameters) ?? [];
   return FILE_NAME.test(parameters) ? undefined : (quoted ?? plain);
 }
+
+const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
+
+const DISPOSITION = /^content-disposition:\s*form-data\b(.*)$/im;
+
+const FIELD_NAME = /;\s*name=(?:"([^"]*)"|([^\s;"]+))/i;
+
+const FILE_NAME = /;\s*filename\*?=/i;
 
 /** Reads the parts of a body, one after the other. */
 class PartReader implements Iterable<Part> {
@@ -84,7 +70,7 @@ class PartReader implements Iterable<Part> {
   readonly first: number;
 
   constructor(body: Buffer, boundary: string) {
-    if (boundary === '') throw unreadable('its content type has no boundary');
+    if (boundary === '') throw createError('its content type has no boundary');
     this.#body = body;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
     // The first boundary may be at the very beginning.
@@ -96,7 +82,7 @@ class PartReader implements Iterable<Part> {
     const { length } = this.#delimiter;
     let at = this.first + length - CRLF.length;
     for (let count = 0; !this.#isLast(at); count++) {
-      if (count === MAX_PARTS) throw unreadable(`it has more than ${MAX_PARTS} parts`);
+      if (count === MAX_PARTS) throw createError(`it has more than ${MAX_PARTS} parts`);
       const headers = this.#headers(this.#endOfLine(at) ?? this.#body.length);
       const value = headers.end + BLANK_LINE.length;
       // An empty value ends where it begins: its boundary shares no bytes with the blank line before it.
@@ -114,7 +100,7 @@ class PartReader implements Iterable<Part> {
     // Without headers, the blank line is the end of the boundary's own line and one more.
     const from = start - CRLF.length;
     const end = this.#body.subarray(from, from + MAX_HEADER_BYTES).indexOf(BLANK_LINE);
-    if (end < 0) throw unreadable('the headers of a part have no end, or are too long');
+    if (end < 0) throw createError('the headers of a part have no end, or are too long');
     return { start: Math.min(start, from + end), end: from + end };
   }
 
@@ -133,9 +119,23 @@ class PartReader implements Iterable<Part> {
       if (this.#isLast(end) || this.#endOfLine(end) !== undefined) return { start, end };
       start = this.#body.indexOf(this.#delimiter, end);
     }
-    throw unreadable('a boundary is missing');
+    throw createError('a boundary is missing');
   }
 }
 
-const unreadable = (reason: string): CodecError =>
+/** More parts than any client of these APIs sends. */
+const MAX_PARTS = 1000;
+
+/** Headers of one part; a file name is the longest of them. */
+const MAX_HEADER_BYTES = 16 * 1024;
+
+const CRLF = Buffer.from('\r\n');
+
+const BLANK_LINE = Buffer.from('\r\n\r\n');
+
+const DASH = 0x2d;
+
+const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09]);
+
+const createError = (reason: string): CodecError =>
   new CodecError({ code: 'INVALID_INPUT', message: `the multipart body cannot be read: ${reason}`, http_status: 400 });

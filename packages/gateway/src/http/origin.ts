@@ -14,8 +14,8 @@ export function isForeignPage({ origin, host, 'sec-fetch-site': site }: HeaderBa
   return !URL.canParse(origin) || new URL(origin).host !== host;
 }
 
-/** The usual hosts. */
-const USUAL = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
+/** Hosts that need no further parsing. */
+const COMMON_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d{1,5})?$/;
 
 /** The address in brackets, or the name; then the port. */
 const HOST = /^(?:\[([\da-f:.]{2,45})\]|([\w.-]{1,255}))(?::\d{0,5})?$/i;
@@ -26,18 +26,18 @@ const HOST = /^(?:\[([\da-f:.]{2,45})\]|([\w.-]{1,255}))(?::\d{0,5})?$/i;
  * `.local` and names of one label, which any host in the same network can claim.
  */
 export function isLoopbackName(host: string): boolean {
-  if (USUAL.test(host)) return true;
+  if (COMMON_HOST.test(host)) return true;
   const [, address, name = ''] = HOST.exec(host) ?? [];
   if (address !== undefined) return isIPv6(address) && isLoopback(address);
   return /(?:^|[^.]\.)localhost\.?$/i.test(name) || (isIPv4(name) && isLoopback(name));
 }
 
-/** For servers without client keys. Throws for a host that is not this machine; `remedy` ends the message. */
+/** For servers without client keys: throws for a Host header that is not this machine. `remedy` ends the message. */
 export function checkHost(host: string | undefined, remedy: string): void {
-  // Browsers always send one; HTTP/1.0 allows to leave it out.
+  // Browsers always send it; HTTP/1.0 clients may omit it.
   if (host === undefined || isLoopbackName(host)) return;
-  const shown = safeJson(JSON.stringify(host.slice(0, MAX_SHOWN)));
+  const shown = safeJson(JSON.stringify(host.slice(0, MAX_SHOWN_LENGTH)));
   throw refusal(403, 'PERMISSION', `Host ${shown} is not allowed${remedy}`);
 }
 
-const MAX_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;

@@ -1,24 +1,6 @@
 import type { Count, Counts, Distribution, Distributions } from './series.ts';
 
-export interface Labels {
-  provider: string;
-  model: string;
-  client_protocol: string;
-  upstream_protocol: string;
-}
-
-/** What is counted and timed for each set of labels. */
-export interface Families {
-  requests: Counts;
-  tokens: Counts;
-  notes: Counts;
-  duration: Distributions;
-  firstToken: Distributions;
-  interToken: Distributions;
-  overhead: Distributions;
-}
-
-/** The series of one set of labels. Each begins with the first that is added to it. */
+/** The series of one set of labels. Each is created when its first value is added. */
 export class LabelledSeries {
   readonly #labels: Readonly<Record<keyof Labels, string>>;
   readonly #families: Families;
@@ -35,9 +17,10 @@ export class LabelledSeries {
     this.#families = families;
   }
 
+  /** Counts a finished exchange and its duration. */
   answered(status: number, seconds: number): void {
     const { requests, duration } = this.#families;
-    counted(this.#requests, status, () => requests.series({ ...this.#labels, status: String(status) })).value++;
+    findOrCreate(this.#requests, status, () => requests.series({ ...this.#labels, status: String(status) })).value++;
     this.#duration ??= duration.series(this.#labels);
     this.#duration.add(seconds);
   }
@@ -58,17 +41,37 @@ export class LabelledSeries {
   }
 
   tokens(type: 'input' | 'output', count: number): void {
-    // What upstreams report is not always a number of tokens.
+    // Upstreams may report anything as a token count.
     if (!Number.isSafeInteger(count) || count < 0) return;
-    counted(this.#tokens, type, () => this.#families.tokens.series({ ...this.#labels, type })).value += count;
+    findOrCreate(this.#tokens, type, () => this.#families.tokens.series({ ...this.#labels, type })).value += count;
   }
 
+  /** Counts a note of a conversion. */
   noted(code: string): void {
-    counted(this.#notes, code, () => this.#families.notes.series({ ...this.#labels, code })).value++;
+    findOrCreate(this.#notes, code, () => this.#families.notes.series({ ...this.#labels, code })).value++;
   }
 }
 
-function counted<K>(counts: Map<K, Count>, key: K, create: () => Count): Count {
+/** Labels that all series of an exchange share. */
+export interface Labels {
+  provider: string;
+  model: string;
+  client_protocol: string;
+  upstream_protocol: string;
+}
+
+/** The counters and histograms that have these labels. */
+export interface Families {
+  requests: Counts;
+  tokens: Counts;
+  notes: Counts;
+  duration: Distributions;
+  firstToken: Distributions;
+  interToken: Distributions;
+  overhead: Distributions;
+}
+
+function findOrCreate<K>(counts: Map<K, Count>, key: K, create: () => Count): Count {
   const known = counts.get(key);
   if (known) return known;
   const created = create();

@@ -2,25 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { type Families, LabelledSeries, type Labels } from './labelled-series.ts';
 import { Counts, Distributions } from './series.ts';
 
-/** Seconds. First bytes of models come between a tenth of a second and minutes. */
-const DURATIONS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-
-const OVERHEADS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
-
-const TOKEN_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
-
-/** Labels of one provider for models that the configuration does not name: some servers answer for any name. */
-const MAX_ANSWERED_MODELS = 200;
-
-/** The label that all other models share. */
-const OTHER = 'other';
-
-/** Labels as an exchange knows them. `isConfigured`: the configuration file names the model. */
-export interface ExchangeLabels extends Labels {
-  isConfigured?: boolean;
-}
-
-/** What `/metrics` shows. */
+/** The metrics of `/metrics`. */
 export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly shed: Counter;
@@ -29,12 +11,12 @@ export class Metrics {
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
   readonly #series = new Map<string, LabelledSeries>();
-  /** Models that a provider answered for, by provider. */
-  readonly #answered = new Map<string, Set<string>>();
-  /** What was told of each upstream last. */
+  /** Models that a provider has responded for, by provider. */
+  readonly #servedModels = new Map<string, Set<string>>();
+  /** The last value of `sluice_upstream_up` by provider. */
   readonly #up = new Map<string, boolean>();
 
-  /** `active`: how many exchanges are under way. Asked when somebody wants to know. */
+  /** `active` returns the number of running exchanges; called on every scrape. */
   constructor(active: () => number = () => 0) {
     const registers = [this.#registry];
     const counts = (name: string, help: string): Counts => new Counts({ name: `sluice_${name}`, help });
@@ -63,14 +45,18 @@ export class Metrics {
       requests: counts('requests_total', 'Exchanges that ended, by HTTP status.'),
       tokens: counts('tokens_total', 'Tokens as the upstreams reported them.'),
       notes: counts('conversion_warnings_total', 'What could not be carried over, by kind.'),
-      duration: distributions('request_duration_seconds', 'From the request to the end of the answer.', DURATIONS),
-      firstToken: distributions('time_to_first_token_seconds', 'From the request to the first content of the answer.', DURATIONS),
+      duration: distributions('request_duration_seconds', 'From the request to the end of the answer.', DURATION_BOUNDS),
+      firstToken: distributions(
+        'time_to_first_token_seconds',
+        'From the request to the first content of the answer.',
+        DURATION_BOUNDS,
+      ),
       interToken: distributions(
         'inter_token_latency_seconds',
         'Time a token took after the first, a mean a stream.',
-        TOKEN_TIMES,
+        TOKEN_TIME_BOUNDS,
       ),
-      overhead: distributions('overhead_seconds', 'From the request to the call of the first upstream.', OVERHEADS),
+      overhead: distributions('overhead_seconds', 'From the request to the call of the first upstream.', OVERHEAD_BOUNDS),
     };
     this.#upstreamErrors = new Counter({
       name: 'sluice_upstream_errors_total',
@@ -90,23 +76,23 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** All of it, in the words of Prometheus. */
+  /** All metrics in the exposition format of Prometheus. */
   async text(): Promise<string> {
     const families = Object.values(this.#families).map(({ text }) => `${text}\n`);
     return `${families.join('\n')}\n${await this.#registry.metrics()}`;
   }
 
-  /** A provider answered for a model: from now on the model has its own label, up to the maximum. */
+  /** Gives a model that a provider has responded for its own label, up to the maximum. */
   answeredFor(provider: string, model: string): void {
-    const models = this.#answered.get(provider) ?? new Set();
-    this.#answered.set(provider, models);
-    if (models.size < MAX_ANSWERED_MODELS) models.add(model);
+    const models = this.#servedModels.get(provider) ?? new Set();
+    this.#servedModels.set(provider, models);
+    if (models.size < MAX_SERVED_MODELS) models.add(model);
   }
 
-  /** The series of these labels. A client can invent model names, so only models that exist get a label of their own. */
+  /** The series of these labels. Clients can invent model names, so only models that exist get their own label. */
   of({ provider, model: name, client_protocol, upstream_protocol, isConfigured = false }: ExchangeLabels): LabelledSeries {
-    const isNamed = isConfigured || name === '' || this.#answered.get(provider)?.has(name);
-    const model = isNamed ? name : OTHER;
+    const isNamed = isConfigured || name === '' || this.#servedModels.get(provider)?.has(name);
+    const model = isNamed ? name : OTHER_MODELS;
     const key = `${provider}\n${model}\n${client_protocol}\n${upstream_protocol}`;
     const known = this.#series.get(key);
     if (known) return known;
@@ -125,3 +111,21 @@ export class Metrics {
     this.#upstreamUp.set({ provider }, isUp ? 1 : 0);
   }
 }
+
+/** Labels as an exchange knows them. `isConfigured`: the configuration file names the model. */
+export interface ExchangeLabels extends Labels {
+  isConfigured?: boolean;
+}
+
+/** Bucket bounds in seconds. Models take from a tenth of a second to minutes for their first bytes. */
+const DURATION_BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+const OVERHEAD_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
+
+const TOKEN_TIME_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+
+/** Model labels per provider beyond configured ones, because some servers accept any name. */
+const MAX_SERVED_MODELS = 200;
+
+/** The label for all other models. */
+const OTHER_MODELS = 'other';

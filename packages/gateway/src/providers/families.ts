@@ -1,6 +1,11 @@
 import type { ProviderId } from './table.ts';
 
-/** Whose models are called like this, for names without a provider. The vendor itself: only there is the bare name the model's name. */
+/** The vendor whose models are named like this, for a model name without a provider. */
+export function familyOf(model: string): ProviderId | undefined {
+  return FAMILIES.find(([names]) => names.test(model))?.[1];
+}
+
+/** Name patterns of models and the vendor itself, where the bare name is valid. */
 const FAMILIES: readonly (readonly [names: RegExp, provider: ProviderId])[] = [
   [
     /^(gpt-|chatgpt-|codex-|o[1-9](-|$)|text-embedding-|(omni|text)-moderation-|ft:|davinci|babbage-|tts-|whisper-|dall-e|sora-)/,
@@ -17,7 +22,3 @@ const FAMILIES: readonly (readonly [names: RegExp, provider: ProviderId])[] = [
   [/^(qwen|qwq-|qvq-)/, 'alibaba'],
   [/^sonar(-|$)/, 'perplexity'],
 ];
-
-export function familyOf(model: string): ProviderId | undefined {
-  return FAMILIES.find(([names]) => names.test(model))?.[1];
-}

@@ -1,27 +1,30 @@
+/** Lookups in the table of known providers. */
+
 import type { ProviderRow } from './row.ts';
 import { PROVIDERS, type ProviderId } from './table.ts';
 
-export const PROVIDER_IDS: readonly ProviderId[] = Object.keys(PROVIDERS) as ProviderId[]; // keys of the literal above
+/** Ids of all known providers, in the order of the table. */
+export const PROVIDER_IDS: readonly ProviderId[] = Object.keys(PROVIDERS) as ProviderId[]; // the type has exactly these keys
 
-/** Every variable in which the key or token of a known provider is customarily kept. */
+/** Every variable that may hold a key or token of a known provider. */
 export const KEY_VARIABLES: ReadonlySet<string> = new Set(
   Object.values<ProviderRow>(PROVIDERS).flatMap(({ key_env, token_env = [] }) => [...key_env, ...token_env]),
 );
 
-/** The row of that id, or undefined: ids are typed by people. */
+/** The row with this id; undefined for an id that is not in the table. */
 export function rowOf(id: string): ProviderRow | undefined {
-  return Object.hasOwn(PROVIDERS, id) ? PROVIDERS[id as ProviderId] : undefined; // hasOwn narrows nothing
+  return Object.hasOwn(PROVIDERS, id) ? PROVIDERS[id as ProviderId] : undefined; // checked by hasOwn, which does not narrow
 }
 
-/** The name under which core knows the quirks of a row. */
+/** The id under which core knows a row's profile. */
 export const profileIdOf = (id: string): string => rowOf(id)?.vendor ?? id;
 
-/** All the rows of one vendor: the same key opens them. */
+/** Ids of all rows of the same vendor, which share a key. */
 export function rowsOf(vendor: string): readonly ProviderId[] {
   return PROVIDER_IDS.filter((id) => profileIdOf(id) === profileIdOf(vendor));
 }
 
-/** Whether an address is the vendor's own: the key that is kept for the vendor is not sent to another. */
+/** Whether an address belongs to the vendor; the vendor's key is not sent to any other. */
 export function isOwnAddress({ base_url, resource }: ProviderRow, address: string): boolean {
   const { origin, protocol, hostname } = new URL(address);
   if (base_url !== undefined) return new URL(base_url).origin === origin;

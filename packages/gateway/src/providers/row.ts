@@ -1,28 +1,30 @@
 import type { ProtocolId } from '@sluice/core';
 
-/** One way to reach one vendor. A vendor that speaks two protocols has two rows, and one key opens both. */
+/** One protocol of one vendor. A vendor with two protocols has two rows that share a key. */
 export interface ProviderRow {
   readonly title: string;
   readonly protocol: ProtocolId;
-  /** Absent where every customer has a host of their own. */
+  /** Absent when every customer has their own host. */
   readonly base_url?: string;
-  /** Where its key is looked for; the first variable that is set wins. */
+  /** Variables that hold the key; the first one set wins. */
   readonly key_env: readonly string[];
-  /** The same for tokens that go out as `Authorization: Bearer`, where keys do not. */
+  /** Variables that hold a token, which is sent as `Authorization: Bearer` even if keys are not. */
   readonly token_env?: readonly string[];
-  /** Where its address is customarily kept. */
+  /** Variables that hold the address. */
   readonly base_env?: readonly string[];
-  /** Where every customer has a host of their own: its name is kept in `env`, and it stands below one of the domains; the first by default. */
+  /**
+   * For vendors with one host per customer: the variable with its name, and the domains it belongs to (first: default).
+   */
   readonly resource?: { readonly env: string; readonly domains: readonly [string, ...string[]] };
   readonly version_env?: readonly string[];
-  /** The vendor of the protocol itself: what it sends is right by definition, so its bytes go through untouched. Others are repaired. */
+  /** The vendor that defines the protocol: its bytes are passed on unchanged. Streams of others are repaired. */
   readonly official?: true;
-  /** Runs on a machine of the operator's and needs no key: it is there when the configuration or `base_env` says so. */
+  /** Runs on the operator's machine without a key; used when the configuration or `base_env` names it. */
   readonly local?: true;
-  /** How the key is sent, where that is not the protocol's own way. */
+  /** How the key is sent, when it differs from the protocol's default. */
   readonly auth?: 'bearer' | 'api-key';
-  /** What follows a base URL that is a mere host. Default: the version of the protocol. */
+  /** Path that is added to a bare host. Default: the version path of the protocol. */
   readonly root?: string;
-  /** The first row of the vendor: its quirks are known under that name. */
+  /** Id of the vendor's first row, under which core knows its profile. */
   readonly vendor?: string;
 }

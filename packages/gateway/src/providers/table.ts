@@ -1,8 +1,8 @@
 import type { ProviderRow } from './row.ts';
 
 /**
- * The providers that are known by name; docs/config.md lists them. An id that core has a profile for is the same there. Addresses are complete
- * up to the endpoint, the version included.
+ * The providers known by name; docs/config.md lists them. Ids are those of the profiles in core, if there is one.
+ * Addresses are complete up to the endpoint, version included.
  */
 export const PROVIDERS = {
   openai: {
@@ -39,7 +39,7 @@ export const PROVIDERS = {
     base_env: ['GOOGLE_GEMINI_BASE_URL'],
     official: true,
   },
-  // Without a dated version: Azure's own v1 API, which has the deployment in the body.
+  // Azure's v1 API, with the deployment in the body; used unless a dated version is set.
   azure: {
     title: 'Azure OpenAI (Chat Completions)',
     protocol: 'openai-chat',
@@ -284,4 +284,5 @@ export const PROVIDERS = {
   },
 } as const satisfies Readonly<Record<string, ProviderRow>>;
 
+/** Id of a known provider. */
 export type ProviderId = keyof typeof PROVIDERS;

@@ -1,17 +1,32 @@
+/** Reads inputs as chunks or text, with a progress line on stderr for long ones. */
+
 import { oneLine } from '@sluice/lab/text';
 import type { CliIo } from './io.ts';
 import { bytes } from './text.ts';
 
-/** Smaller inputs are read before anyone could look. */
-const WORTH_SHOWING = 8 * 1024 * 1024;
+/** The chunks of an input ("-" is standard input), with progress when it is long. Rejects with the system error. */
+export async function* readInput(file: string, io: CliIo): AsyncGenerator<Uint8Array, void, undefined> {
+  const { size, chunks } = file === '-' ? io.stdin.open() : await io.openFile(file);
+  const progress = new Progress(io, oneLine(file), size);
+  try {
+    for await (const chunk of chunks) {
+      yield chunk;
+      await progress.advance(chunk.length);
+    }
+  } finally {
+    await progress.clear();
+  }
+}
 
-const INTERVAL_MS = 100;
+/** The whole input as text, without its byte order mark. */
+export async function readText(file: string, io: CliIo): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of readInput(file, io)) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
 
-const BAR_WIDTH = 24;
-
-const CLEAR = '\r\u001b[K';
-
-/** One line on stderr about a long read. It shows nothing for small inputs, and nothing at all when stderr is not a terminal. */
+/** One line on stderr about a long read. Shows nothing for small inputs, or when stderr is not a terminal. */
 class Progress {
   readonly #io: CliIo;
   readonly #label: string;
@@ -27,12 +42,12 @@ class Progress {
     this.#label = label;
     this.#size = size;
     this.#started = io.now();
-    this.#isPossible = io.stderr.isTTY && io.env['TERM'] !== 'dumb' && (size ?? Number.POSITIVE_INFINITY) > WORTH_SHOWING;
+    this.#isPossible = io.stderr.isTTY && io.env['TERM'] !== 'dumb' && (size ?? Number.POSITIVE_INFINITY) > MIN_SHOWN_BYTES;
   }
 
   async advance(count: number): Promise<void> {
     this.#read += count;
-    if (!this.#isPossible || (this.#size === undefined && this.#read <= WORTH_SHOWING)) return;
+    if (!this.#isPossible || (this.#size === undefined && this.#read <= MIN_SHOWN_BYTES)) return;
     const now = this.#io.now();
     if (now - this.#shownAt < INTERVAL_MS) return;
     this.#shownAt = now;
@@ -48,7 +63,7 @@ class Progress {
   #line(now: number): string {
     const rate = `${bytes((this.#read * 1000) / Math.max(now - this.#started, 1))}/s`;
     const facts = this.#size === undefined ? `${bytes(this.#read)}  ${rate}` : `${this.#share(this.#size)}  ${rate}`;
-    // A line that wraps could not be cleared: the facts come first, the name gets what is left.
+    // A line that wraps cannot be cleared, so the label is shortened to the room left.
     const columns = this.#io.stderr.columns ?? 80;
     const room = columns - facts.length - 3;
     const label = this.#label.length <= room ? this.#label : `…${this.#label.slice(Math.max(this.#label.length - room + 1, 0))}`;
@@ -64,24 +79,11 @@ class Progress {
   }
 }
 
-/** The chunks of an input, with progress when it is long. Rejects with the error of the system. */
-export async function* readInput(file: string, io: CliIo): AsyncGenerator<Uint8Array, void, undefined> {
-  const { size, chunks } = file === '-' ? io.stdin.open() : await io.openFile(file);
-  const progress = new Progress(io, oneLine(file), size);
-  try {
-    for await (const chunk of chunks) {
-      yield chunk;
-      await progress.advance(chunk.length);
-    }
-  } finally {
-    await progress.clear();
-  }
-}
+/** Smaller inputs are read within a moment. */
+const MIN_SHOWN_BYTES = 8 * 1024 * 1024;
 
-/** The whole input as text; a byte order mark is none of it. */
-export async function readText(file: string, io: CliIo): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of readInput(file, io)) text += decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
-}
+const INTERVAL_MS = 100;
+
+const BAR_WIDTH = 24;
+
+const CLEAR = '\r\u001b[K';

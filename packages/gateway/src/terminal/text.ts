@@ -1,18 +1,21 @@
+/** Text for terminals: colours, columns, wrapping, indented JSON, JSON lines and byte counts. */
+
 import { endOfString } from '@sluice/core';
 import { safeJson } from '@sluice/lab/text';
 import pico from 'picocolors';
 import type { CliIo, Output } from './io.ts';
 
+/** Functions that colour a text. */
 export type Colors = ReturnType<typeof pico.createColors>;
 
-/** Colours for a terminal that wants them (https://no-color.org); else functions that change nothing. */
+/** Colours for a terminal that supports them (https://no-color.org); else functions that return their input. */
 export function colorsFor(output: Output, env: CliIo['env']): Colors {
   if (env['NO_COLOR']) return pico.createColors(false);
   const isForced = Boolean(env['FORCE_COLOR']) && env['FORCE_COLOR'] !== '0';
   return pico.createColors(isForced || (output.isTTY && env['TERM'] !== 'dumb'));
 }
 
-/** Rows as lines whose cells stand under each other; the last cell of a row keeps its own width. `paint` colours a cell that is padded already. */
+/** Rows as aligned lines; the last cell of a row is not padded. `paint` colours cells after padding. */
 export function columns(rows: readonly (readonly string[])[], paint: readonly ((cell: string) => string)[] = []): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
@@ -26,33 +29,33 @@ export function columns(rows: readonly (readonly string[])[], paint: readonly ((
   );
 }
 
-/** Deeper levels are not indented further: a thousand brackets must not become a million blanks. */
+/** Deeper levels are not indented further, or 1000 brackets would produce a million spaces. */
 const MAX_INDENT = 24;
 
 /**
- * Spreads JSON over lines. It works on the text, not on the parsed value, because what is shown has to be what was sent: long numbers keep
- * their digits, and a key that comes twice is seen twice. The text must be valid JSON.
+ * Indents JSON as text instead of parsing it, so that long numbers keep their digits and duplicate keys stay visible.
+ * The text must be valid JSON.
  */
 export function indentJson(json: string): string {
   let out = '';
   let depth = 0;
-  for (const token of tokens(json)) {
-    if (token === '{' || token === '[') out += token + newLine(++depth);
-    else if (token === '}' || token === ']') out += newLine(--depth) + token;
-    else if (token === ',') out += token + newLine(depth);
+  for (const token of readTokens(json)) {
+    if (token === '{' || token === '[') out += token + startLine(++depth);
+    else if (token === '}' || token === ']') out += startLine(--depth) + token;
+    else if (token === ',') out += token + startLine(depth);
     else out += token === ':' ? ': ' : token;
   }
   return out;
 }
 
-const newLine = (depth: number): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENT))}`;
+const startLine = (depth: number): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENT))}`;
 
-/** An empty container, punctuation, or a number or word. */
+/** An empty container, punctuation, a number or a literal. */
 const TOKEN = /\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/y;
 
 const BLANKS = /\s*/y;
 
-function* tokens(json: string): Generator<string, void, undefined> {
+function* readTokens(json: string): Generator<string, void, undefined> {
   let at = 0;
   while (at < json.length) {
     BLANKS.lastIndex = at;
@@ -67,8 +70,8 @@ function* tokens(json: string): Generator<string, void, undefined> {
 }
 
 /**
- * A record as one line of JSON, field by field: the whole of a long message may be more than one string can hold, although each field is not.
- * Undefined when even a field is too long.
+ * A record as one line of JSON in pieces, because the whole may exceed the maximum string length although each field
+ * does not. Undefined when even a field is too long.
  */
 export function jsonLine(record: object): string[] | undefined {
   try {
@@ -83,13 +86,13 @@ export function jsonLine(record: object): string[] | undefined {
   }
 }
 
-/** Narrower than this, breaking lines helps nobody. */
-const NARROWEST = 16;
+/** Narrower terminals are treated as this wide. */
+const MIN_WIDTH = 16;
 
-/** Breaks a text between words (within them only when one alone is too long). Without a width it stays one line. */
+/** Breaks a text between words, and within a word only when it is longer than a line. Without a width, one line. */
 export function wrap(text: string, width: number | undefined): string[] {
   if (width === undefined) return [text];
-  const limit = Math.max(width, NARROWEST);
+  const limit = Math.max(width, MIN_WIDTH);
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
@@ -107,7 +110,7 @@ export function wrap(text: string, width: number | undefined): string[] {
 
 const UNITS = ['B', 'kB', 'MB', 'GB'] as const;
 
-/** 1536 → "1.5 kB" */
+/** Formats a byte count: 1536 is "1.5 kB". */
 export function bytes(count: number): string {
   let value = count;
   let unit = 0;
