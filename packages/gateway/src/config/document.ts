@@ -1,3 +1,5 @@
+/** A configuration file as a document: parsing, places of problems, and excerpts without secrets. */
+
 import { oneLine } from '@sluice/lab/text';
 import {
   type Document,
@@ -16,213 +18,7 @@ import {
 } from 'yaml';
 import { type Env, expand, isReference, redactPatterns } from './secrets.ts';
 
-/** Where something stands in the file: `providers.local.api_key`, `models.fast[1]`. */
-export type Path = readonly (string | number)[];
-
-/** Something that is wrong with the configuration, or doubtful. */
-export interface Problem {
-  readonly message: string;
-  readonly path: Path;
-  readonly place?: Place;
-}
-
-export interface Place {
-  readonly file: string;
-  /** From 1. */
-  readonly line: number;
-  readonly column: number;
-  /** The line with a caret below it; values that may be secret are blacked out. */
-  readonly excerpt: string;
-}
-
-/** A configuration that cannot be used, with all that is wrong about it. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly problems: readonly Problem[];
-
-  constructor(problems: readonly Problem[]) {
-    const sorted = [...problems].sort(byPlace);
-    super(redactPatterns(sorted.map(describeProblem).join('\n')));
-    this.problems = sorted;
-  }
-}
-
-const byPlace = ({ place: a }: Problem, { place: b }: Problem): number =>
-  (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
-
-/** `sluice.yaml:4:7: providers.grok: …`, and the line it is about. */
-function describeProblem({ message, path, place }: Problem): string {
-  const subject = path.length === 0 ? message : `${pathText(path)}: ${message}`;
-  return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
-}
-
-const PLAIN_KEY = /^[\w$-]+$/;
-
-function pathText(path: Path): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else if (PLAIN_KEY.test(step)) text += text === '' ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
-  }
-  return text;
-}
-
-/**
- * `{ api_key: ${KEY} }` is what everybody writes, and to YAML the brace opens a map. For the parser the braces of a reference become characters
- * that mean nothing; as each is one character, places stay what they are.
- */
-const HIDDEN = ['\ue000', '\ue001'] as const;
-
-const hideBraces = (text: string): string => text.replace(/\$\{([^{}\n]*)\}/g, `$$${HIDDEN[0]}$1${HIDDEN[1]}`);
-
-const showBraces = (text: string): string => text.replaceAll(HIDDEN[0], '{').replaceAll(HIDDEN[1], '}');
-
-/** At least as deep as the text is nested: brackets in strings count too, and so do indentation and the dashes of lists. */
-function deepest(text: string): number {
-  let open = 0;
-  let most = 0;
-  const indents: number[] = [];
-  for (const line of text.split('\n')) {
-    const dashes = /^(?:\s*[-?:](?=\s))*/.exec(line)?.[0].replace(/\s/g, '').length ?? 0;
-    const indent = line.search(/[^\s-]/);
-    if (indent >= 0) {
-      while ((indents.at(-1) ?? -1) >= indent) indents.pop();
-      indents.push(indent);
-    }
-    most = Math.max(most, open + indents.length + dashes);
-    for (const char of line) {
-      if (char === '[' || char === '{') open++;
-      else if (char === ']' || char === '}') open = Math.max(0, open - 1);
-      most = Math.max(most, open + indents.length);
-    }
-  }
-  return most;
-}
-
-type Step = string | number;
-
-/** The path of a node, from what `visit` tells of the way to it. A key has the path of the map it stands in. */
-function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
-  const path: Step[] = [];
-  const way = [...ancestors, node];
-  for (const [i, step] of way.entries()) {
-    if (isPair(step)) path.push(keyText(step));
-    else if (i + 1 < way.length && isSeq(step)) path.push(step.items.indexOf(way[i + 1]));
-  }
-  return at === 'key' ? path.slice(0, -1) : path;
-}
-
-const keyText = ({ key }: Pair<unknown, unknown>): string => showBraces(String(isScalar(key) ? key.value : key));
-
-interface Child {
-  key: Node | null;
-  value: Node | null;
-}
-
-function findChild(node: unknown, step: Step): Child | undefined {
-  if (isMap<Node, Node | null>(node)) return node.items.find((pair) => keyText(pair) === step);
-  if (!isSeq<Node>(node) || typeof step !== 'number') return undefined;
-  const value = node.items[step];
-  return value && { key: null, value };
-}
-
-export type Range = readonly [start: number, end: number];
-
-const readRange = (node: Node | null | undefined): Range | undefined =>
-  node?.range ? [node.range[0], node.range[1]] : undefined;
-
-/** The most of a line that is shown. */
-const WIDTH = 120;
-
-/**
- * The line of an error with a caret below it. A secret may stand anywhere in a file that is wrong, so only what is known to be harmless is
- * shown: keys, punctuation, and values where no secret belongs. Everything else is `***`.
- */
-function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
-  const newline = text.indexOf('\n', start);
-  const lineEnd = newline < 0 ? text.length : newline;
-  const shown = scalars.filter(([from, to]) => from < lineEnd && to > lineStart);
-  const before = masked(text, lineStart, start, shown);
-  const marked = masked(text, start, Math.min(Math.max(end, start + 1), lineEnd), shown);
-  const after = masked(text, Math.max(start, Math.min(end, lineEnd)), lineEnd, shown);
-  const gutter = String(line);
-  const lead = before.length > WIDTH / 2 ? `…${before.slice(1 - WIDTH / 2)}` : before;
-  const body = `${lead}${marked}${after}`
-    .replace(/(?:\*{3}){2,}/g, MASK)
-    .slice(0, WIDTH)
-    .trimEnd();
-  const carets = '^'.repeat(Math.max(1, Math.min(marked.trimEnd().length, WIDTH - lead.length)));
-  return `  ${gutter} | ${body}\n  ${' '.repeat(gutter.length)} | ${' '.repeat(lead.length)}${carets}`;
-}
-
-/** A piece of a line, fit to be shown. */
-function masked(text: string, start: number, end: number, shown: readonly Shown[]): string {
-  let out = '';
-  for (let at = start; at < end; at++) {
-    const range = shown.find(([from, to]) => from <= at && at < to);
-    const char = text.charAt(at);
-    if (range ? range[2] : PUNCTUATION.test(char)) out += char;
-    else if (!out.endsWith(MASK)) out += MASK;
-  }
-  return redactPatterns(oneLine(out.replaceAll('\t', ' ').replaceAll('\r', '')));
-}
-
-const MASK = '***';
-
-const PUNCTUATION = /[\s:,[\]{}"'#|>?-]/;
-
-export type Shown = readonly [start: number, end: number, isHarmless: boolean];
-
-/** The scalars of a file, and whether they may be shown. */
-function shownRanges(text: string, document: Document.Parsed): Shown[] {
-  const ranges: Shown[] = [];
-  visit(document, {
-    Scalar: (at, scalar, ancestors) => {
-      if (!scalar.range) return;
-      const [start, end] = scalar.range;
-      const path = buildPath(at, scalar, ancestors);
-      const source = text.slice(start, end);
-      ranges.push([start, end, at === 'key' ? isPlainKey(source, path) : isPlainValue(source, path)]);
-    },
-  });
-  return ranges;
-}
-
-/** Maps in which a key is a word of ours, or a name. A map anywhere else is a mistake, and its keys may be anything. */
-const MAPS = /^(|listen|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
-
-const WORD = /^["']?[a-z_$-]{1,40}["']?$/i;
-
-function isPlainKey(source: string, path: Path): boolean {
-  const map = place(path);
-  if (map === 'models') return true;
-  if (map === 'providers') return source.length <= 40;
-  return MAPS.test(map) && WORD.test(source);
-}
-
-/** Where no secret belongs. Not `organization`, `project`, `headers`, `auth.keys`; nor anything unknown. */
-const SAFE_TO_SHOW =
-  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|passthrough|profile\/.*))$/;
-
-/** Numbers with a unit are short. */
-const SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;
-
-function isPlainValue(source: string, path: Path): boolean {
-  const at = place(path);
-  if (SAFE_TO_SHOW.test(at) || (SHORT.test(at) && source.length <= 10)) return true;
-  return isReference(source) || /^(true|false|null|~|)$/.test(source);
-}
-
-const place = (path: Path): string => path.map((step) => String(step).replaceAll('/', '%')).join('/');
-
-const MAX_CONFIG_BYTES = 1024 * 1024;
-
-/** The YAML parser recurses, and a configuration has five levels. */
-const MAX_CONFIG_DEPTH = 50;
-
-/** A configuration file, parsed. JSON is read by the same rules, as it is YAML. */
+/** A parsed configuration file. JSON is parsed as YAML, of which it is a subset. */
 export class ConfigDocument {
   readonly #file: string;
   readonly #text: string;
@@ -230,15 +26,15 @@ export class ConfigDocument {
   readonly #document: Document.Parsed | undefined;
   readonly #references = new Set<string>();
   #shown: Shown[] | undefined;
-  /** What is wrong before anybody asks what it means. */
+  /** Syntax errors. */
   readonly syntax: Problem[] = [];
-  /** References that lead nowhere. The rest can be read nevertheless. */
+  /** References to variables that are not set. The rest of the file is still checked. */
   readonly missing: Problem[] = [];
 
   constructor(file: string, text: string, env: Env) {
     this.#file = file;
     this.#text = text;
-    const fault = unreadable(text);
+    const fault = findFault(text);
     if (fault !== undefined) {
       this.syntax.push({ message: fault, path: [], place: { file, line: 1, column: 1, excerpt: '' } });
       return;
@@ -250,46 +46,48 @@ export class ConfigDocument {
     this.#checkAliases(this.#document);
   }
 
-  /** The content, with the references resolved. Only for a document without problems. */
+  /** The content with references resolved. Only for a document without syntax errors. */
   get value(): unknown {
     return this.#document?.toJS() ?? {};
   }
 
-  /** Whether the reference there leads nowhere. */
+  /** Whether the value refers to a variable that is not set. */
   isMissing(path: Path): boolean {
     const text = JSON.stringify(path);
     return this.missing.some((problem) => JSON.stringify(problem.path) === text);
   }
 
-  /** Whether the value there came whole from a variable: then it is text where a number may have been meant. */
+  /** Whether the whole value came from a variable, which makes it text even if a number is meant. */
   isReference(path: Path): boolean {
     return this.#references.has(JSON.stringify(path));
   }
 
-  /** A problem with the value at a path, or with its key. Of a path that is not in the file, its nearest part is shown. */
+  /**
+   * A problem with the value or the key at a path. For a path that is not in the file, its nearest ancestor is shown.
+   */
   problem(path: Path, message: string, at: 'key' | 'value' = 'value'): Problem {
-    return this.#at(this.#findRange(path, at), path, message);
+    return this.#createProblem(this.#findRange(path, at), path, message);
   }
 
-  #at(range: Range | undefined, path: Path, message: string): Problem {
-    return { message, path, ...(range && { place: this.#place(range) }) };
+  #createProblem(range: Range | undefined, path: Path, message: string): Problem {
+    return { message, path, ...(range && { place: this.#findPlace(range) }) };
   }
 
-  /** One slip makes the parser complain several times: of a line, the first complaint is told. */
+  /** One mistake causes several parser errors; only the first of a line is kept. */
   #readErrors(errors: readonly YAMLError[]): void {
     const lines = new Map<number, Problem>();
     for (const { code, message, pos } of errors) {
-      const start = code === 'MISSING_CHAR' ? this.#scalarStart(pos[0]) : pos[0];
-      const problem = this.#at([start, start + 1], [], syntaxMessage(code, message));
+      const start = code === 'MISSING_CHAR' ? this.#findScalarStart(pos[0]) : pos[0];
+      const problem = this.#createProblem([start, start + 1], [], describeSyntaxError(code, message));
       const line = problem.place?.line ?? 0;
       if (!lines.has(line) || code === 'BAD_ALIAS') lines.set(line, problem);
     }
     this.syntax.push(...lines.values());
   }
 
-  /** A quote that is not closed is missed at the end of the file; where it opens is the place to look at. */
-  #scalarStart(position: number): number {
-    return this.#shownRanges().find(([start, end]) => start < position && position <= end + 1)?.[0] ?? position;
+  /** An unclosed quote is reported at the end of the file; the position where it opens is more useful. */
+  #findScalarStart(position: number): number {
+    return this.#listShownRanges().find(([start, end]) => start < position && position <= end + 1)?.[0] ?? position;
   }
 
   #readScalars(document: Document.Parsed, env: Env): void {
@@ -305,8 +103,9 @@ export class ConfigDocument {
 
   #readKey(path: Path, scalar: Scalar): void {
     scalar.value = showBraces(String(scalar.value));
-    // Not even a copy of the configuration should have to be careful.
-    if (scalar.value === '__proto__') this.syntax.push(this.#at(readRange(scalar), path, 'nothing can be called __proto__'));
+    // Copies of the configuration would otherwise have to guard against it.
+    if (scalar.value === '__proto__')
+      this.syntax.push(this.#createProblem(readRange(scalar), path, 'nothing can be called __proto__'));
   }
 
   #readValue(path: Path, scalar: Scalar, env: Env): void {
@@ -314,27 +113,33 @@ export class ConfigDocument {
     scalar.value = text;
     const expanded = expand(text, env);
     if ('fault' in expanded) {
-      this.missing.push(this.#at(readRange(scalar), path, expanded.fault));
+      this.missing.push(this.#createProblem(readRange(scalar), path, expanded.fault));
       return;
     }
     if (expanded.isReference) this.#references.add(JSON.stringify(path));
     scalar.value = expanded.text;
   }
 
-  /** The parser tells of aliases without an anchor, and of those that multiply, only when it resolves them. */
+  /** The parser reports unknown anchors and exponentially growing aliases only when it resolves them. */
   #checkAliases(document: Document.Parsed): void {
     if (this.syntax.length > 0) return;
     visit(document, {
       Alias: (at, alias, ancestors) => {
         if (alias.resolve(document)) return;
-        this.syntax.push(this.#at(readRange(alias), buildPath(at, alias, ancestors), `there is no anchor of that name; ${STAR}`));
+        this.syntax.push(
+          this.#createProblem(
+            readRange(alias),
+            buildPath(at, alias, ancestors),
+            `there is no anchor of that name; ${ALIAS_HINT}`,
+          ),
+        );
       },
     });
     if (this.syntax.length > 0) return;
     try {
       document.toJS();
     } catch {
-      this.syntax.push(this.#at([0, 1], [], 'the aliases multiply into too much'));
+      this.syntax.push(this.#createProblem([0, 1], [], 'the aliases multiply into too much'));
     }
   }
 
@@ -351,39 +156,248 @@ export class ConfigDocument {
     return readRange(at === 'key' ? (key ?? nearest) : nearest);
   }
 
-  #place(range: Range): Place {
+  #findPlace(range: Range): Place {
     const { line, col } = this.#lines.linePos(Math.min(range[0], this.#text.length));
-    const excerpt = buildExcerpt(this.#text, range, line, this.#shownRanges());
+    const excerpt = buildExcerpt(this.#text, range, line, this.#listShownRanges());
     return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), excerpt };
   }
 
-  #shownRanges(): readonly Shown[] {
-    this.#shown ??= this.#document ? shownRanges(this.#text, this.#document) : [];
+  #listShownRanges(): readonly Shown[] {
+    this.#shown ??= this.#document ? listShownRanges(this.#text, this.#document) : [];
     return this.#shown;
   }
 }
 
-const STAR = 'a name that begins with * has to stand in quotes';
+const MAX_CONFIG_BYTES = 1024 * 1024;
 
-function unreadable(text: string): string | undefined {
+/** The YAML parser recurses; a valid configuration has five levels. */
+const MAX_CONFIG_DEPTH = 50;
+
+function findFault(text: string): string | undefined {
   if (Buffer.byteLength(text) > MAX_CONFIG_BYTES) return `the file is larger than ${MAX_CONFIG_BYTES / 1024 / 1024} MiB`;
-  return deepest(text) > MAX_CONFIG_DEPTH ? `the file is nested deeper than ${MAX_CONFIG_DEPTH} levels` : undefined;
+  return measureDepth(text) > MAX_CONFIG_DEPTH ? `the file is nested deeper than ${MAX_CONFIG_DEPTH} levels` : undefined;
 }
 
-/** Better words than the parser's for what happens most. */
-const SYNTAX: Readonly<Record<string, string>> = {
-  BAD_ALIAS: STAR,
+/** An upper bound of the nesting: also counts brackets in strings, indentation, and dashes of lists. */
+function measureDepth(text: string): number {
+  let open = 0;
+  let max = 0;
+  const indents: number[] = [];
+  for (const line of text.split('\n')) {
+    const dashes = /^(?:\s*[-?:](?=\s))*/.exec(line)?.[0].replace(/\s/g, '').length ?? 0;
+    const indent = line.search(/[^\s-]/);
+    if (indent >= 0) {
+      while ((indents.at(-1) ?? -1) >= indent) indents.pop();
+      indents.push(indent);
+    }
+    max = Math.max(max, open + indents.length + dashes);
+    for (const char of line) {
+      if (char === '[' || char === '{') open++;
+      else if (char === ']' || char === '}') open = Math.max(0, open - 1);
+      max = Math.max(max, open + indents.length);
+    }
+  }
+  return max;
+}
+
+const ALIAS_HINT = 'a name that begins with * has to stand in quotes';
+
+/** Clearer messages for the most common parser errors. */
+const SYNTAX_MESSAGES: Readonly<Record<string, string>> = {
+  BAD_ALIAS: ALIAS_HINT,
   DUPLICATE_KEY: 'this key is there twice',
   MULTIPLE_DOCS: 'the file has more than one document',
   TAB_AS_INDENT: 'lines are indented with spaces, not with tabs',
   NON_STRING_KEY: 'a key must be text',
 };
 
-/** The parser repeats pieces of the file after a colon. */
-function syntaxMessage(code: string, message: string): string {
-  const known = Object.hasOwn(SYNTAX, code) ? SYNTAX[code] : undefined;
+/** Cuts the message at a colon, after which the parser quotes the file. */
+function describeSyntaxError(code: string, message: string): string {
+  const known = Object.hasOwn(SYNTAX_MESSAGES, code) ? SYNTAX_MESSAGES[code] : undefined;
   if (known !== undefined) return known;
   if (/^Missing closing .quote/.test(message)) return 'a quote that opens here is not closed';
   const [plain = ''] = message.split(/: "|: tag:/, 1);
   return plain.slice(0, 1).toLowerCase() + plain.slice(1);
 }
+
+/** Path of a value in the file: `providers.local.api_key`, `models.fast[1]`. */
+export type Path = readonly (string | number)[];
+
+/** An error or warning about the configuration. */
+export interface Problem {
+  readonly message: string;
+  readonly path: Path;
+  readonly place?: Place;
+}
+
+/** Where a problem is in the file. */
+export interface Place {
+  readonly file: string;
+  /** Starts at 1. */
+  readonly line: number;
+  readonly column: number;
+  /** The line with a caret below it; values that may be secret are masked. */
+  readonly excerpt: string;
+}
+
+/** A configuration that cannot be used, with all its problems. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    const sorted = [...problems].sort(comparePlaces);
+    super(redactPatterns(sorted.map(describeProblem).join('\n')));
+    this.problems = sorted;
+  }
+}
+
+const comparePlaces = ({ place: a }: Problem, { place: b }: Problem): number =>
+  (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
+
+/** Formats `sluice.yaml:4:7: providers.grok: …` and the line that it is about. */
+function describeProblem({ message, path, place }: Problem): string {
+  const subject = path.length === 0 ? message : `${formatPath(path)}: ${message}`;
+  return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
+}
+
+const PLAIN_KEY = /^[\w$-]+$/;
+
+function formatPath(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (PLAIN_KEY.test(step)) text += text === '' ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}
+
+/**
+ * YAML reads the brace of `{ api_key: ${KEY} }` as the start of a map. For the parser, the braces of references are
+ * replaced by private-use characters; each is one character, so positions do not change.
+ */
+const HIDDEN_BRACES = ['\ue000', '\ue001'] as const;
+
+const hideBraces = (text: string): string => text.replace(/\$\{([^{}\n]*)\}/g, `$$${HIDDEN_BRACES[0]}$1${HIDDEN_BRACES[1]}`);
+
+const showBraces = (text: string): string => text.replaceAll(HIDDEN_BRACES[0], '{').replaceAll(HIDDEN_BRACES[1], '}');
+
+type Step = string | number;
+
+/** The path of a node from what `visit` passes. A key has the path of the map that contains it. */
+function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
+  const path: Step[] = [];
+  const nodes = [...ancestors, node];
+  for (const [i, step] of nodes.entries()) {
+    if (isPair(step)) path.push(readKeyText(step));
+    else if (i + 1 < nodes.length && isSeq(step)) path.push(step.items.indexOf(nodes[i + 1]));
+  }
+  return at === 'key' ? path.slice(0, -1) : path;
+}
+
+const readKeyText = ({ key }: Pair<unknown, unknown>): string => showBraces(String(isScalar(key) ? key.value : key));
+
+interface Child {
+  key: Node | null;
+  value: Node | null;
+}
+
+function findChild(node: unknown, step: Step): Child | undefined {
+  if (isMap<Node, Node | null>(node)) return node.items.find((pair) => readKeyText(pair) === step);
+  if (!isSeq<Node>(node) || typeof step !== 'number') return undefined;
+  const value = node.items[step];
+  return value && { key: null, value };
+}
+
+/** Start and end offset of a node. */
+type Range = readonly [start: number, end: number];
+
+const readRange = (node: Node | null | undefined): Range | undefined =>
+  node?.range ? [node.range[0], node.range[1]] : undefined;
+
+/**
+ * The line of a problem with a caret below it. A broken file may have a secret anywhere, so only keys, punctuation and
+ * values that cannot be secret are shown; the rest is masked.
+ */
+function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const newline = text.indexOf('\n', start);
+  const lineEnd = newline < 0 ? text.length : newline;
+  const shown = scalars.filter(([from, to]) => from < lineEnd && to > lineStart);
+  const before = mask(text, lineStart, start, shown);
+  const marked = mask(text, start, Math.min(Math.max(end, start + 1), lineEnd), shown);
+  const after = mask(text, Math.max(start, Math.min(end, lineEnd)), lineEnd, shown);
+  const gutter = String(line);
+  const lead = before.length > MAX_EXCERPT_WIDTH / 2 ? `…${before.slice(1 - MAX_EXCERPT_WIDTH / 2)}` : before;
+  const body = `${lead}${marked}${after}`
+    .replace(/(?:\*{3}){2,}/g, MASK)
+    .slice(0, MAX_EXCERPT_WIDTH)
+    .trimEnd();
+  const carets = '^'.repeat(Math.max(1, Math.min(marked.trimEnd().length, MAX_EXCERPT_WIDTH - lead.length)));
+  return `  ${gutter} | ${body}\n  ${' '.repeat(gutter.length)} | ${' '.repeat(lead.length)}${carets}`;
+}
+
+/** Longest excerpt of a line. */
+const MAX_EXCERPT_WIDTH = 120;
+
+/** A part of a line with everything masked that may be secret. */
+function mask(text: string, start: number, end: number, shown: readonly Shown[]): string {
+  let out = '';
+  for (let at = start; at < end; at++) {
+    const range = shown.find(([from, to]) => from <= at && at < to);
+    const char = text.charAt(at);
+    if (range ? range[2] : PUNCTUATION.test(char)) out += char;
+    else if (!out.endsWith(MASK)) out += MASK;
+  }
+  return redactPatterns(oneLine(out.replaceAll('\t', ' ').replaceAll('\r', '')));
+}
+
+const MASK = '***';
+
+const PUNCTUATION = /[\s:,[\]{}"'#|>?-]/;
+
+/** Range of a scalar, and whether it may be shown. */
+type Shown = readonly [start: number, end: number, isHarmless: boolean];
+
+/** All scalars of a file, and whether they may be shown. */
+function listShownRanges(text: string, document: Document.Parsed): Shown[] {
+  const ranges: Shown[] = [];
+  visit(document, {
+    Scalar: (at, scalar, ancestors) => {
+      if (!scalar.range) return;
+      const [start, end] = scalar.range;
+      const path = buildPath(at, scalar, ancestors);
+      const source = text.slice(start, end);
+      ranges.push([start, end, at === 'key' ? isPlainKey(source, path) : isPlainValue(source, path)]);
+    },
+  });
+  return ranges;
+}
+
+function isPlainKey(source: string, path: Path): boolean {
+  const map = joinPath(path);
+  if (map === 'models') return true;
+  if (map === 'providers') return source.length <= 40;
+  return KNOWN_MAPS.test(map) && WORD.test(source);
+}
+
+/** Maps whose keys are settings or names. The keys of any other map are a mistake and may be anything. */
+const KNOWN_MAPS = /^(|listen|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
+
+const WORD = /^["']?[a-z_$-]{1,40}["']?$/i;
+
+function isPlainValue(source: string, path: Path): boolean {
+  const at = joinPath(path);
+  if (SAFE_TO_SHOW.test(at) || (SAFE_WHEN_SHORT.test(at) && source.length <= 10)) return true;
+  return isReference(source) || /^(true|false|null|~|)$/.test(source);
+}
+
+/** Values that cannot be secret. Excludes `organization`, `project`, `headers`, `auth.keys` and unknown ones. */
+const SAFE_TO_SHOW =
+  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|passthrough|profile\/.*))$/;
+
+/** Numbers with a unit; a long value is something else. */
+const SAFE_WHEN_SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;
+
+const joinPath = (path: Path): string => path.map((step) => String(step).replaceAll('/', '%')).join('/');

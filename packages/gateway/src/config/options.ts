@@ -1,15 +1,59 @@
+/** The options of a configuration file after validation, and the table of limits. */
+
 import { type ProtocolId, type ProviderProfile, REQUEST_LIMITS } from '@sluice/core';
 import type { Secret } from './secrets.ts';
 
-/** What is limited, and by how much as long as the file says nothing else: in the words of the file. */
-export type LimitRow = { readonly name: string; readonly about: string } & (
-  | { readonly kind: 'duration' | 'bytes'; readonly preset: string }
-  /** Counts begin at one, unless none makes sense. */
-  | { readonly kind: 'count'; readonly preset: number; readonly least?: 0 }
-  | { readonly kind: 'share'; readonly preset: number }
-);
+/** A validated configuration file, without anything from the environment. */
+export interface Options {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly auth: { readonly keys: readonly Secret[] };
+  /** `false` disables a provider even if its key is in the environment. */
+  readonly providers: Readonly<Record<string, ProviderOptions | false>>;
+  /** Names, or patterns with one `*`, and their targets in order of preference. */
+  readonly models: Readonly<Record<string, readonly string[]>>;
+  readonly limits: Limits;
+  readonly log: { readonly level: LogLevel };
+  /** Confirms that a reload may remove all client keys or the last provider. */
+  readonly reset: boolean;
+}
 
-/** What the gateway bears: how the code calls it, and how the file does, under `limits`. The defaults suit one process. */
+/** The settings of one provider. */
+export interface ProviderOptions {
+  /** The known provider to take defaults from. Default: the one with the same name. */
+  readonly extends?: string;
+  readonly protocol?: ProtocolId;
+  readonly base_url?: string;
+  readonly api_key?: Secret;
+  readonly auth?: 'bearer' | 'api-key';
+  readonly headers?: Readonly<Record<string, Secret>>;
+  readonly organization?: string;
+  readonly project?: string;
+  readonly api_version?: string;
+  readonly path?: string;
+  readonly profile?: Partial<ProviderProfile>;
+  readonly repair?: boolean;
+  readonly on_disconnect?: 'abort' | 'drain';
+  readonly passthrough?: Passthrough;
+  /** Overrides of `limits`. */
+  readonly times?: Partial<ProviderLimits>;
+}
+
+/** Endpoints that are passed on without conversion: none, those that the vendor documents, or every path. */
+export const PASSTHROUGH = ['off', 'known', 'all'] as const;
+
+/** Which endpoints are passed on without conversion. */
+export type Passthrough = (typeof PASSTHROUGH)[number];
+
+/** Log levels from least to most verbose, and `silent`. */
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** A log level. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * All limits: the key used in code, and name, default and description under `limits` in the file. The defaults suit one
+ * process.
+ */
 export const LIMITS = {
   headerBytes: {
     name: 'header_bytes',
@@ -58,7 +102,7 @@ export const LIMITS = {
   },
   headersReadMs: { name: 'header_timeout', kind: 'duration', preset: '10s', about: 'Until the headers of a request have come.' },
   requestReadMs: { name: 'request_timeout', kind: 'duration', preset: '60s', about: 'Until the whole request has come.' },
-  // Longer than load balancers keep theirs (60 s), or they send a request into a closing connection.
+  // Longer than the 60 s of load balancers, which would otherwise send requests into a closing connection.
   keepAliveMs: { name: 'keep_alive', kind: 'duration', preset: '75s', about: 'How long an idle connection of a client is kept.' },
 
   connectMs: { name: 'connect_timeout', kind: 'duration', preset: '5s', about: 'Until the connection to an upstream stands.' },
@@ -73,7 +117,7 @@ export const LIMITS = {
     about: 'How long an idle connection to an upstream is kept.',
   },
 
-  // Images are legitimate.
+  // An event may hold an image.
   eventBytes: { name: 'event_bytes', kind: 'bytes', preset: '32MiB', about: 'One line or event of a stream.' },
   choices: { name: 'choices', kind: 'count', preset: 128, about: 'Choices of an answer.' },
   toolCalls: { name: 'tool_calls', kind: 'count', preset: 128, about: 'Tool calls of an answer.' },
@@ -167,11 +211,21 @@ export const LIMITS = {
   drainMs: { name: 'drain', kind: 'duration', preset: '115s', about: 'How long running streams may go on after SIGTERM.' },
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
+/** One limit, with its default as it would be written in the file. */
+export type LimitRow = { readonly name: string; readonly about: string } & (
+  | { readonly kind: 'duration' | 'bytes'; readonly preset: string }
+  /** The minimum is 1, unless 0 makes sense. */
+  | { readonly kind: 'count'; readonly preset: number; readonly least?: 0 }
+  | { readonly kind: 'share'; readonly preset: number }
+);
+
+/** Name of a limit in code. */
 export type LimitKey = keyof typeof LIMITS;
 
+/** All limits in milliseconds, bytes, counts or shares. */
 export type Limits = { readonly [K in LimitKey]: number };
 
-/** Those that a provider may have of its own, under the same names. */
+/** Limits that a provider may override under the same names. */
 export const PROVIDER_LIMITS = [
   'connectMs',
   'headersMs',
@@ -180,56 +234,14 @@ export const PROVIDER_LIMITS = [
   'totalMs',
 ] as const satisfies readonly LimitKey[];
 
+/** The limits that apply to one provider. */
 export type ProviderLimits = Pick<Limits, (typeof PROVIDER_LIMITS)[number]>;
 
-/** From the names of the file to those of the code. */
+/** Maps limits from their names in the file to those in code. */
 export function keyed<K extends LimitKey>(
   keys: readonly K[],
   values: Readonly<Record<string, unknown>>,
 ): Partial<Record<K, number>> {
   const entries = keys.map((key) => [key, values[LIMITS[key].name]] as const).filter(([, value]) => typeof value === 'number');
-  return Object.fromEntries(entries) as Partial<Record<K, number>>; // the rest is filtered out
+  return Object.fromEntries(entries) as Partial<Record<K, number>>; // only numbers under known keys remain
 }
-
-/** A configuration file, validated. What the environment adds is not in it. */
-export interface Options {
-  readonly listen: { readonly host: string; readonly port: number };
-  readonly auth: { readonly keys: readonly Secret[] };
-  /** `false`: not even when its key is in the environment. */
-  readonly providers: Readonly<Record<string, ProviderOptions | false>>;
-  /** Names, or patterns with one `*`, and what they stand for: in order, the first that answers. */
-  readonly models: Readonly<Record<string, readonly string[]>>;
-  readonly limits: Limits;
-  readonly log: { readonly level: LogLevel };
-  /** Confirms that a reload may remove all client keys or the last provider. */
-  readonly reset: boolean;
-}
-
-export interface ProviderOptions {
-  /** The row of the table it is like. Default: the one of its own name. */
-  readonly extends?: string;
-  readonly protocol?: ProtocolId;
-  readonly base_url?: string;
-  readonly api_key?: Secret;
-  readonly auth?: 'bearer' | 'api-key';
-  readonly headers?: Readonly<Record<string, Secret>>;
-  readonly organization?: string;
-  readonly project?: string;
-  readonly api_version?: string;
-  readonly path?: string;
-  readonly profile?: Partial<ProviderProfile>;
-  readonly repair?: boolean;
-  readonly on_disconnect?: 'abort' | 'drain';
-  readonly passthrough?: Passthrough;
-  /** Instead of those under `limits`. */
-  readonly times?: Partial<ProviderLimits>;
-}
-
-/** Endpoints that are passed on without conversion: none, those that the vendor documents, or every path. */
-export const PASSTHROUGH = ['off', 'known', 'all'] as const;
-
-export type Passthrough = (typeof PASSTHROUGH)[number];
-
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-export type LogLevel = (typeof LOG_LEVELS)[number];

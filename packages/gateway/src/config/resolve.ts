@@ -1,3 +1,5 @@
+/** Resolves options and environment to the state of a gateway, and model names to providers. */
+
 import type { ProtocolId } from '@sluice/core';
 import { suggest } from '@sluice/lab/text';
 import { isLoopback } from '../providers/base-url.ts';
@@ -11,77 +13,18 @@ import { type ConfiguredProvider, configureProviders, DEMO_ID } from './provider
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { World } from './world.ts';
 
-/** Who answers, and under which name the model is known there. */
-export interface ModelTarget {
-  readonly provider: ConfiguredProvider;
-  readonly model: string;
-  /** The configuration names this model of this provider. */
-  readonly isConfigured: boolean;
-}
-
-/** Everything the gateway knows by configuration, at one moment. It never changes: a reload makes another. */
-export interface GatewayState {
-  readonly listen: { readonly host: string; readonly port: number };
-  /** Keys of the clients; without any, everybody who reaches the gateway is let in. */
-  readonly keys: readonly Secret[];
-  readonly limits: Limits;
-  readonly log: { readonly level: LogLevel };
-  readonly providers: ReadonlyMap<string, ConfiguredProvider>;
-  /** The names to show to who asks what there is: those of the file. */
-  readonly models: readonly string[];
-  /** What the operator should know. */
-  readonly warnings: readonly Problem[];
-  providerFor(id: string): ConfiguredProvider | undefined;
-  /**
-   * Who may answer for a name, in order; undefined when nobody does. With the protocol of the client, a vendor that speaks it
-   * officially is asked in it: a Responses client that wants openai/gpt-5 gets it from Responses.
-   */
-  resolveModel(name: string, client?: ProtocolId): readonly ModelTarget[] | undefined;
-}
-
-/** Why no provider answers for a model name, as the client is told. */
-export function whyUnknown(name: string, { models, providers }: GatewayState): string {
-  const provider = name.slice(0, Math.max(0, name.indexOf('/')));
-  const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
-  const row = rowOf(provider || (familyOf(name) ?? ''));
-  const missing = row ? `: ${row.title} is not configured` : '';
-  const nearest = row
-    ? undefined
-    : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
-  const known = listed(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
-  const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
-  return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;
-}
-
-const MAX_LISTED = 10;
-
-function listed(names: readonly string[]): string {
-  if (names.length === 0) return '';
-  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
-  return `; known: ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
-}
-
-export interface ResolveOptions {
-  readonly env: Env;
-  readonly secrets: SecretRegistry;
-  /** What the command line says beats the file. */
-  readonly listen?: { readonly host?: string; readonly port?: number };
-  /** The address that the running gateway is bound to, which may differ from the one in the file. */
-  readonly bound?: string;
-}
-
-/** Options and environment to the state of a gateway. Throws a `ConfigError` with everything that is wrong. */
-export function resolveConfig(source: Source, { env, secrets, listen: told = {}, bound }: ResolveOptions): GatewayState {
+/** Builds the state of a gateway. Throws a `ConfigError` with all problems. */
+export function resolveConfig(source: Source, { env, secrets, listen: overrides = {}, bound }: ResolveOptions): GatewayState {
   const { options } = source;
-  const listen = { ...options.listen, ...told };
+  const listen = { ...options.listen, ...overrides };
   const world: World = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
-  const keys = clientKeys(world);
+  const keys = readClientKeys(world);
   checkExposure(keys, world, bound);
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
-  for (const secret of secretsOf(keys, providers)) secrets.add(secret);
+  for (const secret of listSecrets(keys, providers)) secrets.add(secret);
   const directory = new Directory(providers, table);
   return Object.freeze({
     listen,
@@ -96,10 +39,51 @@ export function resolveConfig(source: Source, { env, secrets, listen: told = {},
   });
 }
 
-/** Those of the file; else those of the environment, where a container has no file. */
+/** What a configuration is resolved with. */
+export interface ResolveOptions {
+  readonly env: Env;
+  readonly secrets: SecretRegistry;
+  /** Options of the command line, which override the file. */
+  readonly listen?: { readonly host?: string; readonly port?: number };
+  /** The address that the running gateway is bound to, which may differ from the file. */
+  readonly bound?: string;
+}
+
+/** The configuration of a gateway at one moment. Immutable: a reload builds another. */
+export interface GatewayState {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Keys of the clients; without any, every client is admitted. */
+  readonly keys: readonly Secret[];
+  readonly limits: Limits;
+  readonly log: { readonly level: LogLevel };
+  readonly providers: ReadonlyMap<string, ConfiguredProvider>;
+  /** Model names of the file, for lists of models. */
+  readonly models: readonly string[];
+  /** Warnings for the operator. */
+  readonly warnings: readonly Problem[];
+  providerFor(id: string): ConfiguredProvider | undefined;
+  /**
+   * Providers for a model name in order of preference; undefined when there is none. Given the client's protocol, a
+   * vendor that officially supports it is used in that protocol: a Responses client gets openai/gpt-5 from Responses.
+   */
+  resolveModel(name: string, client?: ProtocolId): readonly ModelTarget[] | undefined;
+}
+
+/** A provider, and the name of the model there. */
+export interface ModelTarget {
+  readonly provider: ConfiguredProvider;
+  readonly model: string;
+  /** Whether the configuration names this model of this provider. */
+  readonly isConfigured: boolean;
+}
+
+const RESET_WARNING =
+  'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
+
+/** Client keys of the environment, for containers without a file. Keys of the file take precedence. */
 const KEYS_VARIABLE = 'SLUICE_KEYS';
 
-function clientKeys({ source, env }: World): readonly Secret[] {
+function readClientKeys({ source, env }: World): readonly Secret[] {
   const { keys } = source.options.auth;
   if (keys.length > 0) return keys;
   const listed = readEnv(env, KEYS_VARIABLE)?.split(',') ?? [];
@@ -109,21 +93,7 @@ function clientKeys({ source, env }: World): readonly Secret[] {
     .map((key) => new Secret(key));
 }
 
-const RESET_WARNING =
-  'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
-
-/** What can be guessed is no key. */
-const SHORTEST_KEY = 16;
-
-/** Why an address must not be served with these keys, or undefined. */
-export function findExposure(address: string, keys: readonly Secret[]): string | undefined {
-  if (isLoopback(address)) return undefined;
-  if (keys.length === 0) return `is reachable from other machines; set auth.keys or ${KEYS_VARIABLE}`;
-  if (keys.every((key) => key.reveal().length >= SHORTEST_KEY)) return undefined;
-  return `is reachable from other machines; client keys must have at least ${SHORTEST_KEY} characters`;
-}
-
-/** The file names the address of the next start; a reload must also suit the address that is bound now. */
+/** Checks the address of the file, which the next start uses, and the address bound now. */
 function checkExposure(keys: readonly Secret[], { source, listen, problems }: World, bound: string | undefined): void {
   const configured = findExposure(listen.host, keys);
   if (configured !== undefined) problems.push(source.problem(['listen', 'host'], `${listen.host} ${configured}`));
@@ -131,7 +101,18 @@ function checkExposure(keys: readonly Secret[], { source, listen, problems }: Wo
   if (current !== undefined) problems.push(source.problem(['auth', 'keys'], `the bound address ${bound} ${current}`));
 }
 
-function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
+/** Why an address must not be served with these keys; undefined when it may. */
+export function findExposure(address: string, keys: readonly Secret[]): string | undefined {
+  if (isLoopback(address)) return undefined;
+  if (keys.length === 0) return `is reachable from other machines; set auth.keys or ${KEYS_VARIABLE}`;
+  if (keys.every((key) => key.reveal().length >= MIN_KEY_LENGTH)) return undefined;
+  return `is reachable from other machines; client keys must have at least ${MIN_KEY_LENGTH} characters`;
+}
+
+/** Shorter keys can be guessed. */
+const MIN_KEY_LENGTH = 16;
+
+function* listSecrets(keys: readonly Secret[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
   yield* keys;
   for (const { key, headers } of providers.values()) {
     if (key) yield key;
@@ -139,13 +120,13 @@ function* secretsOf(keys: readonly Secret[], providers: ReadonlyMap<string, Conf
   }
 }
 
-/** Finds who answers for a name. */
+/** Finds the providers for a model name. */
 class Directory {
   readonly #providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly #table: ModelTable;
   /** `provider/model` of every target without a `*`. */
   readonly #configured: ReadonlySet<string>;
-  /** Nothing is configured: the demo answers for every name, so that any client can be tried out. */
+  /** Nothing is configured: the demo model responds to every name, so that any client can be tried. */
   readonly #isDemo: boolean;
 
   constructor(providers: ReadonlyMap<string, ConfiguredProvider>, table: ModelTable) {
@@ -157,47 +138,72 @@ class Directory {
   }
 
   resolve(name: string, client: ProtocolId | undefined): readonly ModelTarget[] | undefined {
-    const goals = name === '' ? this.#storing(client) : this.#goals(name);
+    const goals = name === '' ? this.#findPromptProvider(client) : this.#findGoals(name);
     return goals?.flatMap(({ provider, model }) => {
       const found = this.#providers.get(provider);
       const isConfigured = this.#configured.has(`${provider}/${model}`);
-      return found ? [{ provider: this.#inLanguage(found, client), model, isConfigured }] : [];
+      return found ? [{ provider: this.#findSibling(found, client), model, isConfigured }] : [];
     });
   }
 
-  /** Without a model the client names a prompt that a provider of its protocol stores: a vendor's own before a compatible one. */
-  #storing(client: ProtocolId | undefined): readonly Goal[] | undefined {
-    const speaking = [...this.#providers.values()].filter(({ provider, isDemo }) => provider.protocol === client && !isDemo);
-    const found = speaking.find(({ official }) => official) ?? speaking[0];
+  /**
+   * A request without a model refers to a stored prompt, which a provider of the client's protocol has; official
+   * vendors first.
+   */
+  #findPromptProvider(client: ProtocolId | undefined): readonly Goal[] | undefined {
+    const candidates = [...this.#providers.values()].filter(({ provider, isDemo }) => provider.protocol === client && !isDemo);
+    const found = candidates.find(({ official }) => official) ?? candidates[0];
     return found && [{ provider: found.id, model: '' }];
   }
 
-  #goals(name: string): readonly Goal[] | undefined {
+  #findGoals(name: string): readonly Goal[] | undefined {
     const exact = this.#table.names.get(name);
     if (exact) return exact;
     const slash = name.indexOf('/');
     const provider = name.slice(0, Math.max(0, slash));
     const model = name.slice(slash + 1);
-    if (this.#providers.has(provider) && model !== '') return this.#ofProvider(provider, model);
-    return matchPattern(this.#table.patterns, name) ?? this.#byFamily(name);
+    if (this.#providers.has(provider) && model !== '') return this.#findProviderGoals(provider, model);
+    return matchPattern(this.#table.patterns, name) ?? this.#findFamilyGoals(name);
   }
 
-  /** `provider/model` always works, unless a pattern speaks of that very provider. */
-  #ofProvider(provider: string, model: string): readonly Goal[] {
+  /** `provider/model` always works; patterns for the same provider take precedence. */
+  #findProviderGoals(provider: string, model: string): readonly Goal[] {
     const own = this.#table.patterns.filter(({ prefix }) => prefix.startsWith(`${provider}/`));
     return matchPattern(own, `${provider}/${model}`) ?? [{ provider, model }];
   }
 
-  #byFamily(model: string): readonly Goal[] | undefined {
+  #findFamilyGoals(model: string): readonly Goal[] | undefined {
     const provider = familyOf(model);
     if (provider && this.#providers.has(provider)) return [{ provider, model }];
     return this.#isDemo && model !== '' ? [{ provider: DEMO_ID, model }] : undefined;
   }
 
-  #inLanguage(provider: ConfiguredProvider, client: ProtocolId | undefined): ConfiguredProvider {
+  #findSibling(provider: ConfiguredProvider, client: ProtocolId | undefined): ConfiguredProvider {
     if (client === undefined || !provider.official || provider.provider.protocol === client || !rowOf(provider.id))
       return provider;
     const siblings = rowsOf(provider.id).flatMap((id) => this.#providers.get(id) ?? []);
     return siblings.find((sibling) => sibling.official && sibling.provider.protocol === client) ?? provider;
   }
+}
+
+/** The error message for a model name without a provider. */
+export function whyUnknown(name: string, { models, providers }: GatewayState): string {
+  const provider = name.slice(0, Math.max(0, name.indexOf('/')));
+  const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
+  const row = rowOf(provider || (familyOf(name) ?? ''));
+  const missing = row ? `: ${row.title} is not configured` : '';
+  const nearest = row
+    ? undefined
+    : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  const known = describeKnown(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
+  const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
+  return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;
+}
+
+const MAX_LISTED = 10;
+
+function describeKnown(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  return `; known: ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
 }

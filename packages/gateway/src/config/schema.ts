@@ -1,3 +1,5 @@
+/** The schema of the configuration file, as a validator and as JSON Schema for editors. */
+
 import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { z } from 'zod';
 import { faultOf } from '../providers/base-url.ts';
@@ -20,11 +22,11 @@ const count = z.int().min(1);
 
 const pattern = z
   .string()
-  .refine((text) => compiled(text) !== undefined, { error: 'must be a regular expression' })
-  .transform((text) => compiled(text) ?? /(?:)/)
+  .refine((text) => compileRegex(text) !== undefined, { error: 'must be a regular expression' })
+  .transform((text) => compileRegex(text) ?? /(?:)/)
   .meta({ format: 'regex' });
 
-function compiled(text: string): RegExp | undefined {
+function compileRegex(text: string): RegExp | undefined {
   try {
     return new RegExp(text);
   } catch {
@@ -34,8 +36,8 @@ function compiled(text: string): RegExp | undefined {
 
 const names = z.strictObject({ pattern, max: count });
 
-/** A field of `ProviderProfile` each; the type keeps the two together. */
-const FIELDS = {
+/** One schema per field of `ProviderProfile`; the type keeps both in step. */
+const PROFILE_FIELDS = {
   max_tokens_field: z.enum(['max_completion_tokens', 'max_tokens']),
   stream_usage: flag,
   reasoning_field: z.enum(['reasoning_content', 'reasoning', 'parts', 'none']),
@@ -83,21 +85,21 @@ const FIELDS = {
 
 const optional = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => schema.exactOptional();
 
-/** What the operator knows better of a provider. */
+/** The operator's corrections of a profile. */
 const profileSchema: z.ZodType<Partial<ProviderProfile>> = z
   .strictObject(
-    // The keys and types of FIELDS, each of them optional.
-    Object.fromEntries(Object.entries(FIELDS).map(([name, schema]) => [name, optional(schema)])) as {
-      [K in keyof typeof FIELDS]: z.ZodExactOptional<(typeof FIELDS)[K]>;
+    // Same keys and types as FIELDS, each optional.
+    Object.fromEntries(Object.entries(PROFILE_FIELDS).map(([name, schema]) => [name, optional(schema)])) as {
+      [K in keyof typeof PROFILE_FIELDS]: z.ZodExactOptional<(typeof PROFILE_FIELDS)[K]>;
     },
   )
   .describe('What the provider accepts, where that differs from what is known of it.');
 
-/** Milliseconds. */
-const DURATIONS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+/** Milliseconds per unit. */
+const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Bytes. */
-const SIZES: Readonly<Record<string, number>> = {
+/** Bytes per unit. */
+const SIZE_UNITS: Readonly<Record<string, number>> = {
   B: 1,
   kB: 1e3,
   MB: 1e6,
@@ -107,17 +109,17 @@ const SIZES: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-/** `500ms`, `5s`, `2m`, `1h` in milliseconds; a mere number is seconds. Undefined: not a duration. */
-export const readDuration = (text: string): number | undefined => scaled(text, DURATIONS, 1000);
+/** Milliseconds of `500ms`, `5s`, `2m`, `1h`; a number without a unit is seconds. Undefined when invalid. */
+export const readDuration = (text: string): number | undefined => parseQuantity(text, DURATION_UNITS, 1000);
 
-/** `64KiB`, `32MiB`, `1MB` in bytes; a mere number is bytes. Undefined: not a size. */
-export const readSize = (text: string): number | undefined => scaled(text, SIZES, 1);
+/** Bytes of `64KiB`, `32MiB`, `1MB`; a number without a unit is bytes. Undefined when invalid. */
+export const readSize = (text: string): number | undefined => parseQuantity(text, SIZE_UNITS, 1);
 
 const DURATION_PATTERN = '^\\d+(\\.\\d+)?\\s*(ms|s|m|h)$';
 
 const SIZE_PATTERN = '^\\d+(\\.\\d+)?\\s*(B|kB|MB|GB|KiB|MiB|GiB)$';
 
-function scaled(text: string, units: Readonly<Record<string, number>>, plain: number): number | undefined {
+function parseQuantity(text: string, units: Readonly<Record<string, number>>, plain: number): number | undefined {
   const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(text.trim()) ?? [];
   if (digits === '') return undefined;
   const factor = unit === '' ? plain : Object.hasOwn(units, unit) ? units[unit] : undefined;
@@ -128,14 +130,14 @@ const DEFAULT_HOST = '127.0.0.1';
 
 const DEFAULT_PORT = 4141;
 
-/** What a header can carry as one word. */
+/** One word that a header can carry. */
 const KEY = /^[\x21-\x7e]+$/;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 const HEADER_VALUE = /^[\t\x20-\x7e]+$/;
 
-/** Headers that belong to the connection, and are not the operator's to set. */
+/** Headers of the connection, which the configuration must not set. */
 const CONNECTION_HEADERS = /^(host|connection|content-length|transfer-encoding|keep-alive|te|trailer|upgrade|expect|proxy-.*)$/i;
 
 const key = z
@@ -144,12 +146,12 @@ const key = z
   .regex(KEY, { error: 'must be one word of printable ASCII' })
   .transform((text) => new Secret(text));
 
-const duration = quantity('must be a duration: 500ms, 5s, 2m, 1h', DURATION_PATTERN, readDuration);
+const duration = createQuantity('must be a duration: 500ms, 5s, 2m, 1h', DURATION_PATTERN, readDuration);
 
-const size = quantity('must be a size: 64KiB, 32MiB', SIZE_PATTERN, readSize);
+const size = createQuantity('must be a size: 64KiB, 32MiB', SIZE_PATTERN, readSize);
 
 /** A number, or text with a unit. */
-function quantity(error: string, pattern: string, read: (text: string) => number | undefined) {
+function createQuantity(error: string, pattern: string, read: (text: string) => number | undefined) {
   return z
     .union([z.number(), z.string().regex(new RegExp(pattern), { error })], { error })
     .transform((value) => read(String(value)) ?? 0)
@@ -158,7 +160,7 @@ function quantity(error: string, pattern: string, read: (text: string) => number
 
 type Limit = z.ZodPrefault<z.ZodType<number, string | number>>;
 
-function limit(row: LimitRow): Limit {
+function createLimit(row: LimitRow): Limit {
   switch (row.kind) {
     case 'duration':
       return duration.prefault(row.preset).describe(row.about);
@@ -180,20 +182,20 @@ function limit(row: LimitRow): Limit {
 const LIMIT_KEYS = listKeys(LIMITS);
 
 const limits: z.ZodType<Limits, unknown> = z
-  .strictObject(Object.fromEntries(LIMIT_KEYS.map((name) => [LIMITS[name].name, limit(LIMITS[name])])))
-  .transform((values) => keyed(LIMIT_KEYS, values) as Limits) // each has a default
+  .strictObject(Object.fromEntries(LIMIT_KEYS.map((name) => [LIMITS[name].name, createLimit(LIMITS[name])])))
+  .transform((values) => keyed(LIMIT_KEYS, values) as Limits) // every limit has a default
   .prefault({})
   .describe('What the gateway bears. Durations: 500ms, 5s, 2m, 1h. Sizes: 64KiB, 32MiB.');
 
 const protocol = z
   .enum([...listKeys(PROTOCOLS), ...listKeys(PROTOCOL_ALIASES)])
-  .transform((name): ProtocolId => (Object.hasOwn(PROTOCOL_ALIASES, name) ? aliased(name) : (name as ProtocolId))) // one of the two
+  .transform((name): ProtocolId => (Object.hasOwn(PROTOCOL_ALIASES, name) ? resolveAlias(name) : (name as ProtocolId))) // every other name is an id
   .describe('The language it speaks.');
 
-const aliased = (name: string): ProtocolId => PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES];
+const resolveAlias = (name: string): ProtocolId => PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES];
 
 function listKeys<K extends string>(record: Readonly<Record<K, unknown>>): K[] {
-  return Object.keys(record) as K[]; // a literal has no others
+  return Object.keys(record) as K[]; // records passed here are literals
 }
 
 const baseUrl = z.string().superRefine((text, context) => {
@@ -308,21 +310,22 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   reset,
 });
 
+/** A validation error of zod. */
 export type Issue = z.core.$ZodIssue;
 
-/** The options in a value, or what is wrong with it. */
+/** Validates a value as configuration. */
 export function parseOptions(value: unknown): { options: Options } | { issues: readonly Issue[] } {
   const { success, data, error } = SCHEMA.safeParse(value);
   return success ? { options: data } : { issues: error.issues };
 }
 
-/** Text that a variable is put in for. */
+/** Text that refers to a variable. */
 const REFERENCE = {
   type: 'string',
   pattern: '^(\\$\\{[A-Za-z_]\\w*\\}|env\\.[A-Za-z_]\\w*|os\\.environ/[A-Za-z_]\\w*)$',
 } as const;
 
-/** The same as JSON Schema, for editors. A number or a switch may be a reference, too. */
+/** The configuration as JSON Schema. Numbers and booleans may also be references. */
 export function jsonSchema(): z.core.JSONSchema.BaseSchema {
   const schema = z.toJSONSchema(SCHEMA, {
     io: 'input',
@@ -330,7 +333,7 @@ export function jsonSchema(): z.core.JSONSchema.BaseSchema {
     override: ({ jsonSchema: node }) => {
       const { type, description, default: preset, ...rest } = node;
       if ((type !== 'number' && type !== 'integer' && type !== 'boolean') || 'const' in node) return;
-      for (const name of Object.keys(node)) delete node[name as keyof typeof node]; // a plain object of zod's
+      for (const name of Object.keys(node)) delete node[name as keyof typeof node]; // zod passes a plain object
       Object.assign(node, { anyOf: [{ type, ...rest }, { $ref: '#/$defs/reference' }] }, description && { description });
       if (preset !== undefined) node.default = preset;
     },
@@ -338,21 +341,21 @@ export function jsonSchema(): z.core.JSONSchema.BaseSchema {
   return { ...schema, $defs: { reference: REFERENCE } };
 }
 
-const ID = 'https://unpkg.com/sluice/sluice.schema.json';
+const SCHEMA_ID = 'https://unpkg.com/sluice/sluice.schema.json';
 
-const WIDTH = 130;
+const LINE_WIDTH = 130;
 
-/** `sluice.schema.json`, which editors check a configuration by. */
+/** The content of `sluice.schema.json`, which editors use to check a configuration. */
 export function schemaFile(): string {
   const { $schema, ...schema } = jsonSchema();
-  const text = JSON.stringify({ $schema, $id: ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
-  return `${text.replace(LIST, inOneLine)}\n`;
+  const text = JSON.stringify({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
+  return `${text.replace(FLAT_LIST, joinList)}\n`;
 }
 
-/** A list of words: on one line where it fits, as the formatter of this repository has it. */
-const LIST = /^(.*)\[\n([^[\]{}]*)\n *\](,?)$/gm;
+/** A list of scalars, printed on one line if it fits, as the formatter of this repository does. */
+const FLAT_LIST = /^(.*)\[\n([^[\]{}]*)\n *\](,?)$/gm;
 
-function inOneLine(list: string, head: string, items: string, comma: string): string {
+function joinList(list: string, head: string, items: string, comma: string): string {
   const line = `${head}[${items.trim().replace(/,\n */g, ', ')}]${comma}`;
-  return line.length <= WIDTH ? line : list;
+  return line.length <= LINE_WIDTH ? line : list;
 }

@@ -1,53 +1,10 @@
+/** Secrets and the environment: references, values that print as `***`, redaction, and keys of providers. */
+
 import { inspect } from 'node:util';
 import { faultOf, fromHost } from '../providers/base-url.ts';
 import type { ProviderRow } from '../providers/row.ts';
 
-/** The variables of the process. */
-export type Env = Readonly<Record<string, string | undefined>>;
-
-/** A name, set to something: variables that are set to nothing are not there. */
-export function readEnv(env: Env, name: string): string | undefined {
-  const value = Object.hasOwn(env, name) ? env[name]?.trim() : undefined;
-  return value === '' ? undefined : value;
-}
-
-/** `${NAME}` anywhere in a text; `env.NAME` (as Bifrost writes it) and `os.environ/NAME` (as LiteLLM does) as the whole of it. */
-const IN_BRACES = /\$\{([^}]*)\}/g;
-
-const WHOLE = /^(?:env\.|os\.environ\/)([A-Za-z_]\w*)$/;
-
-const NAME = /^[A-Za-z_]\w*$/;
-
-/** Whether a text is one reference and nothing else: then it gives nothing away. */
-export const isReference = (text: string): boolean => WHOLE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text);
-
-export type Expanded = { text: string; isReference: boolean } | { fault: string };
-
-/** The text with every reference replaced by what it refers to. */
-export function expand(text: string, env: Env): Expanded {
-  const whole = WHOLE.exec(text)?.[1];
-  if (whole !== undefined) return variable(whole, env);
-  const faults: string[] = [];
-  const expanded = text.replace(IN_BRACES, (_, name: string) => {
-    const value = NAME.test(name) ? variable(name, env) : { fault: NO_NAME };
-    if ('fault' in value) faults.push(value.fault);
-    return 'text' in value ? value.text : '';
-  });
-  const [fault] = faults;
-  return fault === undefined ? { text: expanded, isReference: isReference(text) } : { fault };
-}
-
-// The text is not repeated: it may be the secret itself, put into braces by mistake.
-const NO_NAME = `what stands in \${…} is not the name of a variable`;
-
-function variable(name: string, env: Env): Expanded {
-  const text = readEnv(env, name);
-  return text === undefined ? { fault: `the environment variable ${name} is not set` } : { text, isReference: true };
-}
-
-const MASK = '***';
-
-/** A value that must not be seen. Whatever prints, logs or serialises it gets `***`; only `reveal()` gives it, to the one who sends it. */
+/** A value that prints, logs and serialises as `***`; only `reveal()` returns it, for sending. */
 export class Secret {
   readonly #value: string;
 
@@ -72,44 +29,28 @@ export class Secret {
   }
 }
 
-/** Shorter values are placeholders (`none`, `ollama`), and would black out ordinary words. */
-const SHORTEST = 8;
+const MASK = '***';
 
-/** What looks like a secret, whoever it belongs to. Every expression is linear: the text may be a stranger's. */
-const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  // OpenAI, Anthropic, OpenRouter, DeepSeek, Moonshot …
-  [/\bsk-[\w-]{8,}/g, MASK],
-  [/\bAIza[\w-]{20,}/g, MASK],
-  // Groq, xAI, Hugging Face, GitHub, NVIDIA, Perplexity, Cerebras, Fireworks, Together
-  [/\b(?:gsk_|xai-|hf_|gh[opsu]_|github_pat_|nvapi-|pplx-|csk-|fw_|tgp_v1_)[\w-]{16,}/g, MASK],
-  // Words after it that are mere words ("Bearer authentication is required") stay.
-  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s{1,4})(?=[a-z]{0,40}[^a-z\s"',;])[\w.~+/=-]{8,}/g, `$1$2${MASK}`],
-  [/([?&](?:key|api[_-]?key|access_token|token)=)[^&\s"'#<>]+/gi, `$1${MASK}`],
-  [/\b((?:x-api-key|x-goog-api-key|api-key)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?)(?!\$\{)[^\s"'\\,;}]{6,}/gi, `$1${MASK}`],
-  [/("api_?key\\?"\s{0,4}:\s{0,4}\\?")(?!\$\{)[^"\\]{6,}/gi, `$1${MASK}`],
-  [/(:\/\/)[^\s/@"']{1,256}@/g, `$1${MASK}@`],
-];
-
-/** The live secrets of this process: what they may look like in a text, and how to black them out. */
+/** The secrets of this process in every form they may take in a text. */
 export class SecretRegistry {
   readonly #forms = new Set<string>();
   #known: RegExp | undefined;
 
-  /** Secrets stay known when a reload has replaced them: streams still use them, and an old key in a log is no better than a new one. */
+  /** Secrets stay registered after a reload, because running streams still use the old ones. */
   add(secret: Secret): void {
     const value = secret.reveal();
-    if (value.length < SHORTEST) return;
+    if (value.length < MIN_LENGTH) return;
     const before = this.#forms.size;
     for (const form of listForms(value)) this.#forms.add(form);
     if (this.#forms.size > before) this.#known = undefined;
   }
 
-  /** The text without secrets. For everything that leaves: log lines, error texts, what an upstream said. */
+  /** Masks secrets in a text that leaves the process: log lines, errors, texts of upstreams. */
   redact(text: string): string {
     return redactPatterns(this.redactKnown(text));
   }
 
-  /** Without the secrets of this process only: what merely looks like one stays. */
+  /** Masks the secrets of this process only, not texts that look like secrets. */
   redactKnown(text: string): string {
     if (this.#forms.size === 0) return text;
     this.#known ??= buildPattern(this.#forms);
@@ -117,59 +58,114 @@ export class SecretRegistry {
   }
 }
 
-/** The same without knowing any secret. */
+/** Shorter values are placeholders (`none`, `ollama`) and would mask ordinary words. */
+const MIN_LENGTH = 8;
+
+/** Masks texts that look like secrets, without knowing any. */
 export function redactPatterns(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
   return clean;
 }
 
-/** As it is, in a URL, in JSON, in hex, and inside anything in base64. */
+/** Texts that look like secrets of any provider. Every expression is linear, because texts come from outside. */
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  // OpenAI, Anthropic, OpenRouter, DeepSeek, Moonshot …
+  [/\bsk-[\w-]{8,}/g, MASK],
+  [/\bAIza[\w-]{20,}/g, MASK],
+  // Groq, xAI, Hugging Face, GitHub, NVIDIA, Perplexity, Cerebras, Fireworks, Together
+  [/\b(?:gsk_|xai-|hf_|gh[opsu]_|github_pat_|nvapi-|pplx-|csk-|fw_|tgp_v1_)[\w-]{16,}/g, MASK],
+  // Plain words after the scheme ("Bearer authentication is required") are kept.
+  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s{1,4})(?=[a-z]{0,40}[^a-z\s"',;])[\w.~+/=-]{8,}/g, `$1$2${MASK}`],
+  [/([?&](?:key|api[_-]?key|access_token|token)=)[^&\s"'#<>]+/gi, `$1${MASK}`],
+  [/\b((?:x-api-key|x-goog-api-key|api-key)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?)(?!\$\{)[^\s"'\\,;}]{6,}/gi, `$1${MASK}`],
+  [/("api_?key\\?"\s{0,4}:\s{0,4}\\?")(?!\$\{)[^"\\]{6,}/gi, `$1${MASK}`],
+  [/(:\/\/)[^\s/@"']{1,256}@/g, `$1${MASK}@`],
+];
+
+/** The value itself, URL-encoded, in JSON, in hex, and as part of a base64 text. */
 export function listForms(value: string): string[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   return [
     value,
-    encodeURIComponent(bytes.toString()), // well-formed, unlike the value
+    encodeURIComponent(bytes.toString()), // the value may have lone surrogates, which encodeURIComponent rejects
     JSON.stringify(value).slice(1, -1),
     hex,
     hex.toUpperCase(),
-    ...[0, 1, 2].flatMap((offset) => base64At(bytes, offset)),
-  ].filter((form) => form.length >= SHORTEST);
+    ...[0, 1, 2].flatMap((offset) => encodeBase64At(bytes, offset)),
+  ].filter((form) => form.length >= MIN_LENGTH);
 }
 
-/** Base64 depends on what stands before: the characters that belong wholly to the secret, when it begins `offset` bytes into a group. */
-function base64At(bytes: Buffer, offset: number): string[] {
+/** The base64 characters that depend on the secret alone when it starts `offset` bytes into a group of three. */
+function encodeBase64At(bytes: Buffer, offset: number): string[] {
   const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
   const first = Math.ceil((offset * 8) / 6);
   const last = Math.floor(((offset + bytes.length) * 8) / 6);
-  const own = text.slice(first, last);
-  return [own, own.replaceAll('+', '-').replaceAll('/', '_')];
+  const part = text.slice(first, last);
+  return [part, part.replaceAll('+', '-').replaceAll('/', '_')];
 }
 
 function buildPattern(texts: Iterable<string>): RegExp {
-  // The longest first, or a form that begins another would leave its tail.
+  // Longest first: a form that is a prefix of another would leave its rest unmasked.
   const sorted = [...texts].sort((a, b) => b.length - a.length);
   return new RegExp(sorted.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g');
 }
 
-/** What the environment says of a provider, and which variable says it. */
+/** Environment variables. */
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** The trimmed value of a variable; undefined when it is absent or empty. */
+export function readEnv(env: Env, name: string): string | undefined {
+  const value = Object.hasOwn(env, name) ? env[name]?.trim() : undefined;
+  return value === '' ? undefined : value;
+}
+
+/** Replaces every reference in a text by the value of its variable. */
+export function expand(text: string, env: Env): Expanded {
+  const whole = WHOLE_REFERENCE.exec(text)?.[1];
+  if (whole !== undefined) return readVariable(whole, env);
+  const faults: string[] = [];
+  const expanded = text.replace(BRACE_REFERENCE, (_, name: string) => {
+    const value = NAME.test(name) ? readVariable(name, env) : { fault: INVALID_NAME };
+    if ('fault' in value) faults.push(value.fault);
+    return 'text' in value ? value.text : '';
+  });
+  const [fault] = faults;
+  return fault === undefined ? { text: expanded, isReference: isReference(text) } : { fault };
+}
+
+/** The expanded text, or why a reference cannot be resolved. */
+export type Expanded = { text: string; isReference: boolean } | { fault: string };
+
+/** Whether the whole text is one reference, which reveals nothing. */
+export const isReference = (text: string): boolean => WHOLE_REFERENCE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text);
+
+/** `${NAME}` anywhere in a text. `env.NAME` (Bifrost) and `os.environ/NAME` (LiteLLM) only as the whole text. */
+const BRACE_REFERENCE = /\$\{([^}]*)\}/g;
+
+const WHOLE_REFERENCE = /^(?:env\.|os\.environ\/)([A-Za-z_]\w*)$/;
+
+const NAME = /^[A-Za-z_]\w*$/;
+
+// Does not quote the text, which may be the secret itself in braces.
+const INVALID_NAME = `what stands in \${…} is not the name of a variable`;
+
+function readVariable(name: string, env: Env): Expanded {
+  const text = readEnv(env, name);
+  return text === undefined ? { fault: `the environment variable ${name} is not set` } : { text, isReference: true };
+}
+
+/** What the environment has for a provider; undefined when no variable is set. */
+export type Lookup<T> = Found<T> | { readonly fault: string; readonly from: string } | undefined;
+
+/** A value from the environment, and the variable that holds it. */
 interface Found<T> {
   readonly value: T;
   readonly from: string;
 }
 
-export type Lookup<T> = Found<T> | { readonly fault: string; readonly from: string } | undefined;
-
-/** One word of printable ASCII: anything else cannot be sent in a header. */
-const KEY = /^[\x21-\x7e]+$/;
-
-export interface FoundKey {
-  readonly key: Secret;
-  /** Tokens go out as `Bearer` where keys do not. */
-  readonly isToken: boolean;
-}
-
+/** Finds the key of a provider in the environment. */
 export function keyIn(env: Env, { key_env, token_env = [] }: ProviderRow): Lookup<FoundKey> {
   for (const from of [...key_env, ...token_env]) {
     const text = readEnv(env, from);
@@ -180,11 +176,22 @@ export function keyIn(env: Env, { key_env, token_env = [] }: ProviderRow): Looku
   return undefined;
 }
 
+/** A key or token from the environment. */
+export interface FoundKey {
+  readonly key: Secret;
+  /** Tokens are sent as `Authorization: Bearer` even if keys are not. */
+  readonly isToken: boolean;
+}
+
+/** One word of printable ASCII; anything else cannot be sent in a header. */
+const KEY = /^[\x21-\x7e]+$/;
+
+/** Finds the address of a provider in the environment. */
 export function addressIn(env: Env, { base_env = [], base_url, local, resource }: ProviderRow): Lookup<string> {
   for (const from of base_env) {
     const text = readEnv(env, from);
     if (text === undefined) continue;
-    // Servers on this machine are often told as a mere host.
+    // Variables of local servers often hold a host without a scheme.
     const value = local && base_url !== undefined ? fromHost(text, Number(new URL(base_url).port)) : text;
     const fault = faultOf(value);
     return fault === undefined ? { value, from } : { fault, from };
@@ -195,6 +202,7 @@ export function addressIn(env: Env, { base_env = [], base_url, local, resource }
   return { value: `https://${name}.${resource.domains[0]}`, from: resource.env };
 }
 
+/** Finds the API version of a provider in the environment. */
 export function versionIn(env: Env, { version_env = [] }: ProviderRow): string | undefined {
   for (const name of version_env) {
     const version = readEnv(env, name);

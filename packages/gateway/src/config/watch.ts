@@ -1,3 +1,5 @@
+/** The current configuration, reloaded when its file changes. */
+
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,60 +8,23 @@ import { ConfigError, type Problem } from './document.ts';
 import { loadConfig, type Source } from './load.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
-export interface WatchOptions extends ResolveOptions {
-  readonly file: string;
-  /** The new state is in use. `restart`: what takes effect only when the process starts anew. */
-  readonly onReload: (state: GatewayState, restart: readonly string[]) => void;
-  /** The file is not usable; everything stays as it was. */
-  readonly onRefused: (reason: Error) => void;
-  /** Time from the first sign of a change to the read. */
-  readonly quietMs?: number;
-  /** How often it is looked at where nobody tells of changes: network drives, some containers. */
-  readonly pollMs?: number;
-  /** A reload uses the file when two reads this far apart are equal. */
-  readonly stableMs?: number;
-  readonly clock?: Clock;
-}
-
-const STABLE_MS = 200;
-
-/** A writer that takes longer is waited for by the next poll: 25 reads are 5 seconds. */
-const MAX_READS = 25;
-
-/** A configuration together with the text it was read from. */
-interface Loaded {
-  readonly text: string;
-  readonly source: Source;
-  readonly state: GatewayState;
-}
-
-function load(file: string, text: string, options: ResolveOptions): Loaded {
-  const source = loadConfig(file, text, options.env);
-  return { text, source, state: resolveConfig(source, options) };
-}
-
-/** Reads a file and makes a state of it. Rejects with a `ConfigError`, or with what the system said. */
-export async function readConfig(file: string, options: ResolveOptions): Promise<GatewayState> {
-  return load(file, await readFile(file, 'utf8'), options).state;
-}
-
 /**
- * The configuration that holds now. A new one is built whole and put in place in one step; who holds the old one keeps it. A file that cannot
- * be used is refused with its reason, and nothing changes.
+ * The current configuration. A reload builds a complete new state and replaces the old one in one step; running
+ * exchanges keep theirs. A file that cannot be used is rejected with a reason, and nothing changes.
  */
 export class LiveConfig {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
-  readonly #poll: Timer;
+  readonly #pollTimer: Timer;
   #watcher: FSWatcher | undefined;
-  #quiet: Timer | undefined;
+  #quietTimer: Timer | undefined;
   #loaded: Loaded;
   /** The address that reloads are checked against: the configured one until the listener reports its own. */
   #bound: string;
-  /** What the file was like when it was last looked at. */
+  /** Identity, size and time of the file at the last poll. */
   #stamp = '';
-  /** The reason of the last refusal, so that a file that stays bad is told of once. */
-  #refused: string | undefined;
+  /** The last rejection, so that a file that stays broken is reported once. */
+  #rejected: string | undefined;
   #running: Promise<void> = Promise.resolve();
   /** The read that has not begun yet. */
   #waiting: { isForced: boolean; readonly run: Promise<void> } | undefined;
@@ -71,15 +36,16 @@ export class LiveConfig {
     this.#loaded = loaded;
     this.#bound = loaded.state.listen.host;
     this.#watch();
-    this.#poll = this.#clock.setRepeating(() => void this.#look(), options.pollMs ?? 2000).unref();
+    this.#pollTimer = this.#clock.setRepeating(() => void this.#poll(), options.pollMs ?? 2000).unref();
   }
 
-  /** Reads the file for the first time. Rejects when it cannot be used: there is nothing yet to fall back to. */
+  /** Reads the file for the first time. Rejects when it cannot be used. */
   static async open(options: WatchOptions): Promise<LiveConfig> {
     const text = await readFile(options.file, 'utf8');
-    return new LiveConfig(options, load(options.file, text, options));
+    return new LiveConfig(options, buildLoaded(options.file, text, options));
   }
 
+  /** The state in use. */
   get current(): GatewayState {
     return this.#loaded.state;
   }
@@ -89,7 +55,7 @@ export class LiveConfig {
     this.#bound = address;
   }
 
-  /** Reads the file again, changed or not: for SIGHUP, and for a command. */
+  /** Reads the file again even if it has not changed, as on SIGHUP. */
   reload(): Promise<void> {
     return this.#enqueue(true);
   }
@@ -97,38 +63,38 @@ export class LiveConfig {
   close(): void {
     this.#isClosed = true;
     this.#watcher?.close();
-    this.#poll.close();
-    this.#quiet?.close();
+    this.#pollTimer.close();
+    this.#quietTimer?.close();
   }
 
-  /** The folder is watched, not the file: editors and Kubernetes put another file in its place. */
+  /** Watches the folder, because editors and Kubernetes replace the file. */
   #watch(): void {
     try {
-      this.#watcher = watch(dirname(this.#options.file), { persistent: false }, () => this.#settle());
-      this.#watcher.on('error', () => this.#watcher?.close()); // polling goes on
+      this.#watcher = watch(dirname(this.#options.file), { persistent: false }, () => this.#scheduleRead());
+      this.#watcher.on('error', () => this.#watcher?.close()); // polling continues
     } catch {
-      // No watching here: polling alone.
+      // Watching is not supported here; polling remains.
     }
   }
 
   /** One change causes several events. Later ones do not postpone the read, or a busy folder would prevent it. */
-  #settle(): void {
-    if (this.#isClosed || this.#quiet) return;
+  #scheduleRead(): void {
+    if (this.#isClosed || this.#quietTimer) return;
     const read = (): void => {
-      this.#quiet = undefined;
+      this.#quietTimer = undefined;
       this.#enqueue(false).catch(this.#options.onRefused);
     };
-    this.#quiet = this.#clock.setTimer(read, this.#options.quietMs ?? 100).unref();
+    this.#quietTimer = this.#clock.setTimer(read, this.#options.quietMs ?? 100).unref();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const stamp = await readStamp(this.#options.file);
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
-    this.#settle();
+    this.#scheduleRead();
   }
 
-  /** One read at a time. Calls that come while a read waits its turn share it: a flood of signals makes no queue. */
+  /** One read at a time. Calls that arrive while a read is waiting share it. */
   #enqueue(isForced: boolean): Promise<void> {
     if (this.#waiting) {
       this.#waiting.isForced ||= isForced;
@@ -149,24 +115,24 @@ export class LiveConfig {
     const outcome = await this.#build(isForced);
     if (outcome === undefined || this.#isClosed) return;
     if (outcome instanceof Error) {
-      const isKnown = outcome.message === this.#refused;
-      this.#refused = outcome.message;
+      const isKnown = outcome.message === this.#rejected;
+      this.#rejected = outcome.message;
       if (!isKnown || isForced) onRefused(outcome);
       return;
     }
-    const restart = restartFor(this.#loaded.state, outcome.state);
-    this.#refused = undefined;
+    const restart = listRestartSections(this.#loaded.state, outcome.state);
+    this.#rejected = undefined;
     this.#loaded = outcome;
     onReload(outcome.state, restart);
   }
 
-  /** The whole new configuration, why there is none, or undefined when the file says what it said before. */
+  /** The new configuration, why it is rejected, or undefined when the text has not changed. */
   async #build(isForced: boolean): Promise<Loaded | Error | undefined> {
     try {
       const first = await readSnapshot(this.#options.file);
-      if (first.text === this.#loaded.text && !isForced && this.#refused === undefined) return undefined;
+      if (first.text === this.#loaded.text && !isForced && this.#rejected === undefined) return undefined;
       const text = await this.#readStable(first);
-      const next = load(this.#options.file, text, { ...this.#options, bound: this.#bound });
+      const next = buildLoaded(this.#options.file, text, { ...this.#options, bound: this.#bound });
       const problems = [...findCut(this.#loaded, next), ...findRemovals(this.#loaded, next)];
       return problems.length === 0 ? next : new ConfigError(problems);
     } catch (error) {
@@ -174,7 +140,7 @@ export class LiveConfig {
     }
   }
 
-  /** The text of the file when two reads were equal. A file that is being written differs, or is absent for a moment. */
+  /** The text once two reads are equal. A file that is being written differs, or is absent for a moment. */
   async #readStable(first: Snapshot): Promise<string> {
     const { file, stableMs = STABLE_MS } = this.#options;
     let last = first;
@@ -190,7 +156,45 @@ export class LiveConfig {
   }
 }
 
-/** What one read of the file found: its text, or the error of the system. */
+/** Which file is watched, and the callbacks for its changes. */
+export interface WatchOptions extends ResolveOptions {
+  readonly file: string;
+  /** Called after a reload. `restart` lists sections that take effect only after a restart. */
+  readonly onReload: (state: GatewayState, restart: readonly string[]) => void;
+  /** Called when a reload is rejected; the previous configuration stays in use. */
+  readonly onRefused: (reason: Error) => void;
+  /** Delay between the first sign of a change and the read. */
+  readonly quietMs?: number;
+  /** Poll interval, for file systems without change events: network drives, some containers. */
+  readonly pollMs?: number;
+  /** A reload uses the file when two reads this far apart are equal. */
+  readonly stableMs?: number;
+  readonly clock?: Clock;
+}
+
+const STABLE_MS = 200;
+
+/** A longer write is left to the next poll: 25 reads take 5 seconds. */
+const MAX_READS = 25;
+
+/** Reads a configuration file once. Rejects with a `ConfigError` or the system error. */
+export async function readConfig(file: string, options: ResolveOptions): Promise<GatewayState> {
+  return buildLoaded(file, await readFile(file, 'utf8'), options).state;
+}
+
+/** A configuration and the text it was read from. */
+interface Loaded {
+  readonly text: string;
+  readonly source: Source;
+  readonly state: GatewayState;
+}
+
+function buildLoaded(file: string, text: string, options: ResolveOptions): Loaded {
+  const source = loadConfig(file, text, options.env);
+  return { text, source, state: resolveConfig(source, options) };
+}
+
+/** Result of one read: the text or the system error. */
 interface Snapshot {
   readonly text?: string;
   readonly error?: unknown;
@@ -214,8 +218,8 @@ async function readStamp(file: string): Promise<string> {
 }
 
 /**
- * A file that lost its last newline and became shorter was cut in the middle of a line. A map in braces, as in JSON, cannot be cut without a
- * syntax error.
+ * Rejects a file that lost its last newline and became shorter, as if cut within a line. A truncated map in braces, as
+ * in JSON, is a syntax error anyway.
  */
 function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Problem[] {
   const isCut = before.endsWith('\n') && !after.endsWith('\n') && after.length < before.length && !/^\s*\{/.test(after);
@@ -225,30 +229,33 @@ function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Pro
   ];
 }
 
-/** Without client keys everybody is let in, and without providers the demo responds: a reload does neither unless the file confirms it. */
+/**
+ * Rejects the removal of all client keys or of the last provider unless the file confirms it: the gateway would be open
+ * to everyone, or respond with the demo model.
+ */
 function findRemovals(before: Loaded, after: Loaded): Problem[] {
   const { options, problem } = after.source;
   if (options.reset) return [];
   const confirm = 'keep one, or add "reset: true" to confirm';
   const problems: Problem[] = [];
-  // Keys of the environment do not replace those of the file: they let other clients in.
+  // Keys of the environment admit other clients, so they do not make up for those of the file.
   if (before.source.options.auth.keys.length > 0 && options.auth.keys.length === 0)
     problems.push(problem(['auth', 'keys'], `the reload would remove all client keys; ${confirm}`));
   const losesLast = (count: (loaded: Loaded) => number): boolean => count(before) > 0 && count(after) === 0;
-  if (losesLast(countOwnProviders) || losesLast(countProviders))
+  if (losesLast(countFileProviders) || losesLast(countProviders))
     problems.push(problem(['providers'], `the reload would remove the last provider; ${confirm}`));
   return problems;
 }
 
 /** Providers of the file alone. */
-const countOwnProviders = ({ source }: Loaded): number =>
+const countFileProviders = ({ source }: Loaded): number =>
   Object.values(source.options.providers).filter((settings) => settings !== false).length;
 
 /** Providers of the file and of the environment. */
 const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
 
-/** What the process was started with: its socket, its buffers and timers, its log. */
-const FIXED = ['listen', 'limits', 'log'] as const;
+/** Sections that are read at start only: socket, buffers, timers and log. */
+const FIXED_SECTIONS = ['listen', 'limits', 'log'] as const;
 
-const restartFor = (before: GatewayState, after: GatewayState): string[] =>
-  FIXED.filter((section) => JSON.stringify(before[section]) !== JSON.stringify(after[section]));
+const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>
+  FIXED_SECTIONS.filter((section) => JSON.stringify(before[section]) !== JSON.stringify(after[section]));

@@ -2,22 +2,23 @@ import type { Problem } from './document.ts';
 import type { Source } from './load.ts';
 import type { Env } from './secrets.ts';
 
-/** What a configuration is resolved in, and where what is found wrong goes. */
+/** What a configuration is resolved against, and where its problems are collected. */
 export interface World {
   readonly source: Source;
   readonly env: Env;
-  /** Where the gateway itself will be. */
+  /** The address of the gateway itself. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** What makes the configuration unusable. */
+  /** Errors that make the configuration unusable. */
   readonly problems: Problem[];
-  /** What the operator should know. */
+  /** Warnings for the operator. */
   readonly warnings: Problem[];
 }
 
-/** A warning about the environment. Two rows of one vendor have the same to complain about: once is enough. */
+/** Adds a warning about the environment once, even if several rows of a vendor cause it. */
 export function warn({ warnings }: World, message: string): void {
   if (!warnings.some((warning) => warning.message === message)) warnings.push({ message, path: [] });
 }
 
+/** The warning for a variable that points a provider at the gateway itself. */
 export const isOurs = (from: string): string =>
   `${from} is the address of the gateway itself, as clients need it; upstreams are not looked for there`;

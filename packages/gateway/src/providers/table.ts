@@ -96,7 +96,7 @@ export const PROVIDERS = {
     base_url: 'https://router.huggingface.co/v1',
     key_env: ['HF_TOKEN', 'HUGGINGFACE_API_KEY'],
   },
-  // Not GITHUB_TOKEN: it lies in many environments for other purposes, and nobody expects it to be sent to a model.
+  // Not GITHUB_TOKEN, which many environments set for other purposes.
   'github-models': {
     title: 'GitHub Models',
     protocol: 'openai-chat',
@@ -223,7 +223,7 @@ export const PROVIDERS = {
     base_url: 'https://api.deepinfra.com/v1/openai',
     key_env: ['DEEPINFRA_API_KEY'],
   },
-  // Its endpoints stand directly below the host.
+  // Its endpoints are directly below the host.
   perplexity: {
     title: 'Perplexity',
     protocol: 'openai-chat',
