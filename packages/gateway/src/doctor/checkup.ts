@@ -1,3 +1,5 @@
+/** The checkup of one body, and what several checkups add up to. */
+
 import {
   type AssembledError,
   breakageOf,
@@ -14,28 +16,7 @@ import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
 import { colorsFor } from '../terminal/text.ts';
 
-/** One body that was looked at: a file, or the answer to a probe. */
-export interface Checkup {
-  /** The argument as it was given, or the name of the probe. */
-  name: string;
-  /** Undefined for what could not be read at all. */
-  examination?: Examination;
-  /** The error of the body, or of reading it. */
-  error: AssembledError | null;
-  /** What a probe asked, and what came of it. */
-  probe?: { title: string; status: number | null; outcome: Outcome; note: string };
-}
-
-/** `shown`: the answer has what was asked for; `not-shown`: a good answer without it; `refused`: an error came, and `failed`: no answer. */
-export type Outcome = 'shown' | 'not-shown' | 'refused' | 'failed';
-
-export interface Expected {
-  protocols: readonly Protocol[];
-  /** The request did not ask for a stream. */
-  whole: boolean;
-}
-
-/** Examines an input. Whatever is wrong with it is part of the result. */
+/** Examines an input. Failures of the input are part of the result. */
 export async function checkInput(file: string, { protocols, whole }: Expected, io: CliIo): Promise<Checkup> {
   const examiner = new Examiner({ protocol: protocols, whole });
   let isRead = false;
@@ -55,39 +36,64 @@ export async function checkInput(file: string, { protocols, whole }: Expected, i
   return { name: file, examination, error: examination.message.error };
 }
 
-/** Shown beside a probe that its answer tells nothing about. */
-export const NOT_KNOWN = 'not known';
+/** What an input is expected to be. */
+export interface Expected {
+  protocols: readonly Protocol[];
+  /** The request did not ask for a stream. */
+  whole: boolean;
+}
 
-/** What several checkups come to. `unknown`: nothing is wrong, but a probe did not show what it asked for. */
-export type Verdict = 'clean' | 'sick' | 'unknown';
+/** The examination of one body: a file, or the response to a probe. */
+export interface Checkup {
+  /** The argument as given, or the name of the probe. */
+  name: string;
+  /** Undefined when nothing could be read. */
+  examination?: Examination;
+  /** The error in the body, or of reading it. */
+  error: AssembledError | null;
+  /** What a probe requested, and its outcome. */
+  probe?: { title: string; status: number | null; outcome: Outcome; note: string };
+}
 
+/**
+ * `shown`: the response has what was requested; `not-shown`: it does not; `refused`: an error response; `failed`: none.
+ */
+export type Outcome = 'shown' | 'not-shown' | 'refused' | 'failed';
+
+/** The verdict over several checkups. */
 export function judge(checkups: readonly Checkup[]): Verdict {
-  if (checkups.some(isSick)) return 'sick';
+  if (checkups.some(isFailing)) return 'sick';
   return unknownIn(checkups).length > 0 ? 'unknown' : 'clean';
 }
 
-/** The probes that did not show what they asked for. */
-export const unknownIn = (checkups: readonly Checkup[]): string[] =>
-  checkups.flatMap(({ name, probe }) => (probe && probe.outcome !== 'shown' ? [name] : []));
+/** `unknown`: nothing is wrong, but a probe did not show what it requested. */
+export type Verdict = 'clean' | 'sick' | 'unknown';
 
-/** The score of one body; undefined when there is none, or when it answers a probe without showing what was asked for. */
-export const scoreIn = ({ examination, probe }: Checkup): number | undefined =>
-  probe && probe.outcome !== 'shown' ? undefined : examination?.score;
-
-/** The score over all: every departure counts once, however many bodies show it. Undefined when no body has a score. */
-export function overallScore(checkups: readonly Checkup[]): number | undefined {
-  if (checkups.every((checkup) => scoreIn(checkup) === undefined)) return undefined;
-  return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
-}
-
-/** Whether a client is in for trouble: no answer, an error, an early end, or a departure that official clients break on. */
-function isSick({ examination, error, probe }: Checkup): boolean {
+/** No response, an error, an early end, or a departure that breaks official clients. */
+function isFailing({ examination, error, probe }: Checkup): boolean {
   const hasErrors = examination?.findings.some(({ severity }) => severity === 'error') ?? false;
   if (probe) return hasErrors || probe.outcome === 'refused' || probe.outcome === 'failed';
   return hasErrors || error !== null || !examination?.message.complete;
 }
 
-/** Writes what was learned; false when the file could not be written. */
+/** Names of the probes that did not show what they requested. */
+export const unknownIn = (checkups: readonly Checkup[]): string[] =>
+  checkups.flatMap(({ name, probe }) => (probe && probe.outcome !== 'shown' ? [name] : []));
+
+/** Label for a score or probe without a result. */
+export const NOT_KNOWN = 'not known';
+
+/** The score of one body; undefined when there is none, or when a probe did not show what it requested. */
+export const scoreIn = ({ examination, probe }: Checkup): number | undefined =>
+  probe && probe.outcome !== 'shown' ? undefined : examination?.score;
+
+/** The score over all bodies, counting each rule once. Undefined when no body has a score. */
+export function overallScore(checkups: readonly Checkup[]): number | undefined {
+  if (checkups.every((checkup) => scoreIn(checkup) === undefined)) return undefined;
+  return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
+}
+
+/** Writes the learned profile; false when the file cannot be written. */
 export async function writeProfile(path: string, profile: Partial<ProviderProfile>, io: CliIo): Promise<boolean> {
   const { green, red } = colorsFor(io.stderr, io.env);
   try {
@@ -106,7 +112,7 @@ export async function writeProfile(path: string, profile: Partial<ProviderProfil
   return true;
 }
 
-/** A checkup as a line of JSON: the message itself is what `assemble` is for. */
+/** A checkup as a JSON record, without the message, which `assemble` prints. */
 export function recordOf(checkup: Checkup): object {
   const { name, examination, error, probe } = checkup;
   const { protocol = null, bytes = null, findings = [], traits = null, message } = examination ?? {};
@@ -123,4 +129,5 @@ export function recordOf(checkup: Checkup): object {
   };
 }
 
+/** A rule as a JSON record. */
 export const ruleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });

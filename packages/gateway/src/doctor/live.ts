@@ -1,3 +1,5 @@
+/** Probes a live server with small requests and examines its responses. */
+
 import {
   type Assembled,
   type AssembledError,
@@ -18,14 +20,350 @@ import { listForms } from '../config/secrets.ts';
 import { completeBaseUrl } from '../providers/base-url.ts';
 import type { Checkup, Outcome } from './checkup.ts';
 
+/** Sends every probe, one after the other, and yields each checkup; returns what was learned of the provider. */
+export async function* probeLive(options: LiveOptions): AsyncGenerator<Checkup, Partial<ProviderProfile>, undefined> {
+  const address = readAddress(options.url);
+  const protocol = options.protocol ?? address.protocol;
+  const codecs: readonly Codec[] = protocol === undefined ? Object.values(CODECS) : [CODECS[protocol]];
+  const targets = codecs.map((codec) => createTarget(codec, address.url, options));
+  const { target, first } = await findProtocol(targets);
+  yield first;
+  if (first.probe?.outcome === 'refused' || first.probe?.outcome === 'failed') return target.profile;
+  for (const name of Object.keys(PROBES) as ProbeName[]) if (name !== 'text') yield await probe(name, PROBES[name], target);
+  yield await probeError(target);
+  return target.profile;
+}
+
+/** The server to probe. */
+export interface LiveOptions {
+  url: string;
+  model: string;
+  /** Undefined: all protocols are tried. */
+  protocol: ProtocolId | undefined;
+  key: string | undefined;
+}
+
+/** Cuts a pasted endpoint off the address and derives the protocol from it. */
+function readAddress(text: string): { url: string; protocol?: ProtocolId } {
+  const url = new URL(text);
+  const found = ENDPOINT_PATHS.find(([end]) => end.test(url.pathname));
+  if (!found) return { url: url.origin + url.pathname };
+  return { url: url.origin + url.pathname.replace(found[0], ''), protocol: found[1] };
+}
+
+/** The protocol that the end of an address implies. */
+const ENDPOINT_PATHS: readonly (readonly [end: RegExp, protocol: ProtocolId])[] = [
+  [/\/chat\/completions\/?$/, 'openai-chat'],
+  [/\/responses\/?$/, 'openai-responses'],
+  [/\/messages\/?$/, 'anthropic-messages'],
+  [/\/models\/[^/]+:(?:streamG|g)enerateContent\/?$/, 'gemini'],
+];
+
+const createTarget = (codec: Codec, url: string, { model, key }: LiveOptions): Target => ({
+  codec,
+  ...completeBaseUrl(url, { protocol: codec.id }),
+  model,
+  key,
+  profile: {},
+});
+
+/** The first protocol in which the server responds to the simplest probe. */
+async function findProtocol(targets: readonly Target[]): Promise<{ target: Target; first: Checkup }> {
+  const tried: { target: Target; first: Checkup }[] = [];
+  for (const target of targets) {
+    const first = await probe('text', PROBES.text, target);
+    if (first.probe?.outcome === 'shown') return { target, first };
+    tried.push({ target, first });
+  }
+  // Reports the attempt with the best outcome; the sort is stable, so the first one if the server is unreachable.
+  const [one] = tried.toSorted((a, b) => rankCheckup(a.first) - rankCheckup(b.first));
+  if (!one) throw new TypeError('no protocol was tried');
+  return one;
+}
+
+const RANKS = { shown: 0, 'not-shown': 1, refused: 2, failed: 3 } as const;
+
+RANKS satisfies Record<Outcome, number>;
+
+const rankCheckup = ({ probe, error }: Checkup): number =>
+  // "Not found" means that the endpoint does not exist; any other refusal means that it does.
+  (probe ? RANKS[probe.outcome] : 9) + (error?.canonical === 'NOT_FOUND' ? 0.5 : 0);
+
+/** Sends one probe. A refusal that names a field is retried without it; what helps becomes part of the profile. */
+async function probe(name: ProbeName, { title, body, isShown, missing }: Probe, target: Target): Promise<Checkup> {
+  // Usage has its own probe, so that a refusal of the first one has another reason.
+  const isCounted = name !== 'text';
+  const probed = { ...target, profile: { ...(isCounted ? {} : { stream_usage: false }), ...target.profile } };
+  let response = await sendProbe(body, probed);
+  for (let tries = 0; response.kind === 'refusal' && tries < 3; tries++) {
+    const learned = adaptTo(response.error, target.codec.id, target.profile);
+    if (!learned) break;
+    const next = await sendProbe(body, { ...probed, profile: { ...probed.profile, ...learned } });
+    if (next.kind === 'refusal' && next.error.message === response.error.message) break;
+    Object.assign(target.profile, learned);
+    response = next;
+  }
+  return buildCheckup(name, title, response, (examination) => (isShown(examination.message) ? undefined : missing));
+}
+
+type Judge = (examination: Extract<ProbeResponse, { kind: 'response' }>['examination']) => string | undefined;
+
+function buildCheckup(name: string, title: string, response: ProbeResponse, judge: Judge): Checkup {
+  if (response.kind === 'nothing')
+    return {
+      name,
+      error: { code: 'no_answer', message: response.reason, canonical: 'UPSTREAM_ERROR' },
+      probe: { title, status: null, outcome: 'failed', note: '' },
+    };
+  const { status } = response;
+  if (response.kind === 'refusal')
+    return { name, error: describeRefusal(response.error, status), probe: { title, status, outcome: 'refused', note: '' } };
+  const { examination, contentType } = response;
+  const lack = examination.message.error ? undefined : judge(examination);
+  const outcome = examination.message.error ? 'failed' : lack === undefined ? 'shown' : 'not-shown';
+  const note = [lack, noteContentType(contentType)].filter((part) => part !== undefined).join(' · ');
+  return { name, examination, error: examination.message.error, probe: { title, status, outcome, note } };
+}
+
+/** Clients that check the content type reject streams without this one. */
+const noteContentType = (contentType: string): string | undefined =>
+  /^text\/event-stream\b/i.test(contentType) ? undefined : `content-type is ${contentType === '' ? 'missing' : contentType}`;
+
+const describeRefusal = ({ code, message }: CanonicalError, status: number): AssembledError => ({
+  code: status,
+  message,
+  canonical: code,
+});
+
+/** Probes for an error: its status, and whether its body has the form of the protocol. */
+async function probeError(target: Target): Promise<Checkup> {
+  const { title, model } = ERROR_PROBE;
+  const response = await sendProbe(PROBES.text.body, { ...target, model });
+  if (response.kind !== 'refusal')
+    return buildCheckup('error', title, response, () => 'a model that does not exist was answered for');
+  const { status, body, error } = response;
+  const isRight = isErrorForm(target.codec.id, body);
+  const note = isRight
+    ? `${error.code}: ${error.message}`
+    : `the error is not in the form of ${target.codec.id}: ${error.message}`;
+  return { name: 'error', error: null, probe: { title, status, outcome: isRight ? 'shown' : 'not-shown', note } };
+}
+
+/** A model that does not exist, to see what an error looks like. */
+const ERROR_PROBE = { title: 'an error', model: 'sluice-doctor-no-such-model' } as const;
+
+/** Whether an error body has the form of the protocol. */
+const isErrorForm = (protocol: ProtocolId, body: unknown): boolean => ERROR_FORMS[protocol](body);
+
+/** The fields of an error that the official SDKs read. */
+const ERROR_FORMS = {
+  'openai-chat': (body) => isNonEmptyString(readErrorField(body)['message']),
+  'openai-responses': (body) => isNonEmptyString(readErrorField(body)['message']),
+  'anthropic-messages': (body) =>
+    typeof body === 'object' &&
+    body !== null &&
+    'type' in body &&
+    body.type === 'error' &&
+    isNonEmptyString(readErrorField(body)['type']),
+  gemini: (body) => isNonEmptyString(readErrorField(body)['message']) && isNonEmptyString(readErrorField(body)['status']),
+} as const satisfies Record<ProtocolId, (body: unknown) => boolean>;
+
+const isNonEmptyString = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+const readErrorField = (body: unknown): Record<string, unknown> => {
+  const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
+  return typeof error === 'object' && error !== null ? { ...error } : {};
+};
+
+/** The server and model that are probed. */
+interface Target {
+  codec: Codec;
+  base_url: string;
+  path?: string;
+  model: string;
+  key: string | undefined;
+  /** What was learned so far. */
+  profile: Partial<ProviderProfile>;
+}
+
+/** An examined response, a refusal, or nothing. */
+type ProbeResponse =
+  | { kind: 'response'; status: number; contentType: string; examination: Examination }
+  | { kind: 'refusal'; status: number; error: CanonicalError; body: unknown }
+  | { kind: 'nothing'; reason: string };
+
+/** Sends one probe, given as a chat body, and reads the response. The result never contains the key. */
+async function sendProbe(chat: object, target: Target): Promise<ProbeResponse> {
+  const { codec, model, key, profile, base_url, path } = target;
+  const provider: Provider = {
+    id: 'doctor',
+    protocol: codec.id,
+    base_url,
+    ...(key !== undefined && { api_key: key }),
+    ...(path !== undefined && { adapter_config: { path } }),
+  };
+  const body = { ...chat, model, stream: true };
+  const wire = convertRequest(body, { from: openaiChatCodec, to: codec, model, stream: true, provider, profile });
+  const sent = {
+    url: codec.buildUrl('CHAT', { provider, model, stream: true }),
+    headers: { ...wire.headers, ...codec.buildHeaders(provider, true) },
+    body: JSON.stringify(wire.body),
+  };
+  const hider = new KeyHider(key);
+  const received = await sendRequest(sent).catch((error: unknown) => describeSendError(error));
+  if (typeof received === 'string') return { kind: 'nothing', reason: hider.text(received) };
+  const hidden = { ...received, chunks: hider.bytes(received.chunks) };
+  return hider.value(received.status >= 300 ? readRefusal(hidden, target) : examineResponse(hidden, target));
+}
+
+function examineResponse({ status, contentType, chunks, broken }: HttpResponse, { codec }: Target): ProbeResponse {
+  const examiner = new Examiner({ protocol: codec, strict: true });
+  for (const chunk of chunks) examiner.push(chunk);
+  return { kind: 'response', status, contentType, examination: broken === undefined ? examiner.end() : examiner.fail(broken) };
+}
+
+function readRefusal({ status, chunks }: HttpResponse, { codec }: Target): ProbeResponse {
+  const body = parseOrText(Buffer.concat(chunks).toString());
+  return { kind: 'refusal', status, body, error: convertError({ status, headers: {}, body }, { from: codec, to: codec }).error };
+}
+
+function parseOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** undici puts the cause into the code or into aggregated errors. */
+function describeSendError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  const message =
+    error instanceof AggregateError ? (error.errors as Error[]).map((one) => one.message).join(', ') : error.message;
+  return code !== '' && message.startsWith(code.slice(0, -2)) ? message : `${code}${message}`;
+}
+
+interface HttpRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+interface HttpResponse {
+  status: number;
+  contentType: string;
+  chunks: Uint8Array[];
+  /** Why the connection ended early. */
+  broken?: string;
+}
+
+/** Sends one request. Redirects are not followed, because the key belongs to this address only. */
+async function sendRequest({ url, headers, body }: HttpRequest): Promise<HttpResponse> {
+  const {
+    statusCode,
+    headers: responseHeaders,
+    body: stream,
+  } = await request(url, {
+    method: 'POST',
+    headers: { ...headers, 'accept-encoding': 'identity' },
+    body,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const chunks: Uint8Array[] = [];
+  const received = { status: statusCode, contentType: String(responseHeaders['content-type'] ?? ''), chunks };
+  let size = 0;
+  try {
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_RESPONSE_BYTES) return { ...received, broken: 'the answer is longer than 32 MB' };
+    }
+    return received;
+  } catch (error) {
+    return { ...received, broken: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Enough for a small response, even if the server loads the model first and the model thinks. */
+const TIMEOUT_MS = 180_000;
+
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+
+/** Masks the key in whatever form the server repeats it. */
+class KeyHider {
+  readonly #pattern: RegExp | undefined;
+
+  constructor(key: string | undefined) {
+    if (key === undefined || key === '') return;
+    // Bodies are searched as Latin-1, so the key is needed in that encoding as well.
+    const forms = [key, Buffer.from(key).toString('latin1')].flatMap((text) => [
+      buildSpellingPattern(text),
+      ...listForms(text).map(escapeRegex),
+    ]);
+    // Longest first: a form that is a prefix of another would leave its rest unmasked.
+    const alternatives = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+    this.#pattern = new RegExp(alternatives.join('|'), 'g');
+  }
+
+  /** Masks with equal length, so that offsets in the body do not change. */
+  bytes(chunks: readonly Uint8Array[]): Uint8Array[] {
+    if (!this.#pattern) return [...chunks];
+    const body = Buffer.concat(chunks).toString('latin1');
+    return [Buffer.from(this.text(body), 'latin1')];
+  }
+
+  text(text: string): string {
+    return this.#pattern ? text.replace(this.#pattern, (found) => '*'.repeat(found.length)) : text;
+  }
+
+  /** Masks every string of a parsed value, where escapes of the body are resolved. */
+  value<T>(value: T): T {
+    return this.#pattern ? (this.#walk(value) as T) : value; // same shape, only strings differ
+  }
+
+  #walk(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) return value.map((one) => this.#walk(one));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.#walk(one)]));
+  }
+}
+
+const escapeRegex = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+
+/** A pattern for a text whose characters may be literal, backslash-escaped, \uXXXX or %XX. */
+const buildSpellingPattern = (text: string): string =>
+  Array.from({ length: text.length }, (_, at) => {
+    const code = text.charCodeAt(at);
+    const unicode = `\\\\u${ignoreHexCase(code.toString(16).padStart(4, '0'))}`;
+    const percent = code < 256 ? `|%${ignoreHexCase(code.toString(16).padStart(2, '0'))}` : '';
+    return `(?:\\\\?${escapeRegex(text.charAt(at))}|${unicode}${percent})`;
+  }).join('');
+
+const ignoreHexCase = (hex: string): string => hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+
+/** What to try next after a refusal; undefined when it teaches nothing new. */
+export function adaptTo(
+  { message, param }: CanonicalError,
+  protocol: ProtocolId,
+  known: Partial<ProviderProfile>,
+): Partial<ProviderProfile> | undefined {
+  const text = `${param ?? ''} ${message}`;
+  const isNew = (learn: Partial<ProviderProfile>): boolean => Object.keys(learn).every((field) => !Object.hasOwn(known, field));
+  return ADAPTATIONS.find(({ protocols, when, learn }) => protocols.includes(protocol) && when.test(text) && isNew(learn))?.learn;
+}
+
 interface Adaptation {
   protocols: readonly ProtocolId[];
-  /** What a refusal says. */
+  /** Matches the message of the refusal. */
   when: RegExp;
   learn: Partial<ProviderProfile>;
 }
 
-/** What a refusal teaches of a provider: the field it names, and how it is avoided. The first that fits and is not known yet counts. */
+/** What a refusal teaches: the field it names, and how to avoid it. The first match that is not yet known counts. */
 const ADAPTATIONS: readonly Adaptation[] = [
   {
     protocols: ['openai-chat'],
@@ -41,243 +379,38 @@ const ADAPTATIONS: readonly Adaptation[] = [
   { protocols: ['anthropic-messages'], when: /budget_tokens|thinking/i, learn: { thinking_mode: 'adaptive' } },
 ];
 
-/** What to try next after a refusal; undefined when it teaches nothing. */
-export function adaptTo(
-  { message, param }: CanonicalError,
-  protocol: ProtocolId,
-  known: Partial<ProviderProfile>,
-): Partial<ProviderProfile> | undefined {
-  const words = `${param ?? ''} ${message}`;
-  const isNew = (learn: Partial<ProviderProfile>): boolean => Object.keys(learn).every((field) => !Object.hasOwn(known, field));
-  return ADAPTATIONS.find(({ protocols, when, learn }) => protocols.includes(protocol) && when.test(words) && isNew(learn))
-    ?.learn;
-}
-
-/** Puts stars in the place of a key that the other side repeats, in whatever form. */
-class KeyHider {
-  readonly #pattern: RegExp | undefined;
-
-  constructor(key: string | undefined) {
-    if (key === undefined || key === '') return;
-    // The body is searched byte by byte, as Latin-1.
-    const forms = [key, Buffer.from(key).toString('latin1')].flatMap((text) => [
-      spelledIn(text),
-      ...listForms(text).map(literal),
-    ]);
-    // The longest first, or a form that begins another would leave its tail.
-    const alternatives = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
-    this.#pattern = new RegExp(alternatives.join('|'), 'g');
-  }
-
-  /** Star by star: places in the body stay what they are. */
-  bytes(chunks: readonly Uint8Array[]): Uint8Array[] {
-    if (!this.#pattern) return [...chunks];
-    const body = Buffer.concat(chunks).toString('latin1');
-    return [Buffer.from(this.text(body), 'latin1')];
-  }
-
-  text(text: string): string {
-    return this.#pattern ? text.replace(this.#pattern, (found) => '*'.repeat(found.length)) : text;
-  }
-
-  /** Every text in a value: what was escaped in the body is not any more once it is parsed. */
-  value<T>(value: T): T {
-    return this.#pattern ? (this.#walk(value) as T) : value; // the same shape, with other texts
-  }
-
-  #walk(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value);
-    if (Array.isArray(value)) return value.map((one) => this.#walk(one));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.#walk(one)]));
-  }
-}
-
-const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-
-/** A text of which each character may be written as it is, with a backslash, as \uXXXX or as %XX. */
-const spelledIn = (text: string): string =>
-  Array.from({ length: text.length }, (_, at) => {
-    const code = text.charCodeAt(at);
-    const unicode = `\\\\u${anyCase(code.toString(16).padStart(4, '0'))}`;
-    const percent = code < 256 ? `|%${anyCase(code.toString(16).padStart(2, '0'))}` : '';
-    return `(?:\\\\?${literal(text.charAt(at))}|${unicode}${percent})`;
-  }).join('');
-
-const anyCase = (hex: string): string => hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-
-/** Longer than any small answer takes, also of a model that thinks and of a server that loads it first. */
-const PATIENCE_MS = 180_000;
-
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
-
-interface Sent {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-}
-
-interface Received {
-  status: number;
-  contentType: string;
-  chunks: Uint8Array[];
-  /** The connection broke before the end. */
-  broken?: string;
-}
-
-/** Sends one question. No redirect is followed: the key belongs to this address and to no other. */
-async function send({ url, headers, body }: Sent): Promise<Received> {
-  const {
-    statusCode,
-    headers: answered,
-    body: stream,
-  } = await request(url, {
-    method: 'POST',
-    headers: { ...headers, 'accept-encoding': 'identity' },
-    body,
-    headersTimeout: PATIENCE_MS,
-    bodyTimeout: PATIENCE_MS,
-    signal: AbortSignal.timeout(PATIENCE_MS),
-  });
-  const chunks: Uint8Array[] = [];
-  const received = { status: statusCode, contentType: String(answered['content-type'] ?? ''), chunks };
-  let size = 0;
-  try {
-    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > MAX_RESPONSE_BYTES) return { ...received, broken: 'the answer is longer than 32 MB' };
-    }
-    return received;
-  } catch (error) {
-    return { ...received, broken: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-/** Who is asked. */
-interface Patient {
-  codec: Codec;
-  base_url: string;
-  path?: string;
-  model: string;
-  key: string | undefined;
-  /** What was learned of it so far. */
-  profile: Partial<ProviderProfile>;
-}
-
-/** What came: an answer that was examined, a refusal, or nothing. */
-type Answer =
-  | { kind: 'answer'; status: number; contentType: string; examination: Examination }
-  | { kind: 'refusal'; status: number; error: CanonicalError; body: unknown }
-  | { kind: 'nothing'; reason: string };
-
-/** Asks one question, given as a chat body, and reads the answer. The key is in nothing that comes back. */
-async function ask(question: object, patient: Patient): Promise<Answer> {
-  const { codec, model, key, profile, base_url, path } = patient;
-  const provider: Provider = {
-    id: 'doctor',
-    protocol: codec.id,
-    base_url,
-    ...(key !== undefined && { api_key: key }),
-    ...(path !== undefined && { adapter_config: { path } }),
-  };
-  const body = { ...question, model, stream: true };
-  const wire = convertRequest(body, { from: openaiChatCodec, to: codec, model, stream: true, provider, profile });
-  const sent = {
-    url: codec.buildUrl('CHAT', { provider, model, stream: true }),
-    headers: { ...wire.headers, ...codec.buildHeaders(provider, true) },
-    body: JSON.stringify(wire.body),
-  };
-  const hider = new KeyHider(key);
-  const received = await send(sent).catch((error: unknown) => reasonOf(error));
-  if (typeof received === 'string') return { kind: 'nothing', reason: hider.text(received) };
-  const hidden = { ...received, chunks: hider.bytes(received.chunks) };
-  return hider.value(received.status >= 300 ? refusalOf(hidden, patient) : answerOf(hidden, patient));
-}
-
-function answerOf({ status, contentType, chunks, broken }: Received, { codec }: Patient): Answer {
-  const examiner = new Examiner({ protocol: codec, strict: true });
-  for (const chunk of chunks) examiner.push(chunk);
-  return { kind: 'answer', status, contentType, examination: broken === undefined ? examiner.end() : examiner.fail(broken) };
-}
-
-function refusalOf({ status, chunks }: Received, { codec }: Patient): Answer {
-  const body = parsed(Buffer.concat(chunks).toString());
-  return { kind: 'refusal', status, body, error: convertError({ status, headers: {}, body }, { from: codec, to: codec }).error };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** An error of undici has its cause inside. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
-  const message =
-    error instanceof AggregateError ? (error.errors as Error[]).map((one) => one.message).join(', ') : error.message;
-  return code !== '' && message.startsWith(code.slice(0, -2)) ? message : `${code}${message}`;
-}
-
-const describeRefusal = ({ code, message }: CanonicalError, status: number): AssembledError => ({
-  code: status,
-  message,
-  canonical: code,
-});
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-
-const inner = (body: unknown): Record<string, unknown> => {
-  const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
-  return typeof error === 'object' && error !== null ? { ...error } : {};
-};
-
-/** What the official SDKs read of an error. */
-const FORMS = {
-  'openai-chat': (body) => isText(inner(body)['message']),
-  'openai-responses': (body) => isText(inner(body)['message']),
-  'anthropic-messages': (body) =>
-    typeof body === 'object' && body !== null && 'type' in body && body.type === 'error' && isText(inner(body)['type']),
-  gemini: (body) => isText(inner(body)['message']) && isText(inner(body)['status']),
-} as const satisfies Record<ProtocolId, (body: unknown) => boolean>;
-
-/** Whether an error is said in the words of a protocol. */
-const isErrorForm = (protocol: ProtocolId, body: unknown): boolean => FORMS[protocol](body);
-
-/** A small question, as an OpenAI Chat client would ask it; every other protocol gets it converted. */
+/** A small request as an OpenAI Chat body; it is converted for other protocols. */
 interface Probe {
   title: string;
   body: Readonly<Record<string, unknown>>;
-  /** Whether the answer has what was asked for. */
-  isShown(answer: Assembled): boolean;
-  /** Said when it has not. */
+  /** Whether the response has what was requested. */
+  isShown(message: Assembled): boolean;
+  /** The note when it does not. */
   missing: string;
 }
 
+type ProbeName = keyof typeof PROBES;
+
 const userMessage = (content: string): object[] => [{ role: 'user', content }];
 
-const tool = (name: string, description: string, properties: Record<string, object>): object => ({
+const createTool = (name: string, description: string, properties: Record<string, object>): object => ({
   type: 'function',
   function: { name, description, parameters: { type: 'object', properties, required: Object.keys(properties) } },
 });
 
-const WEATHER = tool('get_weather', 'The weather of a city', { city: { type: 'string' } });
+const WEATHER = createTool('get_weather', 'The weather of a city', { city: { type: 'string' } });
 
-const TIME = tool('get_time', 'The time in a city', { city: { type: 'string' } });
+const TIME = createTool('get_time', 'The time in a city', { city: { type: 'string' } });
 
-const PING = tool('ping', 'Checks that tools work; takes no arguments', {});
+const PING = createTool('ping', 'Checks that tools work; takes no arguments', {});
 
-/** Enough for a model that thinks first, and little for any other. */
-const ROOM = 1024;
+/** Enough for a model that thinks first, and cheap for any other. */
+const MAX_TOKENS = 1024;
 
 const PROBES = {
   text: {
     title: 'plain text',
-    body: { messages: userMessage('Say "hello" and nothing else.'), max_tokens: ROOM, temperature: 0 },
+    body: { messages: userMessage('Say "hello" and nothing else.'), max_tokens: MAX_TOKENS, temperature: 0 },
     isShown: ({ text }) => text !== '',
     missing: 'the answer has no text',
   },
@@ -287,7 +420,7 @@ const PROBES = {
       messages: userMessage('What is the weather in Paris? Use the tool.'),
       tools: [WEATHER],
       tool_choice: 'required',
-      max_tokens: ROOM,
+      max_tokens: MAX_TOKENS,
     },
     isShown: ({ tool_calls: calls }) => calls.length > 0,
     missing: 'no tool was called',
@@ -297,153 +430,35 @@ const PROBES = {
     body: {
       messages: userMessage('What are the weather and the time in Paris? Call both tools at once, in one turn.'),
       tools: [WEATHER, TIME],
-      max_tokens: ROOM,
+      max_tokens: MAX_TOKENS,
     },
     isShown: ({ tool_calls: calls }) => calls.length > 1,
     missing: 'fewer than two calls came in one answer',
   },
   'tool-without-arguments': {
     title: 'a tool without arguments',
-    body: { messages: userMessage('Call the tool ping.'), tools: [PING], tool_choice: 'required', max_tokens: ROOM },
+    body: { messages: userMessage('Call the tool ping.'), tools: [PING], tool_choice: 'required', max_tokens: MAX_TOKENS },
     isShown: ({ tool_calls: calls }) => calls.length > 0,
     missing: 'no tool was called',
   },
   reasoning: {
     title: 'thinking first',
-    body: { messages: userMessage('How many of the numbers 1 to 30 are prime?'), reasoning_effort: 'low', max_tokens: 4 * ROOM },
+    body: {
+      messages: userMessage('How many of the numbers 1 to 30 are prime?'),
+      reasoning_effort: 'low',
+      max_tokens: 4 * MAX_TOKENS,
+    },
     isShown: ({ reasoning, usage }) => reasoning !== '' || (usage?.reasoning_tokens ?? 0) > 0,
     missing: 'no reasoning came, neither as text nor in the usage',
   },
   usage: {
     title: 'token counts',
-    body: { messages: userMessage('Say "hello" and nothing else.'), max_tokens: ROOM, stream_options: { include_usage: true } },
+    body: {
+      messages: userMessage('Say "hello" and nothing else.'),
+      max_tokens: MAX_TOKENS,
+      stream_options: { include_usage: true },
+    },
     isShown: ({ usage }) => usage !== null,
     missing: 'the stream has no usage',
   },
 } as const satisfies Record<string, Probe>;
-
-type ProbeName = keyof typeof PROBES;
-
-/** A model that nobody has: what does an error look like? */
-const ERROR_PROBE = { title: 'an error', model: 'sluice-doctor-no-such-model' } as const;
-
-export interface LiveOptions {
-  url: string;
-  model: string;
-  /** Undefined: tried one after the other. */
-  protocol: ProtocolId | undefined;
-  key: string | undefined;
-}
-
-/** What the end of an address says of the protocol. */
-const ENDPOINTS: readonly (readonly [end: RegExp, protocol: ProtocolId])[] = [
-  [/\/chat\/completions\/?$/, 'openai-chat'],
-  [/\/responses\/?$/, 'openai-responses'],
-  [/\/messages\/?$/, 'anthropic-messages'],
-  [/\/models\/[^/]+:(?:streamG|g)enerateContent\/?$/, 'gemini'],
-];
-
-/** People paste the whole address of an endpoint: it is cut before it, and tells the protocol. */
-function readAddress(text: string): { url: string; protocol?: ProtocolId } {
-  const url = new URL(text);
-  const found = ENDPOINTS.find(([end]) => end.test(url.pathname));
-  if (!found) return { url: url.origin + url.pathname };
-  return { url: url.origin + url.pathname.replace(found[0], ''), protocol: found[1] };
-}
-
-/** Asks a server every question, one after the other, and hands out each answer as it comes; gives back what was learned of the provider. */
-export async function* probeLive(options: LiveOptions): AsyncGenerator<Checkup, Partial<ProviderProfile>, undefined> {
-  const address = readAddress(options.url);
-  const protocol = options.protocol ?? address.protocol;
-  const codecs: readonly Codec[] = protocol === undefined ? Object.values(CODECS) : [CODECS[protocol]];
-  const patients = codecs.map((codec) => patientOf(codec, address.url, options));
-  const { patient, first } = await firstToAnswer(patients);
-  yield first;
-  if (first.probe?.outcome === 'refused' || first.probe?.outcome === 'failed') return patient.profile;
-  for (const name of Object.keys(PROBES) as ProbeName[]) if (name !== 'text') yield await probe(name, PROBES[name], patient);
-  yield await probeError(patient);
-  return patient.profile;
-}
-
-const patientOf = (codec: Codec, url: string, { model, key }: LiveOptions): Patient => ({
-  codec,
-  ...completeBaseUrl(url, { protocol: codec.id }),
-  model,
-  key,
-  profile: {},
-});
-
-/** The protocol that the server speaks: the first in which it answers the simplest question. */
-async function firstToAnswer(patients: readonly Patient[]): Promise<{ patient: Patient; first: Checkup }> {
-  const tried: { patient: Patient; first: Checkup }[] = [];
-  for (const patient of patients) {
-    const first = await probe('text', PROBES.text, patient);
-    if (first.probe?.outcome === 'shown') return { patient, first };
-    tried.push({ patient, first });
-  }
-  // A server that nobody reaches is told in the words of the first attempt; one that answers, in the words of the best.
-  const [one] = tried.toSorted((a, b) => rankOf(a.first) - rankOf(b.first));
-  if (!one) throw new TypeError('no protocol was tried');
-  return one;
-}
-
-const RANKS = { shown: 0, 'not-shown': 1, refused: 2, failed: 3 } as const;
-
-RANKS satisfies Record<Outcome, number>;
-
-const rankOf = ({ probe, error }: Checkup): number =>
-  // "Not found" says that the endpoint is another one; any other refusal, that it is this one.
-  (probe ? RANKS[probe.outcome] : 9) + (error?.canonical === 'NOT_FOUND' ? 0.5 : 0);
-
-/** A refusal that names a field is answered once by doing without it; what was done is part of the profile then. */
-async function probe(name: ProbeName, { title, body, isShown, missing }: Probe, patient: Patient): Promise<Checkup> {
-  // The counts are asked for in a question of their own, so that a refusal of the first has another reason.
-  const isCounted = name !== 'text';
-  const question = { ...patient, profile: { ...(isCounted ? {} : { stream_usage: false }), ...patient.profile } };
-  let answer = await ask(body, question);
-  for (let tries = 0; answer.kind === 'refusal' && tries < 3; tries++) {
-    const learned = adaptTo(answer.error, patient.codec.id, patient.profile);
-    if (!learned) break;
-    const next = await ask(body, { ...question, profile: { ...question.profile, ...learned } });
-    if (next.kind === 'refusal' && next.error.message === answer.error.message) break;
-    Object.assign(patient.profile, learned);
-    answer = next;
-  }
-  return checkupOf(name, title, answer, (examination) => (isShown(examination.message) ? undefined : missing));
-}
-
-type Judge = (examination: Extract<Answer, { kind: 'answer' }>['examination']) => string | undefined;
-
-function checkupOf(name: string, title: string, answer: Answer, judge: Judge): Checkup {
-  if (answer.kind === 'nothing')
-    return {
-      name,
-      error: { code: 'no_answer', message: answer.reason, canonical: 'UPSTREAM_ERROR' },
-      probe: { title, status: null, outcome: 'failed', note: '' },
-    };
-  const { status } = answer;
-  if (answer.kind === 'refusal')
-    return { name, error: describeRefusal(answer.error, status), probe: { title, status, outcome: 'refused', note: '' } };
-  const { examination, contentType } = answer;
-  const lack = examination.message.error ? undefined : judge(examination);
-  const outcome = examination.message.error ? 'failed' : lack === undefined ? 'shown' : 'not-shown';
-  const note = [lack, typeNote(contentType)].filter((part) => part !== undefined).join(' · ');
-  return { name, examination, error: examination.message.error, probe: { title, status, outcome, note } };
-}
-
-/** Streams have a type of their own; clients that check it refuse others. */
-const typeNote = (contentType: string): string | undefined =>
-  /^text\/event-stream\b/i.test(contentType) ? undefined : `content-type is ${contentType === '' ? 'missing' : contentType}`;
-
-/** What an error looks like: its status, and whether its body is in the words of the protocol. */
-async function probeError(patient: Patient): Promise<Checkup> {
-  const { title, model } = ERROR_PROBE;
-  const answer = await ask(PROBES.text.body, { ...patient, model });
-  if (answer.kind !== 'refusal') return checkupOf('error', title, answer, () => 'a model that does not exist was answered for');
-  const { status, body, error } = answer;
-  const isRight = isErrorForm(patient.codec.id, body);
-  const note = isRight
-    ? `${error.code}: ${error.message}`
-    : `the error is not in the form of ${patient.codec.id}: ${error.message}`;
-  return { name: 'error', error: null, probe: { title, status, outcome: isRight ? 'shown' : 'not-shown', note } };
-}

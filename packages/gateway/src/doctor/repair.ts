@@ -1,3 +1,5 @@
+/** Rewrites a stream without its departures from the standard. */
+
 import {
   type Assembled,
   CODECS,
@@ -13,51 +15,57 @@ import {
   streamConverter,
 } from '@sluice/core';
 
-export interface Repaired {
-  examination: Examination;
-  /** The stream again; undefined when it is no stream of any protocol. */
-  chunks: readonly Uint8Array[] | undefined;
-  /** What was repaired; empty for a stream that is passed on as it came. */
-  repaired: Finding[];
-  notes: Note[];
-}
-
-export interface RepairOptions {
-  protocols: readonly Protocol[];
-  /** Whether what is merely unusual is brought in line, too. */
-  all: boolean;
-}
-
-/** A stream as its protocol wants it. One that conforms comes back byte for byte: which of the two it is, only its end tells. */
+/** Repairs a stream. One that conforms is returned byte for byte, which can be decided only at its end. */
 export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: RepairOptions): Repaired {
   const examination = examine(chunks, protocols);
   const { protocol, findings } = examination;
   const repaired = Examiner.findRepairs(examination, all);
-  // An error alone has the same form in several protocols, and nothing to repair; what is no answer at all is not passed on.
-  const isNothing = findings.some(({ rule }) => rule === 'sse/not-a-stream' || rule === 'sse/empty-stream');
-  if (protocol === null) return { examination, chunks: isNothing ? undefined : chunks, repaired: [], notes: [] };
+  // Without a protocol, the body is a bare error, which is passed on, or not a stream at all.
+  const isNoStream = findings.some(({ rule }) => rule === 'sse/not-a-stream' || rule === 'sse/empty-stream');
+  if (protocol === null) return { examination, chunks: isNoStream ? undefined : chunks, repaired: [], notes: [] };
   if (repaired.length === 0) return { examination, chunks, repaired, notes: [] };
   return { examination, repaired, ...rewrite(chunks, CODECS[protocol], examination) };
 }
 
-/** Strict: the client that reads a repaired stream expects SSE and trusts the finish reason. */
+/** What to repair. */
+export interface RepairOptions {
+  protocols: readonly Protocol[];
+  /** Also repair what is merely unusual (severity info). */
+  all: boolean;
+}
+
+/** A repaired stream. */
+export interface Repaired {
+  examination: Examination;
+  /** The repaired stream; undefined when the input is not a stream of any protocol. */
+  chunks: readonly Uint8Array[] | undefined;
+  /** What was repaired; empty for a stream that conforms. */
+  repaired: Finding[];
+  notes: Note[];
+}
+
+/** Strict: readers of a repaired stream expect SSE and rely on the finish reason. */
 const examine = (chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): Examination =>
   Examiner.examine(chunks, { protocol: protocols, strict: true });
 
 /**
- * Delta by delta where that says all of it. A call that goes on after it was handed out can be said only by a stream that knows its end: then the
- * whole message is written anew.
+ * Converts delta by delta if that preserves the content. Otherwise, such as for a tool call that continues after it was
+ * closed, the complete message is encoded again.
  */
 function rewrite(chunks: readonly Uint8Array[], codec: Codec, { message }: Examination): Pick<Repaired, 'chunks' | 'notes'> {
   const converter = streamConverter({ from: codec, to: codec });
-  const live = [...chunks.flatMap((chunk) => [...converter.push(chunk)]), ...converter.end()];
-  const again = examine(live, [codec]);
-  const isWhole = saidIn(again.message) === saidIn(message) && Examiner.isRepaired(again);
+  const streamed = [...chunks.flatMap((chunk) => [...converter.push(chunk)]), ...converter.end()];
+  const again = examine(streamed, [codec]);
+  const isWhole = summarizeContent(again.message) === summarizeContent(message) && Examiner.isRepaired(again);
   const rewritten = isWhole || message.error || !message.complete ? undefined : rewriteWhole(chunks, codec);
-  return rewritten ?? { chunks: live, notes: converter.notes };
+  return rewritten ?? { chunks: streamed, notes: converter.notes };
 }
 
-/** Undefined for a message that has no whole form, such as one that the provider broke off. */
+/** Text, reasoning, refusal and tool calls of a message, for comparison. */
+const summarizeContent = ({ text, reasoning, refusal, tool_calls: calls }: Assembled): string =>
+  JSON.stringify([text, reasoning, refusal, calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted()]);
+
+/** Undefined for a message that cannot be encoded as a complete response, such as an interrupted one. */
 function rewriteWhole(chunks: readonly Uint8Array[], codec: Codec): Pick<Repaired, 'chunks' | 'notes'> | undefined {
   try {
     const { body, notes } = collectStream(chunks, { from: codec, to: codec });
@@ -68,6 +76,3 @@ function rewriteWhole(chunks: readonly Uint8Array[], codec: Codec): Pick<Repaire
     throw error;
   }
 }
-
-const saidIn = ({ text, reasoning, refusal, tool_calls: calls }: Assembled): string =>
-  JSON.stringify([text, reasoning, refusal, calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted()]);

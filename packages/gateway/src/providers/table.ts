@@ -181,7 +181,7 @@ export const PROVIDERS = {
     base_url: 'https://api.z.ai/api/paas/v4',
     key_env: ['ZAI_API_KEY', 'ZHIPU_API_KEY'],
   },
-  // The subscription for coding is served elsewhere; its keys are the same.
+  // The coding subscription has another address and the same keys.
   'zai-coder': {
     title: 'Z.ai coding plan',
     protocol: 'openai-chat',
