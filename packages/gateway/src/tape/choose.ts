@@ -1,66 +1,12 @@
+/** Chooses the recorded exchange for a request. */
+
 import { createHash } from 'node:crypto';
 import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
 import type { Exchange } from '@sluice/lab/tape';
 import { parsed } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 
-/** What is known of a request when an answer is looked for. */
-export interface Sought {
-  protocol: ProtocolId;
-  type: InterfaceType;
-  method: string;
-  path: string;
-  model: string;
-  isStream: boolean;
-  /** Of the body, without keys and people. */
-  digest: string;
-}
-
-export interface Choice {
-  exchange: Exchange;
-  /** What it has in common with the request. */
-  why: string;
-  /** The answer was given: of several that fit, the others come first from now on. */
-  serve(): void;
-}
-
-interface Entry extends Omit<Sought, 'protocol'> {
-  protocol: ProtocolId | undefined;
-  exchange: Exchange;
-  served: number;
-}
-
-type Tier = readonly [why: string, fits: (entry: Entry, sought: Sought) => boolean];
-
-/** The nearest first. */
-const CONVERSATION: readonly Tier[] = [
-  ['same request', (entry, sought) => entry.protocol === sought.protocol && entry.digest === sought.digest],
-  [
-    'same model',
-    (entry, sought) => isAlike(entry, sought) && entry.protocol === sought.protocol && entry.isStream === sought.isStream,
-  ],
-  ['same model', isAlike],
-];
-
-const IN_ORDER: readonly Tier[] = [['next in order', ({ type }) => type === 'CHAT']];
-
-const ELSEWHERE: readonly Tier[] = [
-  ['same request', (entry, sought) => isSamePlace(entry, sought) && entry.digest === sought.digest],
-  ['same path', isSamePlace],
-];
-
-function isAlike({ type, model }: Entry, sought: Sought): boolean {
-  return type === 'CHAT' && model === sought.model;
-}
-
-function isSamePlace({ method, path }: Entry, sought: Sought): boolean {
-  return method === sought.method && path === sought.path;
-}
-
-/** Not the upstream cut it off: there is less on the tape than there was. */
-const isOurCut = ({ exchange: { ending } }: Entry): boolean => ending === 'client_gone' || ending === 'too_large';
-
-/** Finds the exchange that answers a request. */
+/** Finds the recorded exchange for a request. */
 export class Chooser {
   readonly #entries: readonly Entry[];
   readonly #isStrict: boolean;
@@ -70,34 +16,93 @@ export class Chooser {
     this.#isStrict = isStrict;
   }
 
-  /** `isStrict`: no request is answered just because an exchange is left. */
+  /** `isStrict`: a request that matches no exchange gets none, instead of the next in order. */
   static async open(exchanges: readonly Exchange[], isStrict: boolean): Promise<Chooser> {
     const entries: Entry[] = [];
-    for (const exchange of exchanges) entries.push(await entryOf(exchange));
+    for (const exchange of exchanges) entries.push(await createEntry(exchange));
     return new Chooser(entries, isStrict);
   }
 
+  /** The exchange with this name. */
   named(name: string): Choice | undefined {
-    // Headers carry no letters beyond ASCII.
+    // Headers hold ASCII only, so names may come URI-encoded.
     const entry = this.#entries.find(({ exchange }) => exchange.name === name || encodeURI(exchange.name) === name);
-    return entry && choiceOf(entry, 'named');
+    return entry && createChoice(entry, 'named');
   }
 
+  /** The closest match; the least often served one if several match equally. */
   choose(sought: Sought): Choice | undefined {
-    const conversation = this.#isStrict ? CONVERSATION : [...CONVERSATION, ...IN_ORDER];
-    for (const [why, fits] of sought.type === 'CHAT' ? conversation : ELSEWHERE) {
-      const fitting = this.#entries.filter((entry) => fits(entry, sought));
-      // Sorting is stable: of those served equally often, the first on the tape.
-      const [entry] = fitting.toSorted((a, b) => Number(isOurCut(a)) - Number(isOurCut(b)) || a.served - b.served);
-      if (entry) return choiceOf(entry, why);
+    const chatTiers = this.#isStrict ? CHAT_TIERS : [...CHAT_TIERS, ...ORDER_TIERS];
+    for (const [why, matches] of sought.type === 'CHAT' ? chatTiers : OTHER_TIERS) {
+      const matching = this.#entries.filter((entry) => matches(entry, sought));
+      // The sort is stable: among equally often served exchanges, the first on the tape.
+      const [entry] = matching.toSorted((a, b) => Number(isIncomplete(a)) - Number(isIncomplete(b)) || a.served - b.served);
+      if (entry) return createChoice(entry, why);
     }
     return undefined;
   }
 }
 
-const choiceOf = (entry: Entry, why: string): Choice => ({ exchange: entry.exchange, why, serve: () => void entry.served++ });
+/** What is known of a request. */
+export interface Sought {
+  protocol: ProtocolId;
+  type: InterfaceType;
+  method: string;
+  path: string;
+  model: string;
+  isStream: boolean;
+  /** Digest of the body without keys and personal data. */
+  digest: string;
+}
 
-async function entryOf(exchange: Exchange): Promise<Entry> {
+/** A chosen exchange. */
+export interface Choice {
+  exchange: Exchange;
+  /** What it has in common with the request. */
+  why: string;
+  /** Marks the exchange as served: other matches take precedence from now on. */
+  serve(): void;
+}
+
+interface Entry extends Omit<Sought, 'protocol'> {
+  protocol: ProtocolId | undefined;
+  exchange: Exchange;
+  served: number;
+}
+
+type Tier = readonly [why: string, matches: (entry: Entry, sought: Sought) => boolean];
+
+/** Criteria for chat requests, closest match first. */
+const CHAT_TIERS: readonly Tier[] = [
+  ['same request', (entry, sought) => entry.protocol === sought.protocol && entry.digest === sought.digest],
+  [
+    'same model',
+    (entry, sought) => isSameModel(entry, sought) && entry.protocol === sought.protocol && entry.isStream === sought.isStream,
+  ],
+  ['same model', isSameModel],
+];
+
+const ORDER_TIERS: readonly Tier[] = [['next in order', ({ type }) => type === 'CHAT']];
+
+const OTHER_TIERS: readonly Tier[] = [
+  ['same request', (entry, sought) => isSamePath(entry, sought) && entry.digest === sought.digest],
+  ['same path', isSamePath],
+];
+
+function isSameModel({ type, model }: Entry, sought: Sought): boolean {
+  return type === 'CHAT' && model === sought.model;
+}
+
+function isSamePath({ method, path }: Entry, sought: Sought): boolean {
+  return method === sought.method && path === sought.path;
+}
+
+/** The recording was cut by the client or by the size limit, not by the upstream. */
+const isIncomplete = ({ exchange: { ending } }: Entry): boolean => ending === 'client_gone' || ending === 'too_large';
+
+const createChoice = (entry: Entry, why: string): Choice => ({ exchange: entry.exchange, why, serve: () => void entry.served++ });
+
+async function createEntry(exchange: Exchange): Promise<Entry> {
   const { protocol, model, isStream, request } = exchange;
   const { type } = routeOf(request.path, {});
   const body = await request.readBody();
@@ -105,18 +110,21 @@ async function entryOf(exchange: Exchange): Promise<Entry> {
   return { exchange, protocol, type, method: request.method, path, model, isStream, digest: digestOf(body), served: 0 };
 }
 
-/** The same for the same JSON, however it is written, and for whoever asks. `model`: the name without what was asked of the replay. */
+/**
+ * Equal for equal JSON however it is formatted, without keys and personal data. `model` replaces the name in the body,
+ * which may have a fault appended.
+ */
 export function digestOf(body: Uint8Array, model?: string): string {
   const clean = new Scrubber().requestBody(Buffer.from(body));
   const value = parsed(clean);
   const hash = createHash('sha256');
   if (value === undefined) return hash.update(clean).digest('hex');
   const isNamed = model !== undefined && typeof value === 'object' && value !== null && 'model' in value;
-  return hash.update(stable(isNamed ? { ...value, model } : value)).digest('hex');
+  return hash.update(stringifySorted(isNamed ? { ...value, model } : value)).digest('hex');
 }
 
-/** JSON with its keys in order. */
-const stable = (value: unknown): string =>
+/** JSON with sorted keys. */
+const stringifySorted = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))

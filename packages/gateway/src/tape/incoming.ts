@@ -1,9 +1,12 @@
+/** Reads requests to the recorder and the replayer. */
+
 import type { IncomingMessage } from 'node:http';
 import { CodecError, type HeaderBag, type Route, readAsked } from '@sluice/core';
 import { parseBody } from '../exchange/request-body.ts';
 import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
 
+/** The headers of a request, with repeated ones joined. */
 export function headersOf({ headers }: IncomingMessage): HeaderBag {
   const entries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as const],
@@ -11,13 +14,13 @@ export function headersOf({ headers }: IncomingMessage): HeaderBag {
   return Object.fromEntries(entries);
 }
 
-/** As the client sent it; those who think that they talk to a proxy name a host, which is not theirs to choose. */
+/** The path as the client sent it, without the host that clients of a proxy put before it. */
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 
-/** Levels of a recorded request: more than the gateway accepts, and few enough for JSON.stringify. */
+/** JSON levels of a recorded request: more than the gateway accepts, and few enough for JSON.stringify. */
 const MAX_RECORDED_DEPTH = 512;
 
-/** The bytes of a request's body, up to a limit. */
+/** The body of a request. Throws when it is longer than the limit. */
 export async function collectBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const collector = new Collector(limit);
   for await (const chunk of request)
@@ -26,7 +29,7 @@ export async function collectBody(request: IncomingMessage, limit: number): Prom
   return collector.take();
 }
 
-/** A body as JSON; undefined when it is none. */
+/** Parses a body as JSON; undefined when it is not JSON. */
 export function parsed(body: Uint8Array): unknown {
   try {
     return parseBody(body, MAX_RECORDED_DEPTH).body;
@@ -36,7 +39,7 @@ export function parsed(body: Uint8Array): unknown {
   }
 }
 
-/** The model, and whether a stream is wanted, as far as the request says. */
+/** The model and whether a stream is requested; defaults when the request cannot be read. */
 export function askedOf({ client, path }: Route, headers: HeaderBag, body: unknown): { model: string | null; stream: boolean } {
   try {
     const { model, isStream } = readAsked(client, { method: 'POST', path, headers, body });

@@ -1,3 +1,5 @@
+/** A proxy between a client and its provider that records every exchange. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Codec, CodecError, encodeError, type Route, routeOf } from '@sluice/core';
 import { type Ending, joinPaths, type Read } from '@sluice/lab/tape';
@@ -11,153 +13,11 @@ import { askedOf, collectBody, headersOf, parsed, pathOf } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 import type { Draft, TapeWriter } from './write.ts';
 
-interface Question {
-  url: string;
-  origin: string;
-  request: IncomingMessage;
-  response: ServerResponse;
-  client: Codec;
-  body: Buffer;
-  /** What is kept of the answer. */
-  maxBytes: number;
-}
-
-/** What went through. */
-interface Passed {
-  ending: Ending;
-  answer: { status: number; headers: Record<string, string>; body: Buffer; reads: Read[] } | undefined;
-}
-
-/** Headers that are about one connection, and not about what is said over it. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'host',
-  'expect',
-]);
-
-const CONNECT_MS = 10_000;
-
-const NO_BYTES = Buffer.alloc(0);
-
-function endToEnd(headers: Record<string, string>, ...without: readonly string[]): Record<string, string> {
-  const named = new Set((headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase()));
-  const isKept = (name: string): boolean => !HOP_BY_HOP.has(name) && !named.has(name) && !without.includes(name);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name)));
-}
-
-/** Asks the upstream, hands on what it says as it comes, and keeps it. Never rejects. */
-const pass = (dialer: Dialer, question: Question): Promise<Passed> =>
-  new Promise((resolve) => new Passage(question, resolve).begin(dialer));
-
-class Passage implements Receiver {
-  readonly #question: Question;
-  readonly #resolve: (passed: Passed) => void;
-  readonly #collector: Collector;
-  readonly #reads: Read[] = [];
-  readonly #started = performance.now();
-  #isTooLarge = false;
-  #head: { status: number; headers: Record<string, string> } | undefined;
-  #line: Line | undefined;
-
-  constructor(question: Question, resolve: (passed: Passed) => void) {
-    this.#question = question;
-    this.#resolve = resolve;
-    this.#collector = new Collector(question.maxBytes);
-  }
-
-  begin(dialer: Dialer): void {
-    const { url, origin, request, response, body } = this.#question;
-    // Packed bytes are no reading matter; who is asked for plain ones sends them.
-    const headers = { ...endToEnd(headersOf(request), 'content-length'), 'accept-encoding': 'identity' };
-    const method = request.method ?? 'POST';
-    response.once('close', this.#leave);
-    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: repeatByMethod(method) };
-    this.#line = dialer.dial({ ...call, ...(body.length > 0 && { body }) }, this);
-    if (response.destroyed) this.#leave();
-  }
-
-  start(status: number, headers: Record<string, string>): void {
-    this.#head = { status, headers };
-    // `flushHeaders` would write them as UTF-8; before bytes, they are written as they came.
-    this.#question.response.writeHead(status, dispositionFirst(endToEnd(headers))).write(NO_BYTES);
-  }
-
-  data(chunk: Uint8Array): void {
-    const { response } = this.#question;
-    this.#isTooLarge ||= !this.#collector.push(chunk);
-    if (!this.#isTooLarge) this.#reads.push([Math.round(performance.now() - this.#started), chunk.length]);
-    if (response.write(chunk)) return;
-    this.#line?.pause();
-    response.once('drain', () => this.#line?.resume());
-  }
-
-  end(): void {
-    this.#question.response.end();
-    this.#settle('complete');
-  }
-
-  /** A body that breaks off must be seen to break off. */
-  fail(error: Error): void {
-    const { response, client } = this.#question;
-    if (this.#head) {
-      response.destroy();
-      this.#settle('upstream_cut');
-      return;
-    }
-    const { status, body } = encodeError(connectionError(error, 'the upstream'), { to: client });
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    this.#settle('unreachable');
-  }
-
-  readonly #leave = (): void => {
-    this.#line?.hangUp();
-    this.#settle('client_gone');
-  };
-
-  #settle(ending: Ending): void {
-    const { response } = this.#question;
-    response.off('close', this.#leave);
-    const body = this.#collector.take();
-    const isWhole = ending !== 'complete' || !this.#isTooLarge;
-    const answer = this.#head && { ...this.#head, body, reads: this.#reads };
-    this.#resolve({ ending: isWhole ? ending : 'too_large', answer });
-  }
-}
-
-/** A finished exchange, and where it was saved. */
-export interface Saved {
-  draft: Draft;
-  /** Undefined when it could not be written; `failure` has the error. */
-  name: string | undefined;
-  failure: unknown;
-  ms: number;
-}
-
-export interface RecorderOptions {
-  /** The only upstream; clients cannot choose another. */
-  upstream: URL;
-  writer: TapeWriter;
-  onExchange(saved: Saved): void;
-  /** Bytes of a body that are recorded, 64 MiB by default. The client receives the whole body. */
-  maxBytes?: number;
-}
-
-/** Kept bytes of a body: bodies are held in memory until the exchange ends. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
-
-const DIALING = { upstreamKeepAliveMs: 4000, compressionRatio: 100 } as const;
-
-/** A proxy between a client and its provider that records every exchange. */
+/** A proxy that records exchanges. The client receives every byte as the upstream sends it. */
 export class Recorder {
   readonly #options: Required<RecorderOptions>;
   readonly #server: Server;
-  readonly #dialer = new Dialer(DIALING);
+  readonly #dialer = new Dialer(DIALER_OPTIONS);
   /** One for all exchanges, because an upstream may quote the key of another request. */
   readonly #scrubber = new Scrubber();
   readonly #running = new Set<Promise<void>>();
@@ -210,8 +70,8 @@ export class Recorder {
     const recorded = new Date().toISOString();
     const { upstream, maxBytes } = this.#options;
     const call = { url: upstream.origin + joinPaths(upstream.pathname, pathOf(request)), origin: upstream.origin };
-    const passed = await pass(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
-    const draft = draftOf(request, route, body, passed, this.#scrubber);
+    const passed = await passOn(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
+    const draft = buildDraft(request, route, body, passed, this.#scrubber);
     await this.#save({ ...draft, recorded }, performance.now() - started);
   }
 
@@ -225,12 +85,36 @@ export class Recorder {
   }
 }
 
+/** Where requests go, and where exchanges are recorded. */
+export interface RecorderOptions {
+  /** The only upstream; clients cannot choose another. */
+  upstream: URL;
+  writer: TapeWriter;
+  onExchange(saved: Saved): void;
+  /** Bytes of a body that are recorded, 64 MiB by default. The client receives the whole body. */
+  maxBytes?: number;
+}
+
+/** A finished exchange, and where it was saved. */
+export interface Saved {
+  draft: Draft;
+  /** Undefined when it could not be written; `failure` has the error. */
+  name: string | undefined;
+  failure: unknown;
+  ms: number;
+}
+
+/** Kept bytes of a body: bodies are held in memory until the exchange ends. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+const DIALER_OPTIONS = { upstreamKeepAliveMs: 4000, compressionRatio: 100 } as const;
+
 /** The exchange without keys and personal data. */
-function draftOf(
+function buildDraft(
   request: IncomingMessage,
   route: Route,
   body: Buffer,
-  { ending, answer }: Passed,
+  { ending, response }: PassedExchange,
   scrubber: Scrubber,
 ): Omit<Draft, 'recorded'> {
   const headers = headersOf(request);
@@ -247,12 +131,136 @@ function draftOf(
       headers: scrubber.requestHeaders(headers),
       body: scrubber.requestBody(body),
     },
-    response: answer ? answerOf(answer, scrubber) : null,
+    response: response ? buildResponse(response, scrubber) : null,
   };
 }
 
-function answerOf({ status, headers, body, reads }: NonNullable<Passed['answer']>, scrubber: Scrubber): Draft['response'] {
+function buildResponse(
+  { status, headers, body, reads }: NonNullable<PassedExchange['response']>,
+  scrubber: Scrubber,
+): Draft['response'] {
   const clean = scrubber.responseBody(body, status);
   const isRedacted = !clean.equals(body);
   return { status, headers: scrubber.responseHeaders(headers), body: clean, ...(isRedacted && { redacted: true }), reads };
 }
+
+/** Passes a request on, sends the response to the client as it arrives, and keeps it. Never rejects. */
+const passOn = (dialer: Dialer, proxied: ProxiedRequest): Promise<PassedExchange> =>
+  new Promise((resolve) => new Passage(proxied, resolve).begin(dialer));
+
+interface ProxiedRequest {
+  url: string;
+  origin: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+  client: Codec;
+  body: Buffer;
+  /** Bytes of the response that are kept. */
+  maxBytes: number;
+}
+
+/** What was passed between client and upstream. */
+interface PassedExchange {
+  ending: Ending;
+  response: { status: number; headers: Record<string, string>; body: Buffer; reads: Read[] } | undefined;
+}
+
+/** Passes one exchange on. */
+class Passage implements Receiver {
+  readonly #proxied: ProxiedRequest;
+  readonly #resolve: (passed: PassedExchange) => void;
+  readonly #collector: Collector;
+  readonly #reads: Read[] = [];
+  readonly #started = performance.now();
+  #isTooLarge = false;
+  #head: { status: number; headers: Record<string, string> } | undefined;
+  #line: Line | undefined;
+
+  constructor(proxied: ProxiedRequest, resolve: (passed: PassedExchange) => void) {
+    this.#proxied = proxied;
+    this.#resolve = resolve;
+    this.#collector = new Collector(proxied.maxBytes);
+  }
+
+  begin(dialer: Dialer): void {
+    const { url, origin, request, response, body } = this.#proxied;
+    // Tapes should be readable, so the upstream is asked for an uncompressed body.
+    const headers = { ...pickEndToEnd(headersOf(request), 'content-length'), 'accept-encoding': 'identity' };
+    const method = request.method ?? 'POST';
+    response.once('close', this.#clientLeft);
+    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: repeatByMethod(method) };
+    this.#line = dialer.dial({ ...call, ...(body.length > 0 && { body }) }, this);
+    if (response.destroyed) this.#clientLeft();
+  }
+
+  start(status: number, headers: Record<string, string>): void {
+    this.#head = { status, headers };
+    // `flushHeaders` would encode header values as UTF-8; written together with a body they stay Latin-1.
+    this.#proxied.response.writeHead(status, dispositionFirst(pickEndToEnd(headers))).write(NO_BYTES);
+  }
+
+  data(chunk: Uint8Array): void {
+    const { response } = this.#proxied;
+    this.#isTooLarge ||= !this.#collector.push(chunk);
+    if (!this.#isTooLarge) this.#reads.push([Math.round(performance.now() - this.#started), chunk.length]);
+    if (response.write(chunk)) return;
+    this.#line?.pause();
+    response.once('drain', () => this.#line?.resume());
+  }
+
+  end(): void {
+    this.#proxied.response.end();
+    this.#settle('complete');
+  }
+
+  /** Closes the connection if the response has started, so that the client notices. */
+  fail(error: Error): void {
+    const { response, client } = this.#proxied;
+    if (this.#head) {
+      response.destroy();
+      this.#settle('upstream_cut');
+      return;
+    }
+    const { status, body } = encodeError(connectionError(error, 'the upstream'), { to: client });
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    this.#settle('unreachable');
+  }
+
+  readonly #clientLeft = (): void => {
+    this.#line?.hangUp();
+    this.#settle('client_gone');
+  };
+
+  #settle(ending: Ending): void {
+    const { response } = this.#proxied;
+    response.off('close', this.#clientLeft);
+    const body = this.#collector.take();
+    const isWhole = ending !== 'complete' || !this.#isTooLarge;
+    const recorded = this.#head && { ...this.#head, body, reads: this.#reads };
+    this.#resolve({ ending: isWhole ? ending : 'too_large', response: recorded });
+  }
+}
+
+const CONNECT_MS = 10_000;
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** The headers to pass on, without those of the connection and those in `without`. */
+function pickEndToEnd(headers: Record<string, string>, ...without: readonly string[]): Record<string, string> {
+  const named = new Set((headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const isKept = (name: string): boolean => !HOP_BY_HOP.has(name) && !named.has(name) && !without.includes(name);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name)));
+}
+
+/** Headers of one connection, which are not passed on. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+]);

@@ -1,36 +1,12 @@
+/** Removes credentials and personal data from recorded exchanges. */
+
 import { Secret, SecretRegistry } from '../config/secrets.ts';
 import { refusal } from '../http/refusal.ts';
 import { createRedact } from '../observe/redact.ts';
 
-/** What a tape keeps of a request's head. A list of what may stay: nobody knows all the names that keys and people travel under. */
-const REQUEST_HEADERS =
-  /^(content-type|accept|user-agent|anthropic-(version|beta)|openai-beta|x-goog-api-client|x-stainless-(lang|package-version|retry-count|helper-method))$/;
-
-/** The same for an answer: neither cookies nor the names of organizations. */
-const RESPONSE_HEADERS =
-  /^(content-(type|length|language|disposition)|retry-after(-ms)?|x-should-retry|(x-)?request-id|(x|anthropic)-ratelimit-[\w-]+|openai-(processing-ms|version|model))$/;
-
-/** Headers and query parameters in which credentials travel, whatever vendors put before the name. */
-const CREDENTIAL_HEADER = /(?:^|-)(?:authorization|api-?key|token|secret|cookie|password)$/;
-
-const CREDENTIAL_PARAMETER = /^(?:key|api[_-]?key|access_token|token)$/i;
-
-/** How many credentials, and how much of them, one recording keeps in mind: each costs time whenever a body is searched for it. */
-export const MAX_CREDENTIALS = 200;
-
-const MAX_CREDENTIAL_BYTES = 64 * 1024;
-
-/** Fields of bodies that say who asks. */
-const PERSON = /("(?:user|user_id|safety_identifier)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)+"/g;
-
-/** Whose project is asked is nobody's business. */
-const PROJECT = /(\/projects\/)[^/?]+/g;
-
-type Headers = Readonly<Record<string, string>>;
-
 /**
- * Takes keys and people out of exchanges. It knows the credentials of all requests that it was shown by their values, and all others by
- * their looks.
+ * Removes credentials and personal data. Credentials of the requests passed to `learn` are known by value, all others
+ * by pattern.
  */
 export class Scrubber {
   readonly #secrets = new SecretRegistry();
@@ -39,54 +15,58 @@ export class Scrubber {
   #bytes = 0;
 
   /**
-   * Keeps the credentials of a request in mind: upstreams repeat them in responses to this and to later requests. Throws when there are too
-   * many; such a request must not be sent.
+   * Remembers the credentials of a request, because upstreams may repeat them in any later response. Throws when there
+   * are too many; such a request must not be sent.
    */
   learn(headers: Headers, path: string): void {
-    const fresh = [...new Set(credentialsIn(headers, path))].filter((value) => !this.#known.has(value));
+    const fresh = [...new Set(listCredentials(headers, path))].filter((value) => !this.#known.has(value));
     const bytes = fresh.reduce((sum, value) => sum + Buffer.byteLength(value), 0);
-    if (this.#known.size + fresh.length > MAX_CREDENTIALS || this.#bytes + bytes > MAX_CREDENTIAL_BYTES) throw tooMany();
+    if (this.#known.size + fresh.length > MAX_CREDENTIALS || this.#bytes + bytes > MAX_CREDENTIAL_BYTES) throw createLimitError();
     this.#bytes += bytes;
     for (const value of fresh) {
       this.#known.add(value);
       this.#secrets.add(new Secret(value));
-      // Bodies of responses are searched byte by byte.
+      // Response bodies are searched as Latin-1.
       this.#secrets.add(new Secret(Buffer.from(value).toString('latin1')));
     }
   }
 
+  /** A text without secrets. */
   text(text: string): string {
     return this.#redact(text);
   }
 
+  /** A path without secrets and names of projects. */
   path(path: string): string {
-    return this.#redact(path).replace(PROJECT, '$1***');
+    return this.#redact(path).replace(PROJECT_PATH, '$1***');
   }
 
+  /** The request headers to keep, without secrets. */
   requestHeaders(headers: Headers): Record<string, string> {
-    return this.#kept(headers, REQUEST_HEADERS);
+    return this.#pickHeaders(headers, REQUEST_HEADERS);
   }
 
+  /** The response headers to keep, without secrets. */
   responseHeaders(headers: Headers): Record<string, string> {
-    return this.#kept(headers, RESPONSE_HEADERS);
+    return this.#pickHeaders(headers, RESPONSE_HEADERS);
   }
 
-  /** The body of a request. What is no text stays as it is. */
+  /** A request body without secrets and personal data. Bytes that are not UTF-8 stay unchanged. */
   requestBody(body: Buffer): Buffer {
     const text = body.toString('utf8');
-    return Buffer.from(text).equals(body) ? Buffer.from(this.#redact(text).replace(PERSON, '$1***"')) : body;
+    return Buffer.from(text).equals(body) ? Buffer.from(this.#redact(text).replace(PERSON_FIELD, '$1***"')) : body;
   }
 
   /**
-   * The body of an answer. Only known credentials are taken out of what a model says; errors are an upstream's own words, and may
-   * show any. Bytes that are left stay as they are, whatever their encoding.
+   * A response body. Only known credentials are removed from model output; error bodies come from the upstream and are
+   * searched for patterns as well. All other bytes stay unchanged, whatever their encoding.
    */
   responseBody(body: Buffer, status: number): Buffer {
     if (status >= 400) return Buffer.from(this.#redact(body.toString('latin1')), 'latin1');
     return Buffer.from(this.#secrets.redactKnown(body.toString('latin1')), 'latin1');
   }
 
-  #kept(headers: Headers, names: RegExp): Record<string, string> {
+  #pickHeaders(headers: Headers, names: RegExp): Record<string, string> {
     return Object.fromEntries(
       Object.entries(headers)
         .filter(([name]) => names.test(name))
@@ -95,18 +75,45 @@ export class Scrubber {
   }
 }
 
-function* credentialsIn(headers: Headers, path: string): Iterable<string> {
-  for (const [name, value] of Object.entries(headers)) if (CREDENTIAL_HEADER.test(name)) yield* credentialsOf(name, value);
+type Headers = Readonly<Record<string, string>>;
+
+/** Request headers that a tape keeps. An allowlist, because keys and personal data may be in any other. */
+const REQUEST_HEADERS =
+  /^(content-type|accept|user-agent|anthropic-(version|beta)|openai-beta|x-goog-api-client|x-stainless-(lang|package-version|retry-count|helper-method))$/;
+
+/** Response headers that a tape keeps: no cookies and no names of organizations. */
+const RESPONSE_HEADERS =
+  /^(content-(type|length|language|disposition)|retry-after(-ms)?|x-should-retry|(x-)?request-id|(x|anthropic)-ratelimit-[\w-]+|openai-(processing-ms|version|model))$/;
+
+/** Headers with credentials, whatever prefix a vendor uses. */
+const CREDENTIAL_HEADER = /(?:^|-)(?:authorization|api-?key|token|secret|cookie|password)$/;
+
+const CREDENTIAL_PARAMETER = /^(?:key|api[_-]?key|access_token|token)$/i;
+
+/** Credentials that one recording remembers. Every body is searched for each of them. */
+export const MAX_CREDENTIALS = 200;
+
+const MAX_CREDENTIAL_BYTES = 64 * 1024;
+
+/** Body fields that identify a person. */
+const PERSON_FIELD = /("(?:user|user_id|safety_identifier)"\s{0,8}:\s{0,8}")(?:[^"\\]|\\.)+"/g;
+
+/** Names of projects in paths. */
+const PROJECT_PATH = /(\/projects\/)[^/?]+/g;
+
+function* listCredentials(headers: Headers, path: string): Iterable<string> {
+  for (const [name, value] of Object.entries(headers))
+    if (CREDENTIAL_HEADER.test(name)) yield* listHeaderCredentials(name, value);
   for (const [name, value] of new URLSearchParams(path.split('?', 2)[1] ?? ''))
     if (CREDENTIAL_PARAMETER.test(name) && value !== '') yield value;
 }
 
-function* credentialsOf(name: string, value: string): Iterable<string> {
+function* listHeaderCredentials(name: string, value: string): Iterable<string> {
   if (name === 'cookie') {
     yield* value.split(';').flatMap((pair) => pair.slice(pair.indexOf('=') + 1).trim() || []);
     return;
   }
-  // More than a scheme and a value are parameters of a signature, which differs from request to request and opens nothing else.
+  // More than a scheme and a value are parameters of a signature, which is valid for one request only.
   const [, scheme = '', credential] = /^(?:(\S+)\s+)?(\S+)$/.exec(value.trim()) ?? [];
   if (credential === undefined) return;
   yield credential;
@@ -116,7 +123,7 @@ function* credentialsOf(name: string, value: string): Iterable<string> {
   if (password !== '') yield password;
 }
 
-const tooMany = () =>
+const createLimitError = () =>
   refusal(
     403,
     'PERMISSION',
