@@ -1,11 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
-/** The first write to a closed client causes a reset, and the next write detects it; distant clients need more time. */
-const PROBES_MS = [0, 100, 1000, 5000];
-
-type Listener = () => void;
-
 /**
  * The connection to the client of one exchange: whether the client is still connected, and whether the gateway is
  * shutting down. A pair of AbortSignals per exchange would cost more than most of their listeners.
@@ -45,6 +40,7 @@ export class ClientConnection {
     return this.#isStopped;
   }
 
+  /** The client has disconnected, or the gateway is shutting down. */
   get isInterrupted(): boolean {
     return this.#isGone || this.#isStopped;
   }
@@ -59,6 +55,7 @@ export class ClientConnection {
     if (at >= 0) this.#listeners.splice(at, 1);
   }
 
+  /** The gateway shuts down. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -131,6 +128,11 @@ export class ClientConnection {
     else response.writeProcessing();
   }
 }
+
+type Listener = () => void;
+
+/** The first write to a closed client causes a reset, and the next write detects it; distant clients need more time. */
+const PROBES_MS = [0, 100, 1000, 5000];
 
 /** Waits. Resolves with false, at once, when the exchange is interrupted. */
 export function pause(ms: number, connection: ClientConnection): Promise<boolean> {

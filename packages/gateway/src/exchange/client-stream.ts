@@ -4,56 +4,6 @@ import type { Codec } from '@sluice/core';
 import type { Timer } from '../http/clock.ts';
 import type { ClientConnection } from './client-connection.ts';
 
-/** The end of a chunked body. */
-export const LAST_CHUNK = '0\r\n\r\n';
-
-/** Above this size a copy costs more than it saves. */
-const MAX_COPIED = 16 * 1024;
-
-/**
- * Writes one chunk with its length and line end. One latin1 string keeps the bytes and is one write; node would queue
- * four. Returns false when the client reads too slowly.
- */
-export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
-  const length = bytes.length.toString(16);
-  const view = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (bytes.length <= MAX_COPIED) return response.write(`${length}\r\n${view.toString('latin1')}\r\n`, 'latin1');
-  response.write(`${length}\r\n`, 'latin1');
-  response.write(view);
-  return response.write('\r\n', 'latin1');
-}
-
-const encoded = new Map<string, Uint8Array>();
-
-/** What keeps a silent stream of the protocol open; undefined where its clients accept nothing of the kind. */
-export function encodeHeartbeat({ heartbeat }: Codec): Uint8Array | undefined {
-  if (heartbeat === undefined) return undefined;
-  const known = encoded.get(heartbeat) ?? Buffer.from(heartbeat);
-  encoded.set(heartbeat, known);
-  return known;
-}
-
-export interface ClientStreamOptions {
-  /** Called when the stream opens, because the headers may change until then. */
-  headers: () => Record<string, string>;
-  /** Bytes that keep a silent stream alive; undefined where the client's protocol has none. */
-  heartbeat: Uint8Array | undefined;
-  heartbeatMs: number;
-  /** How long a client may read nothing while data is waiting. */
-  stallMs: number;
-  /** The client has stopped reading, or reads again. */
-  onStall: (isStalled: boolean) => void;
-}
-
-/** Ignored by every client, even those that accept no heartbeat. */
-const EMPTY_LINE = Buffer.from('\r\n');
-
-/**
- * Enough for a client to read the last write, so that the next one is a separate read; under load that takes tens of
- * milliseconds.
- */
-const REPEAT_AFTER_MS = 100;
-
 /**
  * The stream that a client receives. It opens with the first content: until then an error can have its own status, and
  * another upstream can be tried.
@@ -62,7 +12,7 @@ export class ClientStream {
   readonly #connection: ClientConnection;
   readonly #response: ServerResponse;
   readonly #options: ClientStreamOptions;
-  #heart: Timer | undefined;
+  #heartbeat: Timer | undefined;
   #isChunked = false;
   #isWaiting = false;
   #isStalled = false;
@@ -92,6 +42,7 @@ export class ClientStream {
     return this.#isStalled;
   }
 
+  /** Sends the headers. */
   open(): void {
     if (this.isOpen) return;
     this.#response.writeHead(200, this.#options.headers());
@@ -99,7 +50,7 @@ export class ClientStream {
     // Chunks are framed by `writeChunk` from here on: node would make four writes of each.
     this.#response.chunkedEncoding = false;
     this.#connection.fill = () => this.#put(EMPTY_LINE);
-    this.#beat();
+    this.#startHeartbeat();
   }
 
   /**
@@ -115,7 +66,7 @@ export class ClientStream {
   write(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.open();
-    this.#heart?.refresh();
+    this.#heartbeat?.refresh();
     this.#put(bytes);
   }
 
@@ -148,16 +99,16 @@ export class ClientStream {
 
   /** Stops the heartbeat. */
   close(): void {
-    this.#heart?.close();
+    this.#heartbeat?.close();
   }
 
-  #beat(): void {
+  #startHeartbeat(): void {
     const { heartbeat, heartbeatMs } = this.#options;
     if (heartbeat === undefined) return;
     const beat = this.#connection.guard(() => {
       if (!this.isFull) this.#put(heartbeat);
     });
-    this.#heart = this.#connection.clock.setRepeating(beat, heartbeatMs);
+    this.#heartbeat = this.#connection.clock.setRepeating(beat, heartbeatMs);
   }
 
   #put(bytes: Uint8Array): void {
@@ -178,3 +129,54 @@ export class ClientStream {
     });
   }
 }
+
+/** How a stream is opened, kept alive and watched. */
+export interface ClientStreamOptions {
+  /** Called when the stream opens, because the headers may change until then. */
+  headers: () => Record<string, string>;
+  /** Bytes that keep a silent stream alive; undefined where the client's protocol has none. */
+  heartbeat: Uint8Array | undefined;
+  heartbeatMs: number;
+  /** How long a client may read nothing while data is waiting. */
+  stallMs: number;
+  /** The client has stopped reading, or reads again. */
+  onStall: (isStalled: boolean) => void;
+}
+
+/** Ignored by every client, even those that accept no heartbeat. */
+const EMPTY_LINE = Buffer.from('\r\n');
+
+/**
+ * Enough for a client to read the last write, so that the next one is a separate read; under load that takes tens of
+ * milliseconds.
+ */
+const REPEAT_AFTER_MS = 100;
+
+/**
+ * Writes one chunk with its length and line end. One latin1 string keeps the bytes and is one write; node would queue
+ * four. Returns false when the client reads too slowly.
+ */
+export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
+  const length = bytes.length.toString(16);
+  const view = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (bytes.length <= MAX_COPIED) return response.write(`${length}\r\n${view.toString('latin1')}\r\n`, 'latin1');
+  response.write(`${length}\r\n`, 'latin1');
+  response.write(view);
+  return response.write('\r\n', 'latin1');
+}
+
+/** Above this size a copy costs more than it saves. */
+const MAX_COPIED = 16 * 1024;
+
+/** The end of a chunked body. */
+export const LAST_CHUNK = '0\r\n\r\n';
+
+/** What keeps a silent stream of the protocol open; undefined where its clients accept nothing of the kind. */
+export function encodeHeartbeat({ heartbeat }: Codec): Uint8Array | undefined {
+  if (heartbeat === undefined) return undefined;
+  const known = encodedHeartbeats.get(heartbeat) ?? Buffer.from(heartbeat);
+  encodedHeartbeats.set(heartbeat, known);
+  return known;
+}
+
+const encodedHeartbeats = new Map<string, Uint8Array>();

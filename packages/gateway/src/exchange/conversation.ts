@@ -1,3 +1,5 @@
+/** A request for a model from its body to its result. */
+
 import {
   type Asked,
   type CanonicalError,
@@ -35,31 +37,11 @@ import {
 } from './types.ts';
 import { attemptWhole } from './whole.ts';
 
-export interface ModelRequest {
-  /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */
-  kind: Endpoint['kind'];
-  id: string;
-  client: Codec;
-  wire: ClientRequest;
-  connection: ClientConnection;
-  directory: Directory;
-  /** When the whole request had arrived, by `services.now`. */
-  receivedAt: number;
-}
-
-export interface Result extends Progress {
-  status: number;
-  ending: Ending;
-  error?: CanonicalError | undefined;
-  /** The metric series of the last candidate, if there was one. */
-  series?: LabelledSeries | undefined;
-}
-
 /** A request for a model, sent to its candidates in order until one of them responds. */
 export class Conversation {
   readonly #request: ModelRequest;
   readonly #services: Services;
-  readonly #asked: Asked;
+  readonly #target: Asked;
   readonly #endpoint: Endpoint;
   readonly #clientStream: ClientStream | undefined;
   readonly #loop: AttemptLoop;
@@ -75,9 +57,9 @@ export class Conversation {
   constructor(request: ModelRequest, services: Services) {
     this.#request = request;
     this.#services = services;
-    this.#asked = readAsked(request.client, request.wire);
+    this.#target = readAsked(request.client, request.wire);
     this.#endpoint =
-      request.kind === 'chat' ? new ChatEndpoint(this.#asked.isStream, services) : new SideEndpoint(request, services.log);
+      request.kind === 'chat' ? new ChatEndpoint(this.#target.isStream, services) : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
     this.#loop = new AttemptLoop(
       { id: request.id, connection: request.connection, attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat) },
@@ -85,10 +67,11 @@ export class Conversation {
     );
   }
 
+  /** Responds to the request. Rejects only before anything was sent. */
   async run(): Promise<Result> {
     const { holdMs } = this.#services.limits;
     const { connection } = this.#request;
-    const gate =
+    const holdTimer =
       this.#clientStream &&
       connection.clock.setTimer(
         connection.guard(() => this.#clientStream?.openSilently()),
@@ -105,14 +88,14 @@ export class Conversation {
       );
       return this.#refuse(INTERNAL);
     } finally {
-      gate?.close();
+      holdTimer?.close();
       this.#clientStream?.close();
     }
   }
 
   async #respond(): Promise<Outcome> {
     const { directory, client } = this.#request;
-    const { model } = this.#asked;
+    const { model } = this.#target;
     const candidates = directory.resolve(model, client.id);
     const [first] = candidates;
     // A side endpoint names its first candidate even when every candidate is paused.
@@ -135,7 +118,7 @@ export class Conversation {
   #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
     const { client, wire } = this.#request;
     const exchange = translate(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
-    return { exchange, call: callOrRefusal(exchange, wire, candidate, repeat) };
+    return { exchange, call: prepareCall(exchange, wire, candidate, repeat) };
   }
 
   async #dispatch(candidate: Candidate, { exchange, call }: PreparedRequest): Promise<Outcome> {
@@ -191,11 +174,11 @@ export class Conversation {
   #result(outcome: Outcome): Result {
     switch (outcome.is) {
       case 'gone':
-        return { ...this.#ended(499), ending: this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted' };
+        return { ...this.#buildResult(499), ending: this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted' };
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
-        return outcome.reply ? this.#send(outcome.reply) : this.#streamed(outcome.error);
+        return outcome.reply ? this.#send(outcome.reply) : this.#finishStream(outcome.error);
       default:
         return outcome satisfies never;
     }
@@ -203,7 +186,7 @@ export class Conversation {
 
   #send(reply: Reply, error?: CanonicalError): Result {
     const { limits } = this.#services;
-    const result = this.#ended(reply.status, error);
+    const result = this.#buildResult(reply.status, error);
     sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
       redact: redactFor(error, this.#services),
@@ -211,9 +194,9 @@ export class Conversation {
     return result;
   }
 
-  #streamed(error: CanonicalError | undefined): Result {
+  #finishStream(error: CanonicalError | undefined): Result {
     const { now } = this.#services;
-    const result = this.#ended(200, error);
+    const result = this.#buildResult(200, error);
     const { output_tokens: tokens = 0 } = result.usage ?? {};
     if (this.#firstAt !== undefined && tokens > 1) result.series?.interToken((now() - this.#firstAt) / 1000 / (tokens - 1));
     return result;
@@ -222,13 +205,13 @@ export class Conversation {
   /** No candidate responded: sends the last error in the client's protocol, inside the stream if that has begun. */
   #refuse(error: CanonicalError, reply?: Reply): Result {
     const { client } = this.#request;
-    const exchange = this.#exchange ?? translate(client, client, { provider: NOBODY });
+    const exchange = this.#exchange ?? translate(client, client, { provider: NO_PROVIDER });
     if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
     const redact = redactFor(error, this.#services);
     const repeat = exchange.repeatInBand(error);
     this.#clientStream.write(redactBytes(exchange.inBand(error), redact));
     this.#clientStream.endInError(repeat && redactBytes([repeat], redact));
-    return this.#ended(200, error);
+    return this.#buildResult(200, error);
   }
 
   #createClientStream(): ClientStream {
@@ -252,18 +235,18 @@ export class Conversation {
     return this.#services.metrics.of(buildLabels(candidate, this.#request.client.id));
   }
 
-  /** Metric series of the last candidate. */
-  #series(): LabelledSeries | undefined {
+  /** Records the overhead and returns the metric series of the last candidate. */
+  #finishSeries(): LabelledSeries | undefined {
     if (this.#overhead) this.#findSeries(this.#overhead.candidate).overhead(this.#overhead.seconds);
     this.#overhead = undefined;
     return this.#candidate && this.#findSeries(this.#candidate);
   }
 
-  #ended(status: number, error?: CanonicalError): Result {
+  #buildResult(status: number, error?: CanonicalError): Result {
     const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
     const ending = findEnding(error);
-    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#series() };
+    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#finishSeries() };
   }
 
   #progress(): Progress {
@@ -281,8 +264,30 @@ export class Conversation {
   }
 }
 
+/** A parsed request for a model. */
+export interface ModelRequest {
+  /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */
+  kind: Endpoint['kind'];
+  id: string;
+  client: Codec;
+  wire: ClientRequest;
+  connection: ClientConnection;
+  directory: Directory;
+  /** When the whole request had arrived, by `services.now`. */
+  receivedAt: number;
+}
+
+/** What became of a request, for the log and the metrics. */
+export interface Result extends Progress {
+  status: number;
+  ending: Ending;
+  error?: CanonicalError | undefined;
+  /** The metric series of the last candidate, if there was one. */
+  series?: LabelledSeries | undefined;
+}
+
 /** The call for a candidate; a failed outcome when its protocol cannot express the request. */
-function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {
+function prepareCall(exchange: Exchange, wire: ClientRequest, candidate: Candidate, repeat: Call['repeat']): Call | Outcome {
   try {
     return buildCall(exchange, wire, candidate, repeat);
   } catch (error) {
@@ -290,4 +295,5 @@ function callOrRefusal(exchange: Exchange, wire: ClientRequest, candidate: Candi
   }
 }
 
-const NOBODY = { id: '', protocol: 'openai-chat', base_url: 'http://localhost' } as const;
+/** Stands in where an error is encoded before any provider was chosen. */
+const NO_PROVIDER = { id: '', protocol: 'openai-chat', base_url: 'http://localhost' } as const;

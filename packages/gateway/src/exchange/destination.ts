@@ -1,3 +1,5 @@
+/** Where a request that is only forwarded goes: the provider of its model, and whether its endpoint is allowed. */
+
 import {
   CODECS,
   CodecError,
@@ -14,137 +16,17 @@ import { MultipartForm } from '../http/multipart.ts';
 import { type EndpointKind, findEndpoint, sharesEndpoints } from './known-endpoints.ts';
 import { type Candidate, type Directory, formatProvider, type ProviderEndpoint } from './types.ts';
 
-/** The models that a body names, and ways to rename them. */
-interface NamedModels {
-  readonly names: readonly string[];
-  /** The body with `names` replaced, in the same order. */
-  rename(names: readonly string[]): Buffer;
-  /** The body with this model as its only one, added if the body names none. */
-  set(name: string): Buffer;
+/**
+ * Finds the provider for a forwarded request: the provider of its model, or the first of its protocol when it names no
+ * model. Throws if the provider's `passthrough` setting does not allow the endpoint.
+ */
+export function findDestination(request: PassedRequest, body: PassedBody): Destination {
+  const destination = findByModel(request, body) ?? findFirst(request, body);
+  checkAllowed(request, destination.endpoint, destination.url);
+  return destination;
 }
 
-/** Where JSON bodies name a model; `*` stands for every entry of a list. */
-const PLACES: readonly (readonly string[])[] = [
-  ['model'],
-  // Anthropic: agents, batches.
-  ['model', 'id'],
-  ['requests', '*', 'params', 'model'],
-  // OpenAI: graders, evals.
-  ['grader', 'model'],
-  ['data_source', 'model'],
-  // Gemini: batches.
-  ['batch', 'model'],
-];
-
-/** Throws for a body whose models cannot be read: it must not reach a provider that the client did not name. */
-function readNamedModels(body: Buffer, contentType: string): NamedModels {
-  if (/^\s*multipart\/form-data\b/i.test(contentType)) return modelsInForm(body, contentType);
-  const isJson = /\bjson\b/i.test(contentType);
-  return isJson || isObjectLike(body) ? modelsInJson(body, isJson) : unnamed(body);
-}
-
-const unnamed = (body: Buffer): NamedModels => ({ names: [], rename: () => body, set: () => body });
-
-/** curl sends JSON as a form by default, and some clients send no content type. */
-const isObjectLike = (body: Buffer): boolean => /^\s*\{/.test(body.toString('latin1', 0, HEAD_BYTES));
-
-const HEAD_BYTES = 64;
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
-
-/** `isDeclared`: the content type is JSON. Otherwise a body that is not JSON is accepted as something else. */
-function modelsInJson(body: Buffer, isDeclared: boolean): NamedModels {
-  if (body.length === 0) return unnamed(body);
-  const read = parse(body);
-  if (read) return new JsonModels(body, read);
-  if (isDeclared) throw refuseModels('JSON_PARSE_ERROR', 'the body of the request is not JSON');
-  return unnamed(body);
-}
-
-interface ReadJson {
-  text: string;
-  value: unknown;
-}
-
-function parse(body: Buffer): ReadJson | undefined {
-  try {
-    const text = UTF8.decode(body);
-    return { text, value: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
-}
-
-class JsonModels implements NamedModels {
-  readonly names: readonly string[];
-  readonly #body: Buffer;
-  readonly #read: ReadJson;
-  readonly #spans: readonly Span[];
-
-  constructor(body: Buffer, read: ReadJson) {
-    this.#body = body;
-    this.#read = read;
-    this.#spans = PLACES.flatMap((place) => findOnce(read.text, place)).toSorted((a, b) => a.start - b.start);
-    this.names = this.#spans.map(({ start, end }) => checked(JSON.parse(read.text.slice(start, end))));
-  }
-
-  rename(names: readonly string[]): Buffer {
-    if (names.every((name, i) => name === this.names[i])) return this.#body;
-    const { text } = this.#read;
-    let written = '';
-    let at = 0;
-    for (const [i, { start, end }] of this.#spans.entries()) {
-      written += text.slice(at, start) + JSON.stringify(names[i]);
-      at = end;
-    }
-    return Buffer.from(written + text.slice(at));
-  }
-
-  set(name: string): Buffer {
-    const { text, value } = this.#read;
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return this.#body;
-    if (!Object.hasOwn(value, 'model')) return Buffer.from(withFields(text, { model: name }) ?? text);
-    const [place] = findOnce(text, ['model']);
-    return Buffer.from(
-      place
-        ? text.slice(0, place.start) + JSON.stringify(name) + text.slice(place.end)
-        : JSON.stringify({ ...value, model: name }),
-    );
-  }
-}
-
-function findOnce(text: string, place: readonly string[]): readonly Span[] {
-  const spans = findJsonStrings(text, place);
-  if (!spans) throw MORE_THAN_ONCE;
-  return spans;
-}
-
-function modelsInForm(body: Buffer, contentType: string): NamedModels {
-  const form = new MultipartForm(body, contentType);
-  const [field, second] = form.find('model');
-  if (second) throw MORE_THAN_ONCE;
-  if (!field) return { ...unnamed(body), set: (name) => form.add('model', name) };
-  // Longer names are refused: no more than that is decoded.
-  const name = checked(body.toString('utf8', field.start, Math.min(field.end, field.start + MAX_READ)));
-  return {
-    names: [name],
-    rename: ([next = name]) => (next === name ? body : form.replace(field, next)),
-    set: (next) => form.replace(field, next),
-  };
-}
-
-const MAX_READ = 1024;
-
-function checked(name: string): string {
-  checkModelName(name);
-  return name;
-}
-
-const refuseModels = (code: 'JSON_PARSE_ERROR' | 'INVALID_INPUT', message: string): CodecError =>
-  new CodecError({ code, message, http_status: 400 });
-
-const MORE_THAN_ONCE = refuseModels('INVALID_INPUT', 'model: is given more than once');
-
+/** A request that is only forwarded, and the configuration it began with. */
 export interface PassedRequest {
   method: string;
   route: Route;
@@ -169,34 +51,24 @@ export interface Destination {
 /** Rejects a request that no provider may receive, before its body is read. */
 export function checkPassable(request: PassedRequest): void {
   const { type, path } = request.route;
-  const named = modelInPath(request.route);
+  const named = readPathModel(request.route);
   if (named) {
     const target = findNamed(request, named.name);
-    checkAllowed(request, target, urlAt(target.provider, type, target.model, named.withModel(target.model)));
+    checkAllowed(request, target, buildUrl(target.provider, type, target.model, named.withModel(target.model)));
     return;
   }
   // The model is not known yet. Only Azure has it in its paths, where any name will do for this check.
   const refusals = findProviders(request).map((endpoint) =>
-    explainRefusal(request, endpoint, urlAt(endpoint.provider, type, 'm', path)),
+    explainRefusal(request, endpoint, buildUrl(endpoint.provider, type, 'm', path)),
   );
   const [first] = refusals;
   if (first && refusals.every((reason) => reason !== undefined)) throw first;
 }
 
-/**
- * Finds the provider for a forwarded request: the provider of its model, or the first of its protocol when it names no
- * model. Throws if the provider's `passthrough` setting does not allow the endpoint.
- */
-export function findDestination(request: PassedRequest, body: PassedBody): Destination {
-  const destination = namedDestination(request, body) ?? firstDestination(request, body);
-  checkAllowed(request, destination.endpoint, destination.url);
-  return destination;
-}
-
-function firstDestination(request: PassedRequest, { bytes }: PassedBody): Destination {
+function findFirst(request: PassedRequest, { bytes }: PassedBody): Destination {
   const { type, path } = request.route;
   const [endpoint] = findProviders(request);
-  return { endpoint, url: urlAt(endpoint.provider, type, '', path), body: bytes };
+  return { endpoint, url: buildUrl(endpoint.provider, type, '', path), body: bytes };
 }
 
 function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...ProviderEndpoint[]] {
@@ -204,23 +76,23 @@ function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...P
   const [first, ...others] = directory.providersFor(route.client.id);
   if (first) return [first, ...others];
   const reason = `no provider with protocol ${route.client.id} is configured`;
-  throw refuse('NOT_FOUND', `${shown(request)} cannot be passed on: ${reason}`);
+  throw createRefusal('NOT_FOUND', `${formatEndpoint(request)} cannot be passed on: ${reason}`);
 }
 
-function namedDestination(request: PassedRequest, { bytes, type }: PassedBody): Destination | undefined {
+function findByModel(request: PassedRequest, { bytes, type }: PassedBody): Destination | undefined {
   const inBody = readNamedModels(bytes, type);
-  const inPath = modelInPath(request.route);
-  return inPath?.isDeployment ? deployedDestination(request, inPath, inBody) : routedDestination(request, inPath, inBody);
+  const inPath = readPathModel(request.route);
+  return inPath?.isDeployment ? findDeployment(request, inPath, inBody) : findRouted(request, inPath, inBody);
 }
 
 /** Azure ignores the model in the body, so its clients put anything there; other servers read only that. */
-function deployedDestination({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
+function findDeployment({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
-  return { endpoint: target, url: urlAt(provider, route.type, model, route.path), body: inBody.set(model), model };
+  return { endpoint: target, url: buildUrl(provider, route.type, model, route.path), body: inBody.set(model), model };
 }
 
-function routedDestination(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
+function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
   const { route } = request;
   const query = new URLSearchParams(readQuery(route.path));
   const inQuery = query.get('model');
@@ -234,8 +106,8 @@ function routedDestination(request: PassedRequest, inPath: PathModel | undefined
   const { provider, model } = target;
   return {
     endpoint: target,
-    url: urlAt(provider, route.type, model, inQuery ? `${readPath(path)}?${query}` : path),
-    body: inBody.rename(inBody.names.map((name, i) => renamed(name, targets[i]?.model ?? ''))),
+    url: buildUrl(provider, route.type, model, inQuery ? `${readPath(path)}?${query}` : path),
+    body: inBody.rename(inBody.names.map((name, i) => renameModel(name, targets[i]?.model ?? ''))),
     model,
   };
 }
@@ -250,7 +122,7 @@ function checkOneProvider(targets: readonly Candidate[]): void {
 /** Gemini's bodies name models as resources. */
 const RESOURCE = /^models\//;
 
-const renamed = (before: string, model: string): string => (RESOURCE.test(before) ? `models/${model}` : model);
+const renameModel = (before: string, model: string): string => (RESOURCE.test(before) ? `models/${model}` : model);
 
 /** The provider of a model, as for chat, but only one that has the endpoints of the client's protocol. */
 function findNamed(request: PassedRequest, name: string): Candidate {
@@ -259,16 +131,17 @@ function findNamed(request: PassedRequest, name: string): Candidate {
   checkModelName(model);
   const candidates = directory.resolve(model, route.client.id);
   const [first] = candidates;
-  if (!first) throw refuse('NOT_FOUND', directory.whyUnknown(model));
+  if (!first) throw createRefusal('NOT_FOUND', directory.whyUnknown(model));
   const native = candidates.filter(
     ({ provider, transport }) => !transport && sharesEndpoints(provider.protocol, route.client.id),
   );
   const found = native.find(({ passthrough }) => passthrough !== 'off') ?? native[0];
-  if (!found) throw refuse('NOT_FOUND', `${formatProvider(first)} has no ${shown(request)}${whyMissing(first, route)}`);
+  if (!found)
+    throw createRefusal('NOT_FOUND', `${formatProvider(first)} has no ${formatEndpoint(request)}${explainMissing(first, route)}`);
   return found;
 }
 
-const whyMissing = ({ provider, transport }: Candidate, { client }: Route): string =>
+const explainMissing = ({ provider, transport }: Candidate, { client }: Route): string =>
   transport ? '' : `: its protocol is ${provider.protocol}; name a model of a provider with protocol ${client.id}`;
 
 interface PathModel {
@@ -278,8 +151,8 @@ interface PathModel {
   withModel(model: string): string;
 }
 
-function modelInPath({ client, path }: Route): PathModel | undefined {
-  if (client.id === 'gemini') return geminiModelIn(path);
+function readPathModel({ client, path }: Route): PathModel | undefined {
+  if (client.id === 'gemini') return readGeminiModel(path);
   const deployment = deploymentOf(path);
   return deployment && { name: deployment.model, isDeployment: true, withModel: () => path };
 }
@@ -287,7 +160,7 @@ function modelInPath({ client, path }: Route): PathModel | undefined {
 const COLLECTION = '/models/';
 
 /** `/v1beta/models/{model}:{verb}` and `/v1beta/models/{model}/operations/{id}`; the name may have slashes. */
-function geminiModelIn(path: string): PathModel | undefined {
+function readGeminiModel(path: string): PathModel | undefined {
   const plain = readPath(path);
   const start = plain.indexOf(COLLECTION) + COLLECTION.length;
   const operations = plain.lastIndexOf('/operations/');
@@ -295,10 +168,10 @@ function geminiModelIn(path: string): PathModel | undefined {
   if (start < COLLECTION.length || end <= start) return undefined;
   const withModel = (model: string): string =>
     path.slice(0, start) + model.split('/').map(encodeURIComponent).join('/') + path.slice(end);
-  return { name: decoded(plain.slice(start, end)), isDeployment: false, withModel };
+  return { name: decodeSegment(plain.slice(start, end)), isDeployment: false, withModel };
 }
 
-function decoded(text: string): string {
+function decodeSegment(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -324,12 +197,15 @@ function explainRefusal(
   const { route, method, directory } = request;
   // Audio and images have fixed paths, all of them stateless.
   const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, provider) : 'stateless';
-  const why = whyRefused(kind, passthrough, { isShared: !directory.gatekeeper.isOpen });
-  return why && refuse(why.code, `${shown(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`);
+  const why = findRefusal(kind, passthrough, { isShared: !directory.gatekeeper.isOpen });
+  return (
+    why &&
+    createRefusal(why.code, `${formatEndpoint(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`)
+  );
 }
 
 /** The endpoint as messages name it. */
-const shown = ({ method, route }: PassedRequest): string => `${method} ${readPath(route.path).slice(0, 200)}`;
+const formatEndpoint = ({ method, route }: PassedRequest): string => `${method} ${readPath(route.path).slice(0, 200)}`;
 
 interface Refusal {
   code: keyof typeof STATUS;
@@ -338,7 +214,7 @@ interface Refusal {
 }
 
 /** `isShared`: several clients use the operator's key, so one could reach objects that another stored. */
-function whyRefused(
+function findRefusal(
   kind: EndpointKind | undefined,
   passthrough: Passthrough,
   { isShared }: { isShared: boolean },
@@ -354,7 +230,7 @@ function whyRefused(
 }
 
 /** Only Chat has types for audio and images; other protocols treat them as plain paths. */
-function urlAt(provider: Provider, type: Route['type'], model: string, path: string): string {
+function buildUrl(provider: Provider, type: Route['type'], model: string, path: string): string {
   const codec = CODECS[provider.protocol];
   return codec.buildUrl(codec.supports(type) ? type : 'PASSTHROUGH', { provider, model, stream: false }, model, path);
 }
@@ -362,7 +238,7 @@ function urlAt(provider: Provider, type: Route['type'], model: string, path: str
 /** Reads the endpoint from the URL that is sent, so that the check cannot differ from the request. */
 function readKind(url: string, method: string, provider: Provider): EndpointKind | undefined {
   const { pathname, searchParams } = new URL(url);
-  const root = new URL(urlAt(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
+  const root = new URL(buildUrl(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
   const path = withoutUpload(pathname, provider);
   if (!path.startsWith(root) || [...searchParams.keys()].some((name) => METHOD_OVERRIDE.test(name))) return undefined;
   return findEndpoint(provider.protocol, method, path.slice(root.length).replace(DEPLOYMENT, ''));
@@ -380,5 +256,134 @@ const METHOD_OVERRIDE = /^(\$.*|_method|x-http-method(-override)?)$/i;
 
 const STATUS = { NOT_FOUND: 404, PERMISSION: 403 } as const;
 
-const refuse = (code: keyof typeof STATUS, message: string): CodecError =>
+const createRefusal = (code: keyof typeof STATUS, message: string): CodecError =>
   new CodecError({ code, message, http_status: STATUS[code] });
+
+/** The models that a body names, and ways to rename them. */
+interface NamedModels {
+  readonly names: readonly string[];
+  /** The body with `names` replaced, in the same order. */
+  rename(names: readonly string[]): Buffer;
+  /** The body with this model as its only one, added if the body names none. */
+  set(name: string): Buffer;
+}
+
+/** Where JSON bodies name a model; `*` stands for every entry of a list. */
+const MODEL_PATHS: readonly (readonly string[])[] = [
+  ['model'],
+  // Anthropic: agents, batches.
+  ['model', 'id'],
+  ['requests', '*', 'params', 'model'],
+  // OpenAI: graders, evals.
+  ['grader', 'model'],
+  ['data_source', 'model'],
+  // Gemini: batches.
+  ['batch', 'model'],
+];
+
+/** Throws for a body whose models cannot be read: it must not reach a provider that the client did not name. */
+function readNamedModels(body: Buffer, contentType: string): NamedModels {
+  if (/^\s*multipart\/form-data\b/i.test(contentType)) return readFormModels(body, contentType);
+  const isJson = /\bjson\b/i.test(contentType);
+  return isJson || isObjectLike(body) ? readJsonModels(body, isJson) : createUnnamed(body);
+}
+
+const createUnnamed = (body: Buffer): NamedModels => ({ names: [], rename: () => body, set: () => body });
+
+/** curl sends JSON as a form by default, and some clients send no content type. */
+const isObjectLike = (body: Buffer): boolean => /^\s*\{/.test(body.toString('latin1', 0, HEAD_BYTES));
+
+const HEAD_BYTES = 64;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** `isDeclared`: the content type is JSON. Otherwise a body that is not JSON is accepted as something else. */
+function readJsonModels(body: Buffer, isDeclared: boolean): NamedModels {
+  if (body.length === 0) return createUnnamed(body);
+  const read = parse(body);
+  if (read) return new JsonModels(body, read);
+  if (isDeclared) throw createBodyError('JSON_PARSE_ERROR', 'the body of the request is not JSON');
+  return createUnnamed(body);
+}
+
+interface ReadJson {
+  text: string;
+  value: unknown;
+}
+
+function parse(body: Buffer): ReadJson | undefined {
+  try {
+    const text = UTF8.decode(body);
+    return { text, value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+class JsonModels implements NamedModels {
+  readonly names: readonly string[];
+  readonly #body: Buffer;
+  readonly #read: ReadJson;
+  readonly #spans: readonly Span[];
+
+  constructor(body: Buffer, read: ReadJson) {
+    this.#body = body;
+    this.#read = read;
+    this.#spans = MODEL_PATHS.flatMap((path) => findOnce(read.text, path)).toSorted((a, b) => a.start - b.start);
+    this.names = this.#spans.map(({ start, end }) => checkName(JSON.parse(read.text.slice(start, end))));
+  }
+
+  rename(names: readonly string[]): Buffer {
+    if (names.every((name, i) => name === this.names[i])) return this.#body;
+    const { text } = this.#read;
+    let written = '';
+    let at = 0;
+    for (const [i, { start, end }] of this.#spans.entries()) {
+      written += text.slice(at, start) + JSON.stringify(names[i]);
+      at = end;
+    }
+    return Buffer.from(written + text.slice(at));
+  }
+
+  set(name: string): Buffer {
+    const { text, value } = this.#read;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return this.#body;
+    if (!Object.hasOwn(value, 'model')) return Buffer.from(withFields(text, { model: name }) ?? text);
+    const [span] = findOnce(text, ['model']);
+    return Buffer.from(
+      span ? text.slice(0, span.start) + JSON.stringify(name) + text.slice(span.end) : JSON.stringify({ ...value, model: name }),
+    );
+  }
+}
+
+function findOnce(text: string, path: readonly string[]): readonly Span[] {
+  const spans = findJsonStrings(text, path);
+  if (!spans) throw MORE_THAN_ONCE;
+  return spans;
+}
+
+function readFormModels(body: Buffer, contentType: string): NamedModels {
+  const form = new MultipartForm(body, contentType);
+  const [field, second] = form.find('model');
+  if (second) throw MORE_THAN_ONCE;
+  if (!field) return { ...createUnnamed(body), set: (name) => form.add('model', name) };
+  const name = checkName(body.toString('utf8', field.start, Math.min(field.end, field.start + MAX_READ)));
+  return {
+    names: [name],
+    rename: ([next = name]) => (next === name ? body : form.replace(field, next)),
+    set: (next) => form.replace(field, next),
+  };
+}
+
+/** Longer names are rejected, so no more is decoded. */
+const MAX_READ = 1024;
+
+function checkName(name: string): string {
+  checkModelName(name);
+  return name;
+}
+
+const createBodyError = (code: 'JSON_PARSE_ERROR' | 'INVALID_INPUT', message: string): CodecError =>
+  new CodecError({ code, message, http_status: 400 });
+
+const MORE_THAN_ONCE = createBodyError('INVALID_INPUT', 'model: is given more than once');

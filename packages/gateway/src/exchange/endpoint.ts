@@ -1,3 +1,5 @@
+/** Chat and the side endpoints: how their requests are converted, sent and repeated. */
+
 import {
   type CanonicalError,
   type ClientRequest,
@@ -13,23 +15,6 @@ import type { Call } from '../upstream/dialer.ts';
 import { findRefusal, profileWithout, type RefusedField } from '../upstream/retry.ts';
 import { type Candidate, failedBy, type Outcome, type Services } from './types.ts';
 
-/**
- * A request converted for a candidate. `call` is a failed outcome when the candidate's protocol cannot express the
- * request.
- */
-export interface PreparedRequest {
-  exchange: Exchange;
-  call: Call | Outcome;
-}
-
-/** The steps of one attempt at a candidate. */
-export interface AttemptSteps {
-  prepare(profile: ProviderProfile): PreparedRequest;
-  dispatch(request: PreparedRequest): Promise<Outcome>;
-  /** Counts the same request without a field that the candidate rejected. False when there is no retry left for it. */
-  repeatWithout(field: RefusedField, error: CanonicalError): boolean;
-}
-
 /** What chat and the side endpoints do differently; `Conversation` has what they share. */
 export interface Endpoint {
   readonly kind: 'chat' | 'side';
@@ -41,6 +26,23 @@ export interface Endpoint {
   respondLocally(candidate: Candidate): Outcome | undefined;
   /** Sends the request to one candidate. */
   request(candidate: Candidate, steps: AttemptSteps): Promise<Outcome>;
+}
+
+/** The steps of one attempt at a candidate. */
+export interface AttemptSteps {
+  prepare(profile: ProviderProfile): PreparedRequest;
+  dispatch(request: PreparedRequest): Promise<Outcome>;
+  /** Counts the same request without a field that the candidate rejected. False when there is no retry left for it. */
+  repeatWithout(field: RefusedField, error: CanonicalError): boolean;
+}
+
+/**
+ * A request converted for a candidate. `call` is a failed outcome when the candidate's protocol cannot express the
+ * request.
+ */
+export interface PreparedRequest {
+  exchange: Exchange;
+  call: Call | Outcome;
 }
 
 /** Chat requests: streams or whole responses. A request is repeated without optional fields that its target rejects. */
@@ -64,7 +66,7 @@ export class ChatEndpoint implements Endpoint {
       passthrough: !repair,
       passRequest,
       tap: 'usage',
-      now: wallClock,
+      now: readWallClock,
       maxLineBytes: eventBytes,
       maxEventBytes: eventBytes,
     };
@@ -86,7 +88,7 @@ export class ChatEndpoint implements Endpoint {
       if (error && field && !without.includes(field)) {
         without.push(field);
         const next = steps.prepare(profileWithout(profile, without));
-        if (isOther(next, request) && steps.repeatWithout(field, error)) {
+        if (isDifferent(next, request) && steps.repeatWithout(field, error)) {
           request = next;
           continue;
         }
@@ -104,19 +106,10 @@ export class ChatEndpoint implements Endpoint {
 }
 
 /** If leaving out a field does not change the request, the field was not sent and cannot be what was rejected. */
-const isOther = ({ call: next }: PreparedRequest, { call: last }: PreparedRequest): boolean =>
+const isDifferent = ({ call: next }: PreparedRequest, { call: last }: PreparedRequest): boolean =>
   !('is' in next) && !('is' in last) && next.body !== last.body;
 
-const wallClock = (): number => Math.floor(Date.now() / 1000);
-
-export interface SideRequest {
-  id: string;
-  client: Codec;
-  wire: ClientRequest;
-}
-
-/** Statuses of servers that do not have this endpoint: they know neither its path, nor its method, nor its function. */
-const NO_ENDPOINT: ReadonlySet<unknown> = new Set([404, 405, 501]);
+const readWallClock = (): number => Math.floor(Date.now() / 1000);
 
 /**
  * Token counts, embeddings and rankings: one whole response. Token counts are estimated where the upstream has no
@@ -158,7 +151,7 @@ export class SideEndpoint implements Endpoint {
   /** Compatible servers often have the chat endpoint only. A count that fails for another reason stays an error. */
   #estimateInstead(outcome: Outcome, { provider }: Candidate): Outcome {
     const status = outcome.is === 'failed' ? outcome.error.upstream?.status : undefined;
-    if (!this.#isCount || !NO_ENDPOINT.has(status)) return outcome;
+    if (!this.#isCount || !NO_ENDPOINT_STATUSES.has(status)) return outcome;
     const { id } = this.#request;
     this.#log.info({ request_id: id, provider: provider.id, status }, 'upstream does not count tokens; estimated');
     return this.#estimate();
@@ -169,3 +162,13 @@ export class SideEndpoint implements Endpoint {
     return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
   }
 }
+
+/** A request to a side endpoint: token counts, embeddings or rankings. */
+export interface SideRequest {
+  id: string;
+  client: Codec;
+  wire: ClientRequest;
+}
+
+/** Statuses of servers that do not have this endpoint: they know neither its path, nor its method, nor its function. */
+const NO_ENDPOINT_STATUSES: ReadonlySet<unknown> = new Set([404, 405, 501]);

@@ -1,3 +1,5 @@
+/** Limits of responses: choices, blocks, tool calls and their arguments. */
+
 import {
   type CanonicalError,
   type CanonicalResponse,
@@ -8,16 +10,6 @@ import {
 } from '@sluice/core';
 import type { Limits } from '../config/options.ts';
 import { tooMuch } from './types.ts';
-
-type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
-
-/** What one choice of a stream contains so far. */
-interface Tally {
-  blocks: number;
-  calls: number;
-  /** Tool arguments that are still arriving, by the index of their block. */
-  open: Map<number, ArgumentMeter>;
-}
 
 /** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
 export class ResponseMeter {
@@ -66,7 +58,36 @@ export class ResponseMeter {
   }
 }
 
-/** The same for a whole response; `bytes` is the size of its body. */
+type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
+
+/** What one choice of a stream contains so far. */
+interface Tally {
+  blocks: number;
+  calls: number;
+  /** Tool arguments that are still arriving, by the index of their block. */
+  open: Map<number, ArgumentMeter>;
+}
+
+/** Measures the size and the depth of arguments that arrive in pieces. */
+class ArgumentMeter {
+  bytes = 0;
+  readonly #scanner = new JsonScanner();
+
+  get deepest(): number {
+    return this.#scanner.deepest;
+  }
+
+  push(text: string): void {
+    this.bytes += Buffer.byteLength(text);
+    const scanner = this.#scanner;
+    for (let at = 0; at < text.length; at++) {
+      if (scanner.isInString) at = scanner.skipString(text, at);
+      if (at < text.length) scanner.step(text.charCodeAt(at));
+    }
+  }
+}
+
+/** The limit that a whole response exceeds; undefined when it exceeds none. `bytes` is the size of its body. */
 export function findExcess(
   response: CanonicalResponse,
   bytes: number,
@@ -78,14 +99,14 @@ export function findExcess(
     const calls = content.filter(({ type }) => type === 'tool_use').length;
     const excess =
       checkExcess({ choices: choices.length, blocks: content.length, calls }, limits, name) ??
-      largestCall(content, bytes, limits, name);
+      findCallExcess(content, bytes, limits, name);
     if (excess) return excess;
   }
   return undefined;
 }
 
 /** Arguments are smaller than the body that contains them, so most responses need no measuring. */
-function largestCall(
+function findCallExcess(
   content: readonly ContentBlock[],
   bytes: number,
   limits: ResponseLimits,
@@ -123,23 +144,4 @@ function checkExcess(
   if (deepest > limits.argumentDepth)
     return tooMuch(name, `a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
   return undefined;
-}
-
-/** Measures the size and the depth of arguments that arrive in pieces. */
-class ArgumentMeter {
-  bytes = 0;
-  readonly #scanner = new JsonScanner();
-
-  get deepest(): number {
-    return this.#scanner.deepest;
-  }
-
-  push(text: string): void {
-    this.bytes += Buffer.byteLength(text);
-    const scanner = this.#scanner;
-    for (let at = 0; at < text.length; at++) {
-      if (scanner.isInString) at = scanner.skipString(text, at);
-      if (at < text.length) scanner.step(text.charCodeAt(at));
-    }
-  }
 }

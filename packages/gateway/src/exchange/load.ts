@@ -1,3 +1,5 @@
+/** Limits the load of the gateway: client keys, connections, memory and running exchanges. */
+
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
@@ -6,138 +8,9 @@ import type { Limits } from '../config/options.ts';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 import type { ClientConnection } from './client-connection.ts';
 
-/** Whether a client may send requests: always when no keys are set, otherwise only with one of them. */
-export type Admission = { admitted: true } | { admitted: false; reason: string };
-
-const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
-
-/** Checks client keys. Compares the digests of all keys in constant time. */
-export class Gatekeeper {
-  readonly #digests: readonly Buffer[];
-
-  constructor(keys: readonly string[]) {
-    this.#digests = keys.map(digest);
-  }
-
-  /** No keys are set, so every client is admitted. */
-  get isOpen(): boolean {
-    return this.#digests.length === 0;
-  }
-
-  admit(headers: HeaderBag, path: string): Admission {
-    if (this.isOpen) return { admitted: true };
-    const shown = readKey(headers, path);
-    if (shown === undefined)
-      return { admitted: false, reason: 'no key was sent: use Authorization: Bearer, x-api-key or x-goog-api-key' };
-    const given = digest(shown);
-    let isKnown = false;
-    for (const known of this.#digests) isKnown = timingSafeEqual(known, given) || isKnown;
-    return isKnown ? { admitted: true } : { admitted: false, reason: 'the key is not known here' };
-  }
-}
-
-/** Clients send their key in different headers; `?key=` is read on Gemini paths only. */
-function readKey(headers: HeaderBag, path: string): string | undefined {
-  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1];
-  return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? queryKey(path);
-}
-
-const GEMINI_PATH = /^\/(upload\/)?v1(beta|alpha)?\d*\/(models|tunedModels|cachedContents|files)\b/;
-
-function queryKey(path: string): string | undefined {
-  if (!GEMINI_PATH.test(path)) return undefined;
-  const at = path.indexOf('?');
-  return at < 0 ? undefined : (new URLSearchParams(path.slice(at + 1)).get('key') ?? undefined);
-}
-
-/** File descriptors for everything but connections: listeners, files, logs, name lookups. */
-const RESERVE = 64;
-
-/** Minimum number of connections, for very low limits. */
-const MIN_CONNECTIONS = 8;
-
-/** The system's limit of open files for this process; undefined when there is none. */
-function openFileLimit(): number | undefined {
-  const { report } = process;
-  // Otherwise the report looks up the host names of all peers.
-  Object.assign(report, { excludeNetwork: true });
-  const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = report.getReport();
-  const soft = userLimits?.open_files?.soft;
-  return typeof soft === 'number' ? soft : undefined;
-}
-
-/**
- * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so
- * each side gets half of what is left after the reserve.
- */
-export function connectionShare(openFiles: number | undefined): number {
-  if (openFiles === undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(MIN_CONNECTIONS, Math.floor((openFiles - RESERVE) / 2));
-}
-
-/** The same for this process. Node's report takes about 4 ms, so call this once per gateway. */
-export const ownConnectionShare = (): number => connectionShare(openFileLimit());
-
-const LOOK_MS = 1000;
-
-/** The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. */
-export function memoryShare(): number {
-  const constrained = process.constrainedMemory() ?? 0;
-  const machine = totalmem();
-  const most = constrained > 0 && constrained < machine ? constrained : machine;
-  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return Math.max(residentBytes() / most, used / limit);
-}
-
-/** 0 when unknown: node reads it from a file, which fails when no file descriptor is left. */
-function residentBytes(): number {
-  try {
-    return process.memoryUsage.rss();
-  } catch {
-    return 0;
-  }
-}
-
-export interface MemoryGuardOptions {
-  limits: Pick<Limits, 'heapShed' | 'heapCancel'>;
-  /** Memory is nearly used up and must be freed. */
-  onScarce: () => void;
-  measure?: () => number;
-  clock?: Clock;
-}
-
-/**
- * Checks memory use from time to time. When memory is tight, new requests are rejected so that running ones can finish.
- */
-export class MemoryGuard {
-  readonly #options: MemoryGuardOptions;
-  readonly #timer: Timer;
-  #isTight = false;
-
-  constructor(options: MemoryGuardOptions) {
-    this.#options = options;
-    this.#timer = (options.clock ?? REAL_CLOCK).setRepeating(() => this.#look(), LOOK_MS).unref();
-  }
-
-  get isTight(): boolean {
-    return this.#isTight;
-  }
-
-  close(): void {
-    this.#timer.close();
-  }
-
-  #look(): void {
-    const { limits, onScarce, measure = memoryShare } = this.#options;
-    const share = measure();
-    this.#isTight = share >= limits.heapShed;
-    if (share >= limits.heapCancel) onScarce();
-  }
-}
-
 /** The exchanges that are running: counted, and stopped together on shutdown. */
 export class Streams {
-  readonly #most: number;
+  readonly #max: number;
   /**
    * An array, because a growing Set keeps references to removed entries in its old tables until a full garbage
    * collection.
@@ -148,8 +21,8 @@ export class Streams {
   #isStopped = false;
   #onEmpty: () => void = () => undefined;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get count(): number {
@@ -157,7 +30,7 @@ export class Streams {
   }
 
   get isFull(): boolean {
-    return this.#open.length > this.#most;
+    return this.#open.length > this.#max;
   }
 
   /** All running exchanges, in no order. */
@@ -165,11 +38,13 @@ export class Streams {
     return this.#open;
   }
 
+  /** Adds an exchange. */
   enter(connection: ClientConnection): void {
     connection.place = this.#open.push(connection) - 1;
     if (this.#isStopped) connection.stop();
   }
 
+  /** Removes a finished exchange. */
   leave(connection: ClientConnection): void {
     const last = this.#open.pop();
     if (last && last !== connection) {
@@ -205,4 +80,135 @@ export class Streams {
     this.#isStopped = true;
     for (const connection of [...this.#open]) connection.stop();
   }
+}
+
+/**
+ * Checks memory use from time to time. When memory is tight, new requests are rejected so that running ones can finish.
+ */
+export class MemoryGuard {
+  readonly #options: MemoryGuardOptions;
+  readonly #timer: Timer;
+  #isTight = false;
+
+  constructor(options: MemoryGuardOptions) {
+    this.#options = options;
+    this.#timer = (options.clock ?? REAL_CLOCK).setRepeating(() => this.#check(), CHECK_MS).unref();
+  }
+
+  get isTight(): boolean {
+    return this.#isTight;
+  }
+
+  close(): void {
+    this.#timer.close();
+  }
+
+  #check(): void {
+    const { limits, onScarce, measure = memoryShare } = this.#options;
+    const share = measure();
+    this.#isTight = share >= limits.heapShed;
+    if (share >= limits.heapCancel) onScarce();
+  }
+}
+
+/** When memory counts as tight or scarce, and what to do then. */
+export interface MemoryGuardOptions {
+  limits: Pick<Limits, 'heapShed' | 'heapCancel'>;
+  /** Memory is nearly used up and must be freed. */
+  onScarce: () => void;
+  measure?: () => number;
+  clock?: Clock;
+}
+
+const CHECK_MS = 1000;
+
+/** The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. */
+export function memoryShare(): number {
+  const constrained = process.constrainedMemory() ?? 0;
+  const machine = totalmem();
+  const max = constrained > 0 && constrained < machine ? constrained : machine;
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return Math.max(readResidentBytes() / max, used / limit);
+}
+
+/** 0 when unknown: node reads it from a file, which fails when no file descriptor is left. */
+function readResidentBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
+}
+
+/** `connectionShare` for this process. Node's report takes about 4 ms, so call this once per gateway. */
+export const ownConnectionShare = (): number => connectionShare(readOpenFileLimit());
+
+/**
+ * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so
+ * each side gets half of what is left after the reserve.
+ */
+export function connectionShare(openFiles: number | undefined): number {
+  if (openFiles === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(MIN_CONNECTIONS, Math.floor((openFiles - RESERVED_DESCRIPTORS) / 2));
+}
+
+/** File descriptors for everything but connections: listeners, files, logs, name lookups. */
+const RESERVED_DESCRIPTORS = 64;
+
+/** Minimum number of connections, for very low limits. */
+const MIN_CONNECTIONS = 8;
+
+/** The system's limit of open files for this process; undefined when there is none. */
+function readOpenFileLimit(): number | undefined {
+  const { report } = process;
+  // Otherwise the report looks up the host names of all peers.
+  Object.assign(report, { excludeNetwork: true });
+  const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = report.getReport();
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : undefined;
+}
+
+/** Checks client keys. Compares the digests of all keys in constant time. */
+export class Gatekeeper {
+  readonly #digests: readonly Buffer[];
+
+  constructor(keys: readonly string[]) {
+    this.#digests = keys.map(digest);
+  }
+
+  /** No keys are set, so every client is admitted. */
+  get isOpen(): boolean {
+    return this.#digests.length === 0;
+  }
+
+  /** Whether the request has one of the keys. */
+  admit(headers: HeaderBag, path: string): Admission {
+    if (this.isOpen) return { admitted: true };
+    const key = readKey(headers, path);
+    if (key === undefined)
+      return { admitted: false, reason: 'no key was sent: use Authorization: Bearer, x-api-key or x-goog-api-key' };
+    const given = digest(key);
+    let isKnown = false;
+    for (const known of this.#digests) isKnown = timingSafeEqual(known, given) || isKnown;
+    return isKnown ? { admitted: true } : { admitted: false, reason: 'the key is not known here' };
+  }
+}
+
+/** Whether a client may send requests: always when no keys are set, otherwise only with one of them. */
+export type Admission = { admitted: true } | { admitted: false; reason: string };
+
+const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
+
+/** Clients send their key in different headers; `?key=` is read on Gemini paths only. */
+function readKey(headers: HeaderBag, path: string): string | undefined {
+  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1];
+  return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? readQueryKey(path);
+}
+
+const GEMINI_PATH = /^\/(upload\/)?v1(beta|alpha)?\d*\/(models|tunedModels|cachedContents|files)\b/;
+
+function readQueryKey(path: string): string | undefined {
+  if (!GEMINI_PATH.test(path)) return undefined;
+  const at = path.indexOf('?');
+  return at < 0 ? undefined : (new URLSearchParams(path.slice(at + 1)).get('key') ?? undefined);
 }

@@ -4,67 +4,47 @@ import { collect, withoutBom } from '../upstream/body.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
 import type { ProviderEndpoint } from './types.ts';
 
-const KEPT_MS = 5 * 60_000;
-
-/** A provider that could not say is asked again soon. */
-const FAILED_MS = 30_000;
-
-/** Clients wait for the list: what is late is left out this time. */
-const PATIENCE_MS = 5000;
-
-const MAX_LIST_BYTES = 8 * 1024 * 1024;
-
-interface Kept {
-  until: number;
-  names: Promise<readonly string[] | undefined>;
-}
-
-export interface ModelListsOptions {
-  dialer: Dialer;
-  clock: Clock;
-  /** A provider did not say what it has. */
-  onFailure: (provider: string, reason: string) => void;
-}
-
-/** What providers say they have. They are asked when a client wants to know, and what they said is kept for a while. */
+/** The model lists of providers. They are requested when a client needs them, and cached for a while. */
 export class ModelLists {
   readonly #options: ModelListsOptions;
-  readonly #kept = new Map<string, Kept>();
+  readonly #lists = new Map<string, CachedList>();
 
   constructor(options: ModelListsOptions) {
     this.#options = options;
   }
 
-  /** The models of a provider, under the names that clients use: `groq/llama-3.3-70b`. Who does not say has `groq/*`. */
-  async namesOf(speaker: ProviderEndpoint): Promise<readonly string[]> {
-    const { id } = speaker.provider;
-    const names = (await this.#remembered(speaker)) ?? ['*'];
+  /**
+   * The models of a provider under the names that clients use: `groq/llama-3.3-70b`; `groq/*` when it returns no list.
+   */
+  async namesOf(endpoint: ProviderEndpoint): Promise<readonly string[]> {
+    const { id } = endpoint.provider;
+    const names = (await this.#findNames(endpoint)) ?? ['*'];
     return names.map((name) => `${id}/${name}`);
   }
 
-  #remembered(speaker: ProviderEndpoint): Kept['names'] {
+  #findNames(endpoint: ProviderEndpoint): CachedList['names'] {
     const { now } = this.#options.clock;
-    const key = `${speaker.provider.id} ${speaker.origin}`;
-    const known = this.#kept.get(key);
+    const key = `${endpoint.provider.id} ${endpoint.origin}`;
+    const known = this.#lists.get(key);
     if (known && known.until > now()) return known.names;
-    const names = this.#ask(speaker);
-    const kept: Kept = { until: now() + KEPT_MS, names };
-    this.#kept.set(key, kept);
+    const names = this.#fetchNames(endpoint);
+    const list: CachedList = { until: now() + CACHE_MS, names };
+    this.#lists.set(key, list);
     void names.then((found) => {
-      if (!found) kept.until = now() + FAILED_MS;
+      if (!found) list.until = now() + FAILED_MS;
     });
     return names;
   }
 
-  async #ask(speaker: ProviderEndpoint): Kept['names'] {
-    const { protocol, id } = speaker.provider;
+  async #fetchNames(endpoint: ProviderEndpoint): CachedList['names'] {
+    const { protocol, id } = endpoint.provider;
     try {
-      const { status, body } = await collect(this.#options.dialer, callOf(speaker), {
+      const { status, body } = await collect(this.#options.dialer, buildCall(endpoint), {
         clock: this.#options.clock,
         maxBytes: MAX_LIST_BYTES,
-        headMs: PATIENCE_MS,
-        pieceMs: PATIENCE_MS,
-        totalMs: PATIENCE_MS,
+        headMs: TIMEOUT_MS,
+        pieceMs: TIMEOUT_MS,
+        totalMs: TIMEOUT_MS,
       });
       if (status !== 200) throw new Error(`status ${status}`);
       const { value } = convertModels(JSON.parse(withoutBom(body).toString('utf8')), { from: protocol, to: 'openai-chat' });
@@ -76,7 +56,31 @@ export class ModelLists {
   }
 }
 
-function callOf({ provider, origin, times }: ProviderEndpoint): Call {
+/** How lists are requested. */
+export interface ModelListsOptions {
+  dialer: Dialer;
+  clock: Clock;
+  /** A provider did not return a list. */
+  onFailure: (provider: string, reason: string) => void;
+}
+
+interface CachedList {
+  until: number;
+  names: Promise<readonly string[] | undefined>;
+}
+
+/** How long a list is used. */
+const CACHE_MS = 5 * 60_000;
+
+/** How soon a failed request is repeated. */
+const FAILED_MS = 30_000;
+
+/** Clients wait for the list, so slow providers are left out. */
+const TIMEOUT_MS = 5000;
+
+const MAX_LIST_BYTES = 8 * 1024 * 1024;
+
+function buildCall({ provider, origin, times }: ProviderEndpoint): Call {
   const codec = CODECS[provider.protocol];
   return {
     url: codec.buildUrl('MODELS', { provider, model: '', stream: false }) + (codec.modelsQuery ?? ''),

@@ -28,19 +28,16 @@ import {
   tooLate,
 } from './types.ts';
 
-/** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
-const TO_UPSTREAM = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
+/**
+ * Endpoints that Sluice does not convert (audio, images, files …): the bytes are forwarded to a provider of the same
+ * protocol and back. `findDestination` chooses the provider and checks the path.
+ */
+export function passBytes(forwarded: ForwardedRequest, destination: Destination, services: Services): Promise<Result> {
+  const call = buildCall(forwarded, destination, services.limits);
+  return new Promise((resolve) => new Passage(forwarded, destination, services, resolve).begin(call));
+}
 
-/** Headers of the body that are sent to the client, beside those of every response. */
-const OF_BODY = ['content-type', 'content-length', 'content-disposition'];
-
-const pick = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
-  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-
-/** Bytes above ASCII are kept: file names in `content-disposition` contain them. */
-const bodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
-  Object.fromEntries(Object.entries(dispositionFirst(pick(headers, OF_BODY))).map(([name, value]) => [name, redact(value)]));
-
+/** A request whose bytes are forwarded. */
 export interface ForwardedRequest {
   id: string;
   route: Route;
@@ -50,16 +47,7 @@ export interface ForwardedRequest {
   connection: ClientConnection;
 }
 
-/**
- * Endpoints that Sluice does not convert (audio, images, files …): the bytes are forwarded to a provider of the same
- * protocol and back. `findDestination` chooses the provider and checks the path.
- */
-export function passBytes(forwarded: ForwardedRequest, destination: Destination, services: Services): Promise<Result> {
-  const call = callFor(forwarded, destination, services.limits);
-  return new Promise((resolve) => new Passage(forwarded, destination, services, resolve).begin(call));
-}
-
-function callFor({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
+function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
   const { method = 'GET' } = request;
   const { provider, origin, times } = endpoint;
   const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
@@ -67,13 +55,20 @@ function callFor({ request, headers }: ForwardedRequest, { url, endpoint, body }
     url,
     origin,
     method,
-    headers: { ...credentials, ...pick(headers, TO_UPSTREAM), 'accept-encoding': 'identity' },
+    headers: { ...credentials, ...pickHeaders(headers, REQUEST_HEADERS), 'accept-encoding': 'identity' },
     ...(body.length > 0 && { body }),
     connectMs: times.connectMs,
     repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? repeatByMethod(method) : 'never',
   };
 }
 
+const pickHeaders = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+
+/** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
+const REQUEST_HEADERS = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
+
+/** Forwards one exchange. */
 class Passage implements Receiver {
   readonly #forwarded: ForwardedRequest;
   readonly #services: Services;
@@ -99,7 +94,7 @@ class Passage implements Receiver {
     this.#deadline = new Deadline({
       clock: connection.clock,
       totalMs: times.totalMs,
-      onSilence: connection.guard(() => this.#breakOff(this.#silence())),
+      onSilence: connection.guard(() => this.#breakOff(this.#createSilenceError())),
       onTotal: connection.guard(() => this.#breakOff(tooLate(formatProvider(endpoint), 'end', times.totalMs))),
     });
     this.#progress = { id: forwarded.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
@@ -119,7 +114,7 @@ class Passage implements Receiver {
     return headersMs + firstEventMs + betweenEventsMs;
   }
 
-  #silence(): CanonicalError {
+  #createSilenceError(): CanonicalError {
     const name = formatProvider(this.#endpoint);
     const { betweenEventsMs } = this.#endpoint.times;
     return this.#status === 0 ? tooLate(name, 'response', this.#headMs) : tooLate(name, 'more', betweenEventsMs);
@@ -141,7 +136,8 @@ class Passage implements Receiver {
     this.#headers = headers;
     this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
-    else response.writeHead(status, exchangeHeaders(this.#progress, addPassed(bodyHeaders(headers, redact), headers, redact)));
+    else
+      response.writeHead(status, exchangeHeaders(this.#progress, addPassed(buildBodyHeaders(headers, redact), headers, redact)));
   }
 
   data(chunk: Uint8Array): void {
@@ -154,10 +150,10 @@ class Passage implements Receiver {
   end(): void {
     this.#line?.hangUp();
     if (this.#refusal) this.#refuse(withoutBom(this.#refusal.take()).toString('utf8'));
-    else this.#answered();
+    else this.#finish();
   }
 
-  #answered(): void {
+  #finish(): void {
     const { provider, model } = this.#progress;
     if (provider !== undefined && model !== undefined) this.#services.metrics.answeredFor(provider, model);
     this.#forwarded.response.end();
@@ -175,12 +171,12 @@ class Passage implements Receiver {
   #refuse(text: string): void {
     const { route, response } = this.#forwarded;
     const { limits, redactUpstream } = this.#services;
-    const said: WireReply = { status: this.#status, headers: this.#headers, body: parsed(text) ?? text };
+    const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
     const exchange = translate(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
-    const told = exchange.error(said);
-    const reply = { ...told, headers: { ...said.headers, ...told.headers } };
+    const converted = exchange.error(wire);
+    const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
     sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
-    this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(said) });
+    this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(wire) });
   }
 
   #wait(): void {
@@ -188,12 +184,12 @@ class Passage implements Receiver {
     this.#line?.pause();
     this.#deadline.rest();
     response.setTimeout(this.#services.limits.stallMs);
-    const goOn = (): void => {
+    const resume = (): void => {
       response.setTimeout(0);
       this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
       this.#line?.resume();
     };
-    response.once('drain', this.#forwarded.connection.guard(goOn));
+    response.once('drain', this.#forwarded.connection.guard(resume));
   }
 
   readonly #onInterruption = (): void => {
@@ -208,7 +204,7 @@ class Passage implements Receiver {
     const { response, route } = this.#forwarded;
     const reply = encodeError(error, { to: route.client });
     if (response.headersSent) response.destroy();
-    else sendReply(response, reply, this.#progress, sendOptions(this.#services));
+    else sendReply(response, reply, this.#progress, buildSendOptions(this.#services));
     this.#settle({ status: response.statusCode, ending: findEnding(error), error });
   }
 
@@ -226,8 +222,17 @@ class Passage implements Receiver {
   }
 }
 
+/** Headers of the body that are sent to the client, beside those of every response. */
+const BODY_HEADERS = ['content-type', 'content-length', 'content-disposition'];
+
+/** Bytes above ASCII are kept: file names in `content-disposition` contain them. */
+const buildBodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(dispositionFirst(pickHeaders(headers, BODY_HEADERS))).map(([name, value]) => [name, redact(value)]),
+  );
+
 /** Undefined for text that is not JSON, or is nested too deeply to be serialised again. */
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
     return isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
@@ -236,7 +241,7 @@ function parsed(text: string): unknown {
   }
 }
 
-const sendOptions = ({ limits, redact }: { limits: Limits; redact: (text: string) => string }) => ({
+const buildSendOptions = ({ limits, redact }: { limits: Limits; redact: (text: string) => string }) => ({
   stallMs: limits.stallMs,
   redact,
 });

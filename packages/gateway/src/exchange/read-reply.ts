@@ -1,25 +1,10 @@
+/** Reads the responses of upstreams: errors, whole responses, and streams sent in their place. */
+
 import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProvider, type WireReply } from '@sluice/core';
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess } from './limits.ts';
 import { type Attempt, formatProvider, notAResponse, type Outcome, type Reply, redirected, upstreamsFault } from './types.ts';
-
-/** How much of an unreadable response is logged. */
-const SHOWN_BYTES = 4096;
-
-/** Reads a response with an error status: what it means, and what the client receives. */
-export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
-  const { status } = reply;
-  const body = withoutBom(reply.body);
-  const headers = withRetrySeconds(reply.headers, Date.now());
-  const read = parse(body);
-  // JSON that is nested too deeply cannot be serialised again.
-  const parsed = isDeeperThan(read, MAX_JSON_DEPTH) ? undefined : read;
-  if (parsed === undefined) onStrange(shown(body));
-  const said: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
-  const told = exchange.error(said);
-  return { is: 'failed', error: exchange.readError(said), reply: { ...told, headers: { ...headers, ...told.headers } } };
-}
 
 /** Reads a whole response, or a stream that was sent in its place. */
 export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
@@ -28,50 +13,66 @@ export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
   if (wrong) return { is: 'failed', error: wrong };
   if (reply.status >= 400) return readRefusal(reply, attempt);
   try {
-    const answered = isStream(reply.body) ? collected(reply, attempt) : converted(reply, attempt);
+    const response = isStream(reply.body) ? convertStreamed(reply, attempt) : convertWhole(reply, attempt);
     const { exchange, limits } = attempt;
     // A response whose usage was peeked is text only, so no limit applies.
     const answer = exchange.isGlanced ? undefined : exchange.answer;
     const excess = answer && findExcess(answer, reply.body.length, limits, name);
-    return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: answered };
+    return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: response };
   } catch (error) {
-    if (error instanceof CodecError) return { is: 'failed', error: blamed(error.error, attempt) };
+    if (error instanceof CodecError) return { is: 'failed', error: blameUpstream(error.error, attempt) };
     throw error;
   }
 }
 
-const collected = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
+const convertStreamed = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
   exchange.collected(status, headers, body);
 
-function converted(answer: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
-  const { status, headers } = answer;
-  const body = withoutBom(answer.body);
+function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
+  const { status, headers } = received;
+  const body = withoutBom(received.body);
   const parsed = parse(body);
   if (parsed === undefined) {
-    onStrange(shown(body));
+    onStrange(readHead(body));
     throw new CodecError(notAResponse(formatProvider(candidate), headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
   return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
 }
 
-/**
- * Some servers stream even when a whole response was requested. A stream begins with a field name, a document with a
- * bracket, quote or tag.
- */
-const FIELD = /^(?:data|event|id|retry)?:/m;
+function isStream(body: Buffer): boolean {
+  if (body[0] === OPEN_BRACE) return false;
+  const head = body.toString('latin1', 0, HEAD_BYTES).replace(/^\xef\xbb\xbf/, '');
+  return !DOCUMENT_START.test(head) && STREAM_FIELD.test(head);
+}
 
-const DOCUMENT = /^\s*[{["<]/;
+/** Some servers stream even when a whole response was requested. A stream begins with a field name. */
+const STREAM_FIELD = /^(?:data|event|id|retry)?:/m;
+
+/** A document begins with a bracket, quote or tag. */
+const DOCUMENT_START = /^\s*[{["<]/;
 
 const HEAD_BYTES = 1024;
 
 /** The first byte of nearly every response. */
 const OPEN_BRACE = 0x7b;
 
-function isStream(body: Buffer): boolean {
-  if (body[0] === OPEN_BRACE) return false;
-  const head = body.toString('latin1', 0, HEAD_BYTES).replace(/^\xef\xbb\xbf/, '');
-  return !DOCUMENT.test(head) && FIELD.test(head);
+/** Reads a response with an error status: what it means, and what the client receives. */
+export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
+  const { status } = reply;
+  const body = withoutBom(reply.body);
+  const headers = withRetrySeconds(reply.headers, Date.now());
+  const value = parse(body);
+  // JSON that is nested too deeply cannot be serialised again.
+  const parsed = isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
+  if (parsed === undefined) onStrange(readHead(body));
+  const wire: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
+  const converted = exchange.error(wire);
+  return {
+    is: 'failed',
+    error: exchange.readError(wire),
+    reply: { ...converted, headers: { ...headers, ...converted.headers } },
+  };
 }
 
 function parse(body: Buffer): unknown {
@@ -82,14 +83,19 @@ function parse(body: Buffer): unknown {
   }
 }
 
-const shown = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
+const readHead = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES);
+
+/** How much of an unreadable response is logged. */
+const SHOWN_BYTES = 4096;
 
 /** An error that the decoder found in a stream, as the client receives it. */
 export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
-  error.details?.['code'] === 'not_a_stream' ? notAResponse(formatProvider(attempt.candidate), headers) : blamed(error, attempt);
+  error.details?.['code'] === 'not_a_stream'
+    ? notAResponse(formatProvider(attempt.candidate), headers)
+    : blameUpstream(error, attempt);
 
 /** Marks an error as the upstream's and names its provider. */
-const blamed = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
+const blameUpstream = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
   nameProvider(upstreamsFault(error, formatProvider(candidate)), candidate.provider.id);
 
 /** Redacts upstream errors, which may quote the key that was sent. */

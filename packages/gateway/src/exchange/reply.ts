@@ -1,6 +1,23 @@
+/** Writes whole responses and the headers of all responses to the client. */
+
 import type { ServerResponse } from 'node:http';
 import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
 import type { Reply, Services } from './types.ts';
+
+/** Sends a whole response. */
+export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
+  const { data, encoding } = writeHead(response, reply, progress, redact);
+  response.end(data, encoding);
+  if (response.writableLength > 0) response.setTimeout(stallMs);
+}
+
+/** How a response is sent. */
+export interface SendOptions {
+  /** How long the client may read nothing. */
+  stallMs: number;
+  /** Removes secrets from upstream text. */
+  redact: (text: string) => string;
+}
 
 /** What is known of an exchange so far. */
 export interface Progress {
@@ -16,90 +33,9 @@ export interface Progress {
   tried?: readonly string[] | undefined;
 }
 
-/** Keeps proxies from buffering, changing or storing the stream. */
-const UNTOUCHED = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' } as const;
-
-export const STREAM_HEADERS = {
-  sse: { 'content-type': 'text/event-stream; charset=utf-8', ...UNTOUCHED },
-  'json-array': { 'content-type': 'application/json; charset=utf-8', ...UNTOUCHED },
-} as const satisfies Record<Framing, Record<string, string>>;
-
-/** From least to most severe. */
-const SEVERITIES = ['RENAMED', 'CLAMPED', 'REPAIRED', 'APPROXIMATED', 'DROPPED'] as const satisfies readonly Note['code'][];
-
-/** Response headers, with what an operator wants to know without reading the log. */
-export function exchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const { id, attempts, notes, provider, model, tried = [] } = progress;
-  const headers: Record<string, string> = {};
-  for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
-  headers['x-sluice-request-id'] = id;
-  if (provider !== undefined) headers['x-sluice-provider'] = headerText(provider);
-  if (model !== undefined) headers['x-sluice-model'] = headerText(model);
-  headers['x-sluice-attempts'] = String(attempts);
-  if (tried.length > 0) headers['x-sluice-tried'] = tried.map(headerText).join('; ').slice(0, 1024);
-  headers['x-sluice-notes'] = String(notes.length);
-  if (notes.length > 0) headers['x-sluice-notes-worst'] = findWorst(notes).toLowerCase();
-  return headers;
-}
-
-const findWorst = (notes: readonly Note[]): string =>
-  SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
-
-/** Upstream headers that SDKs read; all others are dropped. */
-const PASSED: ReadonlySet<string> = new Set([
-  'retry-after',
-  'retry-after-ms',
-  'x-should-retry',
-  'request-id',
-  'x-request-id',
-  'openai-processing-ms',
-]);
-
-/** Only words and short durations (`5h`) after the prefix: the name itself must not carry a key. */
-const RATE_LIMIT = /^(?:x|anthropic)-ratelimit(?:-(?:[a-z_]{1,20}|\d{1,3}[a-z])){1,6}$/;
-
-const isPassed = (name: string): boolean => PASSED.has(name) || RATE_LIMIT.test(name);
-
-/** Adds the allow-listed headers of an upstream, without secrets. */
-export function addPassed(
-  own: Record<string, string>,
-  headers: Readonly<Record<string, string>>,
-  redact: (text: string) => string,
-): Record<string, string> {
-  for (const name of Object.keys(headers)) if (isPassed(name)) own[name] = cleanHeader(headers[name] ?? '', redact);
-  return own;
-}
-
-/** No secret is shorter, so most rate limits need no redaction. */
-const SHORTEST_SECRET = 8;
-
-/** The value of an upstream's header, redacted and printable. */
-const cleanHeader = (value: string, redact: (text: string) => string): string =>
-  visible(value.length < SHORTEST_SECRET ? value : redact(value));
-
-export interface SendOptions {
-  /** How long the client may read nothing. */
-  stallMs: number;
-  /** Removes secrets from upstream text. */
-  redact: (text: string) => string;
-}
-
-/** An upstream's error may name its hosts; the gateway's own messages quote only the client's request. */
+/** Chooses the redaction for an error: an upstream error may name hosts, while own messages quote the request only. */
 export const redactFor = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
   error?.upstream ? redactUpstream : redact;
-
-/** Sends a whole response. */
-export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
-  const { data, encoding } = writeHead(response, reply, progress, redact);
-  response.end(data, encoding);
-  if (response.writableLength > 0) response.setTimeout(stallMs);
-}
-
-/** A body as it is written. */
-export interface Written {
-  data: string | Uint8Array;
-  encoding: 'utf8' | 'latin1';
-}
 
 /**
  * Writes the head of a whole response and returns its body. Errors are redacted, because they may quote an upstream.
@@ -111,21 +47,89 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
   response.writeHead(status, exchangeHeaders(progress, addPassed(own, headers, redact)));
-  return text === undefined ? asWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
+  return text === undefined ? toWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
+}
+
+/** A body as it is written. */
+export interface Written {
+  data: string | Uint8Array;
+  encoding: 'utf8' | 'latin1';
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
+const toWritten = (bytes: Buffer): Written =>
+  bytes.length <= MAX_COPIED ? { data: bytes.toString('latin1'), encoding: 'latin1' } : { data: bytes, encoding: 'latin1' };
+
 /** Node writes a head and a string at once, but a head and bytes separately. Longer bodies are not worth the copy. */
 const MAX_COPIED = 16 * 1024;
 
-const asWritten = (bytes: Buffer): Written =>
-  bytes.length <= MAX_COPIED ? { data: bytes.toString('latin1'), encoding: 'latin1' } : { data: bytes, encoding: 'latin1' };
-
 const writeText = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 
+/** Response headers, with what an operator wants to know without reading the log. */
+export function exchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { id, attempts, notes, provider, model, tried = [] } = progress;
+  const headers: Record<string, string> = {};
+  for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
+  headers['x-sluice-request-id'] = id;
+  if (provider !== undefined) headers['x-sluice-provider'] = formatHeader(provider);
+  if (model !== undefined) headers['x-sluice-model'] = formatHeader(model);
+  headers['x-sluice-attempts'] = String(attempts);
+  if (tried.length > 0) headers['x-sluice-tried'] = tried.map(formatHeader).join('; ').slice(0, 1024);
+  headers['x-sluice-notes'] = String(notes.length);
+  if (notes.length > 0) headers['x-sluice-notes-worst'] = findWorst(notes).toLowerCase();
+  return headers;
+}
+
+/** From least to most severe. */
+const SEVERITIES = ['RENAMED', 'CLAMPED', 'REPAIRED', 'APPROXIMATED', 'DROPPED'] as const satisfies readonly Note['code'][];
+
+const findWorst = (notes: readonly Note[]): string =>
+  SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
+
+/** Adds the allow-listed headers of an upstream, without secrets. */
+export function addPassed(
+  own: Record<string, string>,
+  headers: Readonly<Record<string, string>>,
+  redact: (text: string) => string,
+): Record<string, string> {
+  for (const name of Object.keys(headers)) if (isPassed(name)) own[name] = cleanHeader(headers[name] ?? '', redact);
+  return own;
+}
+
+/** Upstream headers that SDKs read; all others are dropped. */
+const PASSED_HEADERS: ReadonlySet<string> = new Set([
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'request-id',
+  'x-request-id',
+  'openai-processing-ms',
+]);
+
+/** Only words and short durations (`5h`) after the prefix: the name itself must not carry a key. */
+const RATE_LIMIT = /^(?:x|anthropic)-ratelimit(?:-(?:[a-z_]{1,20}|\d{1,3}[a-z])){1,6}$/;
+
+const isPassed = (name: string): boolean => PASSED_HEADERS.has(name) || RATE_LIMIT.test(name);
+
+/** The value of an upstream's header, redacted and printable. */
+const cleanHeader = (value: string, redact: (text: string) => string): string =>
+  toVisible(value.length < MIN_SECRET_LENGTH ? value : redact(value));
+
+/** No secret is shorter, so most rate limits need no redaction. */
+const MIN_SECRET_LENGTH = 8;
+
 /** A header holds visible ASCII; Node throws on anything else. */
-const visible = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?');
+const toVisible = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?');
 
 /** Names come from the configuration and from clients, so they may be long. */
-const headerText = (text: string): string => visible(text).slice(0, 256);
+const formatHeader = (text: string): string => toVisible(text).slice(0, 256);
+
+/** Keeps proxies from buffering, changing or storing the stream. */
+const UNBUFFERED = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' } as const;
+
+/** Headers of a stream by its framing. */
+export const STREAM_HEADERS = {
+  sse: { 'content-type': 'text/event-stream; charset=utf-8', ...UNBUFFERED },
+  'json-array': { 'content-type': 'application/json; charset=utf-8', ...UNBUFFERED },
+} as const satisfies Record<Framing, Record<string, string>>;

@@ -1,3 +1,5 @@
+/** Reads, decompresses and parses request bodies. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, checkRequestLimits, isDeeperThan } from '@sluice/core';
 import type { Limits } from '../config/options.ts';
@@ -8,42 +10,6 @@ import { CODINGS, NotUnpacked, type Receiver, readCoding, TooLarge, Unpacker } f
 import type { ClientConnection } from './client-connection.ts';
 import type { Written } from './reply.ts';
 import { STOPPED } from './types.ts';
-
-/** How long, and how many bytes, a rejected request is still read. */
-const LINGER_MS = 1000;
-
-const LINGER_BYTES = 16 * 1024 * 1024;
-
-/**
- * Ends the response to a request that is still being sent, and closes the connection. Closing while bytes arrive would
- * reset the connection before the client reads the response, so the rest of the request is discarded for a while.
- */
-export function endBeforeRequest(response: ServerResponse, { data, encoding }: Written, clock: Clock): void {
-  const { req: request } = response;
-  const end = (): void => {
-    timer.close();
-    response.end();
-  };
-  const timer = clock.setTimer(end, LINGER_MS);
-  let left = LINGER_BYTES;
-  response.write(data, encoding);
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) end();
-  });
-  request.once('end', end);
-  request.once('close', end);
-  request.resume();
-}
-
-/** The request of a body, and its response, which may have to send `100 Continue`. */
-export interface BodySource {
-  request: IncomingMessage;
-  response: ServerResponse;
-  connection: ClientConnection;
-}
-
-type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
 
 /**
  * Reads and decompresses the body of a request. Rejects a body as soon as it exceeds its limit, and any unfinished body
@@ -59,9 +25,18 @@ export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer
   });
 }
 
+/** The request of a body, and its response, which may have to send `100 Continue`. */
+export interface BodySource {
+  request: IncomingMessage;
+  response: ServerResponse;
+  connection: ClientConnection;
+}
+
+type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
+
 /** Rejects a body by its headers. Returns its content coding; undefined for a plain body. */
 function checkHead({ request: { headers }, response }: BodySource, limit: number): string | undefined {
-  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  if (Number(headers['content-length'] ?? 0) > limit) throw createTooLargeError(limit);
   try {
     return readCoding(headers['content-encoding']);
   } catch {
@@ -110,7 +85,7 @@ class BodyReader implements Receiver {
   }
 
   data(chunk: Uint8Array): void {
-    if (!this.#collector.push(chunk)) this.fail(tooLarge(this.#options.limits.requestBytes));
+    if (!this.#collector.push(chunk)) this.fail(createTooLargeError(this.#options.limits.requestBytes));
   }
 
   end(): void {
@@ -120,21 +95,21 @@ class BodyReader implements Receiver {
 
   fail(error: Error): void {
     this.#settle();
-    this.#options.reject(this.#refusalFor(error));
+    this.#options.reject(this.#toRefusal(error));
   }
 
-  #refusalFor(error: Error): CodecError {
+  #toRefusal(error: Error): CodecError {
     const { limits, coding } = this.#options;
     if (error instanceof CodecError) return error;
     if (error instanceof NotUnpacked)
       return refusal(400, 'INVALID_INPUT', `the request body cannot be decompressed as ${coding}`);
-    return error instanceof TooLarge ? tooDense(limits.compressionRatio) : BROKE_OFF;
+    return error instanceof TooLarge ? createRatioError(limits.compressionRatio) : BROKE_OFF;
   }
 
   readonly #onData = (chunk: Buffer): void => {
     const { requestBytes } = this.#options.limits;
     this.#received += chunk.length;
-    if (this.#received > requestBytes) this.fail(tooLarge(requestBytes));
+    if (this.#received > requestBytes) this.fail(createTooLargeError(requestBytes));
     else (this.#unpacker ?? this).data(chunk);
   };
 
@@ -157,31 +132,15 @@ class BodyReader implements Receiver {
 
 const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');
 
-const tooLarge = (limit: number) => refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+const createTooLargeError = (limit: number) =>
+  refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
 
-const tooDense = (ratio: number) =>
+const createRatioError = (ratio: number) =>
   refusal(
     413,
     'PAYLOAD_TOO_LARGE',
     `the request body grows more than ${ratio} times when decompressed (limits.compression_ratio)`,
   );
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
-
-/** A body as text and as parsed JSON. */
-export interface ParsedBody {
-  text: string;
-  body: unknown;
-}
-
-/** Parses the JSON of a body. */
-export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
-  const text = decode(bytes);
-  const body = parse(text);
-  if (isDeeperThan(body, maxDepth))
-    throw refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
-  return { text, body };
-}
 
 /** Parses the JSON of a request and checks the limits of its lists and objects. */
 export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
@@ -196,6 +155,23 @@ export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
   });
   return parsed;
 }
+
+/** Parses the JSON of a body and checks its depth. */
+export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
+  const text = decode(bytes);
+  const body = parse(text);
+  if (isDeeperThan(body, maxDepth))
+    throw refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
+  return { text, body };
+}
+
+/** A body as text and as parsed JSON. */
+export interface ParsedBody {
+  text: string;
+  body: unknown;
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 function decode(bytes: Uint8Array): string {
   try {
@@ -213,3 +189,31 @@ function parse(text: string): unknown {
     throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'the request has no body' : 'the body of the request is not JSON');
   }
 }
+
+/**
+ * Ends the response to a request that is still being sent, and closes the connection. Closing while bytes arrive would
+ * reset the connection before the client reads the response, so the rest of the request is discarded for a while.
+ */
+export function endBeforeRequest(response: ServerResponse, { data, encoding }: Written, clock: Clock): void {
+  const { req: request } = response;
+  const end = (): void => {
+    timer.close();
+    response.end();
+  };
+  const timer = clock.setTimer(end, LINGER_MS);
+  let left = LINGER_BYTES;
+  response.write(data, encoding);
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) end();
+  });
+  request.once('end', end);
+  request.once('close', end);
+  request.resume();
+}
+
+/** How long a rejected request is still read. */
+const LINGER_MS = 1000;
+
+/** How many bytes of a rejected request are still read. */
+const LINGER_BYTES = 16 * 1024 * 1024;

@@ -12,14 +12,6 @@ import {
 import { type ClientConnection, pause } from './client-connection.ts';
 import { type Candidate, formatProvider, type Outcome, paused, type Services, STOPPED, upstreamWords } from './types.ts';
 
-export interface AttemptLoopOptions {
-  /** The id of the request, for the log. */
-  id: string;
-  connection: ClientConnection;
-  /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
-  attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
-}
-
 /** Sends a request to one candidate after the other until one of them responds. */
 export class AttemptLoop {
   readonly #options: AttemptLoopOptions;
@@ -35,6 +27,7 @@ export class AttemptLoop {
     this.#services = services;
   }
 
+  /** Requests sent upstream so far. */
   get attempts(): number {
     return this.#attempts;
   }
@@ -199,19 +192,28 @@ export class AttemptLoop {
   #judge(candidate: Candidate, error: CanonicalError): void {
     const { breakers, limits } = this.#services;
     const { key } = candidate;
-    const reason = reasonFor(candidate, error);
-    const asked = error.retry_after_ms ?? 0;
+    const reason = explainFailure(candidate, error);
+    const requestedMs = error.retry_after_ms ?? 0;
     if (this.#options.connection.isStopped || isGatewaysFault(error)) return;
     if (!isTargetsFault(error)) breakers.succeeded(key);
-    else if (asked > limits.retryAfterMs) breakers.rest(key, reason, asked);
+    else if (requestedMs > limits.retryAfterMs) breakers.rest(key, reason, requestedMs);
     else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);
     else breakers.failed(key, reason);
   }
+}
+
+/** The request to send, and how. */
+export interface AttemptLoopOptions {
+  /** The id of the request, for the log. */
+  id: string;
+  connection: ClientConnection;
+  /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
+  attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }
 
 /**
  * Other clients receive this reason during a pause, so it does not quote the upstream, whose message may quote a
  * request.
  */
-const reasonFor = (candidate: Candidate, { upstream, http_status: status = 0, message }: CanonicalError): string =>
+const explainFailure = (candidate: Candidate, { upstream, http_status: status = 0, message }: CanonicalError): string =>
   upstream ? `${formatProvider(candidate)} responded with ${upstream.status ?? status}` : message;

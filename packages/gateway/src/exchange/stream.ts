@@ -1,3 +1,5 @@
+/** One attempt to get a stream from an upstream, as a state machine from request to outcome. */
+
 import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
 import type { ProviderLimits } from '../config/options.ts';
 import { Collector } from '../upstream/body.ts';
@@ -18,130 +20,19 @@ import {
   tooLate,
 } from './types.ts';
 
-/** How far the response to a stream request has come. */
-export type Phase =
-  /** No response headers yet. */
-  | { is: 'waiting' }
-  /** An error status; its body is collected. */
-  | { is: 'refusal'; body: Collector }
-  /** Response headers, but no event. */
-  | { is: 'silent' }
-  /** Events, but no content: the output is held back, because the next event may be an error. */
-  | { is: 'held' }
-  /** Complete without content. */
-  | { is: 'empty' }
-  /** An error before any content. */
-  | { is: 'failed'; error: CanonicalError }
-  /** Content has arrived; the client receives it. */
-  | { is: 'streaming' }
-  /** Content has arrived, then the end of the message or an error; only the connection is still open. */
-  | { is: 'ending' }
-  /** The outcome is reported; nothing that arrives later counts. */
-  | { is: 'settled' };
-
-export const WAITING: Phase = { is: 'waiting' };
-
-export const SILENT: Phase = { is: 'silent' };
-
-export const SETTLED: Phase = { is: 'settled' };
-
-const HELD: Phase = { is: 'held' };
-
-const EMPTY: Phase = { is: 'empty' };
-
-const STREAMING: Phase = { is: 'streaming' };
-
-const ENDING: Phase = { is: 'ending' };
-
-/** What an event means for the phase. */
-type Signal = 'start' | 'content' | 'stop' | 'error';
-
-/** Phases change with events only as listed here, and never back. */
-const NEXT = {
-  waiting: {},
-  refusal: {},
-  silent: { start: HELD, content: STREAMING, stop: EMPTY, error: 'failed' },
-  held: { content: STREAMING, stop: EMPTY, error: 'failed' },
-  empty: { content: ENDING, error: 'failed' },
-  failed: {},
-  streaming: { stop: ENDING, error: ENDING },
-  ending: {},
-  settled: {},
-} as const satisfies Record<Phase['is'], Partial<Record<Signal, Phase | 'failed'>>>;
-
-/** The phase after an event; the same object when the event does not change it. */
-export function nextPhase(phase: Phase, event: CanonicalStreamEvent): Phase {
-  const transitions: Partial<Record<Signal, Phase | 'failed'>> = NEXT[phase.is];
-  const next = transitions[readSignal(event)] ?? phase;
-  if (next !== 'failed') return next;
-  return event.type === 'error' ? { is: 'failed', error: event.error } : phase;
-}
-
-function readSignal(event: CanonicalStreamEvent): Signal {
-  switch (event.type) {
-    case 'message_start':
-    case 'ping':
-      return 'start';
-    case 'error':
-      return 'error';
-    case 'message_stop':
-      return 'stop';
-    case 'message_delta':
-      // Without a stop reason it only announces an error.
-      return event.delta.stop_reason === null ? 'start' : 'content';
-    default:
-      return 'content';
-  }
-}
-
-/** Whether the upstream has sent content, so that no other upstream can be tried. */
-export const hasContent = ({ is }: Phase): boolean => is === 'streaming' || is === 'ending';
-
-/** How long an upstream may take to close the connection after the end of its response. */
-const LINGER_MS = 1000;
-
-interface Silence {
-  /** The longest silence that the phase allows. */
-  limit: 'headersMs' | 'firstEventMs' | 'betweenEventsMs' | 'linger';
-  /** What did not arrive in time. Absent: the silence completes the response. */
-  overdue?: Wait;
-}
-
-const SILENCE: Readonly<Record<Phase['is'], Silence>> = {
-  waiting: { limit: 'headersMs', overdue: 'response' },
-  // An error body that stops arriving is still the upstream's error.
-  refusal: { limit: 'firstEventMs' },
-  silent: { limit: 'firstEventMs', overdue: 'event' },
-  held: { limit: 'betweenEventsMs', overdue: 'more' },
-  streaming: { limit: 'betweenEventsMs', overdue: 'more' },
-  empty: { limit: 'linger' },
-  failed: { limit: 'linger' },
-  ending: { limit: 'linger' },
-  settled: { limit: 'linger' },
-};
-
-/** The longest silence that a phase allows, in milliseconds. */
-function silenceMs({ is }: Phase, times: ProviderLimits): number {
-  const { limit } = SILENCE[is];
-  return limit === 'linger' ? LINGER_MS : times[limit];
-}
-
-/** What did not arrive when the silence of a phase was too long; undefined when that completes the response. */
-export const overdueIn = ({ is }: Phase): Wait | undefined => SILENCE[is].overdue;
-
-/** The client's side of a stream. */
-export interface StreamEnd {
-  clientStream: ClientStream;
-  /** The first content has arrived; the headers are those of the upstream's response. */
-  onFirstContent: (headers: Record<string, string>) => void;
-}
-
 /**
  * Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has
  * failed.
  */
 export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
   return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
+}
+
+/** The client's side of a stream. */
+export interface StreamEnd {
+  clientStream: ClientStream;
+  /** The first content has arrived; the headers are those of the upstream's response. */
+  onFirstContent: (headers: Record<string, string>) => void;
 }
 
 /** Whether the client reads the stream: as fast as it is written, too slowly, or not any more because it has left. */
@@ -194,7 +85,7 @@ class StreamAttempt implements Receiver {
   }
 
   #expect(): void {
-    this.#deadline.expect(silenceMs(this.#phase, this.#attempt.candidate.times));
+    this.#deadline.expect(findSilenceMs(this.#phase, this.#attempt.candidate.times));
   }
 
   begin(call: Call): void {
@@ -255,14 +146,14 @@ class StreamAttempt implements Receiver {
     if (this.#stream.hasFailed) this.end();
   }
 
-  /** Called with every event of the upstream, before it is encoded for the client. `excess`: the limit it exceeds, which refuses it. */
+  /** Sees every event before it is encoded for the client. `excess`: the limit that it exceeds, which rejects it. */
   #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
-    this.#look(excess ? { type: 'error', error: excess } : event);
+    this.#updatePhase(excess ? { type: 'error', error: excess } : event);
     return excess;
   }
 
-  /** Sees the upstream's events before the client's encoder does. */
-  #look(event: CanonicalStreamEvent): void {
+  /** Enters the phase that an event of the upstream leads to. */
+  #updatePhase(event: CanonicalStreamEvent): void {
     const before = this.#phase;
     const after = nextPhase(before, event);
     if (after === before) return;
@@ -273,7 +164,7 @@ class StreamAttempt implements Receiver {
   #pass(pieces: Iterable<Uint8Array>): void {
     if (this.#reading === 'gone') return;
     if (!hasContent(this.#phase)) {
-      if (this.#phase.is === 'failed') this.#disown(this.#phase.error);
+      if (this.#phase.is === 'failed') this.#rejectStream(this.#phase.error);
       else for (const piece of pieces) this.#held.push(piece);
       return;
     }
@@ -294,10 +185,10 @@ class StreamAttempt implements Receiver {
     this.#line?.pause();
     this.#deadline.rest();
     this.#reading = 'slow';
-    this.#end.clientStream.onDrain(() => this.#goOn());
+    this.#end.clientStream.onDrain(() => this.#continue());
   }
 
-  #goOn(): void {
+  #continue(): void {
     if (this.#isSettled || this.#reading !== 'slow') return;
     this.#reading = 'fast';
     this.#resume();
@@ -330,7 +221,7 @@ class StreamAttempt implements Receiver {
   }
 
   /** The upstream sent an error, or something that is no response, in place of content. */
-  #disown(error: CanonicalError): void {
+  #rejectStream(error: CanonicalError): void {
     const { onStrange } = this.#attempt;
     const shown = strangeStream(error, this.#head.headers, this.#attempt);
     if (shown !== error) onStrange(error.message);
@@ -349,7 +240,7 @@ class StreamAttempt implements Receiver {
   #onSilence(): void {
     const overdue = overdueIn(this.#phase);
     if (overdue === undefined) this.end();
-    else this.#breakOff(tooLate(this.#name, overdue, silenceMs(this.#phase, this.#attempt.candidate.times)));
+    else this.#breakOff(tooLate(this.#name, overdue, findSilenceMs(this.#phase, this.#attempt.candidate.times)));
   }
 
   readonly #onInterruption = (): void => {
@@ -414,3 +305,117 @@ class StreamAttempt implements Receiver {
     this.#resolve(this.#reading === 'gone' ? { is: 'gone' } : outcome);
   }
 }
+
+/** How far the response to a stream request has come. */
+export type Phase =
+  /** No response headers yet. */
+  | { is: 'waiting' }
+  /** An error status; its body is collected. */
+  | { is: 'refusal'; body: Collector }
+  /** Response headers, but no event. */
+  | { is: 'silent' }
+  /** Events, but no content: the output is held back, because the next event may be an error. */
+  | { is: 'held' }
+  /** Complete without content. */
+  | { is: 'empty' }
+  /** An error before any content. */
+  | { is: 'failed'; error: CanonicalError }
+  /** Content has arrived; the client receives it. */
+  | { is: 'streaming' }
+  /** Content has arrived, then the end of the message or an error; only the connection is still open. */
+  | { is: 'ending' }
+  /** The outcome is reported; nothing that arrives later counts. */
+  | { is: 'settled' };
+
+/** The request is sent. */
+export const WAITING: Phase = { is: 'waiting' };
+
+/** The response headers have arrived. */
+export const SILENT: Phase = { is: 'silent' };
+
+/** The outcome is reported. */
+export const SETTLED: Phase = { is: 'settled' };
+
+const HELD: Phase = { is: 'held' };
+
+const EMPTY: Phase = { is: 'empty' };
+
+const STREAMING: Phase = { is: 'streaming' };
+
+const ENDING: Phase = { is: 'ending' };
+
+/** What an event means for the phase. */
+type Signal = 'start' | 'content' | 'stop' | 'error';
+
+/** Phases change with events only as listed here, and never back. */
+const TRANSITIONS = {
+  waiting: {},
+  refusal: {},
+  silent: { start: HELD, content: STREAMING, stop: EMPTY, error: 'failed' },
+  held: { content: STREAMING, stop: EMPTY, error: 'failed' },
+  empty: { content: ENDING, error: 'failed' },
+  failed: {},
+  streaming: { stop: ENDING, error: ENDING },
+  ending: {},
+  settled: {},
+} as const satisfies Record<Phase['is'], Partial<Record<Signal, Phase | 'failed'>>>;
+
+/** The phase after an event; the same object when the event does not change it. */
+export function nextPhase(phase: Phase, event: CanonicalStreamEvent): Phase {
+  const transitions: Partial<Record<Signal, Phase | 'failed'>> = TRANSITIONS[phase.is];
+  const next = transitions[readSignal(event)] ?? phase;
+  if (next !== 'failed') return next;
+  return event.type === 'error' ? { is: 'failed', error: event.error } : phase;
+}
+
+function readSignal(event: CanonicalStreamEvent): Signal {
+  switch (event.type) {
+    case 'message_start':
+    case 'ping':
+      return 'start';
+    case 'error':
+      return 'error';
+    case 'message_stop':
+      return 'stop';
+    case 'message_delta':
+      // Without a stop reason it only announces an error.
+      return event.delta.stop_reason === null ? 'start' : 'content';
+    default:
+      return 'content';
+  }
+}
+
+/** Whether the upstream has sent content, so that no other upstream can be tried. */
+export const hasContent = ({ is }: Phase): boolean => is === 'streaming' || is === 'ending';
+
+interface Silence {
+  /** The longest silence that the phase allows. */
+  limit: 'headersMs' | 'firstEventMs' | 'betweenEventsMs' | 'linger';
+  /** What did not arrive in time. Absent: the silence completes the response. */
+  overdue?: Wait;
+}
+
+const SILENCE: Readonly<Record<Phase['is'], Silence>> = {
+  waiting: { limit: 'headersMs', overdue: 'response' },
+  // An error body that stops arriving is still the upstream's error.
+  refusal: { limit: 'firstEventMs' },
+  silent: { limit: 'firstEventMs', overdue: 'event' },
+  held: { limit: 'betweenEventsMs', overdue: 'more' },
+  streaming: { limit: 'betweenEventsMs', overdue: 'more' },
+  empty: { limit: 'linger' },
+  failed: { limit: 'linger' },
+  ending: { limit: 'linger' },
+  settled: { limit: 'linger' },
+};
+
+/** How long an upstream may take to close the connection after the end of its response. */
+const LINGER_MS = 1000;
+
+/** The longest silence that a phase allows, in milliseconds. */
+function findSilenceMs({ is }: Phase, times: ProviderLimits): number {
+  const { limit } = SILENCE[is];
+  return limit === 'linger' ? LINGER_MS : times[limit];
+}
+
+/** What did not arrive when the silence of a phase was too long; undefined when that completes the response. */
+export const overdueIn = ({ is }: Phase): Wait | undefined => SILENCE[is].overdue;

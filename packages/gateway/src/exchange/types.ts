@@ -1,3 +1,5 @@
+/** What exchanges are made of: candidates, services, attempts and outcomes, and the failures the gateway detects. */
+
 import {
   type CanonicalError,
   CodecError,
@@ -28,6 +30,51 @@ import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Gatekeeper, MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
+
+/** What every exchange needs. */
+export interface Services {
+  directory(): Directory;
+  readonly limits: Limits;
+  readonly dialer: Dialer;
+  readonly breakers: Breakers;
+  readonly budget: RetryBudget;
+  readonly refusals: LearnedRefusals;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** The same as `clock.now`. */
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly streams: Streams;
+  /** Connections of clients that are open at the same time. */
+  readonly maxConnections: number;
+  readonly memory: MemoryGuard;
+  readonly modelLists: ModelLists;
+  /** Removes secrets and private hosts from text for clients. */
+  readonly redact: (text: string) => string;
+  /** The same for upstream text: also removes private addresses and internal host names. */
+  readonly redactUpstream: (text: string) => string;
+}
+
+/** Which provider serves which model: a snapshot of the configuration. An exchange keeps the one it began with. */
+export interface Directory {
+  /** Candidates for a model, in the order in which they are tried. */
+  resolve(model: string, client: ProtocolId): readonly Candidate[];
+  /** Why no provider serves a model. */
+  whyUnknown(model: string): string;
+  /**
+   * Providers that have the endpoints of this protocol, for requests that are only forwarded. Those whose `passthrough`
+   * is not `off` come first, then those of the protocol itself.
+   */
+  providersFor(protocol: ProtocolId): readonly ProviderEndpoint[];
+  /** Model names for clients. */
+  readonly models: readonly string[];
+  /** Providers whose models are not configured; their lists are requested. */
+  readonly unlisted: readonly ProviderEndpoint[];
+  readonly gatekeeper: Gatekeeper;
+  /** Hosts that are redacted for clients. */
+  readonly privateHosts: readonly string[];
+}
 
 /** A provider that requests can be sent to, with its key. */
 export interface ProviderEndpoint {
@@ -62,51 +109,6 @@ export interface Candidate extends ProviderEndpoint {
   transport?: Transport;
 }
 
-/** Which provider serves which model: a snapshot of the configuration. An exchange keeps the one it began with. */
-export interface Directory {
-  /** Candidates for a model, in the order in which they are tried. */
-  resolve(model: string, client: ProtocolId): readonly Candidate[];
-  /** Why no provider serves a model. */
-  whyUnknown(model: string): string;
-  /**
-   * Providers that have the endpoints of this protocol, for requests that are only forwarded. Those whose `passthrough`
-   * is not `off` come first, then those of the protocol itself.
-   */
-  providersFor(protocol: ProtocolId): readonly ProviderEndpoint[];
-  /** Model names for clients. */
-  readonly models: readonly string[];
-  /** Providers whose models are not configured; their lists are requested. */
-  readonly unlisted: readonly ProviderEndpoint[];
-  readonly gatekeeper: Gatekeeper;
-  /** Hosts that are redacted for clients. */
-  readonly privateHosts: readonly string[];
-}
-
-/** What every exchange needs. */
-export interface Services {
-  directory(): Directory;
-  readonly limits: Limits;
-  readonly dialer: Dialer;
-  readonly breakers: Breakers;
-  readonly budget: RetryBudget;
-  readonly refusals: LearnedRefusals;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** The same as `clock.now`. */
-  readonly now: () => number;
-  readonly random: () => number;
-  readonly streams: Streams;
-  /** Connections of clients that are open at the same time. */
-  readonly maxConnections: number;
-  readonly memory: MemoryGuard;
-  readonly modelLists: ModelLists;
-  /** Removes secrets and private hosts from text for clients. */
-  readonly redact: (text: string) => string;
-  /** The same for upstream text: also removes private addresses and internal host names. */
-  readonly redactUpstream: (text: string) => string;
-}
-
 /** What an attempt at one upstream needs, for streams and whole responses. */
 export interface Attempt {
   exchange: Exchange;
@@ -120,6 +122,55 @@ export interface Attempt {
   onStrange: (head: string) => void;
   /** Removes secrets and private addresses from upstream text for the client. The log redacts by itself. */
   redact: (text: string) => string;
+}
+
+/** The result of an attempt. */
+export type Outcome =
+  /** The client received its stream, or receives this reply. `error`: the error that ended the stream. */
+  | { is: 'answered'; reply?: Reply; error?: CanonicalError }
+  /**
+   * Nothing was sent to the client, so another upstream may be tried. `reply`: the upstream's error in the client's
+   * protocol.
+   */
+  | { is: 'failed'; error: CanonicalError; reply?: Reply }
+  /** The client disconnected. */
+  | { is: 'gone' };
+
+/** A whole response for the client. `bytes`: the upstream's unchanged body. */
+export interface Reply extends Omit<WireReply, 'body'> {
+  body: unknown;
+  bytes?: Buffer;
+}
+
+/** The outcome of a request that a codec rejected. Throws any other error again. */
+export function failedBy(error: unknown): Outcome {
+  if (error instanceof CodecError) return { is: 'failed', error: error.error };
+  throw error;
+}
+
+/** How an exchange ended, for the log. */
+export type Ending =
+  | 'answered'
+  | 'refused'
+  | 'client_aborted'
+  | 'client_stalled'
+  | 'stopped'
+  | 'timeout'
+  | 'upstream_truncated'
+  | 'upstream_malformed'
+  | 'upstream_error'
+  | 'internal_error';
+
+/** How an exchange with this error ended. */
+export function findEnding(error: CanonicalError | undefined): Ending {
+  if (!error) return 'answered';
+  const { code, details = {}, upstream, http_status: status = 0 } = error;
+  if (details['ending'] === 'stopped') return 'stopped';
+  if (details['rule'] === 'sse/malformed-json') return 'upstream_malformed';
+  if (code === 'STREAM_TRUNCATED') return 'upstream_truncated';
+  if (code === 'TIMEOUT' && !upstream) return 'timeout';
+  if (code === 'INTERNAL' && !upstream) return 'internal_error';
+  return upstream || status >= 502 || code === 'UPSTREAM_ERROR' ? 'upstream_error' : 'refused';
 }
 
 /** Converts a request to a call. Throws a CodecError when the upstream's protocol cannot express it. */
@@ -143,8 +194,7 @@ export const buildLabels = ({ provider, model, isConfigured }: Candidate, client
   isConfigured,
 });
 
-// Failures that the gateway detects. Messages name the provider, but neither its host nor its key, which are the
-// operator's.
+// ---- failures that the gateway detects; messages name the provider, but neither its host nor its key
 
 /** A retry cannot help; this stops SDKs from retrying. */
 const HOPELESS = { should_retry: 'false' } as const;
@@ -152,6 +202,7 @@ const HOPELESS = { should_retry: 'false' } as const;
 /** The upstream received the request and may have processed it. */
 const PROCESSED = { may_be_billed: true } as const;
 
+/** The gateway is shutting down. */
 export const STOPPED: CanonicalError = {
   code: 'OVERLOADED',
   message: 'the gateway is shutting down; retry the request',
@@ -160,6 +211,7 @@ export const STOPPED: CanonicalError = {
   details: { ending: 'stopped' },
 };
 
+/** A bug in the gateway. */
 export const INTERNAL: CanonicalError = {
   code: 'INTERNAL',
   message: 'internal error of the gateway; see its log',
@@ -178,6 +230,7 @@ const NO_DESCRIPTORS: CanonicalError = {
   details: { overloaded: 'gateway' },
 };
 
+/** The upstream completed its response without content. */
 export const emptyResponse = (name: string): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `${name} sent an empty response`,
@@ -191,34 +244,35 @@ export function paused({ ms, reason }: Pause): CanonicalError {
   return { code: 'OVERLOADED', message, http_status: 503, retry_after_ms: wait };
 }
 
-const WAITS = {
+const WAIT_TEXTS = {
   response: 'did not respond within',
   event: 'sent no event within',
   more: 'sent nothing for',
   end: 'did not finish its response within',
 } as const satisfies Record<Wait, string>;
 
+/** The upstream took too long. */
 export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
-  timeout(`${name} timed out: it ${WAITS[wait]} ${duration(ms)}`);
+  createTimeout(`${name} timed out: it ${WAIT_TEXTS[wait]} ${formatDuration(ms)}`);
 
-const timeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
+const createTimeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
 
-const duration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
+const formatDuration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
 
 /** More bytes than the operator allows. */
 export const tooLarge = (name: string, bytes: number): CanonicalError =>
-  invalidResponse(`${name} sent a response of more than ${bytes} bytes`, PROCESSED);
+  createInvalidResponse(`${name} sent a response of more than ${bytes} bytes`, PROCESSED);
 
 /** A failed connection in the canonical form. */
 export function connectionError(error: unknown, name: string, connectMs?: number): CanonicalError {
   if (error instanceof TooLate) return tooLate(name, error.wait, error.ms);
   if (error instanceof NotUnpacked || error instanceof TooLarge || error instanceof MalformedResponse)
-    return invalidResponse(`${name} ${error.message}`, PROCESSED);
-  if (error instanceof WrongAddress) return invalidResponse(`the request would leave the base URL of ${name}; not sent`);
+    return createInvalidResponse(`${name} ${error.message}`, PROCESSED);
+  if (error instanceof WrongAddress) return createInvalidResponse(`the request would leave the base URL of ${name}; not sent`);
   const code = readCode(error);
   if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
-  const details = { may_be_billed: !UNSENT.test(code ?? '') };
-  if (LOST.test(code ?? '')) return lost(name, code, details);
+  const details = { may_be_billed: !UNSENT_CODE.test(code ?? '') };
+  if (LOST_CODE.test(code ?? '')) return createLostError(name, code, details);
   if (code !== 'UND_ERR_CONNECT_TIMEOUT')
     return {
       code: 'UPSTREAM_ERROR',
@@ -226,15 +280,15 @@ export function connectionError(error: unknown, name: string, connectMs?: number
       http_status: 502,
       details,
     };
-  const within = connectMs === undefined ? ' in time' : ` within ${duration(connectMs)}`;
-  return { ...timeout(`could not connect to ${name}${within}`), details };
+  const within = connectMs === undefined ? ' in time' : ` within ${formatDuration(connectMs)}`;
+  return { ...createTimeout(`could not connect to ${name}${within}`), details };
 }
 
 /** An established connection was closed or reset by the upstream. */
-const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
+const LOST_CODE = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
 
 /** "socket hang up" is node's wording: pi and Continue retry stream errors that contain it. */
-const lost = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
+const createLostError = (name: string, code: string | undefined, details: Readonly<Record<string, unknown>>): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `the connection to ${name} failed: socket hang up${formatReason(code)}`,
   http_status: 502,
@@ -242,7 +296,8 @@ const lost = (name: string, code: string | undefined, details: Readonly<Record<s
 });
 
 /** Failures to connect, so nothing was sent. After any other failure the request may have been sent. */
-const UNSENT = /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
+const UNSENT_CODE =
+  /^(ECONNREFUSED|E(HOST|NET)UNREACH|ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|.*(CERT|SSL|TLS).*)$/;
 
 /** Codes of system errors contain no secrets. */
 const formatReason = (code: string | undefined): string =>
@@ -256,7 +311,7 @@ function readCode(error: unknown): string | undefined {
 }
 
 /** The upstream sent an invalid response, and would send it again. */
-const invalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
+const createInvalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message,
   http_status: 502,
@@ -265,18 +320,18 @@ const invalidResponse = (message: string, details: Readonly<Record<string, unkno
 
 /** A response exceeds one of the operator's limits. */
 export const tooMuch = (name: string, what: string): CanonicalError =>
-  invalidResponse(`${name} sent a response with ${what}`, PROCESSED);
+  createInvalidResponse(`${name} sent a response with ${what}`, PROCESSED);
 
 /** Redirects are not followed: they would send the key to another host. */
 export const redirected = (name: string, status: number): CanonicalError | undefined =>
   status >= 300 && status < 400
-    ? invalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
+    ? createInvalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
     : undefined;
 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function notAResponse(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
-  return invalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
+  return createInvalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */
@@ -304,51 +359,3 @@ const NO_TEMPLATES: CanonicalError = {
 /** For the log: the upstream's own message, where the client receives another one. */
 export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>
   details?.['upstream_message'] === undefined ? {} : { upstream_message: details['upstream_message'] };
-
-/** A whole response for the client. `bytes`: the upstream's unchanged body. */
-export interface Reply extends Omit<WireReply, 'body'> {
-  body: unknown;
-  bytes?: Buffer;
-}
-
-/** The result of an attempt. */
-export type Outcome =
-  /** The client received its stream, or receives this reply. `error`: the error that ended the stream. */
-  | { is: 'answered'; reply?: Reply; error?: CanonicalError }
-  /**
-   * Nothing was sent to the client, so another upstream may be tried. `reply`: the upstream's error in the client's
-   * protocol.
-   */
-  | { is: 'failed'; error: CanonicalError; reply?: Reply }
-  /** The client disconnected. */
-  | { is: 'gone' };
-
-/** The outcome of a request that a codec rejected. Throws any other error again. */
-export function failedBy(error: unknown): Outcome {
-  if (error instanceof CodecError) return { is: 'failed', error: error.error };
-  throw error;
-}
-
-/** How an exchange ended, for the log. */
-export type Ending =
-  | 'answered'
-  | 'refused'
-  | 'client_aborted'
-  | 'client_stalled'
-  | 'stopped'
-  | 'timeout'
-  | 'upstream_truncated'
-  | 'upstream_malformed'
-  | 'upstream_error'
-  | 'internal_error';
-
-export function findEnding(error: CanonicalError | undefined): Ending {
-  if (!error) return 'answered';
-  const { code, details = {}, upstream, http_status: status = 0 } = error;
-  if (details['ending'] === 'stopped') return 'stopped';
-  if (details['rule'] === 'sse/malformed-json') return 'upstream_malformed';
-  if (code === 'STREAM_TRUNCATED') return 'upstream_truncated';
-  if (code === 'TIMEOUT' && !upstream) return 'timeout';
-  if (code === 'INTERNAL' && !upstream) return 'internal_error';
-  return upstream || status >= 502 || code === 'UPSTREAM_ERROR' ? 'upstream_error' : 'refused';
-}

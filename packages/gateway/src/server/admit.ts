@@ -3,8 +3,6 @@ import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Incoming } from './handle.ts';
 
-type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
-
 /** Checks every request before anything is done for it. Throws the refusal. */
 export function admit(incoming: AdmissionRequest, services: Services): void {
   checkForm(incoming, services);
@@ -14,6 +12,8 @@ export function admit(incoming: AdmissionRequest, services: Services): void {
   metrics.shed.inc();
   throw refusal(503, 'OVERLOADED', 'too many requests are under way', 1000);
 }
+
+type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
 function checkForm({ request: { rawHeaders, httpVersion } }: AdmissionRequest, { limits }: Services): void {
@@ -26,6 +26,7 @@ function checkForm({ request: { rawHeaders, httpVersion } }: AdmissionRequest, {
 
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
+/** Rejects web pages of other origins, foreign hosts, and missing or wrong client keys. */
 export function checkCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): void {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.

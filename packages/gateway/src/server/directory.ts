@@ -16,7 +16,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     const { origin, times, passthrough } = configured;
     return { provider: unlock(configured), origin, times, passthrough };
   };
-  const candidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
+  const createCandidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
     const endpoint = configured.isDemo
       ? createDemoEndpoint(configured, languageOf(model, client), demo)
       : createEndpoint(configured);
@@ -35,7 +35,9 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     };
   };
   return {
-    resolve: remembered((model, client) => (state.resolveModel(model, client) ?? []).map((target) => candidate(target, client))),
+    resolve: rememberTargets((model, client) =>
+      (state.resolveModel(model, client) ?? []).map((target) => createCandidate(target, client)),
+    ),
     providersFor: (protocol) => {
       const rank = ({ provider, passthrough }: ConfiguredProvider): number =>
         (passthrough === 'off' ? 2 : 0) + (provider.protocol === protocol ? 0 : 1);
@@ -44,28 +46,28 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
         .toSorted((a, b) => rank(a) - rank(b))
         .map(createEndpoint);
     },
-    ...listed(state, createEndpoint),
+    ...listClientModels(state, createEndpoint),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
     whyUnknown: (model) => whyUnknown(model, state),
-    privateHosts: privateHosts(state),
+    privateHosts: listPrivateHosts(state),
   };
 }
 
 /** Names resolved for one client protocol. Clients can invent any number of names. */
-const NAMES = { entries: 1000, bytes: 256 * 1024 };
+const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };
 
 /** A state does not change, so every name is resolved once for each client protocol. */
-function remembered(resolve: Directory['resolve']): Directory['resolve'] {
+function rememberTargets(resolve: Directory['resolve']): Directory['resolve'] {
   const byProtocol = new Map<ProtocolId, (model: string) => readonly Candidate[]>();
   return (model, client) => {
-    const known = byProtocol.get(client) ?? memo(NAMES, (name: string) => resolve(name, client));
+    const known = byProtocol.get(client) ?? memo(NAME_LIMITS, (name: string) => resolve(name, client));
     byProtocol.set(client, known);
     return known(model);
   };
 }
 
 /** Configured models are the only ones that clients can list. */
-function listed(
+function listClientModels(
   { models, providers }: GatewayState,
   createEndpoint: (of: ConfiguredProvider) => ProviderEndpoint,
 ): Pick<Directory, 'models' | 'unlisted'> {
@@ -75,7 +77,7 @@ function listed(
 }
 
 /** Hosts that only the operator knows: neither a vendor's nor this machine. */
-function privateHosts({ providers }: GatewayState): string[] {
+function listPrivateHosts({ providers }: GatewayState): string[] {
   const hosts = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ origin }) => new URL(origin).hostname);
   return [...new Set(hosts)].filter((host) => !isLoopback(host) && !VENDOR_HOSTS.has(host));
 }

@@ -1,3 +1,5 @@
+/** Handles one request: admission, routing to its endpoint, errors, and the record of its result. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, encodeError, type HeaderBag, type InterfaceType, type Note, type Route } from '@sluice/core';
 import type { ClientConnection } from '../exchange/client-connection.ts';
@@ -11,64 +13,6 @@ import { refusal } from '../http/refusal.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { admit } from './admit.ts';
 import { describeModel, listModels } from './models.ts';
-
-/** Records a finished exchange in the metrics and the log. */
-function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
-  count(incoming, result, seconds, metrics);
-  if (log.isLevelEnabled('info')) log.info(buildLine(incoming, result, seconds), 'answered');
-}
-
-function count({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
-  const { status, provider = '', model = '', upstream = '', notes, usage } = result;
-  const series = result.series ?? metrics.of({ provider, model, client_protocol: route.client.id, upstream_protocol: upstream });
-  series.answered(status, seconds);
-  for (const { code } of notes) series.noted(code);
-  if (usage) {
-    series.tokens('input', usage.input_tokens);
-    series.tokens('output', usage.output_tokens);
-  }
-}
-
-/** A loss in every message makes many notes; the first ones are enough to find the cause. */
-const MAX_CHANGES = 20;
-
-const MAX_CHANGE_CHARS = 120;
-
-/** What was changed, and where. Without messages, which may quote the request. */
-const buildChange = ({ code, path, feature }: Note): object => ({
-  code,
-  path: path.slice(0, MAX_CHANGE_CHARS),
-  feature: feature.slice(0, MAX_CHANGE_CHARS),
-});
-
-function buildLine({ id, request, route }: Incoming, result: Result, seconds: number): object {
-  const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
-  return {
-    request_id: id,
-    method: request.method,
-    // Without the query, which may contain a key.
-    path: route.path.split('?', 1)[0],
-    status,
-    ending,
-    ...(provider && { provider, model, attempts }),
-    ...(tried.length > 0 && { tried }),
-    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
-    ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
-    ...(error && { error: error.code, reason: error.message }),
-    ms: Math.round(seconds * 1000),
-  };
-}
-
-export interface Incoming {
-  id: string;
-  request: IncomingMessage;
-  response: ServerResponse;
-  connection: ClientConnection;
-  headers: HeaderBag;
-  route: Route;
-  /** The configuration at the start of the request; a reload does not change it. */
-  directory: Directory;
-}
 
 /** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
 export async function handle(incoming: Incoming, services: Services): Promise<void> {
@@ -88,29 +32,16 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   record(incoming, result, (services.now() - started) / 1000, services);
 }
 
-const METHODS = {
-  CHAT: ['POST'],
-  COUNT_TOKENS: ['POST'],
-  EMBEDDINGS: ['POST'],
-  RERANK: ['POST'],
-  AUDIO: ['POST'],
-  IMAGES: ['POST'],
-  MODELS: ['GET', 'HEAD'],
-  MODEL_INFO: ['GET', 'HEAD'],
-  PASSTHROUGH: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-} as const satisfies Record<InterfaceType, readonly string[]>;
-
-/**
- * Codex tries WebSocket seven times before it uses HTTP, but only once after a 426. Other upgrades are ignored (RFC
- * 9110 7.8).
- */
-function checkUpgrade({ request, response, route }: Incoming): void {
-  const isWebSocket = request.method === 'GET' && /(?:^|[,\s])websocket(?:$|[,\s])/i.test(request.headers.upgrade ?? '');
-  if (!isWebSocket || route.type !== 'CHAT' || route.client.id !== 'openai-responses') return;
-  // A 426 names the protocol to use, and that field needs its connection option (RFC 9110 15.5.22).
-  response.setHeader('upgrade', 'HTTP/1.1');
-  response.setHeader('connection', 'close, upgrade');
-  throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
+/** A request and everything known about it before its body is read. */
+export interface Incoming {
+  id: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+  connection: ClientConnection;
+  headers: HeaderBag;
+  route: Route;
+  /** The configuration at the start of the request; a reload does not change it. */
+  directory: Directory;
 }
 
 async function respond(incoming: Incoming, services: Services): Promise<Result> {
@@ -141,13 +72,29 @@ async function respond(incoming: Incoming, services: Services): Promise<Result> 
   }
 }
 
-/** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
-async function pass(incoming: Incoming, services: Services): Promise<Result> {
-  const { request, headers, route, directory } = incoming;
-  const passed = { method: request.method ?? 'GET', route, directory };
-  checkPassable(passed);
-  const bytes = await readBody(incoming, services.limits);
-  return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
+const METHODS = {
+  CHAT: ['POST'],
+  COUNT_TOKENS: ['POST'],
+  EMBEDDINGS: ['POST'],
+  RERANK: ['POST'],
+  AUDIO: ['POST'],
+  IMAGES: ['POST'],
+  MODELS: ['GET', 'HEAD'],
+  MODEL_INFO: ['GET', 'HEAD'],
+  PASSTHROUGH: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+} as const satisfies Record<InterfaceType, readonly string[]>;
+
+/**
+ * Codex tries WebSocket seven times before it uses HTTP, but only once after a 426. Other upgrades are ignored (RFC
+ * 9110 7.8).
+ */
+function checkUpgrade({ request, response, route }: Incoming): void {
+  const isWebSocket = request.method === 'GET' && /(?:^|[,\s])websocket(?:$|[,\s])/i.test(request.headers.upgrade ?? '');
+  if (!isWebSocket || route.type !== 'CHAT' || route.client.id !== 'openai-responses') return;
+  // A 426 names the protocol to use, and that field needs its connection option (RFC 9110 15.5.22).
+  response.setHeader('upgrade', 'HTTP/1.1');
+  response.setHeader('connection', 'close, upgrade');
+  throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
 }
 
 async function readModelRequest(kind: ModelRequest['kind'], incoming: Incoming, services: Services): Promise<ModelRequest> {
@@ -155,6 +102,15 @@ async function readModelRequest(kind: ModelRequest['kind'], incoming: Incoming, 
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   return { kind, id, client: route.client, wire, connection, directory, receivedAt: services.now() };
+}
+
+/** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
+async function pass(incoming: Incoming, services: Services): Promise<Result> {
+  const { request, headers, route, directory } = incoming;
+  const passed = { method: request.method ?? 'GET', route, directory };
+  checkPassable(passed);
+  const bytes = await readBody(incoming, services.limits);
+  return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
 }
 
 function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
@@ -179,3 +135,50 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   }
   return { ...progress, status: reply.status, ending: findEnding(error), error };
 }
+
+/** Records a finished exchange in the metrics and the log. */
+function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
+  countResult(incoming, result, seconds, metrics);
+  if (log.isLevelEnabled('info')) log.info(buildLogFields(incoming, result, seconds), 'answered');
+}
+
+function countResult({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
+  const { status, provider = '', model = '', upstream = '', notes, usage } = result;
+  const series = result.series ?? metrics.of({ provider, model, client_protocol: route.client.id, upstream_protocol: upstream });
+  series.answered(status, seconds);
+  for (const { code } of notes) series.noted(code);
+  if (usage) {
+    series.tokens('input', usage.input_tokens);
+    series.tokens('output', usage.output_tokens);
+  }
+}
+
+function buildLogFields({ id, request, route }: Incoming, result: Result, seconds: number): object {
+  const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
+  return {
+    request_id: id,
+    method: request.method,
+    // Without the query, which may contain a key.
+    path: route.path.split('?', 1)[0],
+    status,
+    ending,
+    ...(provider && { provider, model, attempts }),
+    ...(tried.length > 0 && { tried }),
+    ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
+    ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
+    ...(error && { error: error.code, reason: error.message }),
+    ms: Math.round(seconds * 1000),
+  };
+}
+
+/** A loss in every message makes many notes; the first ones are enough to find the cause. */
+const MAX_CHANGES = 20;
+
+const MAX_CHANGE_CHARS = 120;
+
+/** What was changed, and where. Without messages, which may quote the request. */
+const buildChange = ({ code, path, feature }: Note): object => ({
+  code,
+  path: path.slice(0, MAX_CHANGE_CHARS),
+  feature: feature.slice(0, MAX_CHANGE_CHARS),
+});

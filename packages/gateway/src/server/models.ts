@@ -1,15 +1,14 @@
 import { type Codec, CodecError, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core';
 import type { Directory, Services } from '../exchange/types.ts';
 
-const buildModel = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
-
 /** The list of models, in the client's protocol. */
 export async function listModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
-  const asked = await Promise.all(directory.unlisted.map((endpoint) => modelLists.namesOf(endpoint)));
-  const names = [...directory.models, ...asked.flat()];
+  const fetched = await Promise.all(directory.unlisted.map((endpoint) => modelLists.namesOf(endpoint)));
+  const names = [...directory.models, ...fetched.flat()];
   return encodeModels({ models: names.map(buildModel), has_more: false }, { to: client });
 }
 
+/** One model, in the client's protocol. Throws when no provider serves it. */
 export function describeModel({ client, path }: Route, directory: Directory): unknown {
   const id = readId(path);
   checkModelName(id);
@@ -21,6 +20,8 @@ export function describeModel({ client, path }: Route, directory: Directory): un
     param: 'model',
   });
 }
+
+const buildModel = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
 
 function readId(path: string): string {
   const [plain = ''] = path.split('?', 1);

@@ -1,3 +1,5 @@
+/** Starts a gateway: configuration, services and server. */
+
 import { ConfigError } from '../config/document.ts';
 import { findConfig, noConfig } from '../config/load.ts';
 import type { Limits, LogLevel } from '../config/options.ts';
@@ -17,64 +19,6 @@ import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { Gateway } from './server.ts';
-
-type Given = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };
-
-/** Creates the services of one gateway. */
-export function createServices(given: Given): Services {
-  const { limits, redact, directory, log, clock = REAL_CLOCK } = given;
-  const { now } = clock;
-  const dialer = new Dialer(limits);
-  const share = ownConnectionShare();
-  const streams = new Streams(Math.min(limits.streams, share));
-  const redactHosts = hidingHosts(redact, () => directory().privateHosts);
-  return {
-    ...given,
-    redact: redactHosts,
-    redactUpstream: hidingAddresses(redactHosts),
-    clock,
-    now,
-    random: Math.random,
-    streams,
-    maxConnections: limits.connections > 0 ? limits.connections : share,
-    dialer,
-    breakers: new Breakers(now),
-    budget: new RetryBudget(limits.retryShare, now),
-    refusals: new LearnedRefusals(),
-    metrics: new Metrics(() => streams.count),
-    modelLists: new ModelLists({
-      dialer,
-      clock,
-      onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
-    }),
-    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
-  };
-}
-
-export interface RunOptions {
-  /** The configuration file; without one, a `sluice.yaml` in `folder`, else the environment alone. */
-  config?: string;
-  folder: string;
-  env: Readonly<Record<string, string | undefined>>;
-  listen: { host?: string; port?: number };
-  /** The log level; overrides the configuration. */
-  log?: LogLevel;
-  /** Delays before a changed file is read, for tests. */
-  watch?: Waits;
-}
-
-type Waits = Pick<WatchOptions, 'quietMs' | 'pollMs' | 'stableMs'>;
-
-export interface Running {
-  url: string;
-  state: GatewayState;
-  file: string | undefined;
-  log: Logger;
-  /** Reads the configuration again. Never rejects. */
-  reload(): Promise<void>;
-  /** Waits for running requests, at most for as long as the configuration says. */
-  close(deadlineMs?: number): Promise<void>;
-}
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
 export async function run({ config, folder, env, listen, log: level, watch = {} }: RunOptions): Promise<Running> {
@@ -119,6 +63,33 @@ export async function run({ config, folder, env, listen, log: level, watch = {} 
   }
 }
 
+/** What a gateway is started with. */
+export interface RunOptions {
+  /** The configuration file; without one, a `sluice.yaml` in `folder`, else the environment alone. */
+  config?: string;
+  folder: string;
+  env: Readonly<Record<string, string | undefined>>;
+  listen: { host?: string; port?: number };
+  /** The log level; overrides the configuration. */
+  log?: LogLevel;
+  /** Delays before a changed file is read, for tests. */
+  watch?: WatchDelays;
+}
+
+type WatchDelays = Pick<WatchOptions, 'quietMs' | 'pollMs' | 'stableMs'>;
+
+/** A running gateway. */
+export interface Running {
+  url: string;
+  state: GatewayState;
+  file: string | undefined;
+  log: Logger;
+  /** Reads the configuration again. Never rejects. */
+  reload(): Promise<void>;
+  /** Waits for running requests, at most for as long as the configuration says. */
+  close(deadlineMs?: number): Promise<void>;
+}
+
 /** A host name can resolve to any address, so the bound address is checked. */
 function checkBound(address: string, { keys }: GatewayState): void {
   const exposure = findExposure(address, keys);
@@ -127,23 +98,56 @@ function checkBound(address: string, { keys }: GatewayState): void {
 
 type OnState = (state: GatewayState, restart: readonly string[]) => void;
 
-type OnRefused = (reason: string) => void;
+type OnRejected = (reason: string) => void;
 
-/** The file is watched before its listeners are set. */
-async function openLive(file: string, options: ResolveOptions & Waits) {
+/** Opens the watched configuration. Its listeners are set later, because they need the log, whose level it has. */
+async function openLive(file: string, options: ResolveOptions & WatchDelays) {
   let onState: OnState = () => undefined;
-  let onRefused: OnRefused = () => undefined;
+  let onRejected: OnRejected = () => undefined;
   const config = await LiveConfig.open({
     ...options,
     file,
     onReload: (state, restart) => onState(state, restart),
-    onRefused: (reason) => onRefused(reason.message),
+    onRefused: (reason) => onRejected(reason.message),
   });
   return {
     config,
-    onState: (reloaded: OnState, refused: OnRefused) => {
+    onState: (reloaded: OnState, rejected: OnRejected) => {
       onState = reloaded;
-      onRefused = refused;
+      onRejected = rejected;
     },
   };
 }
+
+/** Creates the services of one gateway. */
+export function createServices(options: ServiceOptions): Services {
+  const { limits, redact, directory, log, clock = REAL_CLOCK } = options;
+  const { now } = clock;
+  const dialer = new Dialer(limits);
+  const share = ownConnectionShare();
+  const streams = new Streams(Math.min(limits.streams, share));
+  const redactHosts = hidingHosts(redact, () => directory().privateHosts);
+  return {
+    ...options,
+    redact: redactHosts,
+    redactUpstream: hidingAddresses(redactHosts),
+    clock,
+    now,
+    random: Math.random,
+    streams,
+    maxConnections: limits.connections > 0 ? limits.connections : share,
+    dialer,
+    breakers: new Breakers(now),
+    budget: new RetryBudget(limits.retryShare, now),
+    refusals: new LearnedRefusals(),
+    metrics: new Metrics(() => streams.count),
+    modelLists: new ModelLists({
+      dialer,
+      clock,
+      onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
+    }),
+    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
+  };
+}
+
+type ServiceOptions = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };

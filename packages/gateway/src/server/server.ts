@@ -1,3 +1,5 @@
+/** The gateway's HTTP server, its own pages, and responses to unreadable requests. */
+
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,103 +13,6 @@ import type { Metrics } from '../observe/metrics.ts';
 import { joined } from '../upstream/dialer.ts';
 import { checkCaller } from './admit.ts';
 import { handle, type Incoming } from './handle.ts';
-
-/** Errors for bytes that could not be read as a request: too large, too late, or not HTTP. */
-const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
-  ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the headers of the request are too large')],
-  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunks of the request are too large')],
-  ['ERR_HTTP_REQUEST_TIMEOUT', refusal(408, 'INVALID_INPUT', 'the request did not come in time')],
-]);
-
-const UNREADABLE = refusal(400, 'INVALID_INPUT', 'this is no request of HTTP');
-
-const readCode = (error: Error): unknown => ('code' in error ? error.code : undefined);
-
-/** The connection ended in the middle of a request. */
-const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(readCode(error)));
-
-/** The client's error for a failure of node's parser. */
-const explainUnreadable = (error: Error): CodecError => REFUSALS.get(readCode(error)) ?? UNREADABLE;
-
-/** Responds on the raw socket and closes it. Quotes nothing of what was received. */
-function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
-  if (readCode(error) === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const id = randomUUID();
-  const reply = encodeError(explainUnreadable(error).error, { to: routeOf(readTarget(error), {}).client });
-  const { status } = reply;
-  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'unreadable request');
-  const body = JSON.stringify(reply.body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
-}
-
-/** The request target of the first line, if it was read: it determines the client's protocol. */
-function readTarget(error: Error): string {
-  const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
-  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, MAX_LINE_BYTES))?.[1] ?? '/';
-}
-
-const MAX_LINE_BYTES = 2048;
-
-interface PageContext {
-  id: string;
-  metrics: Metrics;
-  isDraining: boolean;
-}
-
-export interface OwnPage {
-  /** Whether it needs no client key, because it contains no private data. */
-  isPublic: boolean;
-  send(response: ServerResponse, context: PageContext): void | Promise<void>;
-}
-
-/** Pages of the gateway itself. */
-const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
-  // Claude Code checks that the server is up.
-  ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
-  ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
-  [
-    '/health/ready',
-    {
-      isPublic: true,
-      send: (response, { id, isDraining }) =>
-        sendText(response, isDraining ? 503 : 200, isDraining ? 'draining\n' : 'ready\n', id),
-    },
-  ],
-  [
-    '/metrics',
-    {
-      isPublic: false,
-      send: async (response, { id, metrics }) => sendText(response, 200, await metrics.text(), id, metrics.contentType),
-    },
-  ],
-] satisfies [string, OwnPage][]);
-
-function sendText(response: ServerResponse, status: number, text: string, id: string, type = 'text/plain; charset=utf-8'): void {
-  response.writeHead(status, {
-    'content-type': type,
-    'content-length': String(Buffer.byteLength(text)),
-    'x-sluice-request-id': id,
-  });
-  response.end(text);
-}
-
-/** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */
-const PEER_SILENCE_MS = 30_000;
-
-/** How often connections that have become idle are closed while the gateway drains. */
-const SWEEP_MS = 100;
-
-/** How long clients may take to read the shutdown error after the deadline. */
-const LAST_WORDS_MS = 2000;
-
-/** Failures to accept come in floods, so at most one is logged per second. */
-const ACCEPT_LOG_MS = 1000;
 
 /** The gateway's HTTP server. */
 export class Gateway {
@@ -144,6 +49,7 @@ export class Gateway {
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
 
+  /** Starts to listen and resolves with the URL. */
   listen({ host, port }: Pick<ListenOptions, 'host' | 'port'>): Promise<string> {
     return listen(this.#server, { host, port, onAcceptError: this.#onAcceptFailed });
   }
@@ -156,7 +62,7 @@ export class Gateway {
     const closed = stopListening(this.#server);
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = clock.setTimer(() => streams.stop(), deadlineMs);
-    const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_WORDS_MS);
+    const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_READ_MS);
     this.#server.closeIdleConnections();
     await closed;
     await streams.empty();
@@ -185,7 +91,7 @@ export class Gateway {
     try {
       this.#route(id, request, response);
     } catch (cause) {
-      this.#fail(cause, id, response);
+      this.#crash(cause, id, response);
     }
   };
 
@@ -193,15 +99,15 @@ export class Gateway {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joined(request.headers);
     const route = routeOf(request.url ?? '/', headers);
-    const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#fail(cause, id, response));
+    const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
-    void (page ? this.#show(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
-      this.#fail(cause, id, response),
+    void (page ? this.#sendPage(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
+      this.#crash(cause, id, response),
     );
   }
 
-  /** Pipelined requests share a socket. */
+  /** Notifies every request on the socket, because pipelined requests share it. */
   #halfClose(socket: Socket): void {
     for (const connection of this.#services.streams.underWay)
       if (connection.response.req.socket === socket) connection.halfClose();
@@ -225,7 +131,7 @@ export class Gateway {
     else respondUnreadable(error, socket, this.#services.log);
   }
 
-  async #show(page: OwnPage, incoming: Incoming): Promise<void> {
+  async #sendPage(page: OwnPage, incoming: Incoming): Promise<void> {
     const { id, response, route } = incoming;
     try {
       if (!page.isPublic) checkCaller(incoming);
@@ -238,8 +144,106 @@ export class Gateway {
   }
 
   /** A bug in the gateway ends this request only. */
-  #fail(cause: unknown, id: string, response: ServerResponse): void {
+  #crash(cause: unknown, id: string, response: ServerResponse): void {
     this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
     response.destroy();
   }
 }
+
+/** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */
+const PEER_SILENCE_MS = 30_000;
+
+/** How often connections that have become idle are closed while the gateway drains. */
+const SWEEP_MS = 100;
+
+/** How long clients may take to read the shutdown error after the deadline. */
+const LAST_READ_MS = 2000;
+
+/** Failures to accept come in floods, so at most one is logged per second. */
+const ACCEPT_LOG_MS = 1000;
+
+/** A page of the gateway itself. */
+export interface OwnPage {
+  /** Whether it needs no client key, because it contains no private data. */
+  isPublic: boolean;
+  send(response: ServerResponse, context: PageContext): void | Promise<void>;
+}
+
+interface PageContext {
+  id: string;
+  metrics: Metrics;
+  isDraining: boolean;
+}
+
+/** Pages of the gateway itself. */
+const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
+  // Claude Code checks that the server is up.
+  ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
+  ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
+  [
+    '/health/ready',
+    {
+      isPublic: true,
+      send: (response, { id, isDraining }) =>
+        sendText(response, isDraining ? 503 : 200, isDraining ? 'draining\n' : 'ready\n', id),
+    },
+  ],
+  [
+    '/metrics',
+    {
+      isPublic: false,
+      send: async (response, { id, metrics }) => sendText(response, 200, await metrics.text(), id, metrics.contentType),
+    },
+  ],
+] satisfies [string, OwnPage][]);
+
+function sendText(response: ServerResponse, status: number, text: string, id: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': String(Buffer.byteLength(text)),
+    'x-sluice-request-id': id,
+  });
+  response.end(text);
+}
+
+/** Responds on the raw socket and closes it. Quotes nothing of what was received. */
+function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
+  if (readCode(error) === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const id = randomUUID();
+  const reply = encodeError(explainUnreadable(error).error, { to: routeOf(readTarget(error), {}).client });
+  const { status } = reply;
+  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'unreadable request');
+  const body = JSON.stringify(reply.body);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}
+
+/** The request target of the first line, if it was read: it determines the client's protocol. */
+function readTarget(error: Error): string {
+  const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
+  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, MAX_LINE_BYTES))?.[1] ?? '/';
+}
+
+const MAX_LINE_BYTES = 2048;
+
+/** The client's error for a failure of node's parser. */
+const explainUnreadable = (error: Error): CodecError => REFUSALS.get(readCode(error)) ?? UNREADABLE;
+
+/** Errors for bytes that could not be read as a request: too large, too late, or not HTTP. */
+const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
+  ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the headers of the request are too large')],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunks of the request are too large')],
+  ['ERR_HTTP_REQUEST_TIMEOUT', refusal(408, 'INVALID_INPUT', 'the request did not come in time')],
+]);
+
+const UNREADABLE = refusal(400, 'INVALID_INPUT', 'this is no request of HTTP');
+
+/** The connection ended in the middle of a request. */
+const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(readCode(error)));
+
+const readCode = (error: Error): unknown => ('code' in error ? error.code : undefined);

@@ -1,42 +1,5 @@
 import { BoundedCache } from '@sluice/core';
 
-interface State {
-  /** Consecutive failures. */
-  failures: number;
-  /** When the pause ends; 0 without one. After its end, one request probes the target. */
-  restsUntil: number;
-  /** Until when a running probe keeps other requests out; 0 without one. */
-  probedUntil: number;
-  /** The last error. */
-  reason: string;
-}
-
-/**
- * Whether a request may be sent to a target: as usual, as the one probe of a target whose pause has ended, or not at
- * all.
- */
-export type Admission = 'usual' | 'probe' | 'resting';
-
-/** The rest of a pause, and its reason. */
-export interface Pause {
-  ms: number;
-  reason: string;
-}
-
-/** Consecutive failures after which a target is paused, and for how long. */
-const MAX_FAILURES = 5;
-
-const PAUSE_MS = 30_000;
-
-/** The longest pause that a target can request, so that one wrong header does not require a restart. */
-const MAX_PAUSE_MS = 3_600_000;
-
-/** Targets contain model names, of which clients can invent any number. */
-const TARGETS = { entries: 1000, bytes: 512 * 1024 };
-
-/** Characters of an error message that are kept. */
-const REASON_LENGTH = 300;
-
 /**
  * Circuit breakers of all targets. A target that fails repeatedly is paused; then one request probes it. Success is
  * reported at the first content of a response: a long stream must not keep other requests waiting. (Libraries wrap a
@@ -44,14 +7,14 @@ const REASON_LENGTH = 300;
  */
 export class Breakers {
   readonly #now: () => number;
-  readonly #states = new BoundedCache<State>(TARGETS);
+  readonly #states = new BoundedCache<State>(TARGET_LIMITS);
 
   /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** After `probe`, the caller must call `endProbe`. */
+  /** Whether a request may be sent to a target. After `probe`, the caller must call `endProbe`. */
   admit(target: string): Admission {
     const state = this.#states.get(target);
     if (!state || state.restsUntil === 0) return 'usual';
@@ -62,36 +25,38 @@ export class Breakers {
    * Chooses which of several paused targets to probe early: the one whose pause ends first and has no running probe.
    */
   probe(targets: readonly string[]): string | undefined {
-    return this.#byPause(targets).find((target) => {
+    return this.#sortByPause(targets).find((target) => {
       const state = this.#states.get(target);
       return state && this.#beginProbe(state);
     });
   }
 
+  /** The probe of a target has ended, whatever its result. */
   endProbe(target: string): void {
     const state = this.#states.get(target);
     if (state) state.probedUntil = 0;
   }
 
-  /** The target is not paused. */
+  /** Whether the target is not paused. */
   isWell(target: string): boolean {
     return (this.#states.get(target)?.restsUntil ?? 0) === 0;
   }
 
   /** The pause of these targets that ends first; undefined when one of them is not paused. */
   pause(targets: readonly string[]): Pause | undefined {
-    const [first] = this.#byPause(targets);
+    const [first] = this.#sortByPause(targets);
     const state = first === undefined ? undefined : this.#states.get(first);
     return state && state.restsUntil > 0
       ? { ms: Math.max(0, Math.ceil(state.restsUntil - this.#now())), reason: state.reason }
       : undefined;
   }
 
+  /** Ends the pause of a target and forgets its failures. */
   succeeded(target: string): void {
     this.#states.delete(target);
   }
 
-  /** A failure during a pause does not extend it, because probes may be sent during the pause. */
+  /** Counts a failure. During a pause it does not extend the pause, because probes are sent then. */
   failed(target: string, reason: string): void {
     const { failures: before = 0, restsUntil = 0 } = this.#states.get(target) ?? {};
     const failures = before + 1;
@@ -106,7 +71,7 @@ export class Breakers {
     this.#set(target, { failures: MAX_FAILURES, restsUntil, probedUntil: 0, reason });
   }
 
-  #byPause(targets: readonly string[]): string[] {
+  #sortByPause(targets: readonly string[]): string[] {
     const findEnd = (target: string): number => this.#states.get(target)?.restsUntil ?? 0;
     return targets.toSorted((a, b) => findEnd(a) - findEnd(b));
   }
@@ -119,6 +84,44 @@ export class Breakers {
   }
 
   #set(target: string, state: State): void {
-    this.#states.set(target, { ...state, reason: state.reason.slice(0, REASON_LENGTH) });
+    this.#states.set(target, { ...state, reason: state.reason.slice(0, MAX_REASON_LENGTH) });
   }
 }
+
+/**
+ * Whether a request may be sent to a target: as usual, as the one probe of a target whose pause has ended, or not at
+ * all.
+ */
+export type Admission = 'usual' | 'probe' | 'resting';
+
+/** The rest of a pause, and its reason. */
+export interface Pause {
+  ms: number;
+  reason: string;
+}
+
+interface State {
+  /** Consecutive failures. */
+  failures: number;
+  /** When the pause ends; 0 without one. After its end, one request probes the target. */
+  restsUntil: number;
+  /** Until when a running probe keeps other requests out; 0 without one. */
+  probedUntil: number;
+  /** The last error. */
+  reason: string;
+}
+
+/** Consecutive failures after which a target is paused. */
+const MAX_FAILURES = 5;
+
+/** The default pause, and the longest time that a probe keeps other requests out. */
+const PAUSE_MS = 30_000;
+
+/** The longest pause that a target can request, so that one wrong header does not require a restart. */
+const MAX_PAUSE_MS = 3_600_000;
+
+/** Targets contain model names, of which clients can invent any number. */
+const TARGET_LIMITS = { entries: 1000, bytes: 512 * 1024 };
+
+/** Characters of an error message that are kept. */
+const MAX_REASON_LENGTH = 300;

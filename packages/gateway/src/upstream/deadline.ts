@@ -1,16 +1,5 @@
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
-export interface DeadlineOptions {
-  /** Time for the whole response. */
-  totalMs: number;
-  onSilence: () => void;
-  onTotal: () => void;
-  clock?: Clock | undefined;
-}
-
-/** The longest timer. Most responses end sooner and need only this one timer. */
-const LOOK_MS = 20_000;
-
 /**
  * Timeouts of a response: the longest silence and the total time. Data is frequent and timeouts are rare, so data only
  * stores its time and one timer compares it. A blocked event loop fires timers before it reads pending data, so the
@@ -22,7 +11,7 @@ export class Deadline {
   readonly #endsAt: number;
   /** The longest silence; infinite while any silence is allowed. */
   #silenceMs = Number.POSITIVE_INFINITY;
-  #heardAt: number;
+  #lastDataAt: number;
   #timer: Timer | undefined;
   #firesAt = Number.POSITIVE_INFINITY;
   #isOver = false;
@@ -30,19 +19,20 @@ export class Deadline {
   constructor(options: DeadlineOptions) {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
-    this.#heardAt = this.#clock.now();
-    this.#endsAt = this.#heardAt + options.totalMs;
+    this.#lastDataAt = this.#clock.now();
+    this.#endsAt = this.#lastDataAt + options.totalMs;
   }
 
   /** Sets the longest silence, from now on. */
   expect(ms: number): void {
     this.#silenceMs = ms;
-    this.#heardAt = this.#clock.now();
+    this.#lastDataAt = this.#clock.now();
     this.#setTimer();
   }
 
+  /** Data has arrived. */
   heard(): void {
-    this.#heardAt = this.#clock.now();
+    this.#lastDataAt = this.#clock.now();
   }
 
   /** Silence is allowed until the next `expect`. */
@@ -51,13 +41,14 @@ export class Deadline {
     this.#setTimer();
   }
 
+  /** Ends all timeouts. */
   stop(): void {
     this.#isOver = true;
     this.#timer?.close();
   }
 
   get #dueAt(): number {
-    return Math.min(this.#heardAt + this.#silenceMs, this.#endsAt);
+    return Math.min(this.#lastDataAt + this.#silenceMs, this.#endsAt);
   }
 
   /** A timer that fires too early only sets the next one. */
@@ -67,12 +58,12 @@ export class Deadline {
     this.#timer?.close();
     const now = this.#clock.now();
     // Whole milliseconds, because node keeps a list of timers per duration.
-    const ms = Math.min(Math.ceil(dueAt - now), LOOK_MS);
+    const ms = Math.min(Math.ceil(dueAt - now), MAX_TIMER_MS);
     this.#firesAt = now + ms;
-    this.#timer = this.#clock.setTimer(this.#look, ms);
+    this.#timer = this.#clock.setTimer(this.#check, ms);
   }
 
-  readonly #look = (): void => {
+  readonly #check = (): void => {
     if (this.#clock.now() >= this.#dueAt) setImmediate(this.#judge);
     else this.#waitOn();
   };
@@ -90,3 +81,15 @@ export class Deadline {
     this.#setTimer();
   }
 }
+
+/** The timeouts of a response. */
+export interface DeadlineOptions {
+  /** Time for the whole response. */
+  totalMs: number;
+  onSilence: () => void;
+  onTotal: () => void;
+  clock?: Clock | undefined;
+}
+
+/** The longest timer. Most responses end sooner and need only this one timer. */
+const MAX_TIMER_MS = 20_000;

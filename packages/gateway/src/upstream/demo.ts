@@ -1,3 +1,5 @@
+/** The built-in demo model. */
+
 import {
   type CanonicalRequest,
   type CanonicalResponse,
@@ -16,10 +18,6 @@ import { answerOf, embed, faultsOf, inPieces, rank } from '@sluice/lab/demo';
 import { PLAIN_FRAMING, seededRandom, spoken, type WireStream, writeStream } from '@sluice/lab/mutate';
 import { type BodySink, play } from '@sluice/lab/replay';
 import type { Call, Line, Receiver, Transport } from './dialer.ts';
-
-const PACE_MS = 15;
-
-const CREATED = 1_700_000_000;
 
 /**
  * A model that needs no key. It supports all four protocols, with the faults that its name requests (`demo/no-index`).
@@ -45,9 +43,9 @@ export class DemoTransport implements Transport {
   async #respond({ method, headers, body }: Call, { client, type, path }: Route, line: DemoLine): Promise<void> {
     if (line.isClosed) return;
     try {
-      const wire = { method, path, headers, body: JSON.parse(textOf(body)) };
-      if (type === 'CHAT') await this.#converse(client.request.decode(wire, contextOf(client)), client, line);
-      else await line.json(200, answerBeside(type, wire, client));
+      const wire = { method, path, headers, body: JSON.parse(readText(body)) };
+      if (type === 'CHAT') await this.#respondChat(client.request.decode(wire, createContext(client)), client, line);
+      else await line.json(200, respondSide(type, wire, client));
     } catch (cause) {
       const error =
         cause instanceof CodecError ? cause.error : { code: 'INTERNAL' as const, message: String(cause), http_status: 500 };
@@ -56,10 +54,10 @@ export class DemoTransport implements Transport {
     }
   }
 
-  async #converse(request: CanonicalRequest, client: Codec, line: DemoLine): Promise<void> {
+  async #respondChat(request: CanonicalRequest, client: Codec, line: DemoLine): Promise<void> {
     const faults = faultsOf(request.model);
-    const response = wholeAnswer(request);
-    const context = contextOf(client, request);
+    const response = buildResponse(request);
+    const context = createContext(client, request);
     if (!request.stream) {
       await line.json(200, client.response.encode(response, context));
       return;
@@ -78,6 +76,53 @@ export class DemoTransport implements Transport {
     );
   }
 }
+
+/** Pause between two chunks of a stream. */
+const PACE_MS = 15;
+
+/** A fixed time, so that responses are reproducible. */
+const CREATED = 1_700_000_000;
+
+/** Responses of the side endpoints. */
+function respondSide(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
+  const context = createContext(client);
+  if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
+  if (type === 'EMBEDDINGS' && client.embeddings) {
+    const embedding = client.embeddings.request.decode(wire, context);
+    return client.embeddings.response.encode(embed(embedding), { ...context, embedding });
+  }
+  if (type === 'RERANK' && client.rerank) {
+    const rerank = client.rerank.request.decode(wire, context);
+    return client.rerank.response.encode(rank(rerank), { ...context, rerank });
+  }
+  throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'the demo model does not do that', http_status: 404 });
+}
+
+function buildResponse(request: CanonicalRequest): CanonicalResponse {
+  const { content, stop_reason } = answerOf(request);
+  const words = JSON.stringify(content).length >> 2;
+  return {
+    id: `demo-${request.messages.length}`,
+    model: request.model,
+    created: CREATED,
+    content,
+    stop_reason,
+    usage: { input_tokens: JSON.stringify(request.messages).length >> 2, output_tokens: words },
+  };
+}
+
+/** The demo reports no losses and has a fixed clock. */
+const createContext = (client: Codec, request?: CanonicalRequest): CodecContext => ({
+  report: () => undefined,
+  note: () => undefined,
+  now: () => CREATED,
+  newId: (prefix) => `${prefix}demo`,
+  profile: client.profileFor(''),
+  policy: {},
+  ...(request && { request }),
+});
+
+const readText = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
 
 /** A call that is served inside this process. */
 class DemoLine implements Line, BodySink {
@@ -161,44 +206,3 @@ class DemoLine implements Line, BodySink {
     if (this.#state === 'paused') await new Promise<void>((resolve) => (this.#wake = resolve));
   }
 }
-
-const textOf = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
-
-/** Responses of the side endpoints. */
-function answerBeside(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
-  const context = contextOf(client);
-  if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
-  if (type === 'EMBEDDINGS' && client.embeddings) {
-    const embedding = client.embeddings.request.decode(wire, context);
-    return client.embeddings.response.encode(embed(embedding), { ...context, embedding });
-  }
-  if (type === 'RERANK' && client.rerank) {
-    const rerank = client.rerank.request.decode(wire, context);
-    return client.rerank.response.encode(rank(rerank), { ...context, rerank });
-  }
-  throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'the demo model does not do that', http_status: 404 });
-}
-
-function wholeAnswer(question: CanonicalRequest): CanonicalResponse {
-  const { content, stop_reason } = answerOf(question);
-  const words = JSON.stringify(content).length >> 2;
-  return {
-    id: `demo-${question.messages.length}`,
-    model: question.model,
-    created: CREATED,
-    content,
-    stop_reason,
-    usage: { input_tokens: JSON.stringify(question.messages).length >> 2, output_tokens: words },
-  };
-}
-
-/** The demo reports no losses and has a fixed clock. */
-const contextOf = (client: Codec, request?: CanonicalRequest): CodecContext => ({
-  report: () => undefined,
-  note: () => undefined,
-  now: () => CREATED,
-  newId: (prefix) => `${prefix}demo`,
-  profile: client.profileFor(''),
-  policy: {},
-  ...(request && { request }),
-});

@@ -1,22 +1,6 @@
+/** Shares the event loop between upstreams: each may deliver a limited number of bytes per turn. */
+
 import type { Line, Receiver } from './dialer.ts';
-
-/**
- * Bytes that one upstream may deliver before the others get their turn: converting them takes about a millisecond.
- * Without turns, libuv reads up to 32 buffers of 64 KiB from one socket before it looks at the next.
- */
-export const TURN_BYTES = 16 * 1024;
-
-/** Overhead of a chunk, counted as bytes: an upstream may send every byte as its own chunk. */
-const CHUNK_COST = 128;
-
-/** How long queued readers are served in one iteration of the event loop. */
-const SLICE_MS = 4;
-
-export interface ReadQueueOptions {
-  now?: () => number;
-  /** Runs a callback in the next iteration of the event loop, after polling for input. */
-  defer?: (run: () => void) => void;
-}
 
 /**
  * Readers that have used up their turn. They are served in order, for a few milliseconds per iteration of the event
@@ -51,6 +35,16 @@ export class ReadQueue {
   };
 }
 
+/** The clock and scheduler of a queue; tests pass their own. */
+export interface ReadQueueOptions {
+  now?: () => number;
+  /** Runs a callback in the next iteration of the event loop, after polling for input. */
+  defer?: (run: () => void) => void;
+}
+
+/** How long queued readers are served in one iteration of the event loop. */
+const SLICE_MS = 4;
+
 /** Pauses an upstream when it has used up its turn. */
 export class FairReader implements Receiver, Line {
   readonly #receiver: Receiver;
@@ -68,6 +62,7 @@ export class FairReader implements Receiver, Line {
     this.#queue = queue;
   }
 
+  /** Sets the upstream that is paused and resumed. */
   attach(source: Line): void {
     this.#source = source;
   }
@@ -143,3 +138,12 @@ export class FairReader implements Receiver, Line {
     this.#queue.add(this);
   }
 }
+
+/**
+ * Bytes that one upstream may deliver before the others get their turn: converting them takes about a millisecond.
+ * Without turns, libuv reads up to 32 buffers of 64 KiB from one socket before it looks at the next.
+ */
+export const TURN_BYTES = 16 * 1024;
+
+/** Overhead of a chunk, counted as bytes: an upstream may send every byte as its own chunk. */
+const CHUNK_COST = 128;

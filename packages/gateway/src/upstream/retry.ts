@@ -1,127 +1,6 @@
+/** When a failed request is sent again: verdicts, pauses, the retry budget, and optional fields that targets reject. */
+
 import { BoundedCache, type CanonicalError, type ErrorCode, type ProviderProfile } from '@sluice/core';
-
-/** Optional fields of chat requests that some servers reject. */
-export type RefusedField = 'stream_options' | 'reasoning';
-
-/** The profile of a server that rejects the field. */
-const WITHOUT = {
-  stream_options: { stream_usage: false },
-  reasoning: { reasoning_replay: 'never' },
-} as const satisfies Record<RefusedField, Partial<ProviderProfile>>;
-
-/** How errors name the fields. */
-const NAMES = {
-  stream_options: /\bstream_options\b|\binclude_usage\b/,
-  reasoning: /\breasoning_(?:content|details|text)\b|['"`]reasoning['"`]|\bmessages\b[^\n]{0,40}\.reasoning\b/,
-} as const satisfies Record<RefusedField, RegExp>;
-
-const REFUSAL =
-  /unsupported|not supported|unknown|unrecognized|unexpected|extra|not permitted|not allowed|forbidden|invalid|additional propert/i;
-
-/** The server requires the field or another value of it, so leaving it out would not help. */
-const DEMAND = /missing|required|must (?:be|have|contain|include)/i;
-
-/** Characters of an upstream error that are searched. */
-const READ_CHARS = 4096;
-
-/** Finds the optional field that the server rejected; undefined for other errors. */
-export function findRefusal(error: CanonicalError): RefusedField | undefined {
-  const status = error.upstream?.status ?? 0;
-  if (status !== 400 && status !== 422) return undefined;
-  const told = JSON.stringify(error.upstream?.body) ?? '';
-  const text = `${error.message.slice(0, READ_CHARS)}\n${error.param ?? ''}\n${told.replaceAll('\\"', '"').slice(0, READ_CHARS)}`;
-  if (!REFUSAL.test(text) || DEMAND.test(text)) return undefined;
-  return NAMES.stream_options.test(text) ? 'stream_options' : NAMES.reasoning.test(text) ? 'reasoning' : undefined;
-}
-
-/** The profile without these fields. */
-export const profileWithout = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
-  Object.freeze(Object.assign({ ...profile }, ...fields.map((field) => WITHOUT[field])));
-
-interface Learned {
-  /** The configured profile. A reload creates a new one, which invalidates what was learned. */
-  base: ProviderProfile;
-  profile: ProviderProfile;
-}
-
-interface Target {
-  key: string;
-  profile: ProviderProfile;
-}
-
-/** Targets contain model names, of which clients can invent any number. */
-const TARGETS = { entries: 1000, bytes: 512 * 1024 };
-
-/**
- * Which targets (provider and model) reject which optional fields, learned from their errors until the configuration is
- * reloaded.
- */
-export class LearnedRefusals {
-  readonly #learned = new BoundedCache<Learned>(TARGETS);
-
-  /** The profile of a target without the fields that it has rejected. */
-  findProfile({ key, profile }: Target): ProviderProfile {
-    const learned = this.#learned.get(key);
-    return learned?.base === profile ? learned.profile : profile;
-  }
-
-  learn(target: Target, fields: readonly RefusedField[]): void {
-    const profile = profileWithout(this.findProfile(target), fields);
-    this.#learned.set(target.key, { base: target.profile, profile });
-  }
-}
-
-/** Converts a `Retry-After` date to seconds, because codecs have no clock. `now`: milliseconds of the wall clock. */
-export function withRetrySeconds(headers: Record<string, string>, now: number): Record<string, string> {
-  const value = headers['retry-after'];
-  if (value === undefined || Number.isFinite(Number(value))) return headers;
-  const date = Date.parse(value);
-  if (Number.isNaN(date)) return headers;
-  return { ...headers, 'retry-after': String(Math.max(0, Math.ceil((date - now) / 1000))) };
-}
-
-/** Most retries that are saved: enough for a quiet gateway, too few to harm an upstream that is down. */
-const MAX_SAVED = 20;
-
-/** Retries gained per second, so that a single user can retry, too. */
-const A_SECOND = 1;
-
-/**
- * Limits retries to a share of the traffic. When an upstream fails for all clients, retries would multiply its load and
- * keep it down. Requests to another upstream are not retries.
- */
-export class RetryBudget {
-  readonly #share: number;
-  readonly #now: () => number;
-  #saved = MAX_SAVED;
-  #at: number;
-
-  /** `now`: milliseconds of a monotonic clock. */
-  constructor(share: number, now: () => number) {
-    this.#share = share;
-    this.#now = now;
-    this.#at = now();
-  }
-
-  /** Adds the share of one request. */
-  earn(): void {
-    this.#save(this.#share);
-  }
-
-  /** Takes one retry; false when none is left. */
-  spend(): boolean {
-    const now = this.#now();
-    this.#save(((now - this.#at) / 1000) * A_SECOND);
-    this.#at = now;
-    if (this.#saved < 1) return false;
-    this.#saved -= 1;
-    return true;
-  }
-
-  #save(amount: number): void {
-    this.#saved = Math.min(MAX_SAVED, this.#saved + amount);
-  }
-}
 
 /** What to do after an attempt that failed before anything was sent to the client. */
 export type Verdict =
@@ -132,6 +11,7 @@ export type Verdict =
   /** The request itself is invalid; every target would reject it. */
   | 'stop';
 
+/** The default verdict for every error code. */
 const VERDICTS = {
   INVALID_INPUT: 'stop',
   MISSING_REQUIRED_FIELD: 'stop',
@@ -173,12 +53,13 @@ export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boo
 
 /** Whether a failure is caused by the target rather than the request. */
 export const isTargetsFault = (error: CanonicalError): boolean =>
-  findVerdict(error) !== 'stop' && !OF_THE_REQUEST.has(error.code) && !isGatewaysFault(error);
+  findVerdict(error) !== 'stop' && !REQUEST_FAULTS.has(error.code) && !isGatewaysFault(error);
 
 /** The gateway itself ran out of a resource, so nothing is known about the target. */
 export const isGatewaysFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
 
-const OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
+/** Errors that depend on the request; other requests to the same target may succeed. */
+const REQUEST_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'INCOMPATIBLE_FEATURE',
   'NOT_FOUND',
   'CONTEXT_LENGTH',
@@ -193,18 +74,142 @@ export function mayBeBilled({ code, details, upstream }: CanonicalError): boolea
   return code === 'TIMEOUT' || code === 'STREAM_TRUNCATED' || upstream?.status === 502 || upstream?.status === 504;
 }
 
-const FIRST_PAUSE_MS = 250;
-
 /**
- * How long to wait before a retry at the same target; undefined when it requests more than `patience`. (A provider has
- * really requested 277,403 seconds.)
+ * How long to wait before a retry at the same target; undefined when the target requests more than `maxWaitMs`. (A
+ * provider has really requested 277,403 seconds.)
  */
 export function pauseBefore(
   attempt: number,
-  { retry_after_ms: asked }: CanonicalError,
+  { retry_after_ms: requested }: CanonicalError,
   maxWaitMs: number,
   random: () => number,
 ): number | undefined {
-  if (asked !== undefined) return asked <= maxWaitMs ? Math.max(0, asked) : undefined;
+  if (requested !== undefined) return requested <= maxWaitMs ? Math.max(0, requested) : undefined;
   return FIRST_PAUSE_MS * 2 ** attempt * (0.5 + random());
 }
+
+const FIRST_PAUSE_MS = 250;
+
+/** Converts a `Retry-After` date to seconds, because codecs have no clock. `now`: milliseconds of the wall clock. */
+export function withRetrySeconds(headers: Record<string, string>, now: number): Record<string, string> {
+  const value = headers['retry-after'];
+  if (value === undefined || Number.isFinite(Number(value))) return headers;
+  const date = Date.parse(value);
+  if (Number.isNaN(date)) return headers;
+  return { ...headers, 'retry-after': String(Math.max(0, Math.ceil((date - now) / 1000))) };
+}
+
+/**
+ * Limits retries to a share of the traffic. When an upstream fails for all clients, retries would multiply its load and
+ * keep it down. Requests to another upstream are not retries.
+ */
+export class RetryBudget {
+  readonly #share: number;
+  readonly #now: () => number;
+  #saved = MAX_SAVED;
+  #earnedAt: number;
+
+  /** `now`: milliseconds of a monotonic clock. */
+  constructor(share: number, now: () => number) {
+    this.#share = share;
+    this.#now = now;
+    this.#earnedAt = now();
+  }
+
+  /** Adds the share of one request. */
+  earn(): void {
+    this.#save(this.#share);
+  }
+
+  /** Takes one retry; false when none is left. */
+  spend(): boolean {
+    const now = this.#now();
+    this.#save(((now - this.#earnedAt) / 1000) * RETRIES_PER_SECOND);
+    this.#earnedAt = now;
+    if (this.#saved < 1) return false;
+    this.#saved -= 1;
+    return true;
+  }
+
+  #save(amount: number): void {
+    this.#saved = Math.min(MAX_SAVED, this.#saved + amount);
+  }
+}
+
+/** Most retries that are saved: enough for a quiet gateway, too few to harm an upstream that is down. */
+const MAX_SAVED = 20;
+
+/** Retries gained per second, so that a single user can retry, too. */
+const RETRIES_PER_SECOND = 1;
+
+/** Optional fields of chat requests that some servers reject. */
+export type RefusedField = 'stream_options' | 'reasoning';
+
+/** Finds the optional field that the server rejected; undefined for other errors. */
+export function findRefusal(error: CanonicalError): RefusedField | undefined {
+  const status = error.upstream?.status ?? 0;
+  if (status !== 400 && status !== 422) return undefined;
+  const body = JSON.stringify(error.upstream?.body) ?? '';
+  const text = `${error.message.slice(0, READ_CHARS)}\n${error.param ?? ''}\n${body.replaceAll('\\"', '"').slice(0, READ_CHARS)}`;
+  if (!REFUSAL.test(text) || DEMAND.test(text)) return undefined;
+  return FIELD_NAMES.stream_options.test(text) ? 'stream_options' : FIELD_NAMES.reasoning.test(text) ? 'reasoning' : undefined;
+}
+
+/** How errors name the fields. */
+const FIELD_NAMES = {
+  stream_options: /\bstream_options\b|\binclude_usage\b/,
+  reasoning: /\breasoning_(?:content|details|text)\b|['"`]reasoning['"`]|\bmessages\b[^\n]{0,40}\.reasoning\b/,
+} as const satisfies Record<RefusedField, RegExp>;
+
+const REFUSAL =
+  /unsupported|not supported|unknown|unrecognized|unexpected|extra|not permitted|not allowed|forbidden|invalid|additional propert/i;
+
+/** The server requires the field or another value of it, so leaving it out would not help. */
+const DEMAND = /missing|required|must (?:be|have|contain|include)/i;
+
+/** Characters of an upstream error that are searched. */
+const READ_CHARS = 4096;
+
+/** The profile without these fields. */
+export const profileWithout = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
+  Object.freeze(Object.assign({ ...profile }, ...fields.map((field) => PROFILES_WITHOUT[field])));
+
+/** The profile of a server that rejects the field. */
+const PROFILES_WITHOUT = {
+  stream_options: { stream_usage: false },
+  reasoning: { reasoning_replay: 'never' },
+} as const satisfies Record<RefusedField, Partial<ProviderProfile>>;
+
+/**
+ * Which targets (provider and model) reject which optional fields, learned from their errors until the configuration is
+ * reloaded.
+ */
+export class LearnedRefusals {
+  readonly #learned = new BoundedCache<Learned>(TARGET_LIMITS);
+
+  /** The profile of a target without the fields that it has rejected. */
+  findProfile({ key, profile }: Target): ProviderProfile {
+    const learned = this.#learned.get(key);
+    return learned?.base === profile ? learned.profile : profile;
+  }
+
+  /** Remembers that a target rejects these fields. */
+  learn(target: Target, fields: readonly RefusedField[]): void {
+    const profile = profileWithout(this.findProfile(target), fields);
+    this.#learned.set(target.key, { base: target.profile, profile });
+  }
+}
+
+interface Learned {
+  /** The configured profile. A reload creates a new one, which invalidates what was learned. */
+  base: ProviderProfile;
+  profile: ProviderProfile;
+}
+
+interface Target {
+  key: string;
+  profile: ProviderProfile;
+}
+
+/** Targets contain model names, of which clients can invent any number. */
+const TARGET_LIMITS = { entries: 1000, bytes: 512 * 1024 };
