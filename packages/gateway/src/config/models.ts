@@ -6,7 +6,7 @@ import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { World } from './world.ts';
 
-/** Reads the `models` section. Problems go to the world. */
+/** Reads the `models` section and adds its problems to `world.problems`. */
 export function readModels(providers: ReadonlyMap<string, ConfiguredProvider>, world: World): ModelTable {
   const reader = new ModelReader(providers, world);
   const names = new Map<string, readonly Goal[]>();

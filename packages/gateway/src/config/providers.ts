@@ -49,7 +49,7 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: World): C
   const { env, source } = world;
   const key = keyIn(env, row);
   if (row.local ? addressIn(env, row) === undefined : key === undefined) return undefined;
-  const address = findAddress(row, world);
+  const address = chooseAddress(row, world);
   for (const found of [key, address]) {
     if (!found || !('fault' in found)) continue;
     warn(world, `${found.from} ${found.fault}; ${id} is left out`);
@@ -69,7 +69,7 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: World): C
 }
 
 /** The address in the environment, unless it is our own; else that of the table. */
-function findAddress(row: ProviderRow, world: World): Lookup<string> {
+function chooseAddress(row: ProviderRow, world: World): Lookup<string> {
   const found = addressIn(world.env, row);
   const tableAddress = row.base_url === undefined || row.local ? undefined : { value: row.base_url, from: 'table' };
   if (found === undefined) return tableAddress;

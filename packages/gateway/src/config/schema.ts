@@ -16,6 +16,56 @@ import {
 } from './options.ts';
 import { Secret } from './secrets.ts';
 
+/** Validates a value as configuration. */
+export function parseOptions(value: unknown): { options: Options } | { issues: readonly Issue[] } {
+  const { success, data, error } = SCHEMA.safeParse(value);
+  return success ? { options: data } : { issues: error.issues };
+}
+
+/** A validation error of zod. */
+export type Issue = z.core.$ZodIssue;
+
+/** The configuration as JSON Schema. Numbers and booleans may also be references. */
+export function jsonSchema(): z.core.JSONSchema.BaseSchema {
+  const schema = z.toJSONSchema(SCHEMA, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema: node }) => {
+      const { type, description, default: preset, ...rest } = node;
+      if ((type !== 'number' && type !== 'integer' && type !== 'boolean') || 'const' in node) return;
+      for (const name of Object.keys(node)) delete node[name as keyof typeof node]; // zod passes a plain object
+      Object.assign(node, { anyOf: [{ type, ...rest }, { $ref: '#/$defs/reference' }] }, description && { description });
+      if (preset !== undefined) node.default = preset;
+    },
+  });
+  return { ...schema, $defs: { reference: REFERENCE } };
+}
+
+/** Text that refers to a variable. */
+const REFERENCE = {
+  type: 'string',
+  pattern: '^(\\$\\{[A-Za-z_]\\w*\\}|env\\.[A-Za-z_]\\w*|os\\.environ/[A-Za-z_]\\w*)$',
+} as const;
+
+/** The content of `sluice.schema.json`, which editors use to check a configuration. */
+export function schemaFile(): string {
+  const { $schema, ...schema } = jsonSchema();
+  const text = JSON.stringify({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
+  return `${text.replace(FLAT_LIST, joinList)}\n`;
+}
+
+const SCHEMA_ID = 'https://unpkg.com/sluice/sluice.schema.json';
+
+const LINE_WIDTH = 130;
+
+/** A list of scalars, printed on one line if it fits, as the formatter of this repository does. */
+const FLAT_LIST = /^(.*)\[\n([^[\]{}]*)\n *\](,?)$/gm;
+
+function joinList(list: string, head: string, items: string, comma: string): string {
+  const line = `${head}[${items.trim().replace(/,\n */g, ', ')}]${comma}`;
+  return line.length <= LINE_WIDTH ? line : list;
+}
+
 const flag = z.boolean();
 
 const count = z.int().min(1);
@@ -88,7 +138,7 @@ const optional = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => sche
 /** The operator's corrections of a profile. */
 const profileSchema: z.ZodType<Partial<ProviderProfile>> = z
   .strictObject(
-    // Same keys and types as FIELDS, each optional.
+    // Same keys and types as PROFILE_FIELDS, each optional.
     Object.fromEntries(Object.entries(PROFILE_FIELDS).map(([name, schema]) => [name, optional(schema)])) as {
       [K in keyof typeof PROFILE_FIELDS]: z.ZodExactOptional<(typeof PROFILE_FIELDS)[K]>;
     },
@@ -309,53 +359,3 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   log,
   reset,
 });
-
-/** A validation error of zod. */
-export type Issue = z.core.$ZodIssue;
-
-/** Validates a value as configuration. */
-export function parseOptions(value: unknown): { options: Options } | { issues: readonly Issue[] } {
-  const { success, data, error } = SCHEMA.safeParse(value);
-  return success ? { options: data } : { issues: error.issues };
-}
-
-/** Text that refers to a variable. */
-const REFERENCE = {
-  type: 'string',
-  pattern: '^(\\$\\{[A-Za-z_]\\w*\\}|env\\.[A-Za-z_]\\w*|os\\.environ/[A-Za-z_]\\w*)$',
-} as const;
-
-/** The configuration as JSON Schema. Numbers and booleans may also be references. */
-export function jsonSchema(): z.core.JSONSchema.BaseSchema {
-  const schema = z.toJSONSchema(SCHEMA, {
-    io: 'input',
-    unrepresentable: 'any',
-    override: ({ jsonSchema: node }) => {
-      const { type, description, default: preset, ...rest } = node;
-      if ((type !== 'number' && type !== 'integer' && type !== 'boolean') || 'const' in node) return;
-      for (const name of Object.keys(node)) delete node[name as keyof typeof node]; // zod passes a plain object
-      Object.assign(node, { anyOf: [{ type, ...rest }, { $ref: '#/$defs/reference' }] }, description && { description });
-      if (preset !== undefined) node.default = preset;
-    },
-  });
-  return { ...schema, $defs: { reference: REFERENCE } };
-}
-
-const SCHEMA_ID = 'https://unpkg.com/sluice/sluice.schema.json';
-
-const LINE_WIDTH = 130;
-
-/** The content of `sluice.schema.json`, which editors use to check a configuration. */
-export function schemaFile(): string {
-  const { $schema, ...schema } = jsonSchema();
-  const text = JSON.stringify({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
-  return `${text.replace(FLAT_LIST, joinList)}\n`;
-}
-
-/** A list of scalars, printed on one line if it fits, as the formatter of this repository does. */
-const FLAT_LIST = /^(.*)\[\n([^[\]{}]*)\n *\](,?)$/gm;
-
-function joinList(list: string, head: string, items: string, comma: string): string {
-  const line = `${head}[${items.trim().replace(/,\n */g, ', ')}]${comma}`;
-  return line.length <= LINE_WIDTH ? line : list;
-}
