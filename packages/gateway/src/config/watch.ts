@@ -1,5 +1,3 @@
-/** The current configuration, reloaded when its file changes. */
-
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,8 +7,9 @@ import { loadConfig, type Source } from './load.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
 /**
- * The current configuration. A reload builds a complete new state and replaces the old one in one step; running
- * exchanges keep theirs. A file that cannot be used is rejected with a reason, and nothing changes.
+ * The current configuration, reloaded when its file changes. A reload builds a complete new state and replaces the old
+ * one in one step; running exchanges keep theirs. A file that cannot be used is rejected with a reason, and nothing
+ * changes.
  */
 export class LiveConfig {
   readonly #options: WatchOptions;

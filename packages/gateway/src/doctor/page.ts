@@ -1,12 +1,10 @@
-/** The report of `sluice doctor` as an HTML page without external resources. */
-
 import { createHash } from 'node:crypto';
 import type { Finding } from '@sluice/core';
 import { bytes } from '../terminal/text.ts';
 import { type Checkup, NOT_KNOWN, overallScore, scoreIn, unknownIn } from './checkup.ts';
 import { countsOf, groupBreaks } from './show.ts';
 
-/** All reports as one self-contained page. */
+/** All reports of `sluice doctor` as one HTML page without external resources. */
 export function renderPage(checkups: readonly Checkup[]): string {
   const unknown = unknownIn(checkups);
   const missing = unknown.length > 0 ? `<p>${NOT_KNOWN}: ${escapeText(unknown.join(', '))}</p>` : '';

@@ -1,5 +1,3 @@
-/** Rewrites a stream without its departures from the standard. */
-
 import {
   type Assembled,
   CODECS,
@@ -15,7 +13,10 @@ import {
   streamConverter,
 } from '@sluice/core';
 
-/** Repairs a stream. One that conforms is returned byte for byte, which can be decided only at its end. */
+/**
+ * Removes the departures of a stream from its standard. One that conforms is returned byte for byte, which can be
+ * decided only at its end.
+ */
 export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: RepairOptions): Repaired {
   const examination = examine(chunks, protocols);
   const { protocol, findings } = examination;

@@ -1,5 +1,3 @@
-/** A request for a model from its body to its result. */
-
 import {
   type Asked,
   type CanonicalError,

@@ -179,7 +179,7 @@ class StreamAttempt implements Receiver {
     return this.#held.length === 0 ? pieces : [...this.#held.splice(0), ...pieces];
   }
 
-  /** The client reads more slowly than the upstream writes: the upstream is paused, so its silence is no timeout. */
+  /** The client reads more slowly than the upstream writes: the upstream is paused, so its silence is not a timeout. */
   #wait(): void {
     if (this.#isSettled || this.#reading === 'gone') return;
     this.#line?.pause();
@@ -220,7 +220,7 @@ class StreamAttempt implements Receiver {
     else clientStream.end();
   }
 
-  /** The upstream sent an error, or something that is no response, in place of content. */
+  /** The upstream sent an error, or something that is not a response, in place of content. */
   #rejectStream(error: CanonicalError): void {
     const { onStrange } = this.#attempt;
     const shown = strangeStream(error, this.#head.headers, this.#attempt);

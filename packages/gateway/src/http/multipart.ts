@@ -104,7 +104,7 @@ class PartReader implements Iterable<Part> {
     return { start: Math.min(start, from + end), end: from + end };
   }
 
-  /** Behind the line end of a boundary, which may have spaces before it; undefined when something else follows. */
+  /** The position after a boundary's line end, which spaces may precede; undefined when something else follows. */
   #endOfLine(from: number): number | undefined {
     let at = from;
     while (SPACES.has(this.#body[at])) at++;

@@ -1,5 +1,3 @@
-/** Chooses the recorded exchange for a request. */
-
 import { createHash } from 'node:crypto';
 import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
 import type { Exchange } from '@sluice/lab/tape';

@@ -1,5 +1,3 @@
-/** A proxy between a client and its provider that records every exchange. */
-
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Codec, CodecError, encodeError, type Route, routeOf } from '@sluice/core';
 import { type Ending, joinPaths, type Read } from '@sluice/lab/tape';
@@ -13,7 +11,7 @@ import { askedOf, collectBody, headersOf, parsed, pathOf } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 import type { Draft, TapeWriter } from './write.ts';
 
-/** A proxy that records exchanges. The client receives every byte as the upstream sends it. */
+/** A proxy between a client and its provider that records every exchange. Bytes are passed on as they arrive. */
 export class Recorder {
   readonly #options: Required<RecorderOptions>;
   readonly #server: Server;
@@ -32,7 +30,7 @@ export class Recorder {
     });
   }
 
-  /** Listens on the loopback address only: anybody who can connect can use the upstream. */
+  /** Listens on the loopback address only: every program that can connect can use the upstream. */
   listen(port: number): Promise<string> {
     return listen(this.#server, { host: LOOPBACK, port });
   }

@@ -1,5 +1,3 @@
-/** A provider that responds with recorded exchanges, in their protocol or converted to another. */
-
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import {
   type CanonicalRequest,
@@ -41,7 +39,7 @@ import { type Choice, Chooser, digestOf } from './choose.ts';
 import { askedOf, collectBody, headersOf, parsed, pathOf } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 
-/** The replaying server. */
+/** A provider that responds with recorded exchanges, in their protocol or converted to another. */
 export class Replayer {
   readonly #options: Required<Omit<ReplayerOptions, 'exchanges'>> & Pick<ReplayerOptions, 'exchanges'>;
   readonly #chooser: Chooser;
@@ -289,7 +287,7 @@ function buildReply(exchange: Exchange, recorded: Answer, body: Uint8Array, requ
 interface ReplayRequest {
   route: Route;
   headers: HeaderBag;
-  /** The body of its request. */
+  /** The parsed body. */
   body: unknown;
   model: string;
   isStream: boolean;

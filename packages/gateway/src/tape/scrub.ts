@@ -1,12 +1,10 @@
-/** Removes credentials and personal data from recorded exchanges. */
-
 import { Secret, SecretRegistry } from '../config/secrets.ts';
 import { refusal } from '../http/refusal.ts';
 import { createRedact } from '../observe/redact.ts';
 
 /**
- * Removes credentials and personal data. Credentials of the requests passed to `learn` are known by value, all others
- * by pattern.
+ * Removes credentials and personal data from recorded exchanges. Credentials of the requests passed to `learn` are
+ * known by value, all others by pattern.
  */
 export class Scrubber {
   readonly #secrets = new SecretRegistry();

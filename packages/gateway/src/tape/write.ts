@@ -1,12 +1,10 @@
-/** Writes exchanges to a tape, one folder each. */
-
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProtocolId } from '@sluice/core';
 import { FACTS_FILE, type Facts, writeFacts } from '@sluice/lab/tape';
 import { parsed } from './incoming.ts';
 
-/** Adds exchanges to a tape. Each appears complete or not at all. */
+/** Adds exchanges to a tape, one folder each. A folder appears complete or not at all. */
 export class TapeWriter {
   readonly #folder: string;
   #last: number;

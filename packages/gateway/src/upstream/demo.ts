@@ -1,5 +1,3 @@
-/** The built-in demo model. */
-
 import {
   type CanonicalRequest,
   type CanonicalResponse,

@@ -561,7 +561,7 @@ const ZLIB = { strict: {}, lenient: { finishFlush: zlib.constants.Z_SYNC_FLUSH }
 
 const BROTLI = { strict: {}, lenient: { finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH } } as const;
 
-/** Servers disagree about what deflate is; the first byte tells. */
+/** Servers disagree about what deflate is; the first byte decides. */
 const hasZlibHeader = (chunk: Uint8Array): boolean => ((chunk[0] ?? 0) & 0x0f) === 8;
 
 type CreateInflater = (end: End, first: Uint8Array) => Inflater;
