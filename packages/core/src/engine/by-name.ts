@@ -1,15 +1,18 @@
+/**
+ * The engine's functions with protocols given by name. They load every protocol; `@sluice/core/engine` takes codecs and
+ * loads none.
+ */
+
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Asked, Codec, WireRequest } from '../codec/protocol.ts';
 import { type CodecName, resolveCodec } from '../protocols/index.ts';
 import * as exchanges from './exchange.ts';
-import * as targets from './exchange.ts';
 import * as requests from './request.ts';
 import * as responses from './response.ts';
-import * as interfaces from './side-endpoints.ts';
+import * as sides from './side-endpoints.ts';
 import * as streams from './stream.ts';
 import * as wholes from './whole.ts';
 
-// The engine's functions with protocols by name. They load every protocol; `@sluice/core/engine` takes codecs and loads none.
 type Options = { from: Codec; to: Codec };
 
 /** Options whose codecs may be given by name. */
@@ -20,7 +23,10 @@ export type ByName<F> = F extends (...args: [...infer Args, infer O extends Opti
   ? (...args: [...Args, options: Named<O>]) => Result
   : never;
 
-/** Resolves `from` and `to` of the options, the last argument. Call it as pure, so that bundlers drop what is not imported. */
+/**
+ * Resolves `from` and `to` of the options, the last argument. Mark the call as pure, so that bundlers drop unused
+ * exports.
+ */
 export function named<Args extends unknown[], O extends Options, Result>(
   convert: (...args: [...Args, O]) => Result,
 ): (...args: [...Args, Named<O>]) => Result {
@@ -32,19 +38,20 @@ export function named<Args extends unknown[], O extends Options, Result>(
 }
 
 /**
- * A request of one protocol as a request of another.
+ * Converts a request of one protocol to another.
  *
  * ```ts
  * const { body, path, notes, request } = convertRequest(json, { from: 'openai-chat', to: 'anthropic', model: 'claude-sonnet-5' });
  * ```
  *
- * `notes` lists what could not be converted, with JSON pointers into `json`; pass `request` to the conversion of the response. Throws a CodecError
- * when the request is invalid, when it requires a feature that the target does not have, or when `policy.strict` forbids a loss.
+ * `notes` lists what could not be converted, with JSON pointers into `json`; pass `request` to the conversion of the
+ * response. Throws a CodecError when the request is invalid, when it requires a feature that the target does not have,
+ * or when `policy.strict` forbids a loss.
  */
 export const convertRequest: ByName<typeof requests.convertRequest> = /* @__PURE__ */ named(requests.convertRequest);
 
 /**
- * A request in the canonical form, which the conversion of the response takes.
+ * Decodes a request to the canonical form, which the conversion of the response takes.
  *
  * ```ts
  * const request = decodeRequest(json, { from: 'anthropic' });
@@ -54,7 +61,7 @@ export const decodeRequest = (body: unknown, options: Named<requests.DecodeOptio
   requests.decodeRequest(body, { ...options, from: resolveCodec(options.from) });
 
 /**
- * A whole response of one protocol as a response of another.
+ * Converts a whole response of one protocol to another.
  *
  * ```ts
  * const { body, notes } = convertResponse(json, { from: 'anthropic', to: 'openai-chat', request });
@@ -65,7 +72,7 @@ export const decodeRequest = (body: unknown, options: Named<requests.DecodeOptio
 export const convertResponse: ByName<typeof responses.convertResponse> = /* @__PURE__ */ named(responses.convertResponse);
 
 /**
- * An error response of one protocol as an error response of another: body and status match what the client's SDK expects.
+ * Converts an error response of one protocol to another: body and status match what the client's SDK expects.
  *
  * ```ts
  * const { status, headers, body } = convertError({ status: 529, body: json }, { from: 'anthropic', to: 'openai-chat' });
@@ -74,7 +81,8 @@ export const convertResponse: ByName<typeof responses.convertResponse> = /* @__P
 export const convertError: ByName<typeof responses.convertError> = /* @__PURE__ */ named(responses.convertError);
 
 /**
- * A stream of one protocol as a stream of another, bytes to bytes, without I/O (`convertStream` is the same for web streams).
+ * Converts a stream of one protocol to another, bytes to bytes, without I/O (`convertStream` does the same for web
+ * streams).
  *
  * ```ts
  * const converter = streamConverter({ from: 'openai-chat', to: 'anthropic', request });
@@ -85,7 +93,7 @@ export const convertError: ByName<typeof responses.convertError> = /* @__PURE__ 
 export const streamConverter: ByName<typeof streams.streamConverter> = /* @__PURE__ */ named(streams.streamConverter);
 
 /**
- * A whole response of one protocol as a stream of another.
+ * Converts a whole response of one protocol to a stream of another.
  *
  * ```ts
  * const { body } = replayResponse(json, { from: 'gemini', to: 'openai-chat', request });
@@ -94,7 +102,8 @@ export const streamConverter: ByName<typeof streams.streamConverter> = /* @__PUR
 export const replayResponse: ByName<typeof wholes.replayResponse> = /* @__PURE__ */ named(wholes.replayResponse);
 
 /**
- * A stream of one protocol as a whole response of another. Throws a CodecError when the stream ends in an error, or early.
+ * Converts a stream of one protocol to a whole response of another. Throws a CodecError when the stream ends in an
+ * error, or early.
  *
  * ```ts
  * const { body } = collectStream([bytes], { from: 'anthropic', to: 'openai-chat', request });
@@ -114,80 +123,78 @@ export const translate = (client: CodecName, upstream: CodecName, options: excha
   exchanges.translate(resolveCodec(client), resolveCodec(upstream), options);
 
 /**
- * A list of models in the shape of another protocol.
+ * Converts a list of models to the form of another protocol.
  *
  * ```ts
  * const { body } = convertModels(json, { from: 'openai-chat', to: 'anthropic' });
  * ```
  */
-export const convertModels: ByName<typeof interfaces.convertModels> = /* @__PURE__ */ named(interfaces.convertModels);
+export const convertModels: ByName<typeof sides.convertModels> = /* @__PURE__ */ named(sides.convertModels);
 
-/** One model in the shape of another protocol; see `convertModels`. */
-export const convertModelInfo: ByName<typeof interfaces.convertModelInfo> = /* @__PURE__ */ named(interfaces.convertModelInfo);
+/** Converts the description of one model to the form of another protocol; see `convertModels`. */
+export const convertModelInfo: ByName<typeof sides.convertModelInfo> = /* @__PURE__ */ named(sides.convertModelInfo);
 
 /**
- * A request for embeddings. Pass `value` to the conversion of the response.
+ * Converts a request for embeddings. Pass `value` to the conversion of the response.
  *
  * ```ts
  * const { body, path, value } = convertEmbeddingsRequest(json, { from: 'openai-chat', to: 'gemini', model: 'gemini-embedding-001' });
  * ```
  */
-export const convertEmbeddingsRequest: ByName<typeof interfaces.convertEmbeddingsRequest> = /* @__PURE__ */ named(
-  interfaces.convertEmbeddingsRequest,
+export const convertEmbeddingsRequest: ByName<typeof sides.convertEmbeddingsRequest> = /* @__PURE__ */ named(
+  sides.convertEmbeddingsRequest,
 );
 
 /**
- * A response with embeddings; `embedding` is the `value` of the request.
+ * Converts a response with embeddings; `embedding` is the `value` of the request.
  *
  * ```ts
  * const { body } = convertEmbeddingsResponse(json, { from: 'gemini', to: 'openai-chat', embedding: value });
  * ```
  */
-export const convertEmbeddingsResponse: ByName<typeof interfaces.convertEmbeddingsResponse> = /* @__PURE__ */ named(
-  interfaces.convertEmbeddingsResponse,
+export const convertEmbeddingsResponse: ByName<typeof sides.convertEmbeddingsResponse> = /* @__PURE__ */ named(
+  sides.convertEmbeddingsResponse,
 );
 
-/** A request for a ranking; see `convertEmbeddingsRequest`. */
-export const convertRerankRequest: ByName<typeof interfaces.convertRerankRequest> = /* @__PURE__ */ named(
-  interfaces.convertRerankRequest,
-);
+/** Converts a request for a ranking; see `convertEmbeddingsRequest`. */
+export const convertRerankRequest: ByName<typeof sides.convertRerankRequest> = /* @__PURE__ */ named(sides.convertRerankRequest);
 
-/** A response with a ranking; `rerank` is the `value` of the request. */
-export const convertRerankResponse: ByName<typeof interfaces.convertRerankResponse> = /* @__PURE__ */ named(
-  interfaces.convertRerankResponse,
+/** Converts a response with a ranking; `rerank` is the `value` of the request. */
+export const convertRerankResponse: ByName<typeof sides.convertRerankResponse> = /* @__PURE__ */ named(
+  sides.convertRerankResponse,
 );
 
 /**
- * A request to count the tokens of a request. Where the upstream cannot count, use `estimateAnswer`.
+ * Converts a request for a token count. Where the upstream cannot count, use `estimateAnswer`.
  *
  * ```ts
  * const { body, path } = convertCountTokensRequest(json, { from: 'anthropic', to: 'gemini', model: 'gemini-3-pro' });
  * ```
  */
-export const convertCountTokensRequest: ByName<typeof interfaces.convertCountTokensRequest> = /* @__PURE__ */ named(
-  interfaces.convertCountTokensRequest,
+export const convertCountTokensRequest: ByName<typeof sides.convertCountTokensRequest> = /* @__PURE__ */ named(
+  sides.convertCountTokensRequest,
 );
 
-/** The response to `convertCountTokensRequest`. */
-export const convertCountTokensResponse: ByName<typeof interfaces.convertCountTokensResponse> = /* @__PURE__ */ named(
-  interfaces.convertCountTokensResponse,
+/** Converts the response to `convertCountTokensRequest`. */
+export const convertCountTokensResponse: ByName<typeof sides.convertCountTokensResponse> = /* @__PURE__ */ named(
+  sides.convertCountTokensResponse,
 );
 
 /**
- * The response to a token count request when the upstream cannot count: an estimate in the client's protocol.
+ * Builds the response to a token count request when the upstream cannot count: an estimate in the client's protocol.
  *
  * ```ts
  * const body = estimateAnswer({ method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json }, 'anthropic');
  * ```
  */
-export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown =>
-  interfaces.estimateAnswer(wire, resolveCodec(client));
+export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown => sides.estimateAnswer(wire, resolveCodec(client));
 
 /**
- * The model and the stream flag of a request, which decide where it goes. Throws a CodecError if it names no model.
+ * Reads the model and the stream flag of a request, which decide where it goes. Throws a CodecError if it names no
+ * model.
  *
  * ```ts
  * const { model, isStream } = readAsked('anthropic', { method: 'POST', path: '/v1/messages', headers: {}, body: json });
  * ```
  */
-export const readAsked = (client: CodecName, wire: WireRequest): Asked => targets.readAsked(resolveCodec(client), wire);
+export const readAsked = (client: CodecName, wire: WireRequest): Asked => exchanges.readAsked(resolveCodec(client), wire);
