@@ -1,3 +1,8 @@
+/**
+ * Passthrough, for exchanges with the same protocol on both sides: requests, responses and streams are passed on
+ * unchanged and only observed.
+ */
+
 import type { StreamResult } from '../accumulate/message.ts';
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import type { CanonicalResponse } from '../canonical/message.ts';
@@ -19,78 +24,46 @@ import { decodeRequest } from './request.ts';
 import { decodeResponse } from './response.ts';
 import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions, Tap } from './stream.ts';
 
-const isLineEnd = (byte: number): boolean => byte === LF || byte === CR;
+// ---- requests
 
-/** Finds where frames end in the bytes of an event stream, however they are split: behind a blank line. */
-export class FrameEdge {
-  /** The last two bytes before the chunk. A body begins like one that has just ended a line. */
-  #last = LF;
-  #beforeLast = 0;
-
-  /** How many bytes of the chunk belong to frames that have ended; 0 when none ends in it. */
-  in(chunk: Uint8Array): number {
-    const edge = this.#search(chunk);
-    this.#beforeLast = this.#at(chunk, chunk.length - 2);
-    this.#last = this.#at(chunk, chunk.length - 1);
-    return edge;
-  }
-
-  // From the end: nearly every chunk ends with its last frame.
-  #search(chunk: Uint8Array): number {
-    for (let at = chunk.length - 1; at >= 0; at--) {
-      const byte = chunk[at] ?? 0;
-      if (isLineEnd(byte) && this.#endsBlankLine(chunk, at, byte)) return at + 1;
-    }
-    return 0;
-  }
-
-  /** CR, LF and CRLF all end lines: the LF of a CRLF ends nothing that its CR has not ended. */
-  #endsBlankLine(chunk: Uint8Array, at: number, byte: number): boolean {
-    const before = this.#at(chunk, at - 1);
-    if (byte === LF && before === CR) return isLineEnd(this.#at(chunk, at - 2));
-    return isLineEnd(before);
-  }
-
-  #at(chunk: Uint8Array, at: number): number {
-    if (at >= 0) return chunk[at] ?? 0;
-    return at === -1 ? this.#last : this.#beforeLast;
-  }
-}
-
-// Same protocol on both sides: what comes goes through as it is, and is only looked at.
-
-/** What a client says beside its body. Everything else, its key above all, stays here. */
-const SPOKEN = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
-
-/** The client's words beat those that the protocol has by default; what the operator or the profile says beats the client's. */
+/**
+ * Picks the client headers to pass on. They override the protocol's defaults; settings of the operator or the profile
+ * override them.
+ */
 export function passedHeaders(
   headers: HeaderBag,
   { adapter_config: config = {} }: Provider,
   { anthropic_version: version }: Partial<ProviderProfile> = {},
 ): HeaderBag {
-  const settled = Object.keys(config.headers ?? {}).map((name) => name.toLowerCase());
-  if (config.api_version !== undefined) settled.push('anthropic-version');
+  const configured = Object.keys(config.headers ?? {}).map((name) => name.toLowerCase());
+  if (config.api_version !== undefined) configured.push('anthropic-version');
   const sent = version === undefined ? headers : { ...headers, 'anthropic-version': version };
   const passed: HeaderBag = {};
-  for (const name of SPOKEN) {
-    const said = sent[name];
-    if (said !== undefined && !settled.includes(name)) passed[name] = said;
+  for (const name of PASSED_HEADERS) {
+    const value = sent[name];
+    if (value !== undefined && !configured.includes(name)) passed[name] = value;
   }
   return passed;
 }
+
+/** Client headers that are passed on. All others, above all the client's key, are not. */
+const PASSED_HEADERS = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
 
 interface PassedBody {
   body: unknown;
   text?: string;
 }
 
-/** The body as it came, with the upstream's name of the model and these other fields; a field that is undefined is removed. */
+/**
+ * Builds the passed body: the client's, with the upstream's model name and these other fields; an undefined field is
+ * removed.
+ */
 export function passedBody(
   { body, text, path }: WireRequest & { text?: string },
   model: string,
   fields: JsonObject | undefined,
 ): PassedBody {
-  // Azure's clients may name the model in the path alone; servers of other vendors read the body.
+  // Azure clients may name the model in the path only; servers of other vendors expect it in the body.
   const isNamed = isObject(body) && (body['model'] !== undefined || deploymentOf(path) !== undefined);
   if (!isObject(body) || !(isNamed || fields)) return { body, ...(text !== undefined && { text }) };
   const changes: JsonObject = isNamed ? { ...fields, model } : { ...fields };
@@ -101,26 +74,26 @@ export function passedBody(
   return { body: changed, ...(written !== undefined && { text: written }) };
 }
 
-/** What has to be known of a question that is not read. */
+/** Reads the model and the stream flag of a request that is not decoded. */
 export function askedOf(wire: WireRequest, client: Codec): { model: string; stream: boolean } {
   const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};
   if (typeof model === 'string') return { model, stream: stream === true };
-  const question = readQuestion(wire, client);
-  return { model: question?.model ?? '', stream: question?.stream ?? false };
+  const request = readQuestion(wire, client);
+  return { model: request?.model ?? '', stream: request?.stream ?? false };
 }
 
-/** The question in the canonical form; undefined when it cannot be read. */
+/** Decodes a request that is passed on; undefined when it cannot be decoded. */
 export const readQuestion = ({ body, path, headers }: WireRequest, from: Codec): CanonicalRequest | undefined =>
   attempt(() => decodeRequest(body, { from, path, headers }));
 
-/** The answer in the canonical form; undefined when it cannot be read. Throws the error that stands in the place of one. */
+// ---- responses
+
+/** Decodes a response that is passed on; undefined when it cannot be decoded. Throws if the body is an error. */
 export function readAnswer(body: unknown, options: AnswerOptions): CanonicalResponse | undefined {
   return attempt(() => decodeResponse(body, options, new NoteList()));
 }
 
-const TOO_LARGE: OwnErrorCode = 'too_large';
-
-/** What exceeds a limit is not passed on, although the upstream did not call it an error. */
+/** Exceeded limits and errors of the upstream are thrown; anything else that cannot be decoded is still passed on. */
 function attempt<T>(run: () => T): T | undefined {
   try {
     return run();
@@ -130,17 +103,15 @@ function attempt<T>(run: () => T): T | undefined {
   }
 }
 
-/** Ends the line and the event that a server left open. */
-const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
+const TOO_LARGE: OwnErrorCode = 'too_large';
 
-/** White space and the bytes of the byte order mark: they do not show what a body is. */
-const INSIGNIFICANT: ReadonlySet<number> = new Set([TAB, LF, CR, SPACE, 0xef, 0xbb, 0xbf]);
-
-/** Passes an event stream on, byte for byte; a JSON body in its place is converted. The first significant byte decides. */
+/**
+ * Passes an event stream on byte for byte; a JSON body in its place is converted. The first significant byte decides.
+ */
 export function passOrConvert(options: StreamOptions, convert: () => AnswerStream): AnswerStream {
   const before: Uint8Array[] = [];
   let stream: AnswerStream | undefined;
-  // A body without a significant byte is no stream, which the converter reports.
+  // A body without a significant byte is not a stream; the converter reports that.
   const settle = (): AnswerStream => {
     stream ??= convert();
     return stream;
@@ -182,9 +153,12 @@ export function passOrConvert(options: StreamOptions, convert: () => AnswerStrea
   };
 }
 
+/** White space and the bytes of the byte order mark: they do not show what a body is. */
+const INSIGNIFICANT: ReadonlySet<number> = new Set([TAB, LF, CR, SPACE, 0xef, 0xbb, 0xbf]);
+
 /**
- * An event stream whose frames go through to the byte. A decoded copy is read along: it feeds the tap, and tells whether the stream has come to
- * its end. A frame is passed on when it is whole: behind half a one, nobody would read the error that ends a stream which broke off.
+ * An event stream whose frames are passed on byte for byte. A decoded copy feeds the tap and shows whether the stream
+ * is complete. Only complete frames are passed on: a client could not read the error that follows half a frame.
  */
 class PassedStream implements AnswerStream {
   readonly #options: StreamOptions;
@@ -193,7 +167,7 @@ class PassedStream implements AnswerStream {
   readonly #tap: Tap;
   /** The frame that has begun and not ended. */
   readonly #held = new ByteBuffer();
-  /** Bytes that were passed on. */
+  /** The number of bytes passed on. */
   #passed = 0;
   #start: MessageStart | undefined;
   #error: CanonicalError | undefined;
@@ -248,8 +222,8 @@ class PassedStream implements AnswerStream {
   }
 
   /**
-   * An early end is told as the reason for it, where there is one. A stream that had said everything needs none. An error of Gemini comes in one
-   * of two forms, each of which some clients miss: it is repeated in both.
+   * An early end is reported with its reason, if there is one. A complete stream needs none. Gemini has two forms of an
+   * error, each of which some clients miss, so it is repeated in both.
    */
   #finish(reason?: CanonicalError): Iterable<Uint8Array> {
     if (this.#hasEnded) return NOTHING;
@@ -262,13 +236,16 @@ class PassedStream implements AnswerStream {
     return terminal ? [...rest, terminal] : rest;
   }
 
-  /** The last frame, if it is whole; half a frame is dropped. */
+  /** The last frame, if it is complete; half a frame is dropped. */
   #takeRest(): readonly Uint8Array[] {
     if (this.#reader.hasLastFrame) return [this.#takeHeld(), BLANK_LINE];
     return isDocument(this.#held) ? [this.#takeHeld()] : NOTHING;
   }
 
-  /** Clients wait for the terminal frame or throw without it: it is added when the upstream sent a finish reason and left it out. */
+  /**
+   * Clients wait for the terminal frame or throw without it: it is added when the upstream sent a finish reason and no
+   * terminal frame.
+   */
   #missingTerminal(): Uint8Array | undefined {
     const { terminal } = this.#options.from;
     const isMissing = terminal && this.#reader.diagnostics.some(({ rule }) => rule === terminal.rule);
@@ -282,7 +259,7 @@ class PassedStream implements AnswerStream {
     else if (event.type === 'error') this.#error ??= event.error;
   }
 
-  /** What was held back and the whole frames of the chunk; the rest of it is held back in turn. */
+  /** Returns the held bytes and the complete frames of the chunk; the rest of the chunk is held. */
   #cut(chunk: Uint8Array, edge: number): Uint8Array[] {
     const pieces =
       edge === 0 ? [] : this.#held.length > 0 ? [this.#takeHeld(), chunk.subarray(0, edge)] : [chunk.subarray(0, edge)];
@@ -297,7 +274,7 @@ class PassedStream implements AnswerStream {
     return held;
   }
 
-  /** The frames before the one that cannot be read, and why nothing follows. */
+  /** Returns the frames before the one that cannot be decoded, and the error that ends the stream. */
   #breakOff(chunk: Uint8Array, offset: number): Uint8Array[] {
     this.#hasEnded = true;
     this.#held.append(chunk, 0, chunk.length);
@@ -311,10 +288,51 @@ class PassedStream implements AnswerStream {
   }
 }
 
+/** Ends the line and the event that a server left open. */
+const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
+
 const UTF8 = new TextEncoder();
 
-/** Gemini tells an error in a stream as a document without `data:`, and without a blank line behind it. */
+/** Gemini sends an error in a stream as a JSON document without `data:`, and without a blank line after it. */
 const isDocument = ({ bytes, length }: ByteBuffer): boolean => length > 0 && isObject(parseJson(decodeUtf8(bytes, 0, length)));
 
-/** One that we found ourselves. */
+/** An error that we detected, not one that the upstream sent. */
 const isOwnError = (event: CanonicalStreamEvent): boolean => event.type === 'error' && !event.error.upstream;
+
+/** Finds where frames end in the bytes of an event stream, however they are split: after a blank line. */
+export class FrameEdge {
+  /** The last two bytes before the chunk. A body starts as if a line had just ended. */
+  #last = LF;
+  #beforeLast = 0;
+
+  /** How many bytes of the chunk belong to complete frames; 0 when no frame ends in it. */
+  in(chunk: Uint8Array): number {
+    const edge = this.#search(chunk);
+    this.#beforeLast = this.#at(chunk, chunk.length - 2);
+    this.#last = this.#at(chunk, chunk.length - 1);
+    return edge;
+  }
+
+  // Backwards: nearly every chunk ends with a complete frame.
+  #search(chunk: Uint8Array): number {
+    for (let at = chunk.length - 1; at >= 0; at--) {
+      const byte = chunk[at] ?? 0;
+      if (isLineEnd(byte) && this.#endsBlankLine(chunk, at, byte)) return at + 1;
+    }
+    return 0;
+  }
+
+  /** CR, LF and CRLF all end lines; the LF of a CRLF ends the same line as its CR. */
+  #endsBlankLine(chunk: Uint8Array, at: number, byte: number): boolean {
+    const before = this.#at(chunk, at - 1);
+    if (byte === LF && before === CR) return isLineEnd(this.#at(chunk, at - 2));
+    return isLineEnd(before);
+  }
+
+  #at(chunk: Uint8Array, at: number): number {
+    if (at >= 0) return chunk[at] ?? 0;
+    return at === -1 ? this.#last : this.#beforeLast;
+  }
+}
+
+const isLineEnd = (byte: number): boolean => byte === LF || byte === CR;

@@ -18,6 +18,7 @@ export interface RequestLimits {
   top_level_keys: number;
 }
 
+/** The limits that apply unless a caller sets others. */
 export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   tools: 2_000,
   messages: 10_000,
@@ -26,14 +27,6 @@ export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   metadata_keys: 1_000,
   top_level_keys: 4_096,
 };
-
-const METADATA = ['metadata', 'labels'];
-
-const TOOLS = ['tools', 'functions'];
-
-const MESSAGES = ['messages', 'input', 'contents'];
-
-const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
 
 /** Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any conversion. */
 export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUEST_LIMITS): void {
@@ -50,13 +43,21 @@ export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUES
   for (const name of MESSAGES) checkMessages(name, body, limits);
 }
 
+const METADATA = ['metadata', 'labels'];
+
+const TOOLS = ['tools', 'functions'];
+
+const MESSAGES = ['messages', 'input', 'contents'];
+
+const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
+
 function checkMessages(name: string, body: JsonObject, limits: RequestLimits): void {
   const messages = listOf(body[name]);
-  // Embeddings have an `input`, too: a list of texts or tokens, as long as their provider likes.
+  // The `input` of an embeddings request is a list of texts or tokens: its length is the provider's to limit.
   const count = messages.reduce<number>((sum, message) => sum + Number(isObject(message)), 0);
   if (count > limits.messages) throw excess(name, count, 'entries', limits, 'messages');
   let parts = SYSTEM.reduce((sum, field) => sum + countParts(body[field]), 0);
-  // OpenAI Responses has no messages around calls: those that follow each other are one turn.
+  // OpenAI Responses has no messages around calls, so consecutive calls count as one message.
   let run = 0;
   for (const [i, message] of messages.entries()) {
     if (!isObject(message)) continue;
@@ -75,11 +76,6 @@ const countTools = (tools: readonly unknown[]): number =>
     return sum + Math.max(1, listOf(functionDeclarations ?? declarations ?? inner).length);
   }, 0);
 
-/** Where messages and parts hold further parts. */
-const HOLDERS = ['content', 'parts', 'output', 'summary'];
-
-const DEEPER = ['source', 'functionResponse', 'function_response'];
-
 function countParts(holder: unknown): number {
   if (Array.isArray(holder)) return holder.reduce<number>((sum, part) => sum + 1 + countParts(part), 0);
   if (!isObject(holder)) return 0;
@@ -89,14 +85,20 @@ function countParts(holder: unknown): number {
   return count;
 }
 
+/** Fields of messages and parts that hold lists of parts. */
+const HOLDERS = ['content', 'parts', 'output', 'summary'];
+
+/** Fields that hold an object with further parts. */
+const DEEPER = ['source', 'functionResponse', 'function_response'];
+
 const countCalls = ({ content, parts }: JsonObject): number =>
   listOf(content ?? parts).reduce<number>((sum, part) => sum + Number(isObject(part) && isCall(part)), 0);
 
-const CALL_TYPE = /(?:_call|tool_use)$/;
+const isCall = (part: JsonObject): boolean => hasCallType(part) || isObject(part['functionCall'] ?? part['function_call']);
 
 const hasCallType = ({ type }: JsonObject): boolean => typeof type === 'string' && CALL_TYPE.test(type);
 
-const isCall = (part: JsonObject): boolean => hasCallType(part) || isObject(part['functionCall'] ?? part['function_call']);
+const CALL_TYPE = /(?:_call|tool_use)$/;
 
 const excess = (param: string, count: number, what: string, limits: RequestLimits, limit: keyof RequestLimits): CodecError =>
   invalid(param, `${count} ${what}; the limit is ${limits[limit]} (limits.${limit})`);

@@ -1,3 +1,8 @@
+/**
+ * Restores the client's tools in responses: upstreams get tools under names and in forms that they accept, and the
+ * client gets its own back.
+ */
+
 import type {
   BlockDelta,
   BlockDeltaEvent,
@@ -16,158 +21,20 @@ import { type Called, calledIn, nameKey, sentNames } from '../passes/names.ts';
 import type { ToolRules } from '../passes/rules.ts';
 import { isObjectRoot } from '../passes/schema/nodes.ts';
 
-const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
+type CallTable = ReadonlyMap<string, Answered>;
 
-const COMPACT_HEAD = '{"input":"';
-
-/** More white space than this before the text is nobody's way to write it. */
-const LONGEST_HEAD = 64;
-
-const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|([^u]))/y;
-
-const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
-
-const LONGEST_ESCAPE = 6;
+/** The table of renamed tools; undefined when all tools were sent unchanged. */
+export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable | undefined {
+  const table = callTable(request, rules);
+  return table.size === 0 ? undefined : table;
+}
 
 /**
- * The arguments of a custom tool that went out as a function, `{"input":"…"}`, back to the text inside, piece by piece. Arguments of any other
- * form are the text themselves.
+ * Builds the table for responses: the client's tools by the names under which they were sent. Tools that were sent
+ * unchanged are not in it.
  */
-export class InputText {
-  #state: 'head' | 'text' | 'tail' | 'raw' = 'head';
-  /** What cannot be read before more of it is there. */
-  #held = '';
-  /** The first half of a character: text never ends in one. */
-  #half = '';
-  #hasMore = false;
-
-  /** The arguments held something beside the text. */
-  get hasMore(): boolean {
-    return this.#hasMore;
-  }
-
-  push(piece: string): string {
-    switch (this.#state) {
-      case 'head':
-        return this.#head(this.#held + piece);
-      case 'text':
-        return this.#text(this.#held + piece);
-      case 'raw':
-        return piece;
-      case 'tail':
-        this.#tail(piece);
-        return '';
-      default:
-        return this.#state satisfies never;
-    }
-  }
-
-  end(): string {
-    const rest = this.#half === '' ? this.#held : `\ufffd${this.#held}`;
-    this.#half = this.#held = '';
-    return rest;
-  }
-
-  #head(begun: string): string {
-    const head = HEAD.exec(begun);
-    if (head) {
-      this.#state = 'text';
-      return this.#text(begun.slice(head[0].length));
-    }
-    const compact = begun.replace(/\s+/g, '');
-    const isBegun = begun.length <= LONGEST_HEAD && compact.length < COMPACT_HEAD.length && COMPACT_HEAD.startsWith(compact);
-    this.#state = isBegun ? 'head' : 'raw';
-    this.#held = isBegun ? begun : '';
-    return isBegun ? '' : begun;
-  }
-
-  #text(source: string): string {
-    this.#held = '';
-    let out = this.#half;
-    let at = 0;
-    while (at < source.length) {
-      const stop = nextMark(source, at);
-      out += source.slice(at, stop);
-      if (source[stop] === '"') {
-        this.#state = 'tail';
-        this.#tail(source.slice(stop + 1));
-        break;
-      }
-      ESCAPE.lastIndex = stop;
-      const found = ESCAPE.exec(source);
-      if (!found && source.length - stop < LONGEST_ESCAPE) {
-        this.#held = source.slice(stop);
-        break;
-      }
-      // What is no escape is what it says.
-      out += found ? unescaped(found) : '\\';
-      at = stop + (found?.[0].length ?? 1);
-    }
-    return this.#whole(out);
-  }
-
-  #whole(text: string): string {
-    const last = text.charCodeAt(text.length - 1);
-    const isHalf = last >= 0xd800 && last <= 0xdbff;
-    this.#half = isHalf ? text.slice(-1) : '';
-    return isHalf ? text.slice(0, -1) : text;
-  }
-
-  #tail(piece: string): void {
-    this.#hasMore ||= /[^\s}]/.test(piece);
-  }
-}
-
-/** The position of the next quote or backslash, or the length of the text. */
-function nextMark(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE || code === BACKSLASH) return at;
-  }
-  return text.length;
-}
-
-const unescaped = ([, code, char = '']: RegExpExecArray): string =>
-  code === undefined ? (ESCAPED[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16));
-
-const WRAPPER = /^\s*\{\s*"input"\s*:/;
-
-/** The value inside `{"input": …}`, as its text; anything else as it is. */
-export function unwrapped(text: string): string {
-  const [head] = WRAPPER.exec(text) ?? [];
-  const whole = text.trimEnd();
-  if (head === undefined || !whole.endsWith('}')) return text;
-  const inner = whole.slice(head.length, -1).trim();
-  return isJson(inner) ? inner : text;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** What the client knows a tool by, when it was sent under another name or in another form. */
-export interface Answered {
-  name: string;
-  namespace?: string;
-  /** `custom`: a text, sent as `{input: text}`; `wrapped`: any value, sent as `{input: value}`. */
-  form: 'plain' | 'custom' | 'wrapped';
-}
-
-const NO_CALLS: ReadonlyMap<string, Answered> = new Map();
-
-/** Most questions do not, and each asks for the table. */
-const callsAnything = ({ tools, tool_choice: choice, messages }: CanonicalRequest): boolean =>
-  Boolean(tools || choice) ||
-  messages.some(({ content }) => content.some(({ type }) => type === 'tool_use' || type === 'tool_result'));
-
-/** The way back for answers: the tools of the client by the names under which they were sent. Those that stayed as they were are not in it. */
 export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, Answered> {
-  if (!callsAnything(request)) return NO_CALLS;
+  if (!hasTools(request)) return NO_CALLS;
   const names = sentNames(request, rules);
   const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
   const table = new Map<string, Answered>();
@@ -182,23 +49,33 @@ export function callTable(request: CanonicalRequest, rules: ToolRules): Readonly
   return table;
 }
 
-// The way back: a request names its tools as the upstream wants them, and the client gets its own names in the answer.
-type Tell = (note: Note) => void;
-
-type CallTable = ReadonlyMap<string, Answered>;
-
-/** How the upstream calls the client's tools; undefined when it calls them all by their names. */
-export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable | undefined {
-  const table = callTable(request, rules);
-  return table.size === 0 ? undefined : table;
+/** The client's name and form of a tool that was sent under another name or in another form. */
+export interface Answered {
+  name: string;
+  namespace?: string;
+  /** `custom`: a text, sent as `{input: text}`; `wrapped`: any value, sent as `{input: value}`. */
+  form: 'plain' | 'custom' | 'wrapped';
 }
 
-/** The answer with the client's own names, namespaces and inputs; the same object when there is nothing to restore. */
-export function restoreResponse(response: CanonicalResponse, calls: CallTable | undefined, note: Tell): CanonicalResponse {
+const NO_CALLS: ReadonlyMap<string, Answered> = new Map();
+
+/** Most requests have no tools, and every response looks for the table. */
+const hasTools = ({ tools, tool_choice: choice, messages }: CanonicalRequest): boolean =>
+  Boolean(tools || choice) ||
+  messages.some(({ content }) => content.some(({ type }) => type === 'tool_use' || type === 'tool_result'));
+
+// ---- whole responses
+
+type AddNote = (note: Note) => void;
+
+/**
+ * Restores the client's tool names, namespaces and inputs; returns the same object when there is nothing to restore.
+ */
+export function restoreResponse(response: CanonicalResponse, calls: CallTable | undefined, note: AddNote): CanonicalResponse {
   if (!calls) return response;
   const restore = (content: ContentBlock[]): ContentBlock[] => content.map((block) => restoreBlock(block, calls, note));
   const content = restore(response.content);
-  // The first choice mirrors the message, and stays the same list.
+  // The first choice and the message share one list, and still do afterwards.
   const choices = response.choices?.map((choice) => ({
     ...choice,
     content: choice.content === response.content ? content : restore(choice.content),
@@ -206,12 +83,12 @@ export function restoreResponse(response: CanonicalResponse, calls: CallTable | 
   return { ...response, content, ...(choices && { choices }) };
 }
 
-function restoreBlock(block: ContentBlock, calls: CallTable, note: Tell): ContentBlock {
+function restoreBlock(block: ContentBlock, calls: CallTable, note: AddNote): ContentBlock {
   const call = block.type === 'tool_use' && isClientCall(block.kind) ? calls.get(block.name) : undefined;
   if (block.type !== 'tool_use' || !call) return block;
   const named = rename(block, call);
   const text = block.input_raw ?? (isEmpty(block.input) ? '' : (writeJson(block.input) ?? ''));
-  if (call.form === 'custom') return withText(named, readText(text, note));
+  if (call.form === 'custom') return withText(named, unwrapText(text, note));
   return call.form === 'wrapped' ? withJson(named, unwrapped(text)) : named;
 }
 
@@ -226,7 +103,7 @@ function rename(block: ToolUseBlock, { name, namespace, form }: Answered): ToolU
   };
 }
 
-function readText(source: string, note: Tell): string {
+function unwrapText(source: string, note: AddNote): string {
   const reader = new InputText();
   const text = reader.push(source) + reader.end();
   if (reader.hasMore) note(MORE_INPUT);
@@ -251,19 +128,21 @@ function withJson({ input_raw: _, ...block }: ToolUseBlock, text: string): ToolU
   return { ...block, input: isObject(value) ? value : {}, ...(text !== '' && { input_raw: text }) };
 }
 
-/** The same for a stream. */
-export const restoreEvents = (calls: CallTable, note: Tell): Stage<CanonicalStreamEvent, CanonicalStreamEvent> =>
-  new Restore(calls, note);
+// ---- streams
 
-/** A call that is open, and what its input becomes. */
+/** Restores the client's tools in the events of a stream. */
+export const restoreEvents = (calls: CallTable, note: AddNote): Stage<CanonicalStreamEvent, CanonicalStreamEvent> =>
+  new EventRestorer(calls, note);
+
+/** An open call whose input is being restored. */
 type OpenCall = { form: 'custom'; reader: InputText } | { form: 'wrapped'; text: string };
 
-class Restore implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
+class EventRestorer implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
   readonly #calls: CallTable;
-  readonly #note: Tell;
+  readonly #note: AddNote;
   readonly #open = new Map<string, OpenCall>();
 
-  constructor(calls: CallTable, note: Tell) {
+  constructor(calls: CallTable, note: AddNote) {
     this.#calls = calls;
     this.#note = note;
   }
@@ -317,7 +196,7 @@ class Restore implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
     return [...withDelta(event, textDelta(open.reader.end())), stop];
   }
 
-  /** Late fields of a call whose arguments have gone through already, unless they are among them. */
+  /** Late fields of a call. Its arguments were restored before, unless they are among the late fields. */
   #rename(block: ContentBlock): ContentBlock {
     if (block.type === 'tool_use' && block.input_raw !== undefined) return restoreBlock(block, this.#calls, this.#note);
     const call = block.type === 'tool_use' && isClientCall(block.kind) ? this.#calls.get(block.name) : undefined;
@@ -343,4 +222,140 @@ const jsonDelta = (partial_json: string): BlockDelta => ({ type: 'input_json_del
 function withDelta({ index, choice }: BlockDeltaEvent | BlockStop, delta: BlockDelta): CanonicalStreamEvent[] {
   const isNothing = ('text' in delta && delta.text === '') || ('partial_json' in delta && delta.partial_json === '');
   return isNothing ? [] : [{ type: 'content_block_delta', index, ...(choice !== undefined && { choice }), delta }];
+}
+
+// ---- wrapped inputs
+
+/**
+ * Unwraps the arguments of a custom tool that was sent as a function, `{"input":"…"}`, to the text inside, piece by
+ * piece. Arguments of any other form are the text themselves.
+ */
+export class InputText {
+  #state: 'head' | 'text' | 'tail' | 'raw' = 'head';
+  /** Text that cannot be decoded before more of it arrives. */
+  #held = '';
+  /** The first half of a surrogate pair: returned text never ends in one. */
+  #half = '';
+  #hasMore = false;
+
+  /** The arguments contain something besides the text. */
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  push(piece: string): string {
+    switch (this.#state) {
+      case 'head':
+        return this.#head(this.#held + piece);
+      case 'text':
+        return this.#text(this.#held + piece);
+      case 'raw':
+        return piece;
+      case 'tail':
+        this.#tail(piece);
+        return '';
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  end(): string {
+    const rest = this.#half === '' ? this.#held : `\ufffd${this.#held}`;
+    this.#half = this.#held = '';
+    return rest;
+  }
+
+  #head(begun: string): string {
+    const head = HEAD.exec(begun);
+    if (head) {
+      this.#state = 'text';
+      return this.#text(begun.slice(head[0].length));
+    }
+    const compact = begun.replace(/\s+/g, '');
+    const isBegun = begun.length <= MAX_HEAD && compact.length < COMPACT_HEAD.length && COMPACT_HEAD.startsWith(compact);
+    this.#state = isBegun ? 'head' : 'raw';
+    this.#held = isBegun ? begun : '';
+    return isBegun ? '' : begun;
+  }
+
+  #text(source: string): string {
+    this.#held = '';
+    let out = this.#half;
+    let at = 0;
+    while (at < source.length) {
+      const stop = nextMark(source, at);
+      out += source.slice(at, stop);
+      if (source[stop] === '"') {
+        this.#state = 'tail';
+        this.#tail(source.slice(stop + 1));
+        break;
+      }
+      ESCAPE.lastIndex = stop;
+      const found = ESCAPE.exec(source);
+      if (!found && source.length - stop < MAX_ESCAPE) {
+        this.#held = source.slice(stop);
+        break;
+      }
+      // An invalid escape is taken literally.
+      out += found ? decodeEscape(found) : '\\';
+      at = stop + (found?.[0].length ?? 1);
+    }
+    return this.#withoutHalf(out);
+  }
+
+  #withoutHalf(text: string): string {
+    const last = text.charCodeAt(text.length - 1);
+    const isHalf = last >= 0xd800 && last <= 0xdbff;
+    this.#half = isHalf ? text.slice(-1) : '';
+    return isHalf ? text.slice(0, -1) : text;
+  }
+
+  #tail(piece: string): void {
+    this.#hasMore ||= /[^\s}]/.test(piece);
+  }
+}
+
+const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
+
+const COMPACT_HEAD = '{"input":"';
+
+/** No encoder puts more white space than this before the text. */
+const MAX_HEAD = 64;
+
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|([^u]))/y;
+
+const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+const MAX_ESCAPE = 6;
+
+/** The position of the next quote or backslash, or the length of the text. */
+function nextMark(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE || code === BACKSLASH) return at;
+  }
+  return text.length;
+}
+
+const decodeEscape = ([, code, char = '']: RegExpExecArray): string =>
+  code === undefined ? (ESCAPED[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16));
+
+/** Unwraps `{"input": …}` to the JSON text of the value; any other text is returned as it is. */
+export function unwrapped(text: string): string {
+  const [head] = WRAPPER.exec(text) ?? [];
+  const whole = text.trimEnd();
+  if (head === undefined || !whole.endsWith('}')) return text;
+  const inner = whole.slice(head.length, -1).trim();
+  return isJson(inner) ? inner : text;
+}
+
+const WRAPPER = /^\s*\{\s*"input"\s*:/;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

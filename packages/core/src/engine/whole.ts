@@ -1,3 +1,5 @@
+/** Between streams and whole responses, for a client that wants one from an upstream that sent the other. */
+
 import { MessageAccumulator } from '../accumulate/message.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../canonical/events.ts';
 import type {
@@ -19,7 +21,72 @@ import { callsOf, restoreResponse } from './restore.ts';
 import { createFramer } from './stream.ts';
 
 /**
- * A whole answer as the canonical events of a stream. Accumulated again, they are the same answer.
+ * Converts a stream of one protocol to a whole response of another.
+ *
+ * ```ts
+ * const { body } = collectStream([bytes], { from: anthropicMessagesCodec, to: openaiChatCodec, request });
+ * ```
+ *
+ * Throws a CodecError when the stream ends in an error, or early.
+ */
+export function collectStream(
+  chunks: Iterable<Uint8Array>,
+  options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
+): ConvertedResponse {
+  const { from, to, request, model, malformed, isRenamed = true } = options;
+  const profile = profileOf(from, options, request?.model);
+  const reader = new EventReader({ protocol: from, profile, malformed });
+  const accumulator = new MessageAccumulator();
+  const take = (events: Iterable<CanonicalStreamEvent>): void => {
+    for (const event of events) accumulator.push(event);
+  };
+  for (const chunk of chunks) take(reader.push(chunk));
+  take(reader.end());
+  const { message, error, complete } = accumulator.finish();
+  if (error) throw new CodecError(error);
+  if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
+  expectShallowCalls(message);
+  const notes = new NoteList();
+  for (const note of reader.notes) notes.add(note);
+  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  const restored = restoreResponse(message, calls, notes.add);
+  const response = model === undefined ? restored : { ...restored, model };
+  const context = answerContext(options, notes, { seed: () => response.id });
+  return { body: to.response.encode(response, context), notes: notes.list, response };
+}
+
+// ---- whole response to stream
+
+/** A whole response that was converted to a stream. */
+export interface ReplayedStream {
+  /** The body of the stream. */
+  body: Uint8Array;
+  notes: Note[];
+  response: CanonicalResponse;
+}
+
+/**
+ * Converts a whole response of one protocol to a stream of another.
+ *
+ * ```ts
+ * const { body } = replayResponse(json, { from: geminiCodec, to: openaiChatCodec, request });
+ * ```
+ */
+export function replayResponse(body: unknown, options: AnswerOptions & { framing?: Framing }): ReplayedStream {
+  const { to, framing = 'sse' } = options;
+  const notes = new NoteList();
+  const response = decodeResponse(body, options, notes);
+  const encoder = to.streamEncoder(answerContext(options, notes, { seed: () => response.id, stream: true }));
+  const framer = createFramer(to, framing);
+  let text = '';
+  for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);
+  for (const frame of encoder.end()) text += framer.frame(frame);
+  return { body: new TextEncoder().encode(text + framer.end()), notes: notes.list, response };
+}
+
+/**
+ * Yields the canonical stream events of a whole response. Accumulated again, they are the same response.
  *
  * ```ts
  * for (const event of replay(response)) render(event);
@@ -27,7 +94,7 @@ import { createFramer } from './stream.ts';
  */
 export function* replay(response: CanonicalResponse): Generator<CanonicalStreamEvent, void, undefined> {
   const { id, model, created, service_tier: tier, system_fingerprint: fingerprint, error } = response;
-  // Nothing was said before it failed: the error is all there is.
+  // The response failed before it had content, so the error is the only event.
   if (error && id === '' && response.content.length === 0) {
     yield { type: 'error', error };
     return;
@@ -51,7 +118,7 @@ export function* replay(response: CanonicalResponse): Generator<CanonicalStreamE
 
 const ENDED_EARLY: CanonicalError = { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
 
-/** Whether a choice that failed has more to say than that. */
+/** Whether a failed choice still has something to put into a message_delta. */
 const hasEnding = (
   { stop_reason: stop, extensions }: CanonicalChoice,
   { usage, stop_details: details }: CanonicalResponse,
@@ -63,11 +130,11 @@ const mainChoice = ({ content, stop_reason, extensions }: CanonicalResponse): Om
   ...(extensions && { extensions }),
 });
 
-/** The number of a choice, as events say it: the first one is not numbered. */
-const numberOf = ({ index }: CanonicalChoice): { choice?: number } => (index === 0 ? {} : { choice: index });
+/** The choice number of an event; absent for the first choice. */
+const choiceNumber = ({ index }: CanonicalChoice): { choice?: number } => (index === 0 ? {} : { choice: index });
 
 function* replayBlocks(choice: CanonicalChoice): Generator<CanonicalStreamEvent, void, undefined> {
-  const number = numberOf(choice);
+  const number = choiceNumber(choice);
   for (const [index, block] of choice.content.entries()) {
     const { start, deltas } = replayBlock(block);
     yield { type: 'content_block_start', index, ...number, content_block: start };
@@ -82,7 +149,7 @@ function replayStop(choice: CanonicalChoice, response: CanonicalResponse): Canon
   const extensions = isMain ? (response.extensions ?? choice.extensions) : choice.extensions;
   return {
     type: 'message_delta',
-    ...numberOf(choice),
+    ...choiceNumber(choice),
     delta: {
       stop_reason: choice.stop_reason,
       ...(isMain && sequence !== undefined && { stop_sequence: sequence }),
@@ -119,7 +186,7 @@ function replayBlock(block: ContentBlock): Replayed {
 }
 
 function replayText({ text, citations = [], logprobs, signature, ...rest }: TextBlock): Replayed {
-  const said: BlockDelta = {
+  const delta: BlockDelta = {
     type: 'text_delta',
     text,
     ...(logprobs && { logprobs }),
@@ -128,27 +195,27 @@ function replayText({ text, citations = [], logprobs, signature, ...rest }: Text
   return {
     start: { ...rest, text: '' },
     deltas: [
-      ...(text !== '' || logprobs ? [said] : []),
+      ...(text !== '' || logprobs ? [delta] : []),
       ...citations.map((citation): BlockDelta => ({ type: 'citations_delta', citation })),
-      ...signed(signature),
+      ...signatureDeltas(signature),
     ],
   };
 }
 
 function replayThinking({ thinking, summary_parts: parts = [], signature, ...rest }: ThinkingBlock): Replayed {
-  // The decoder of Responses writes parts with a blank line between them.
+  // The Responses decoder joins parts with a blank line.
   const isParts = parts.length > 0 && parts.join(BLANK_LINE) === thinking;
   const deltas = isParts
-    ? parts.flatMap((part, i) => (i === 0 ? [thought(part, i)] : [thought(BLANK_LINE, i), thought(part, i)]))
+    ? parts.flatMap((part, i) => (i === 0 ? [thinkingDelta(part, i)] : [thinkingDelta(BLANK_LINE, i), thinkingDelta(part, i)]))
     : thinking === ''
       ? []
-      : [thought(thinking)];
-  return { start: { ...rest, thinking: '' }, deltas: [...deltas, ...signed(signature)] };
+      : [thinkingDelta(thinking)];
+  return { start: { ...rest, thinking: '' }, deltas: [...deltas, ...signatureDeltas(signature)] };
 }
 
 const BLANK_LINE = '\n\n';
 
-const thought = (thinking: string, part?: number): BlockDelta => ({
+const thinkingDelta = (thinking: string, part?: number): BlockDelta => ({
   type: 'thinking_delta',
   thinking,
   ...(part !== undefined && { summary_index: part }),
@@ -162,7 +229,7 @@ function replayCall({ input, input_raw: raw, signature, ...rest }: ToolUseBlock)
     rest.kind === 'custom' ? { type: 'input_text_delta', text } : { type: 'input_json_delta', partial_json: text };
   return {
     start: { ...rest, input: rest.kind === 'custom' ? '' : {} },
-    deltas: [...(text === '' ? [] : [delta]), ...signed(signature)],
+    deltas: [...(text === '' ? [] : [delta]), ...signatureDeltas(signature)],
   };
 }
 
@@ -176,67 +243,5 @@ function replayAudio({ source, transcript, ...rest }: AudioBlock): Replayed {
   return { start: { ...rest, source: known }, deltas: data === undefined && transcript === undefined ? [] : [delta] };
 }
 
-const signed = (signature: TextBlock['signature']): BlockDelta[] => (signature ? [{ type: 'signature_delta', signature }] : []);
-
-// Between streams and whole answers: for a client that wants the one from an upstream that gave the other.
-export interface ReplayedStream {
-  /** The body of the stream. */
-  body: Uint8Array;
-  notes: Note[];
-  response: CanonicalResponse;
-}
-
-/**
- * A whole answer of one protocol as a stream of another.
- *
- * ```ts
- * const { body } = replayResponse(json, { from: geminiCodec, to: openaiChatCodec, request });
- * ```
- */
-export function replayResponse(body: unknown, options: AnswerOptions & { framing?: Framing }): ReplayedStream {
-  const { to, framing = 'sse' } = options;
-  const notes = new NoteList();
-  const response = decodeResponse(body, options, notes);
-  const encoder = to.streamEncoder(answerContext(options, notes, { seed: () => response.id, stream: true }));
-  const framer = createFramer(to, framing);
-  let text = '';
-  for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);
-  for (const frame of encoder.end()) text += framer.frame(frame);
-  return { body: new TextEncoder().encode(text + framer.end()), notes: notes.list, response };
-}
-
-/**
- * A stream of one protocol as a whole answer of another.
- *
- * ```ts
- * const { body } = collectStream([bytes], { from: anthropicMessagesCodec, to: openaiChatCodec, request });
- * ```
- *
- * Throws a CodecError when the stream ends in an error, or early.
- */
-export function collectStream(
-  chunks: Iterable<Uint8Array>,
-  options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
-): ConvertedResponse {
-  const { from, to, request, model, malformed, isRenamed = true } = options;
-  const profile = profileOf(from, options, request?.model);
-  const reader = new EventReader({ protocol: from, profile, malformed });
-  const accumulator = new MessageAccumulator();
-  const take = (events: Iterable<CanonicalStreamEvent>): void => {
-    for (const event of events) accumulator.push(event);
-  };
-  for (const chunk of chunks) take(reader.push(chunk));
-  take(reader.end());
-  const { message, error, complete } = accumulator.finish();
-  if (error) throw new CodecError(error);
-  if (!complete) throw new CodecError({ code: 'STREAM_TRUNCATED', message: 'the stream ended early', http_status: 502 });
-  expectShallowCalls(message);
-  const notes = new NoteList();
-  for (const note of reader.notes) notes.add(note);
-  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
-  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
-  const restored = restoreResponse(message, calls, notes.add);
-  const response = model === undefined ? restored : { ...restored, model };
-  const context = answerContext(options, notes, { seed: () => response.id });
-  return { body: to.response.encode(response, context), notes: notes.list, response };
-}
+const signatureDeltas = (signature: TextBlock['signature']): BlockDelta[] =>
+  signature ? [{ type: 'signature_delta', signature }] : [];
