@@ -1,3 +1,8 @@
+/**
+ * The public API of `@sluice/core`, with protocols given by name. It loads every protocol; the subpath entries
+ * (`@sluice/core/engine`, `/io`, one per protocol) take codecs and load only those.
+ */
+
 export * from './accumulate/index.ts';
 export * from './canonical/index.ts';
 export { CodecError } from './canonical/notes.ts';

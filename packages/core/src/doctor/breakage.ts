@@ -1,13 +1,39 @@
+/** Which clients fail on which departures. */
+
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { RuleId } from '../rules/index.ts';
 import { SDK_BREAKAGE } from './sdk-breakage.ts';
 
-/** What a client does with a stream that departs. */
+/** What a client does with a stream that departs from its protocol. */
 export interface Breakage {
-  /** With its version. */
+  /** The client and its version. */
   client: string;
   effect: string;
 }
+
+/**
+ * Lists the clients that are known to fail on a departure: official SDKs first, then agents and frameworks; only those
+ * of `protocol` when one is given.
+ */
+export function breakageOf(rule: RuleId, protocol?: ProtocolId): Breakage[] {
+  const measured = Object.entries(SDK_BREAKAGE[rule] ?? {}).filter(
+    ([client]) => protocol === undefined || reads(client, protocol),
+  );
+  return [...measured, ...Object.entries(AGENT_BREAKAGE[rule] ?? {})].map(([client, effect]) => ({ client, effect }));
+}
+
+/** The protocol that an official SDK reads. SSE rules are the same for all protocols, but their readers differ. */
+const READERS: readonly (readonly [client: RegExp, protocol: ProtocolId])[] = [
+  [/\(responses\)/, 'openai-responses'],
+  [/^openai /, 'openai-chat'],
+  [/^@anthropic-ai\/sdk /, 'anthropic-messages'],
+  [/^@google\/genai /, 'gemini'],
+];
+
+const reads = (client: string, protocol: ProtocolId): boolean =>
+  READERS.find(([pattern]) => pattern.test(client))?.[1] === protocol;
+
+// ---- measured
 
 const AI_SDK = 'AI SDK 6.0.326';
 
@@ -37,19 +63,20 @@ const QWEN_CODE = 'Qwen Code 0.15.10';
 
 const FAILS = 'fails';
 
-const failing = (...clients: string[]): Record<string, string> => Object.fromEntries(clients.map((client) => [client, FAILS]));
+const markFailing = (...clients: string[]): Record<string, string> =>
+  Object.fromEntries(clients.map((client) => [client, FAILS]));
 
 /**
- * Agents and frameworks that were run, as they are, against a server that departs in this way and in no other: a tool had to be called and its
- * result to come back. Who is not listed got through, or was not run.
+ * Agents and frameworks, run unchanged against a server that departs in this way only; a tool had to be called and its
+ * result returned. A client that is not listed succeeded or was not run.
  */
 const AGENT_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {
   'chat/ended-early': {
-    ...failing(`${AI_SDK} (chat)`, `${AI_SDK} (openai-compatible)`, QWEN_CODE),
+    ...markFailing(`${AI_SDK} (chat)`, `${AI_SDK} (openai-compatible)`, QWEN_CODE),
     [CLINE]: 'prints the text and exits with an error',
     [OPENCODE]: 'prints the text and does not exit',
   },
-  'chat/tool-args-object': failing(
+  'chat/tool-args-object': markFailing(
     `${AI_SDK} (chat)`,
     `${AI_SDK} (openai-compatible)`,
     LANGCHAIN_OPENAI,
@@ -60,52 +87,33 @@ const AGENT_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> 
     CLINE,
     OPENCODE,
   ),
-  'chat/tool-id-missing': failing(LANGCHAIN_OPENAI, AGENTS, CONTINUE, CLINE, OPENCODE),
-  'chat/tool-index-missing': failing(`${AI_SDK} (chat)`),
+  'chat/tool-id-missing': markFailing(LANGCHAIN_OPENAI, AGENTS, CONTINUE, CLINE, OPENCODE),
+  'chat/tool-index-missing': markFailing(`${AI_SDK} (chat)`),
   'chat/tool-name-repeated': { [AGENTS]: 'joins the names: read_fileread_file' },
   'responses/terminal-missing': {
-    ...failing(AI_SDK, AGENTS),
+    ...markFailing(AI_SDK, AGENTS),
     [CODEX]: 'fails: stream closed before response.completed',
   },
-  'responses/arguments-object': failing(AI_SDK, LANGCHAIN_OPENAI, AGENTS, CODEX, PI),
-  'responses/output-index-missing': failing(AI_SDK, LANGCHAIN_OPENAI),
+  'responses/arguments-object': markFailing(AI_SDK, LANGCHAIN_OPENAI, AGENTS, CODEX, PI),
+  'responses/output-index-missing': markFailing(AI_SDK, LANGCHAIN_OPENAI),
   'responses/item-not-done': { [AI_SDK]: 'does not run the call', [CODEX]: 'does not run the call' },
-  'responses/output-empty': failing(AGENTS),
-  'anthropic/usage-missing': failing(AI_SDK, LANGCHAIN_ANTHROPIC, PI),
-  'anthropic/ended-early': { ...failing(AI_SDK, PI), [OPENCODE]: 'prints the text and exits with an error' },
-  'anthropic/message-stop-missing': failing(AI_SDK, PI),
+  'responses/output-empty': markFailing(AGENTS),
+  'anthropic/usage-missing': markFailing(AI_SDK, LANGCHAIN_ANTHROPIC, PI),
+  'anthropic/ended-early': { ...markFailing(AI_SDK, PI), [OPENCODE]: 'prints the text and exits with an error' },
+  'anthropic/message-stop-missing': markFailing(AI_SDK, PI),
   'anthropic/input-in-start': {
     [CLAUDE_CODE]: 'calls the tool with {}',
     [LANGCHAIN_ANTHROPIC]: 'calls the tool with {}',
-    ...failing(PI, CONTINUE),
+    ...markFailing(PI, CONTINUE),
   },
-  'anthropic/tool-id-missing': failing(AI_SDK, LANGCHAIN_ANTHROPIC, CONTINUE, OPENCODE),
-  'anthropic/index-gap': failing(AI_SDK, LANGCHAIN_ANTHROPIC, PI, OPENCODE),
+  'anthropic/tool-id-missing': markFailing(AI_SDK, LANGCHAIN_ANTHROPIC, CONTINUE, OPENCODE),
+  'anthropic/index-gap': markFailing(AI_SDK, LANGCHAIN_ANTHROPIC, PI, OPENCODE),
   'anthropic/event-name-missing': { [LANGCHAIN_ANTHROPIC]: 'drops the frames', [PI]: FAILS },
   'anthropic/block-stop-missing': { [AI_SDK]: 'loses the call', [CLAUDE_CODE]: 'loses the call' },
-  'anthropic/unknown-event': failing(AI_SDK),
-  'gemini/finish-missing': failing(AI_SDK),
-  'gemini/args-not-object': failing(LANGCHAIN_GOOGLE, GEMINI_CLI, PI),
-  'gemini/done-sentinel': failing(LANGCHAIN_GOOGLE, GEMINI_CLI, PI),
-  'gemini/comment': failing(LANGCHAIN_GOOGLE, GEMINI_CLI),
-  'gemini/event-line': failing(LANGCHAIN_GOOGLE, GEMINI_CLI),
+  'anthropic/unknown-event': markFailing(AI_SDK),
+  'gemini/finish-missing': markFailing(AI_SDK),
+  'gemini/args-not-object': markFailing(LANGCHAIN_GOOGLE, GEMINI_CLI, PI),
+  'gemini/done-sentinel': markFailing(LANGCHAIN_GOOGLE, GEMINI_CLI, PI),
+  'gemini/comment': markFailing(LANGCHAIN_GOOGLE, GEMINI_CLI),
+  'gemini/event-line': markFailing(LANGCHAIN_GOOGLE, GEMINI_CLI),
 };
-
-/** Which protocol an official SDK reads; the rules of SSE are the same for all of them, their readers are not. */
-const READERS: readonly (readonly [client: RegExp, protocol: ProtocolId])[] = [
-  [/\(responses\)/, 'openai-responses'],
-  [/^openai /, 'openai-chat'],
-  [/^@anthropic-ai\/sdk /, 'anthropic-messages'],
-  [/^@google\/genai /, 'gemini'],
-];
-
-const reads = (client: string, protocol: ProtocolId): boolean =>
-  READERS.find(([pattern]) => pattern.test(client))?.[1] === protocol;
-
-/** The clients that are known to break on a departure: official SDKs first, then agents and frameworks; of a protocol when one is named. */
-export function breakageOf(rule: RuleId, protocol?: ProtocolId): Breakage[] {
-  const measured = Object.entries(SDK_BREAKAGE[rule] ?? {}).filter(
-    ([client]) => protocol === undefined || reads(client, protocol),
-  );
-  return [...measured, ...Object.entries(AGENT_BREAKAGE[rule] ?? {})].map(([client, effect]) => ({ client, effect }));
-}

@@ -1,171 +1,27 @@
+/** Checks of stream payloads for departures that our decoders tolerate but other clients do not. */
+
 import { isObject, type JsonObject } from '../json/json.ts';
 import type { Report } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 
-/** A second look at the payloads of a stream: what a decoder reads without a word, but other clients do not. */
+/** A second look at the payloads of a stream. */
 export interface WireCheck {
   payload(payload: JsonObject, frame: SseFrame): void;
-  /** The body has ended. */
+  /** Call when the body has ended. */
   end(): void;
 }
 
-const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
+// ---- chat
 
-/** What every message_start has; the official SDK builds on it. */
-const MESSAGE_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  type: (value) => value === 'message',
-  role: (value) => value === 'assistant',
-  model: (value) => typeof value === 'string',
-  content: Array.isArray,
-};
-
-/** Anthropic events beside the standard. */
-export class AnthropicCheck implements WireCheck {
-  readonly #report: Report;
-  /** Calls that began with their arguments, and where; deltas may still bring them. */
-  readonly #full = new Map<unknown, number>();
-
-  constructor(report: Report) {
-    this.#report = report;
-  }
-
-  payload(event: JsonObject, { event: name, bare, offset = 0 }: SseFrame): void {
-    // The decoder reads an error without a type, and says nothing of it.
-    if (!bare && typeof event['type'] !== 'string') this.#report('anthropic/type-missing', offset);
-    switch (event['type'] ?? name) {
-      case 'message_start':
-        this.#readStart(event['message'], offset);
-        return;
-      case 'content_block_start':
-        this.#readBlock(event, offset);
-        return;
-      case 'content_block_delta':
-        // The decoder names input that comes twice.
-        if (isObject(event['delta']) && event['delta']['partial_json']) this.#full.delete(event['index']);
-        return;
-      case 'message_delta':
-        this.#readDelta(event, offset);
-    }
-  }
-
-  end(): void {
-    for (const offset of this.#full.values()) this.#report('anthropic/input-in-start', offset);
-  }
-
-  #readStart(message: unknown, offset: number): void {
-    if (!isObject(message)) return;
-    const { usage } = message;
-    const lacking = Object.entries(MESSAGE_FIELDS).flatMap(([field, isRight]) => (isRight(message[field]) ? [] : [field]));
-    if (lacking.length > 0) this.#report('anthropic/message-start-incomplete', offset, `wrong or missing: ${lacking.join(', ')}`);
-    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_start has no usage');
-  }
-
-  #readBlock({ index, content_block: block }: JsonObject, offset: number): void {
-    if (!isObject(block) || block['type'] !== 'tool_use') return;
-    const { input } = block;
-    if (!isObject(input)) this.#report('anthropic/input-missing', offset);
-    else if (Object.keys(input).length > 0 && !isFromCode(block['caller'])) this.#full.set(index, offset);
-  }
-
-  #readDelta({ usage }: JsonObject, offset: number): void {
-    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_delta has no usage');
-  }
-}
-
-/** Anthropic sends calls that its own code execution makes with their whole input, and without deltas. */
-const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
-
-interface Call {
-  offset: number;
-  id: unknown;
-  name: unknown;
-  hasType: boolean;
-}
-
-/** The tool calls of one choice: what their deltas say of index, id and type. */
-class CallCheck {
-  readonly #report: Report;
-  readonly #calls = new Map<number, Call>();
-
-  constructor(report: Report) {
-    this.#report = report;
-  }
-
-  push(entries: readonly unknown[], offset: number): void {
-    const seen = new Set<number>();
-    for (const entry of entries) {
-      const index = isObject(entry) ? indexOf(entry['index']) : undefined;
-      if (!isObject(entry) || index === undefined) continue;
-      if (seen.has(index)) this.#report('chat/tool-index-twice', offset);
-      seen.add(index);
-      const call = this.#calls.get(index);
-      if (call) this.#continue(call, entry, offset);
-      else this.#open(index, entry, offset);
-    }
-  }
-
-  end(): void {
-    for (const { hasType, offset } of this.#calls.values()) if (!hasType) this.#report('chat/tool-type-missing', offset);
-  }
-
-  #open(index: number, entry: JsonObject, offset: number): void {
-    const { id, type } = entry;
-    const name = nameOf(entry);
-    const isContinuation = isBlank(id) && isBlank(name);
-    if (isContinuation && this.#calls.size > 0) {
-      this.#report('chat/tool-index-drifts', offset, `index ${index} was never opened`);
-      return;
-    }
-    if (index !== this.#calls.size)
-      this.#report('chat/tool-index-gap', offset, `index ${index} where ${this.#calls.size} is next`);
-    // What goes on with a call that was opened without an index says nothing of its type.
-    this.#calls.set(index, { offset, id, name, hasType: isContinuation || !isBlank(type) });
-  }
-
-  #continue(call: Call, entry: JsonObject, offset: number): void {
-    const { id, type } = entry;
-    const name = nameOf(entry);
-    // Another id or name under the same index is another call: the decoder has named it.
-    const isOther = isAnother(id, call.id) || isAnother(name, call.name);
-    if (!isBlank(id) && isBlank(call.id)) this.#report('chat/tool-id-late', offset);
-    else if (!isOther && (!isBlank(id) || (!isBlank(type) && call.hasType))) this.#report('chat/tool-header-repeated', offset);
-    if (isBlank(call.id) || isOther) call.id = id;
-    if (isBlank(call.name) || isOther) call.name = name;
-    call.hasType ||= !isBlank(type);
-  }
-}
-
-const isAnother = (said: unknown, known: unknown): boolean => !isBlank(said) && !isBlank(known) && said !== known;
-
-/** An index as servers write it; whatever else it may be, the decoder has named it. */
-function indexOf(value: unknown): number | undefined {
-  const index = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : undefined;
-}
-
-function nameOf(entry: JsonObject): unknown {
-  const inner = entry['function'] ?? entry['custom'];
-  return isObject(inner) ? inner['name'] : undefined;
-}
-
-/** Where compatible servers put what the model thinks; the standard has no place for it. */
-const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
-
-interface Choice {
-  offset: number;
-  hasRole: boolean;
-  hasCalls: boolean;
-  calls: CallCheck;
-}
-
-/** Chat chunks beside the standard. */
+/** Departures in Chat chunks. */
 export class ChatCheck implements WireCheck {
   readonly #report: Report;
   readonly #choices = new Map<unknown, Choice>();
+  /** The fields in which reasoning was found. */
   readonly reasoningFields: Set<string> = new Set();
   #model: unknown;
   #usages = 0;
-  /** Where a vendor's own usage stands. */
+  /** The offset of the first usage in a vendor's own field. */
   #elsewhere: number | undefined;
   #hasDelta = false;
 
@@ -173,7 +29,7 @@ export class ChatCheck implements WireCheck {
     this.#report = report;
   }
 
-  /** A message, or none at all, stood where deltas should be. */
+  /** The body had a message, or nothing, where deltas should be. */
   get isWhole(): boolean {
     return !this.#hasDelta;
   }
@@ -256,6 +112,16 @@ export class ChatCheck implements WireCheck {
   }
 }
 
+interface Choice {
+  offset: number;
+  hasRole: boolean;
+  hasCalls: boolean;
+  calls: CallCheck;
+}
+
+/** Fields in which compatible servers send reasoning; the standard has none. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
+
 const CONTENT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 const holdsSomething = (value: unknown): boolean =>
@@ -263,10 +129,169 @@ const holdsSomething = (value: unknown): boolean =>
 
 const isThinkingPart = (part: unknown): boolean => isObject(part) && part['type'] === 'thinking';
 
-/** Gemini chunks beside the standard. */
+/** The tool calls of one choice: index, id and type in their deltas. */
+class CallCheck {
+  readonly #report: Report;
+  readonly #calls = new Map<number, Call>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  push(entries: readonly unknown[], offset: number): void {
+    const seen = new Set<number>();
+    for (const entry of entries) {
+      const index = isObject(entry) ? readIndex(entry['index']) : undefined;
+      if (!isObject(entry) || index === undefined) continue;
+      if (seen.has(index)) this.#report('chat/tool-index-twice', offset);
+      seen.add(index);
+      const call = this.#calls.get(index);
+      if (call) this.#continue(call, entry, offset);
+      else this.#open(index, entry, offset);
+    }
+  }
+
+  end(): void {
+    for (const { hasType, offset } of this.#calls.values()) if (!hasType) this.#report('chat/tool-type-missing', offset);
+  }
+
+  #open(index: number, entry: JsonObject, offset: number): void {
+    const { id, type } = entry;
+    const name = readName(entry);
+    const isContinuation = isBlank(id) && isBlank(name);
+    if (isContinuation && this.#calls.size > 0) {
+      this.#report('chat/tool-index-drifts', offset, `index ${index} was never opened`);
+      return;
+    }
+    if (index !== this.#calls.size)
+      this.#report('chat/tool-index-gap', offset, `index ${index} where ${this.#calls.size} is next`);
+    // This continues a call that was opened without an index, so its type is unknown.
+    this.#calls.set(index, { offset, id, name, hasType: isContinuation || !isBlank(type) });
+  }
+
+  #continue(call: Call, entry: JsonObject, offset: number): void {
+    const { id, type } = entry;
+    const name = readName(entry);
+    // Another id or name under the same index is another call, which the decoder reports.
+    const isOther = differs(id, call.id) || differs(name, call.name);
+    if (!isBlank(id) && isBlank(call.id)) this.#report('chat/tool-id-late', offset);
+    else if (!isOther && (!isBlank(id) || (!isBlank(type) && call.hasType))) this.#report('chat/tool-header-repeated', offset);
+    if (isBlank(call.id) || isOther) call.id = id;
+    if (isBlank(call.name) || isOther) call.name = name;
+    call.hasType ||= !isBlank(type);
+  }
+}
+
+interface Call {
+  offset: number;
+  id: unknown;
+  name: unknown;
+  hasType: boolean;
+}
+
+const differs = (said: unknown, known: unknown): boolean => !isBlank(said) && !isBlank(known) && said !== known;
+
+/** An index as servers write it; the decoder reports any other value. */
+function readIndex(value: unknown): number | undefined {
+  const index = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : undefined;
+}
+
+function readName(entry: JsonObject): unknown {
+  const inner = entry['function'] ?? entry['custom'];
+  return isObject(inner) ? inner['name'] : undefined;
+}
+
+// ---- anthropic
+
+/** Departures in Anthropic events. */
+export class AnthropicCheck implements WireCheck {
+  readonly #report: Report;
+  /** Offsets of calls that began with their arguments, by block index; a delta with arguments removes its call. */
+  readonly #full = new Map<unknown, number>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  payload(event: JsonObject, { event: name, bare, offset = 0 }: SseFrame): void {
+    // The decoder accepts an error without a type and does not report it.
+    if (!bare && typeof event['type'] !== 'string') this.#report('anthropic/type-missing', offset);
+    switch (event['type'] ?? name) {
+      case 'message_start':
+        this.#readStart(event['message'], offset);
+        return;
+      case 'content_block_start':
+        this.#readBlock(event, offset);
+        return;
+      case 'content_block_delta':
+        // The decoder reports input that is sent twice.
+        if (isObject(event['delta']) && event['delta']['partial_json']) this.#full.delete(event['index']);
+        return;
+      case 'message_delta':
+        this.#readDelta(event, offset);
+    }
+  }
+
+  end(): void {
+    for (const offset of this.#full.values()) this.#report('anthropic/input-in-start', offset);
+  }
+
+  #readStart(message: unknown, offset: number): void {
+    if (!isObject(message)) return;
+    const { usage } = message;
+    const lacking = Object.entries(MESSAGE_FIELDS).flatMap(([field, isRight]) => (isRight(message[field]) ? [] : [field]));
+    if (lacking.length > 0) this.#report('anthropic/message-start-incomplete', offset, `wrong or missing: ${lacking.join(', ')}`);
+    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_start has no usage');
+  }
+
+  #readBlock({ index, content_block: block }: JsonObject, offset: number): void {
+    if (!isObject(block) || block['type'] !== 'tool_use') return;
+    const { input } = block;
+    if (!isObject(input)) this.#report('anthropic/input-missing', offset);
+    else if (Object.keys(input).length > 0 && !isFromCode(block['caller'])) this.#full.set(index, offset);
+  }
+
+  #readDelta({ usage }: JsonObject, offset: number): void {
+    if (!isObject(usage)) this.#report('anthropic/usage-missing', offset, 'message_delta has no usage');
+  }
+}
+
+/** Fields of every message_start that the official SDK relies on. */
+const MESSAGE_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: (value) => value === 'message',
+  role: (value) => value === 'assistant',
+  model: (value) => typeof value === 'string',
+  content: Array.isArray,
+};
+
+/** Anthropic sends calls made by its own code execution with their whole input and without deltas. */
+const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
+
+// ---- responses
+
+/** Departures in Responses events. */
+export class ResponsesCheck implements WireCheck {
+  readonly #report: Report;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  payload({ type }: JsonObject, { bare, offset = 0 }: SseFrame): void {
+    // The decoder accepts an error without a type and does not report it.
+    if (!bare && typeof type !== 'string') this.#report('responses/type-missing', offset);
+  }
+
+  end(): void {}
+}
+
+// ---- gemini
+
+/** Departures in Gemini chunks. */
 export class GeminiCheck implements WireCheck {
   readonly #report: Report;
-  /** Whether function calls have ids; undefined as long as there was no call. */
+  /** Whether function calls have ids; undefined before the first call. */
   hasCallIds: boolean | undefined;
 
   constructor(report: Report) {
@@ -276,7 +301,7 @@ export class GeminiCheck implements WireCheck {
   payload(payload: JsonObject, { event, offset = 0 }: SseFrame): void {
     if (event !== undefined) this.#report('gemini/event-line', offset, `event: ${event}`);
     const inner = isObject(payload['response']) ? payload['response'] : payload;
-    for (const part of partsOf(inner)) {
+    for (const part of listParts(inner)) {
       const call = isObject(part) ? part['functionCall'] : undefined;
       if (isObject(call) && typeof call['name'] === 'string')
         this.hasCallIds = typeof call['id'] === 'string' && call['id'] !== '';
@@ -286,34 +311,28 @@ export class GeminiCheck implements WireCheck {
   end(): void {}
 }
 
-function partsOf({ candidates }: JsonObject): unknown[] {
+function listParts({ candidates }: JsonObject): unknown[] {
   const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
   const content = isObject(first) ? first['content'] : undefined;
   const parts = isObject(content) ? content['parts'] : undefined;
   return Array.isArray(parts) ? parts : [];
 }
 
-/** Escapes that are whole: pairs of surrogates, and everything that is no surrogate. An escaped backslash is taken with what it escapes. */
+// ---- all protocols
+
+/**
+ * Whether a JSON text has a lone surrogate escape in one of its strings. In the bytes there cannot be one: it would not
+ * be UTF-8.
+ */
+export const hasHalfCharacter = (json: string): boolean =>
+  SURROGATE.test(json) && SURROGATE.test(json.replace(WHOLE_ESCAPES, ''));
+
+/**
+ * Complete escapes: surrogate pairs, and everything that is not a surrogate. An escaped backslash is matched together
+ * with what it escapes.
+ */
 const WHOLE_ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|[^u]|u(?![dD][89a-fA-F])[\da-fA-F]{4})/g;
 
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** Whether a JSON text has half of a character in one of its strings. As bytes it cannot: half a character is no UTF-8. */
-export const hasHalfCharacter = (json: string): boolean =>
-  SURROGATE.test(json) && SURROGATE.test(json.replace(WHOLE_ESCAPES, ''));
-
-/** Responses events beside the standard. */
-export class ResponsesCheck implements WireCheck {
-  readonly #report: Report;
-
-  constructor(report: Report) {
-    this.#report = report;
-  }
-
-  payload({ type }: JsonObject, { bare, offset = 0 }: SseFrame): void {
-    // The decoder reads an error without a type, and says nothing of it.
-    if (!bare && typeof type !== 'string') this.#report('responses/type-missing', offset);
-  }
-
-  end(): void {}
-}
+const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';

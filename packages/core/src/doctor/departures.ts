@@ -1,8 +1,10 @@
+/**
+ * Decides what a reported departure means: whether it counts in a body, how severe it is there, and whether it can be
+ * repaired. `assemble`, `doctor`, `shrink` and `repair` all use it, through the Examiner.
+ */
+
 import type { Assembled } from '../engine/message.ts';
 import type { Diagnostic, RuleId, Severity } from '../rules/index.ts';
-
-// The one place that decides what a reported departure means: whether it counts in a body, how severe it is there, and whether it can be
-// repaired. `assemble`, `doctor`, `shrink` and `repair` all decide by it, through the Examiner.
 
 /** The body in which a departure was reported. */
 export interface Circumstances {
@@ -19,24 +21,29 @@ export interface Circumstances {
   isStrict: boolean;
 }
 
+/** Whether a rule applies to such a body at all. */
+export function isDeparture(
+  rule: RuleId,
+  { message, isDocument, hasWholeMessage, isWhole }: Omit<Circumstances, 'isArray' | 'isStrict'>,
+): boolean {
+  if (rule === 'sse/json-body-instead-of-stream') return !isWhole;
+  if (rule === 'chat/tool-index-missing' && hasWholeMessage) return false;
+  if (message.error !== null && NOT_IN_FAILURES.has(rule)) return false;
+  return !(isDocument && NOT_IN_DOCUMENTS.has(rule));
+}
+
 /** A stream that reports an error need not close what it opened. */
 const NOT_IN_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
 
 /** Expected of a body that is one JSON document. */
 const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', 'sse/missing-done', 'chat/tool-index-missing']);
 
-/** Part of what the stream says, so no rewriting removes it: an error, invalid arguments of the model, a signature after its block. */
-const PERMANENT: ReadonlySet<RuleId> = new Set<RuleId>([
-  'chat/error-in-stream',
-  'chat/tool-args-invalid',
-  'chat/tool-args-not-object',
-  'anthropic/input-not-json',
-  'anthropic/signature-late',
-]);
+/** Why a finding is only an info in this body; undefined when the rule keeps its severity. */
+export const findExcuse = (rule: RuleId, circumstances: Circumstances): string | undefined => VENDOR_FORMS[rule]?.(circumstances);
 
 /**
- * Forms of a departure that the vendor of the protocol sends itself, and that no official SDK fails on: such a finding is only an info.
- * Each returns the reason, or undefined when the rule keeps its severity.
+ * Forms of a departure that the vendor of the protocol sends itself, and that no official SDK fails on: such a finding
+ * is only an info. Each returns the reason, or undefined when the rule keeps its severity.
  */
 const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => string | undefined>> = {
   'chat/finish-stop-with-calls': ({ message: { text, tool_calls: calls }, isStrict }) =>
@@ -51,22 +58,20 @@ const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => str
     !isStrict && protocol === 'gemini' && isArray ? 'A JSON array; Google streams one unless the request has alt=sse' : undefined,
 };
 
-/** Whether a rule applies to such a body at all. */
-export function isDeparture(
-  rule: RuleId,
-  { message, isDocument, hasWholeMessage, isWhole }: Omit<Circumstances, 'isArray' | 'isStrict'>,
-): boolean {
-  if (rule === 'sse/json-body-instead-of-stream') return !isWhole;
-  if (rule === 'chat/tool-index-missing' && hasWholeMessage) return false;
-  if (message.error !== null && NOT_IN_FAILURES.has(rule)) return false;
-  return !(isDocument && NOT_IN_DOCUMENTS.has(rule));
-}
-
-/** Why a finding is only an info in this body; undefined when the rule keeps its severity. */
-export const findExcuse = (rule: RuleId, circumstances: Circumstances): string | undefined => VENDOR_FORMS[rule]?.(circumstances);
-
 /** Whether rewriting the stream removes the departure. */
 export const isRepairable = ({ rule }: Pick<Diagnostic, 'rule'>): boolean => !PERMANENT.has(rule);
+
+/**
+ * Part of the content, so rewriting does not remove it: an error, invalid arguments of the model, a signature after its
+ * block.
+ */
+const PERMANENT: ReadonlySet<RuleId> = new Set<RuleId>([
+  'chat/error-in-stream',
+  'chat/tool-args-invalid',
+  'chat/tool-args-not-object',
+  'anthropic/input-not-json',
+  'anthropic/signature-late',
+]);
 
 /** Whether `sluice repair` rewrites a stream because of the finding; infos only count with `all`. */
 export const needsRepair = (finding: { rule: RuleId; severity: Severity }, all: boolean): boolean =>

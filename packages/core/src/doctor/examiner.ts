@@ -1,3 +1,5 @@
+/** The doctor: reads one response body and reports how it departs from the standard. */
+
 import { MessageAccumulator } from '../accumulate/message.ts';
 import { ownError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
@@ -13,175 +15,8 @@ import { type Breakage, breakageOf } from './breakage.ts';
 import { AnthropicCheck, ChatCheck, GeminiCheck, hasHalfCharacter, ResponsesCheck, type WireCheck } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 
-const CR = 13;
-
-const LF = 10;
-
-const COLON = 58;
-
-/** Beyond this there are no excerpts any more; findings there still have their offsets. */
-const MAX_KEPT_BYTES = 64 * 1024 * 1024;
-
-/** The body as it came, for excerpts, and the comments in it, which no frame tells of. */
-class BodyRecord {
-  readonly #chunks: Uint8Array[] = [];
-  #last = LF;
-  length = 0;
-  comments = 0;
-  firstComment = 0;
-
-  push(chunk: Uint8Array): void {
-    this.#countComments(chunk);
-    // Chunks belong to the caller.
-    if (this.length < MAX_KEPT_BYTES) this.#chunks.push(chunk.slice());
-    this.length += chunk.length;
-  }
-
-  /** The text between two places. Bytes that are no text become U+FFFD. */
-  text(start: number, end: number): string {
-    const piece = new Uint8Array(Math.max(0, Math.min(end, this.length) - start));
-    let at = 0;
-    for (const chunk of this.#chunks) {
-      const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
-      if (part.length > 0) piece.set(part, Math.max(0, at - start));
-      at += chunk.length;
-      if (at >= end) break;
-    }
-    return new TextDecoder().decode(piece);
-  }
-
-  #countComments(chunk: Uint8Array): void {
-    for (let at = chunk.indexOf(COLON); at >= 0; at = chunk.indexOf(COLON, at + 1)) {
-      const before = at === 0 ? this.#last : chunk[at - 1];
-      if (before !== LF && before !== CR) continue;
-      if (this.comments++ === 0) this.firstComment = this.length + at;
-    }
-    this.#last = chunk.at(-1) ?? this.#last;
-  }
-}
-
-/** How far a frame is searched for the place that matters, and how much of it is shown. */
-const SEARCHED = 64 * 1024;
-
-const SHOWN = 160;
-
-const LEAD = 24;
-
-/** What to look for in the frame, by the beginning of the rule; the first that fits counts. */
-const FOCUS: readonly (readonly [rule: string, key: string])[] = [
-  ['chat/tool-', '"tool_calls"'],
-  ['chat/finish-', '"finish_reason"'],
-  ['chat/legacy-function-call', '"function_call"'],
-  ['chat/usage-elsewhere', '"x_groq"'],
-  ['chat/usage-', '"usage"'],
-  ['chat/role-', '"role"'],
-  ['chat/model-', '"model"'],
-  ['chat/reasoning-', '"reasoning'],
-  ['chat/delta-', '"choices"'],
-  ['chat/choice', '"choices"'],
-  ['chat/error-', '"error"'],
-  ['sse/lone-surrogate', '\\ud'],
-  ['gemini/finish-', '"finishReason"'],
-  ['gemini/parts-after-finish', '"finishReason"'],
-];
-
-/** A line of the body at a finding: the frame, or what matters of it. */
-function excerptAt(body: BodyRecord, rule: RuleId, offset: number): string {
-  const [frame = ''] = body.text(offset, offset + SEARCHED).split(/\r?\n\r?\n|\r\r/, 1);
-  const key = FOCUS.find(([start]) => rule.startsWith(start))?.[1];
-  const at = key === undefined ? -1 : frame.indexOf(key);
-  const start = at > LEAD && frame.length > SHOWN ? at - LEAD : 0;
-  const shown = frame.slice(start, start + SHOWN);
-  return `${start > 0 ? '…' : ''}${shown}${start + SHOWN < frame.length ? '…' : ''}`;
-}
-
-/** A departure from the standard, with all that is known of it. */
-export interface Finding extends Diagnostic {
-  severity: Severity;
-  title: string;
-  /** The body at that place. */
-  excerpt: string;
-  /** What Sluice does about it. */
-  remedy: string;
-  /** Clients that are known to break on it. */
-  breaks: readonly Breakage[];
-}
-
-/** What is no departure, and still worth knowing of a server. */
-export interface Traits {
-  /** Chat: the fields in which reasoning came; `parts` for parts of the content. */
-  reasoning_fields: string[];
-  /** The text has thoughts between tags. */
-  think_tags: boolean;
-  /** Gemini: whether calls have ids; null when there was no call. */
-  call_ids: boolean | null;
-  /** Comment lines in the stream. */
-  comments: number;
-}
-
-/** What the doctor says of one body. */
-export interface Examination {
-  protocol: ProtocolId | null;
-  bytes: number;
-  /** 100 for a body without departures; see `scoreOf`. */
-  score: number;
-  /** The worst first, then in the order of the body. */
-  findings: Finding[];
-  traits: Traits;
-  /** The message that was read; its diagnostics are the findings, in the order of the body. */
-  message: Assembled;
-}
-
-const COST = { error: 20, warning: 5, info: 1 } as const;
-
-COST satisfies Record<Severity, number>;
-
-const RANK = { error: 0, warning: 1, info: 2 } as const;
-
-RANK satisfies Record<Severity, number>;
-
-/** 100, less 20 for each rule of severity error, 5 for a warning, 1 for an info; never below 0. How often a rule was met does not count. */
-export function scoreOf(findings: Iterable<Pick<Finding, 'rule' | 'severity'>>): number {
-  const met = new Map([...findings].map(({ rule, severity }) => [rule, severity]));
-  return Math.max(
-    0,
-    [...met.values()].reduce((score, severity) => score - COST[severity], 100),
-  );
-}
-
-const byWeight = (a: Finding, b: Finding): number => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset;
-
-/** A diagnostic with the title of its rule for a message, unless it has more to say already. Brings the whole table of rules along. */
-export function withTitle(diagnostic: Diagnostic): Diagnostic {
-  const { rule, message } = diagnostic;
-  return message === wordsOf(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
-}
-
-export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
-  /** The request did not ask for a stream: a JSON body is what the answer should be. */
-  whole?: boolean;
-  /** The request asked for SSE and named no function: forms that a vendor sends only otherwise are as severe as their rules say. */
-  strict?: boolean;
-}
-
-/** A protocol that is not registered has none: only the framing of its streams is checked. */
-const CHECKS: Readonly<Record<string, (report: Report) => WireCheck>> = {
-  'openai-chat': (report) => new ChatCheck(report),
-  'anthropic-messages': (report) => new AnthropicCheck(report),
-  'openai-responses': (report) => new ResponsesCheck(report),
-  gemini: (report) => new GeminiCheck(report),
-} satisfies Record<ProtocolId, (report: Report) => WireCheck>;
-
-const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diagnostic => ({
-  rule,
-  severity,
-  message,
-  offset,
-  count,
-});
-
 /**
- * Reads a response body to its end and says how it departs from the standard. Bytes in, a report out, without I/O.
+ * Reads a response body to its end and reports how it departs from the standard. Bytes in, a report out, without I/O.
  *
  * ```ts
  * const examiner = new Examiner({ protocol: Object.values(PROTOCOLS) });
@@ -204,10 +39,10 @@ export class Examiner {
   constructor({ whole = false, strict = false, ...options }: ExamineOptions) {
     this.#isWhole = whole;
     this.#isStrict = strict;
-    this.#reader = new EventReader(options, (frame, payload) => this.#look(frame, payload));
+    this.#reader = new EventReader(options, (frame, payload) => this.#inspect(frame, payload));
   }
 
-  /** Examines a body that is there as a whole. */
+  /** Examines a complete body. */
   static examine(chunks: Iterable<Uint8Array>, options: ExamineOptions): Examination {
     const examiner = new Examiner(options);
     for (const chunk of chunks) examiner.push(chunk);
@@ -219,12 +54,12 @@ export class Examiner {
     return findings.filter((finding) => needsRepair(finding, all));
   }
 
-  /** Whether all findings are part of what the stream says, so that no rewriting removes one. */
+  /** Whether all findings are part of the content, so that rewriting removes none of them. */
   static isRepaired({ findings }: Examination): boolean {
     return !findings.some(isRepairable);
   }
 
-  /** A limit was passed: reading on is of no use. */
+  /** A limit was exceeded: reading on is of no use. */
   get hasFailed(): boolean {
     return this.#reader.hasFailed;
   }
@@ -239,7 +74,7 @@ export class Examiner {
     return this.#conclude();
   }
 
-  /** The source broke off for this reason. */
+  /** Call instead of `end` when the source broke off. */
   fail(reason: string): Examination {
     for (const event of this.#reader.end()) this.#message.push(event);
     const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
@@ -268,7 +103,7 @@ export class Examiner {
     };
   }
 
-  #look(frame: SseFrame, payload: unknown): void {
+  #inspect(frame: SseFrame, payload: unknown): void {
     const { protocol } = this.#reader;
     this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
     this.#count++;
@@ -279,7 +114,7 @@ export class Examiner {
     if (!this.#isOver && isObject(payload)) this.#check?.payload(payload, frame);
   }
 
-  /** What only the whole body tells. */
+  /** Reports what only the whole body shows. */
   #judge({ error, complete }: Assembled, protocol: Protocol | undefined): void {
     const { report } = this.#met;
     const end = this.#body.length;
@@ -290,7 +125,7 @@ export class Examiner {
     if (this.#isDocument && !this.#isWhole) report('sse/json-body-instead-of-stream', 0);
   }
 
-  /** One JSON document, and nothing else. */
+  /** One JSON document and nothing else. */
   get #isDocument(): boolean {
     return this.#count === 1 && this.#bare === 1 && this.#beginsWith('{');
   }
@@ -349,18 +184,187 @@ export class Examiner {
   }
 }
 
-type ReasoningField = ProviderProfile['reasoning_field'];
+/** Options of the Examiner. */
+export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'maxLineBytes' | 'maxEventBytes' | 'onEvent'> {
+  /** The request did not ask for a stream: a JSON body is what the response should be. */
+  whole?: boolean;
+  /**
+   * The request asked for SSE and named no function. Forms that a vendor sends in other cases then keep the severity of
+   * their rules.
+   */
+  strict?: boolean;
+}
 
-/** Where reasoning was found, as a profile says it; `reasoning_details` go with the field beside them. */
-const FIELDS: readonly (readonly [found: string, field: ReasoningField])[] = [
-  ['parts', 'parts'],
-  ['reasoning_content', 'reasoning_content'],
-  ['reasoning', 'reasoning'],
-];
+/** An unregistered protocol has no check: only the framing of its streams is examined. */
+const CHECKS: Readonly<Record<string, (report: Report) => WireCheck>> = {
+  'openai-chat': (report) => new ChatCheck(report),
+  'anthropic-messages': (report) => new AnthropicCheck(report),
+  'openai-responses': (report) => new ResponsesCheck(report),
+  gemini: (report) => new GeminiCheck(report),
+} satisfies Record<ProtocolId, (report: Report) => WireCheck>;
+
+const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diagnostic => ({
+  rule,
+  severity,
+  message,
+  offset,
+  count,
+});
+
+/** A departure from the standard in a body, with its consequences. */
+export interface Finding extends Diagnostic {
+  severity: Severity;
+  title: string;
+  /** The body at the offset. */
+  excerpt: string;
+  /** What Sluice does about it. */
+  remedy: string;
+  /** Clients that are known to fail on it. */
+  breaks: readonly Breakage[];
+}
+
+/** Facts about a server that are not departures. */
+export interface Traits {
+  /** Chat: the fields that contained reasoning; `parts` for parts of the content. */
+  reasoning_fields: string[];
+  /** The text contains reasoning between tags. */
+  think_tags: boolean;
+  /** Gemini: whether calls have ids; null when there was no call. */
+  call_ids: boolean | null;
+  /** Comment lines in the stream. */
+  comments: number;
+}
+
+/** The doctor's report on one body. */
+export interface Examination {
+  protocol: ProtocolId | null;
+  bytes: number;
+  /** 100 for a body without departures; see `scoreOf`. */
+  score: number;
+  /** The most severe first, then by offset. */
+  findings: Finding[];
+  traits: Traits;
+  /** The message that was read; its diagnostics are the findings, by offset. */
+  message: Assembled;
+}
 
 /**
- * What the answers of a provider tell of it, as fields of its profile: lay it over what is known with `profile` in the options of a conversion,
- * or under `profile:` of the gateway's configuration. Nothing is guessed: what no answer shows is left out.
+ * 100, less 20 for each rule of severity error, 5 for a warning, 1 for an info; never below 0. How often a rule was met
+ * does not count.
+ */
+export function scoreOf(findings: Iterable<Pick<Finding, 'rule' | 'severity'>>): number {
+  const met = new Map([...findings].map(({ rule, severity }) => [rule, severity]));
+  return Math.max(
+    0,
+    [...met.values()].reduce((score, severity) => score - COST[severity], 100),
+  );
+}
+
+const COST = { error: 20, warning: 5, info: 1 } as const;
+COST satisfies Record<Severity, number>;
+
+const byWeight = (a: Finding, b: Finding): number => RANK[a.severity] - RANK[b.severity] || a.offset - b.offset;
+
+const RANK = { error: 0, warning: 1, info: 2 } as const;
+RANK satisfies Record<Severity, number>;
+
+/**
+ * A diagnostic with its rule's title for a message, unless it has a message of its own. Loads the whole table of rules.
+ */
+export function withTitle(diagnostic: Diagnostic): Diagnostic {
+  const { rule, message } = diagnostic;
+  return message === wordsOf(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
+}
+
+// ---- excerpts
+
+/** The body as it came, for excerpts, and its comment lines, which are not in any frame. */
+class BodyRecord {
+  readonly #chunks: Uint8Array[] = [];
+  #last = LF;
+  length = 0;
+  comments = 0;
+  firstComment = 0;
+
+  push(chunk: Uint8Array): void {
+    this.#countComments(chunk);
+    // Copied: the caller may reuse the chunk.
+    if (this.length < MAX_KEPT_BYTES) this.#chunks.push(chunk.slice());
+    this.length += chunk.length;
+  }
+
+  /** The text between two offsets. Invalid UTF-8 becomes U+FFFD. */
+  text(start: number, end: number): string {
+    const piece = new Uint8Array(Math.max(0, Math.min(end, this.length) - start));
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+      if (part.length > 0) piece.set(part, Math.max(0, at - start));
+      at += chunk.length;
+      if (at >= end) break;
+    }
+    return new TextDecoder().decode(piece);
+  }
+
+  #countComments(chunk: Uint8Array): void {
+    for (let at = chunk.indexOf(COLON); at >= 0; at = chunk.indexOf(COLON, at + 1)) {
+      const before = at === 0 ? this.#last : chunk[at - 1];
+      if (before !== LF && before !== CR) continue;
+      if (this.comments++ === 0) this.firstComment = this.length + at;
+    }
+    this.#last = chunk.at(-1) ?? this.#last;
+  }
+}
+
+const CR = 13;
+
+const LF = 10;
+
+const COLON = 58;
+
+/** Findings after this many bytes have offsets but no excerpts. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** The frame at a finding, or the relevant part of it, on one line. */
+function excerptAt(body: BodyRecord, rule: RuleId, offset: number): string {
+  const [frame = ''] = body.text(offset, offset + SEARCHED).split(/\r?\n\r?\n|\r\r/, 1);
+  const key = FOCUS.find(([start]) => rule.startsWith(start))?.[1];
+  const at = key === undefined ? -1 : frame.indexOf(key);
+  const start = at > LEAD && frame.length > SHOWN ? at - LEAD : 0;
+  const shown = frame.slice(start, start + SHOWN);
+  return `${start > 0 ? '…' : ''}${shown}${start + SHOWN < frame.length ? '…' : ''}`;
+}
+
+/** How many characters of a frame are searched for the relevant place, and how many are shown. */
+const SEARCHED = 64 * 1024;
+
+const SHOWN = 160;
+
+const LEAD = 24;
+
+/** What to look for in the frame, by the beginning of the rule; the first match counts. */
+const FOCUS: readonly (readonly [rule: string, key: string])[] = [
+  ['chat/tool-', '"tool_calls"'],
+  ['chat/finish-', '"finish_reason"'],
+  ['chat/legacy-function-call', '"function_call"'],
+  ['chat/usage-elsewhere', '"x_groq"'],
+  ['chat/usage-', '"usage"'],
+  ['chat/role-', '"role"'],
+  ['chat/model-', '"model"'],
+  ['chat/reasoning-', '"reasoning'],
+  ['chat/delta-', '"choices"'],
+  ['chat/choice', '"choices"'],
+  ['chat/error-', '"error"'],
+  ['sse/lone-surrogate', '\\ud'],
+  ['gemini/finish-', '"finishReason"'],
+  ['gemini/parts-after-finish', '"finishReason"'],
+];
+
+// ---- profiles
+
+/**
+ * Derives profile fields from a provider's responses: pass them as `profile` in the options of a conversion, or as
+ * `profile:` in the gateway's configuration. Fields that no response shows are left out.
  */
 export function learnProfile(examinations: readonly Examination[]): Partial<ProviderProfile> {
   const chats = examinations.filter(({ protocol }) => protocol === 'openai-chat');
@@ -372,7 +376,18 @@ export function learnProfile(examinations: readonly Examination[]): Partial<Prov
   };
 }
 
-/** More was thought than was written in all, and the total does not count it. */
+type ReasoningField = ProviderProfile['reasoning_field'];
+
+/**
+ * The profile's value for each place where reasoning was found; `reasoning_details` come with the field beside them.
+ */
+const FIELDS: readonly (readonly [found: string, field: ReasoningField])[] = [
+  ['parts', 'parts'],
+  ['reasoning_content', 'reasoning_content'],
+  ['reasoning', 'reasoning'],
+];
+
+/** More reasoning tokens than completion tokens, and a total without them. */
 function isAdditive({ message: { wire_usage: usage } }: Examination): boolean {
   if (!isObject(usage)) return false;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;

@@ -41,7 +41,8 @@ export function named<Args extends unknown[], O extends Options, Result>(
  * Converts a request of one protocol to another.
  *
  * ```ts
- * const { body, path, notes, request } = convertRequest(json, { from: 'openai-chat', to: 'anthropic', model: 'claude-sonnet-5' });
+ * const options = { from: 'openai-chat', to: 'anthropic', model: 'claude-sonnet-5' } as const;
+ * const { body, path, notes, request } = convertRequest(json, options);
  * ```
  *
  * `notes` lists what could not be converted, with JSON pointers into `json`; pass `request` to the conversion of the
@@ -75,7 +76,8 @@ export const convertResponse: ByName<typeof responses.convertResponse> = /* @__P
  * Converts an error response of one protocol to another: body and status match what the client's SDK expects.
  *
  * ```ts
- * const { status, headers, body } = convertError({ status: 529, body: json }, { from: 'anthropic', to: 'openai-chat' });
+ * const reply = { status: 529, body: json };
+ * const { status, headers, body } = convertError(reply, { from: 'anthropic', to: 'openai-chat' });
  * ```
  */
 export const convertError: ByName<typeof responses.convertError> = /* @__PURE__ */ named(responses.convertError);
@@ -112,7 +114,8 @@ export const replayResponse: ByName<typeof wholes.replayResponse> = /* @__PURE__
 export const collectStream: ByName<typeof wholes.collectStream> = /* @__PURE__ */ named(wholes.collectStream);
 
 /**
- * Pairs two protocols for one exchange: the client's request to the upstream, the upstream's response, stream or error to the client.
+ * Pairs two protocols for one exchange: the client's request to the upstream, the upstream's response, stream or error
+ * to the client.
  *
  * ```ts
  * const exchange = translate('anthropic', 'openai-chat', { provider, model: 'gpt-5.6' });
@@ -138,7 +141,8 @@ export const convertModelInfo: ByName<typeof sides.convertModelInfo> = /* @__PUR
  * Converts a request for embeddings. Pass `value` to the conversion of the response.
  *
  * ```ts
- * const { body, path, value } = convertEmbeddingsRequest(json, { from: 'openai-chat', to: 'gemini', model: 'gemini-embedding-001' });
+ * const options = { from: 'openai-chat', to: 'gemini', model: 'gemini-embedding-001' } as const;
+ * const { body, path, value } = convertEmbeddingsRequest(json, options);
  * ```
  */
 export const convertEmbeddingsRequest: ByName<typeof sides.convertEmbeddingsRequest> = /* @__PURE__ */ named(
@@ -184,7 +188,8 @@ export const convertCountTokensResponse: ByName<typeof sides.convertCountTokensR
  * Builds the response to a token count request when the upstream cannot count: an estimate in the client's protocol.
  *
  * ```ts
- * const body = estimateAnswer({ method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json }, 'anthropic');
+ * const wire = { method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json };
+ * const body = estimateAnswer(wire, 'anthropic');
  * ```
  */
 export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown => sides.estimateAnswer(wire, resolveCodec(client));
@@ -194,7 +199,8 @@ export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown =>
  * model.
  *
  * ```ts
- * const { model, isStream } = readAsked('anthropic', { method: 'POST', path: '/v1/messages', headers: {}, body: json });
+ * const wire = { method: 'POST', path: '/v1/messages', headers: {}, body: json };
+ * const { model, isStream } = readAsked('anthropic', wire);
  * ```
  */
 export const readAsked = (client: CodecName, wire: WireRequest): Asked => exchanges.readAsked(resolveCodec(client), wire);

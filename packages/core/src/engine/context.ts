@@ -168,7 +168,7 @@ export class NoteList {
 /**
  * Returns a function that notes a loss in a response, or refuses it when the policy is strict. Response codecs are not
  * strict by themselves: a stream that has begun can only end in an error of the client's protocol, which the encoder
- * writes when this throws. `onRefusal` tells the caller.
+ * writes when this throws. `onRefusal` informs the caller.
  */
 export function answerNotes(notes: NoteList, policy: Policy, onRefusal: (error: CanonicalError) => void): (note: Note) => void {
   return (note) => {

@@ -244,7 +244,7 @@ export class Exchange {
    */
   stream(watched: StreamObservers = {}): AnswerStream {
     const options = this.#streamOptions(this.#known, watched);
-    // Upstreams always send SSE, so a client that wants a JSON array gets it from an encoder.
+    // Upstreams always send SSE, so a client that expects a JSON array gets it from an encoder.
     const convert = (): AnswerStream => streamConverter(this.#streamOptions(this.asked, watched));
     this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
     return this.#stream;
@@ -375,7 +375,7 @@ export class Exchange {
   }
 }
 
-/** A repair says nothing about the model: the upstream decides whether it accepts the request unrepaired. */
+/** A repair does not depend on the model: the upstream decides whether it accepts the request unrepaired. */
 const isChange = ({ code }: Note): boolean => code !== 'REPAIRED';
 
 const UNREADABLE: ReadonlySet<ErrorCode> = new Set(['INVALID_INPUT', 'MISSING_REQUIRED_FIELD']);

@@ -1,3 +1,5 @@
+/** `@sluice/core/engine`: conversions that take codecs instead of protocol names, so that unused protocols are not loaded. */
+
 export type { AnswerOptions, ConvertOptions } from './context.ts';
 export {
   type ClientRequest,

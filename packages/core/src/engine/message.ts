@@ -1,3 +1,5 @@
+/** Assembles a stream into one message with plain field names, the same for every protocol. */
+
 import { splitThink } from '../accumulate/chat-delta.ts';
 import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
 import {
@@ -17,7 +19,52 @@ import { isObject, type JsonObject, parseJson, writeJson } from '../json/json.ts
 import type { Diagnostic } from '../rules/index.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 
-/** A whole message in plain words: the same for every protocol, with what the wire said beside it. */
+/**
+ * Bytes in, whole message out, without I/O.
+ *
+ * ```ts
+ * const assembler = new Assembler({ protocol: openaiChat });
+ * for (const chunk of chunks) assembler.push(chunk);
+ * const { text, tool_calls, diagnostics } = assembler.end();
+ * ```
+ */
+export class Assembler {
+  readonly #events: EventReader;
+  readonly #message = new MessageAccumulator();
+
+  constructor(options: EventReaderOptions) {
+    this.#events = new EventReader(options);
+  }
+
+  /** A limit was exceeded: the rest of the body is ignored, so reading on is of no use. */
+  get hasFailed(): boolean {
+    return this.#events.hasFailed;
+  }
+
+  push(chunk: Uint8Array): void {
+    for (const event of this.#events.push(chunk)) this.#message.push(event);
+  }
+
+  end(): Assembled {
+    for (const event of this.#events.end()) this.#message.push(event);
+    return this.#describe();
+  }
+
+  /** The source broke off: the message has everything read so far, and the reason as its error. */
+  fail(reason: string): Assembled {
+    const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
+    for (const event of this.#events.end()) this.#message.push(event);
+    this.#message.push({ type: 'error', error });
+    return { ...this.#describe(), complete: false };
+  }
+
+  #describe(): Assembled {
+    const { protocol, diagnostics, notes, completion } = this.#events;
+    return describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
+  }
+}
+
+/** A whole message, with the same fields for every protocol and the wire's own values beside them. */
 export interface Assembled {
   protocol: ProtocolId | null;
   id: string;
@@ -45,74 +92,55 @@ export interface Assembled {
   completion?: JsonObject;
 }
 
+/** A tool call of an assembled message, with the wire's other fields of the call. */
 export interface AssembledCall extends JsonObject {
   id: string;
   name: string;
-  /** Text; verbatim when it is JSON. */
+  /** JSON text; verbatim when the stream had valid JSON. */
   arguments: string;
   type: 'function' | 'custom';
 }
 
+/** The error of a stream, with the wire's other fields of the error. */
 export interface AssembledError extends JsonObject {
   code: string | number;
   message: string;
   canonical: ErrorCode;
 }
 
+/** Why the model stopped: OpenAI's values, and two for which OpenAI has none. */
 export type FinishWord = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'pause';
 
-const WORDS = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  context_window: 'length',
-  tool_use: 'tool_calls',
-  content_filter: 'content_filter',
-  refusal: 'content_filter',
-  pause_turn: 'pause',
-  error: 'error',
-} as const satisfies Record<StopReason, FinishWord>;
-
-const BLOCK_WORDS = {
-  thinking: 'reasoning',
-  text: 'text',
-  tool_use: 'tool_call',
-  tool_result: 'tool_result',
-  image: 'image',
-  audio: 'audio',
-  file: 'file',
-  opaque: 'opaque',
-} as const satisfies Record<ContentBlock['type'], string>;
-
+/** What a stream's reader found besides its events. */
 export interface StreamFacts {
   diagnostics: Diagnostic[];
   notes: Note[];
   completion?: JsonObject | undefined;
 }
 
-/** Puts a stream's result in plain words. `protocol` is null when it could not be told. */
+/** Builds the assembled message of a stream. `protocol` is null when it was not recognised. */
 export function describeMessage(protocol: Protocol | null, result: StreamResult, facts: StreamFacts): Assembled {
   const { message, complete, error } = result;
   const fields = protocol ? (message.extensions?.[protocol.id] ?? {}) : {};
   const { extensions: usageExtensions, ...usage } = message.usage ?? {};
-  const calls = callsOf(protocol, message);
+  const calls = listCalls(protocol, message);
   const wireFinish = fields['finish_reason'];
   return {
     protocol: protocol?.id ?? null,
     id: message.id,
     model: message.model,
-    role: roleOf(fields),
-    ...textsOf(message.content),
+    role: readRole(fields),
+    ...joinTexts(message.content),
     tool_calls: calls,
-    finish_reason: finishWord(message, error),
+    finish_reason: readFinish(message, error),
     // Gemini's proto enums may come as numbers.
     wire_finish_reason: isScalar(wireFinish) ? String(wireFinish) : null,
-    usage: message.usage ? (usage as CanonicalUsage) : null, // without the raw object, which stands beside it
+    usage: message.usage ? (usage as CanonicalUsage) : null, // without the raw object, which is in wire_usage
     wire_usage: (protocol && usageExtensions?.[protocol.id]) ?? null,
     complete,
-    invalid_arguments: invalidOf(calls, message.content),
+    invalid_arguments: findInvalid(calls, message.content),
     error: error && describeError(error),
-    extras: extrasOf(protocol, message, facts),
+    extras: collectExtras(protocol, message, facts),
     diagnostics: facts.diagnostics,
     notes: facts.notes,
     message,
@@ -120,13 +148,13 @@ export function describeMessage(protocol: Protocol | null, result: StreamResult,
   };
 }
 
-function roleOf(fields: JsonObject): string {
+function readRole(fields: JsonObject): string {
   const { message } = fields;
   const role = isObject(message) ? message['role'] : undefined;
   return typeof role === 'string' ? role : 'assistant';
 }
 
-function textsOf(content: readonly ContentBlock[]): { text: string; reasoning: string; refusal: string | null } {
+function joinTexts(content: readonly ContentBlock[]): { text: string; reasoning: string; refusal: string | null } {
   let text = '';
   let reasoning = '';
   let refusal: string | null = null;
@@ -141,14 +169,14 @@ function textsOf(content: readonly ContentBlock[]): { text: string; reasoning: s
 /** What a message and one of several choices have in common. */
 type Content = Pick<CanonicalChoice, 'content' | 'stop_reason'>;
 
-/** A message that did not come to its own end: a call without arguments may have lost them. */
+/** The message was cut off: a call without arguments may have lost them. */
 const CUT: ReadonlySet<StopReason | null> = new Set([null, 'max_tokens', 'content_filter', 'context_window', 'error'] as const);
 
-function callsOf(protocol: Protocol | null, { content, stop_reason }: Content): AssembledCall[] {
+function listCalls(protocol: Protocol | null, { content, stop_reason }: Content): AssembledCall[] {
   const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
-  const indexOf = (block: ToolUseBlock): number | undefined => protocol?.callIndex?.(block);
-  const indexes = new Set(blocks.map(indexOf));
-  if (indexes.size === blocks.length && !indexes.has(undefined)) blocks.sort((a, b) => (indexOf(a) ?? 0) - (indexOf(b) ?? 0));
+  const readIndex = (block: ToolUseBlock): number | undefined => protocol?.callIndex?.(block);
+  const indexes = new Set(blocks.map(readIndex));
+  if (indexes.size === blocks.length && !indexes.has(undefined)) blocks.sort((a, b) => (readIndex(a) ?? 0) - (readIndex(b) ?? 0));
   return blocks.map((block) => describeCall(protocol, block, CUT.has(stop_reason)));
 }
 
@@ -161,34 +189,46 @@ function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: 
     arguments: block.input_raw ?? none,
     type: isCustom ? ('custom' as const) : ('function' as const),
   };
-  // Twice: unknown fields stand behind the known ones and never replace them.
+  // Spread twice: known fields come first and are never replaced by the wire's.
   return { ...call, ...protocol?.callFields(block), ...call };
 }
 
-/** A call whose arguments are no JSON, or that has no name. */
-function invalidOf(calls: readonly AssembledCall[], content: readonly ContentBlock[]): number[] {
+/** Positions of calls whose arguments are not JSON, or that have no name. */
+function findInvalid(calls: readonly AssembledCall[], content: readonly ContentBlock[]): number[] {
   const broken = new Set<unknown>(content.map((block) => block.type === 'tool_use' && block.status === 'incomplete' && block.id));
   const isInvalid = ({ id, type, arguments: text }: AssembledCall): boolean =>
     broken.has(id) || (type === 'function' && parseJson(text) === undefined);
   return calls.flatMap((call, i) => (isInvalid(call) ? [i] : []));
 }
 
-function finishWord(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
-  if (error) return isNothingRead(error) ? null : 'error';
+function readFinish(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
+  if (error) return isUnread(error) ? null : 'error';
   return stopWord(message);
 }
 
-/** An OpenAI refusal ends with "stop"; the refusal of another protocol has no text of its own and is a filter. */
+const isUnread = ({ details }: CanonicalError): boolean =>
+  details?.['code'] === 'empty_stream' || details?.['code'] === 'not_a_stream';
+
+/** An OpenAI refusal ends with "stop"; a refusal without text, as other protocols send it, is a filter. */
 function stopWord({ content, stop_reason: stop }: Content): FinishWord | null {
   if (stop === null) return null;
   const hasRefusalText = stop === 'refusal' && content.some((block) => block.type === 'text' && block.refusal);
   return hasRefusalText ? 'stop' : WORDS[stop];
 }
 
-const isNothingRead = ({ details }: CanonicalError): boolean =>
-  details?.['code'] === 'empty_stream' || details?.['code'] === 'not_a_stream';
+const WORDS = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  context_window: 'length',
+  tool_use: 'tool_calls',
+  content_filter: 'content_filter',
+  refusal: 'content_filter',
+  pause_turn: 'pause',
+  error: 'error',
+} as const satisfies Record<StopReason, FinishWord>;
 
-/** The error as the wire had it; our own code where the wire has none. */
+/** The error as the wire had it, with our own code where the wire has none. */
 function describeError(error: CanonicalError): AssembledError {
   const body = isObject(error.upstream?.body) ? error.upstream.body : {};
   const own = error.details?.['code'];
@@ -196,9 +236,9 @@ function describeError(error: CanonicalError): AssembledError {
   return { ...body, code: code ?? 'stream_error', message: error.message, canonical: error.code };
 }
 
-function extrasOf(protocol: Protocol | null, message: CanonicalResponse, { diagnostics }: StreamFacts): JsonObject {
+function collectExtras(protocol: Protocol | null, message: CanonicalResponse, { diagnostics }: StreamFacts): JsonObject {
   const order = message.content.map((block) => (block.type === 'text' && block.refusal ? 'refusal' : BLOCK_WORDS[block.type]));
-  const thinkSplit = splitThink(textsOf(message.content).text);
+  const thinkSplit = splitThink(joinTexts(message.content).text);
   const malformed = diagnostics.find(({ rule }) => rule === 'sse/malformed-json');
   return {
     ...protocol?.extras(message),
@@ -209,56 +249,22 @@ function extrasOf(protocol: Protocol | null, message: CanonicalResponse, { diagn
   };
 }
 
+const BLOCK_WORDS = {
+  thinking: 'reasoning',
+  text: 'text',
+  tool_use: 'tool_call',
+  tool_result: 'tool_result',
+  image: 'image',
+  audio: 'audio',
+  file: 'file',
+  opaque: 'opaque',
+} as const satisfies Record<ContentBlock['type'], string>;
+
 function describeChoice(protocol: Protocol | null, choice: CanonicalChoice): JsonObject {
   return {
     index: choice.index,
-    ...textsOf(choice.content),
-    tool_calls: callsOf(protocol, choice),
+    ...joinTexts(choice.content),
+    tool_calls: listCalls(protocol, choice),
     finish_reason: stopWord(choice),
   };
-}
-
-/**
- * Bytes in, whole message out, without I/O.
- *
- * ```ts
- * const assembler = new Assembler({ protocol: openaiChat });
- * for (const chunk of chunks) assembler.push(chunk);
- * const { text, tool_calls, diagnostics } = assembler.end();
- * ```
- */
-export class Assembler {
-  readonly #events: EventReader;
-  readonly #message = new MessageAccumulator();
-
-  constructor(options: EventReaderOptions) {
-    this.#events = new EventReader(options);
-  }
-
-  /** A limit was passed: whatever follows is ignored, and reading on is of no use. */
-  get hasFailed(): boolean {
-    return this.#events.hasFailed;
-  }
-
-  push(chunk: Uint8Array): void {
-    for (const event of this.#events.push(chunk)) this.#message.push(event);
-  }
-
-  end(): Assembled {
-    for (const event of this.#events.end()) this.#message.push(event);
-    return this.#describe();
-  }
-
-  /** The source broke off: what was read is kept, and the reason is the error. */
-  fail(reason: string): Assembled {
-    const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
-    for (const event of this.#events.end()) this.#message.push(event);
-    this.#message.push({ type: 'error', error });
-    return { ...this.#describe(), complete: false };
-  }
-
-  #describe(): Assembled {
-    const { protocol, diagnostics, notes, completion } = this.#events;
-    return describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
-  }
 }

@@ -12,170 +12,7 @@ import { ByteBuffer, decodeUtf8, FIRST_NOT_ASCII, isAt, SPACE } from '../sse/byt
 import { FrameReader } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/encode.ts';
 
-/** Describes the beginning of a body that is neither empty nor an event stream, for an error message. `head` decodes to `decoded`. */
-function describeBody(head: Uint8Array, decoded: string): string {
-  if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
-  const text = decoded.trimStart();
-  if (text === '') return 'only white space';
-  if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
-  if (/^<(!doctype )?html/i.test(text)) return `an HTML page (${quote(text)})`;
-  if (text.startsWith('<')) return `XML or HTML (${quote(text)})`;
-  if (/^[{[]/.test(text)) return `other JSON (${quote(text)})`;
-  return `text that is no event stream (${quote(text)})`;
-}
-
-/** Whether a body has a line with an SSE field or a comment. */
-const looksLikeSse = (head: string): boolean => /^\uFEFF?(data|event|id|retry)?:/m.test(head);
-
-/** The first event name, or the first JSON key, of an event stream that no protocol recognises. */
-const describeEvents = (head: string): string => /^event:.{1,60}|"\w{1,60}"/m.exec(head)?.[0] ?? '';
-
-function isMostlyUnprintable(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  const strange = text.match(/[\x01-\x08\x0e-\x1f\ufffd]/g)?.length ?? 0;
-  return strange * 10 > text.length;
-}
-
-const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-
-/** After this many unrecognised frames the first candidate is used. */
-const MAX_UNRECOGNISED = 256;
-
-const HEAD_BYTES = 1024;
-
-/** Finds the protocol of a body among candidates, and describes a body that is not a stream of any of them. */
-export class ProtocolSniffer {
-  readonly candidates: readonly Protocol[];
-  /** A payload was parsed: from then on the beginning of the body is not recorded. */
-  hasPayload = false;
-  /** Frames that arrived before the protocol was known. */
-  readonly waiting: SseFrame[] = [];
-  readonly #head = new ByteBuffer();
-
-  constructor(protocol: Protocol | readonly Protocol[]) {
-    this.candidates = 'id' in protocol ? [protocol] : protocol;
-  }
-
-  /** Records the beginning of the body for `explain`. */
-  record(chunk: Uint8Array): void {
-    if (!this.hasPayload) this.#head.append(chunk, 0, Math.min(chunk.length, HEAD_BYTES - this.#head.length));
-  }
-
-  /** The protocol that recognises the frame. The frame is kept in `waiting` either way. */
-  recognise(frame: SseFrame): Protocol | undefined {
-    const { data, event } = frame;
-    this.waiting.push(frame);
-    // A stream without blank lines has one payload per line of its only event.
-    const payload = parseJson(data) ?? parseJson(data.split('\n', 1).join());
-    const known = isObject(payload) ? this.candidates.find((protocol) => protocol.recognises(payload, event)) : undefined;
-    return known ?? (this.waiting.length < MAX_UNRECOGNISED ? undefined : this.candidates[0]);
-  }
-
-  /** Replaces the error of an empty stream by what was expected and what the body contains instead. */
-  explain(error: CanonicalError): CanonicalError {
-    const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['isRead'];
-    const head = this.#head.bytes.subarray(0, this.#head.length);
-    const text = decodeUtf8(head);
-    const isSse = looksLikeSse(text);
-    if (!isEmpty || (isSse && !this.hasPayload)) return error;
-    if (head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
-    const expected = this.candidates.map(({ id }) => id).join(', ');
-    const found = isSse ? `an event stream of something else (${describeEvents(text)})` : describeBody(head, text);
-    const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
-    return { ...own, details: { ...error.details, ...own.details } };
-  }
-}
-
-/** Longer texts gain nothing: decoding the text dominates. */
-const MAX_TEXT = 1024;
-
-/** Bounds the memory a template holds. */
-const MAX_CHUNK = 8192;
-
-/** After this many chunks in a row that did not repeat, no further template is built. */
-const MAX_MISSES = 8;
-
-/** A chunk split around its text: everything before and after it, and the event it decoded to. */
-interface Template {
-  head: Uint8Array;
-  tail: Uint8Array;
-  event: BlockDeltaEvent;
-}
-
-/**
- * A frame reader with a shortcut for chunks that equal the previous one except for their text. Most servers send the same bytes around
- * every piece of text, so such a chunk needs neither framing nor JSON.parse. The shortcut is exact: replacing one string literal
- * of a JSON document by another changes only that text. All byte comparison happens here.
- */
-export class RepeatedChunkCache extends FrameReader {
-  #template: Template | undefined;
-  #misses = 0;
-  /** The last chunk passed to `push` began at the start of a frame. */
-  #beganFrame = false;
-
-  /** The event of a chunk that repeats the previous one; the chunk is consumed. Undefined: pass the chunk to `push`. */
-  replay(chunk: Uint8Array): BlockDeltaEvent | undefined {
-    const event = this.#template && this.#match(chunk, this.#template);
-    if (event) this.skip(chunk.length);
-    return event;
-  }
-
-  override push(chunk: Uint8Array): readonly SseFrame[] {
-    this.#template = undefined;
-    this.#beganFrame = this.isBetweenFrames;
-    return super.push(chunk);
-  }
-
-  /** Call after `push` with the events of that chunk, if its decoder is repeatable and reported nothing. */
-  learn(chunk: Uint8Array, events: readonly CanonicalStreamEvent[]): void {
-    const [event] = events;
-    const isWholeFrames = this.#beganFrame && this.isBetweenFrames;
-    if (isWholeFrames && events.length === 1 && event?.type === 'content_block_delta') this.#keep(chunk, event);
-  }
-
-  #match(chunk: Uint8Array, { head, tail, event }: Template): BlockDeltaEvent | undefined {
-    const end = chunk.length - tail.length;
-    const length = end - head.length;
-    if (length <= 0 || length > MAX_TEXT || !isAt(head, chunk, 0) || !isAt(tail, chunk, end)) return undefined;
-    this.#misses = 0;
-    const text = readLiteral(chunk, head.length, end);
-    return text === undefined ? undefined : blockDelta(event.index, event.choice, { type: 'text_delta', text });
-  }
-
-  #keep(chunk: Uint8Array, event: BlockDeltaEvent): void {
-    if (event.delta.type !== 'text_delta' || chunk.length > MAX_CHUNK || this.#misses++ >= MAX_MISSES) return;
-    const body = decodeUtf8(chunk);
-    const literal = JSON.stringify(event.delta.text);
-    const at = body.indexOf(literal);
-    // Without escapes the literal appears verbatim; if it occurs once, its position is known.
-    if (!isUnescapedAscii(chunk) || at < 0 || body.indexOf(literal, at + 1) >= 0) return;
-    this.#template = { head: chunk.slice(0, at + 1), tail: chunk.slice(at + literal.length - 1), event };
-  }
-}
-
-function isUnescapedAscii(chunk: Uint8Array): boolean {
-  for (const byte of chunk) if (byte >= FIRST_NOT_ASCII || byte === BACKSLASH) return false;
-  return true;
-}
-
-/** The inside of a string literal without escapes. Undefined when a parser has to read it, and for invalid UTF-8, which is reported there. */
-function readLiteral(chunk: Uint8Array, from: number, to: number): string | undefined {
-  let ascii = '';
-  let isAscii = true;
-  for (let at = from; at < to; at++) {
-    const byte = chunk[at] ?? 0;
-    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) return undefined;
-    isAscii &&= byte < FIRST_NOT_ASCII;
-    if (isAscii) ascii += String.fromCharCode(byte);
-  }
-  if (isAscii) return ascii;
-  const text = decodeUtf8(chunk, from, to);
-  return text.includes('\ufffd') ? undefined : text;
-}
-
-/** Looks at an event; returns an error to refuse it. */
-export type Inspect = (event: CanonicalStreamEvent) => CanonicalError | undefined;
-
+/** Options of every reader of streams. */
 export interface EventReaderOptions {
   /** The protocol of the stream, or several to choose from: the first payload that one of them recognises decides. */
   protocol: Protocol | readonly Protocol[];
@@ -183,9 +20,12 @@ export interface EventReaderOptions {
   maxLineBytes?: number | undefined;
   /** Longest event, in bytes; 32 MiB when absent. */
   maxEventBytes?: number | undefined;
-  /** What becomes of an event whose data is no JSON: it is named and skipped, or it ends the stream in an error. `skip` when absent. */
+  /**
+   * What happens to an event whose data is not JSON: it is reported and skipped, or it ends the stream in an error.
+   * `skip` when absent.
+   */
   malformed?: 'skip' | 'fail' | undefined;
-  /** What is known of the server, where the numbers of its usage leave a doubt. */
+  /** What is known about the server, for usage numbers that would be ambiguous without it. */
   profile?: Partial<ProviderProfile> | undefined;
   /** Called with every event that the reader returns, also with the error that replaces a refused one. */
   onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
@@ -193,16 +33,8 @@ export interface EventReaderOptions {
   inspect?: Inspect | undefined;
 }
 
-const MALFORMED: RuleId = 'sse/malformed-json';
-
-const NOT_JSON: CanonicalStreamEvent = {
-  type: 'error',
-  error: {
-    code: 'UPSTREAM_ERROR',
-    message: 'an event of the stream is not JSON',
-    details: { code: 'stream_error', rule: MALFORMED },
-  },
-};
+/** Examines an event; returns an error to refuse it. */
+export type Inspect = (event: CanonicalStreamEvent) => CanonicalError | undefined;
 
 /** Bytes to canonical events: framing, protocol detection, decoding, and a record of the departures. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
@@ -216,7 +48,10 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly notes: Note[] = [];
   /** The protocol, once it is known; stays undefined when no payload shows it. */
   protocol: Protocol | undefined;
-  /** Offset in the body of the frame with the first error that we detected ourselves; errors sent by the upstream do not count. */
+  /**
+   * Offset in the body of the frame with the first error that we detected ourselves; errors sent by the upstream do not
+   * count.
+   */
   failedAt: number | undefined;
   /** A payload contained an error. Decoders may wait for more before they emit it. */
   hasError = false;
@@ -230,7 +65,10 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** The frame being decoded is not JSON: the stream ends after its events. Only set when such frames are fatal. */
   #isMalformed = false;
 
-  /** `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all others. */
+  /**
+   * `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all
+   * others.
+   */
   constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
     const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes } = options;
     this.#profile = profile;
@@ -350,6 +188,17 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 }
 
+const MALFORMED: RuleId = 'sse/malformed-json';
+
+const NOT_JSON: CanonicalStreamEvent = {
+  type: 'error',
+  error: {
+    code: 'UPSTREAM_ERROR',
+    message: 'an event of the stream is not JSON',
+    details: { code: 'stream_error', rule: MALFORMED },
+  },
+};
+
 const errorEvent = (error: CanonicalError): CanonicalStreamEvent => ({ type: 'error', error });
 
 /** `onEvent` as an inspection that refuses nothing by itself. */
@@ -360,3 +209,174 @@ const notify =
     onEvent(refusal ? errorEvent(refusal) : event);
     return refusal;
   };
+
+// ---- protocol detection
+
+/** Finds the protocol of a body among candidates, and describes a body that is not a stream of any of them. */
+export class ProtocolSniffer {
+  readonly candidates: readonly Protocol[];
+  /** A payload was parsed: from then on the beginning of the body is not recorded. */
+  hasPayload = false;
+  /** Frames that arrived before the protocol was known. */
+  readonly waiting: SseFrame[] = [];
+  readonly #head = new ByteBuffer();
+
+  constructor(protocol: Protocol | readonly Protocol[]) {
+    this.candidates = 'id' in protocol ? [protocol] : protocol;
+  }
+
+  /** Records the beginning of the body for `explain`. */
+  record(chunk: Uint8Array): void {
+    if (!this.hasPayload) this.#head.append(chunk, 0, Math.min(chunk.length, HEAD_BYTES - this.#head.length));
+  }
+
+  /** The protocol that recognises the frame. The frame is kept in `waiting` either way. */
+  recognise(frame: SseFrame): Protocol | undefined {
+    const { data, event } = frame;
+    this.waiting.push(frame);
+    // A stream without blank lines has one payload per line of its only event.
+    const payload = parseJson(data) ?? parseJson(data.split('\n', 1).join());
+    const known = isObject(payload) ? this.candidates.find((protocol) => protocol.recognises(payload, event)) : undefined;
+    return known ?? (this.waiting.length < MAX_UNRECOGNISED ? undefined : this.candidates[0]);
+  }
+
+  /** Replaces the error of an empty stream by what was expected and what the body contains instead. */
+  explain(error: CanonicalError): CanonicalError {
+    const isEmpty = error.details?.['code'] === 'empty_stream' && !error.details['isRead'];
+    const head = this.#head.bytes.subarray(0, this.#head.length);
+    const text = decodeUtf8(head);
+    const isSse = looksLikeSse(text);
+    if (!isEmpty || (isSse && !this.hasPayload)) return error;
+    if (head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
+    const expected = this.candidates.map(({ id }) => id).join(', ');
+    const found = isSse ? `an event stream of something else (${describeEvents(text)})` : describeBody(head, text);
+    const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
+    return { ...own, details: { ...error.details, ...own.details } };
+  }
+}
+
+/** After this many unrecognised frames the first candidate is used. */
+const MAX_UNRECOGNISED = 256;
+
+const HEAD_BYTES = 1024;
+
+/**
+ * Describes the beginning of a body that is neither empty nor an event stream, for an error message. `head` decodes to
+ * `decoded`.
+ */
+function describeBody(head: Uint8Array, decoded: string): string {
+  if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
+  const text = decoded.trimStart();
+  if (text === '') return 'only white space';
+  if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
+  if (/^<(!doctype )?html/i.test(text)) return `an HTML page (${quote(text)})`;
+  if (text.startsWith('<')) return `XML or HTML (${quote(text)})`;
+  if (/^[{[]/.test(text)) return `other JSON (${quote(text)})`;
+  return `text that is no event stream (${quote(text)})`;
+}
+
+/** Whether a body has a line with an SSE field or a comment. */
+const looksLikeSse = (head: string): boolean => /^\uFEFF?(data|event|id|retry)?:/m.test(head);
+
+/** The first event name, or the first JSON key, of an event stream that no protocol recognises. */
+const describeEvents = (head: string): string => /^event:.{1,60}|"\w{1,60}"/m.exec(head)?.[0] ?? '';
+
+function isMostlyUnprintable(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  const strange = text.match(/[\x01-\x08\x0e-\x1f\ufffd]/g)?.length ?? 0;
+  return strange * 10 > text.length;
+}
+
+const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+
+// ---- repeated chunks
+
+/**
+ * A frame reader with a shortcut for chunks that equal the previous one except for their text. Most servers send the
+ * same bytes around every piece of text, so such a chunk needs neither framing nor JSON.parse. The shortcut is exact:
+ * replacing one string literal of a JSON document by another changes only that text. All byte comparison happens here.
+ */
+export class RepeatedChunkCache extends FrameReader {
+  #template: Template | undefined;
+  #misses = 0;
+  /** The last chunk passed to `push` began at the start of a frame. */
+  #beganFrame = false;
+
+  /** The event of a chunk that repeats the previous one; the chunk is consumed. Undefined: pass the chunk to `push`. */
+  replay(chunk: Uint8Array): BlockDeltaEvent | undefined {
+    const event = this.#template && this.#match(chunk, this.#template);
+    if (event) this.skip(chunk.length);
+    return event;
+  }
+
+  override push(chunk: Uint8Array): readonly SseFrame[] {
+    this.#template = undefined;
+    this.#beganFrame = this.isBetweenFrames;
+    return super.push(chunk);
+  }
+
+  /** Call after `push` with the events of that chunk, if its decoder is repeatable and reported nothing. */
+  learn(chunk: Uint8Array, events: readonly CanonicalStreamEvent[]): void {
+    const [event] = events;
+    const isWholeFrames = this.#beganFrame && this.isBetweenFrames;
+    if (isWholeFrames && events.length === 1 && event?.type === 'content_block_delta') this.#keep(chunk, event);
+  }
+
+  #match(chunk: Uint8Array, { head, tail, event }: Template): BlockDeltaEvent | undefined {
+    const end = chunk.length - tail.length;
+    const length = end - head.length;
+    if (length <= 0 || length > MAX_TEXT || !isAt(head, chunk, 0) || !isAt(tail, chunk, end)) return undefined;
+    this.#misses = 0;
+    const text = readLiteral(chunk, head.length, end);
+    return text === undefined ? undefined : blockDelta(event.index, event.choice, { type: 'text_delta', text });
+  }
+
+  #keep(chunk: Uint8Array, event: BlockDeltaEvent): void {
+    if (event.delta.type !== 'text_delta' || chunk.length > MAX_CHUNK || this.#misses++ >= MAX_MISSES) return;
+    const body = decodeUtf8(chunk);
+    const literal = JSON.stringify(event.delta.text);
+    const at = body.indexOf(literal);
+    // Without escapes the literal appears verbatim; if it occurs once, its position is known.
+    if (!isUnescapedAscii(chunk) || at < 0 || body.indexOf(literal, at + 1) >= 0) return;
+    this.#template = { head: chunk.slice(0, at + 1), tail: chunk.slice(at + literal.length - 1), event };
+  }
+}
+
+/** A chunk split around its text: everything before and after it, and the event it decoded to. */
+interface Template {
+  head: Uint8Array;
+  tail: Uint8Array;
+  event: BlockDeltaEvent;
+}
+
+/** Longer texts gain nothing: decoding the text dominates. */
+const MAX_TEXT = 1024;
+
+/** Bounds the memory a template holds. */
+const MAX_CHUNK = 8192;
+
+/** After this many chunks in a row that did not repeat, no further template is built. */
+const MAX_MISSES = 8;
+
+function isUnescapedAscii(chunk: Uint8Array): boolean {
+  for (const byte of chunk) if (byte >= FIRST_NOT_ASCII || byte === BACKSLASH) return false;
+  return true;
+}
+
+/**
+ * The inside of a string literal without escapes. Undefined when a parser has to read it, and for invalid UTF-8, which
+ * is reported there.
+ */
+function readLiteral(chunk: Uint8Array, from: number, to: number): string | undefined {
+  let ascii = '';
+  let isAscii = true;
+  for (let at = from; at < to; at++) {
+    const byte = chunk[at] ?? 0;
+    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) return undefined;
+    isAscii &&= byte < FIRST_NOT_ASCII;
+    if (isAscii) ascii += String.fromCharCode(byte);
+  }
+  if (isAscii) return ascii;
+  const text = decodeUtf8(chunk, from, to);
+  return text.includes('\ufffd') ? undefined : text;
+}

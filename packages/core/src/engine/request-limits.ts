@@ -28,7 +28,10 @@ export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   top_level_keys: 4_096,
 };
 
-/** Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any conversion. */
+/**
+ * Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any
+ * conversion.
+ */
 export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUEST_LIMITS): void {
   if (!isObject(body)) return;
   if (countKeys(body) > limits.top_level_keys) throw excess('request', countKeys(body), 'keys', limits, 'top_level_keys');

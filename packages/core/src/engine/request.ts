@@ -1,3 +1,7 @@
+/**
+ * Converts requests. Fields that only the source protocol has are noted with their JSON pointers in the source body.
+ */
+
 import type { ContentBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
@@ -8,85 +12,128 @@ import { approximate, drop } from '../codec/report.ts';
 import { isObject, sameJson } from '../json/json.ts';
 import { type ConvertOptions, createContext, NoteList, profileOf, targetOf } from './context.ts';
 
-/** What stands at a pointer, and the pointer as the source spells it. */
-export interface Found {
-  pointer: string;
-  value: unknown;
+/**
+ * Converts a request of one protocol to another.
+ *
+ * ```ts
+ * const { body, path, notes, request } = convertRequest(json, { from: openaiChatCodec, to: anthropicMessagesCodec });
+ * ```
+ *
+ * Throws a CodecError when the request is invalid, when it requires a feature that the target does not have and that
+ * cannot be approximated, or when the policy is strict about a loss.
+ */
+export function convertRequest(body: unknown, options: RequestOptions): ConvertedRequest {
+  const { from, to, policy = {}, provider } = options;
+  const source = new SourceBody(body, from);
+  const notes = new NoteList();
+  const reporting = {
+    note: (note: Note) => notes.add({ ...note, path: source.spell(note.path) }),
+    locate: (path: string) => source.spell(path),
+  };
+  const decoding = decodeContext(options, reporting);
+  const request = from.request.decode(buildWire(body, options), decoding);
+  if (from.id !== to.id) dropUnknown(request, source, from, decoding);
+  // Not a spread: one that adds fields gives the object a new shape, which makes all its readers slower.
+  const sent: CanonicalRequest = Object.assign({}, request);
+  if (options.model !== undefined) sent.model = options.model;
+  if (options.stream !== undefined) sent.stream = options.stream;
+  const context = createContext({
+    note: reporting.note,
+    locate: reporting.locate,
+    profile: profileOf(to, options, sent.model),
+    policy,
+    now: options.now,
+    newId: options.newId,
+    target: targetOf(to, provider, { model: sent.model, stream: sent.stream ?? false }),
+    source: from.id,
+  });
+  const wire = to.request.encode(sent, context);
+  return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
 }
 
-/** The body of a request, in which notes point at things. Input of strangers: names are looked up as own properties only. */
-export class SourceBody {
-  readonly #body: unknown;
-  readonly #nameOf: Codec['nameOf'];
-  readonly #spellings = new Map<object, ReadonlyMap<string, string>>();
-
-  constructor(body: unknown, { nameOf }: Pick<Codec, 'nameOf'>) {
-    this.#body = body;
-    this.#nameOf = nameOf;
-  }
-
-  /** A field of the body itself. */
-  field(name: string): Found | undefined {
-    const body = this.#body;
-    const spelled = typeof body === 'object' && body !== null ? this.#spelled(body, name) : undefined;
-    if (spelled === undefined) return undefined;
-    return { pointer: `/${escaped(spelled)}`, value: Object.getOwnPropertyDescriptor(body, spelled)?.value };
-  }
-
-  find(pointer: string): Found | undefined {
-    const found: Found = { pointer: '', value: this.#body };
-    for (const segment of pointer.split('/').slice(1)) {
-      const { value } = found;
-      if (typeof value !== 'object' || value === null) return undefined;
-      const name = this.#spelled(value, unescaped(segment));
-      if (name === undefined) return undefined;
-      found.pointer += `/${escaped(name)}`;
-      found.value = Object.getOwnPropertyDescriptor(value, name)?.value;
-    }
-    return found;
-  }
-
-  /** The pointer in the words of the source; as it is, when nothing stands there. */
-  spell(pointer: string): string {
-    return this.#nameOf ? (this.find(pointer)?.pointer ?? pointer) : pointer;
-  }
-
-  #spelled(node: object, name: string): string | undefined {
-    if (Object.hasOwn(node, name)) return name;
-    return this.#nameOf && this.#spellingsOf(node, this.#nameOf).get(name);
-  }
-
-  /** The first key for each name. Kept for each node: looking through all keys for each unknown one is quadratic. */
-  #spellingsOf(node: object, nameOf: (field: string) => string): ReadonlyMap<string, string> {
-    const known = this.#spellings.get(node);
-    if (known) return known;
-    const spellings = new Map<string, string>();
-    for (const key of Object.keys(node)) {
-      const name = nameOf(key);
-      if (!spellings.has(name)) spellings.set(name, key);
-    }
-    this.#spellings.set(node, spellings);
-    return spellings;
-  }
+/** Options of a request conversion. */
+export interface RequestOptions extends ConvertOptions, RequestSource {
+  /** The model's name at the upstream; by default the one in the request. */
+  model?: string | undefined;
+  /** Whether to request a stream from the upstream; by default whatever the client requested. */
+  stream?: boolean | undefined;
 }
 
-/** A field as a segment of a JSON pointer. */
-const escaped = (field: string): string => field.replaceAll('~', '~0').replaceAll('/', '~1');
+/** The parts of a request besides its body. */
+interface RequestSource {
+  /** The request path. Gemini has the model and the stream flag there; other protocols do not need it. */
+  path?: string | undefined;
+  /** The request headers, in lower case. */
+  headers?: HeaderBag | undefined;
+}
 
-const unescaped = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~');
+/** A request in the target's protocol. */
+export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'headers'> {
+  /** What was dropped or approximated. Paths are JSON pointers into the source. */
+  notes: Note[];
+  /** The canonical request, which the conversion of the response takes. */
+  request: CanonicalRequest;
+}
 
 /**
- * Fields that only the source's protocol knows do not reach another one: each is told. Where the request says the same in canonical words,
- * whether that gets through is the encoder's business. What is not in the source is a decoder's own remark.
+ * Decodes a request to the canonical form.
+ *
+ * ```ts
+ * const request = decodeRequest(json, { from: anthropicMessagesCodec });
+ * ```
+ */
+export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalRequest {
+  return options.from.request.decode(buildWire(body, options), decodeContext(options, { note: () => undefined }));
+}
+
+/** Options for decoding a request. */
+export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy'> {
+  /** The model, where neither the path nor the body names it. */
+  model?: string | undefined;
+  stream?: boolean | undefined;
+}
+
+/** `trace`: nodes keep their pointers, so that notes can name them. */
+const decodeContext = ({ from, policy }: DecodeOptions, { note, locate }: Pick<CodecContext, 'note' | 'locate'>): CodecContext =>
+  createContext({ note, locate, profile: from.profileFor(''), policy, trace: true });
+
+/**
+ * Builds a request from a body alone: with the path that a client of the protocol would use, and the model where the
+ * protocol expects it.
+ */
+function buildWire(body: unknown, { from, path, headers = {}, model, stream = false }: DecodeOptions): WireRequest {
+  const wire = { method: 'POST', path: path ?? '', headers, body };
+  const named = readModel(body) ?? model;
+  if (path !== undefined || named === undefined) return wire;
+  const own = buildPath(from, named, stream);
+  const isInPath = own !== buildPath(from, `${named}.`, stream);
+  return { ...wire, path: own, body: isInPath || !isObject(body) ? body : { ...body, model: named } };
+}
+
+const readModel = (body: unknown): string | undefined =>
+  isObject(body) && typeof body['model'] === 'string' && body['model'] !== '' ? body['model'] : undefined;
+
+function buildPath(codec: Codec, model: string, stream: boolean): string {
+  const provider = { id: '', protocol: codec.id, base_url: PLACEHOLDER_URL };
+  return codec.buildUrl('CHAT', { provider, model, stream }).slice(PLACEHOLDER_URL.length);
+}
+
+const PLACEHOLDER_URL = 'http://localhost';
+
+// ---- fields that only the source's protocol has
+
+/**
+ * Notes the fields that only the source's protocol has, since they do not reach another one. A field that the canonical
+ * request contains is left to the encoder. A field that is not in the source was added by a decoder.
  */
 export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: Codec, context: CodecContext): void {
-  const reader = new UnsaidReader(request, source, from);
+  const finder = new UncoveredFinder(request, source, from);
   eachNode(request, (node, path) => {
     const kept = node.extensions?.[from.id];
     if (!kept) return;
     for (const [field, value] of Object.entries(kept)) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
-      for (const found of reader.fieldsOf(node, path, field, value)) tell(found, from, context);
+      for (const found of finder.list(node, path, field, value)) noteField(found, from, context);
     }
   });
 }
@@ -94,18 +141,18 @@ export function dropUnknown(request: CanonicalRequest, source: SourceBody, from:
 interface Field {
   name: string;
   pointer: string;
-  /** The canonical word that stands for a word of the source's own. */
+  /** Set when the source's value was read as another canonical value. */
   read?: { word: string; as: string };
 }
 
-function tell({ name, pointer, read }: Field, { id }: Codec, context: CodecContext): void {
+function noteField({ name, pointer, read }: Field, { id }: Codec, context: CodecContext): void {
   const loss = { path: pointer, feature: `unknown.${name}` };
   if (read) approximate(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
   else drop(context, { ...loss, message: `only ${id} knows ${name}` });
 }
 
-/** Finds what of the kept fields nobody else says, and where it stands in the source. */
-class UnsaidReader {
+/** Finds the kept fields that no canonical field covers, and their pointers in the source. */
+class UncoveredFinder {
   readonly #request: CanonicalRequest;
   readonly #source: SourceBody;
   readonly #fields: NonNullable<Codec['fields']>;
@@ -117,70 +164,70 @@ class UnsaidReader {
     this.#fields = fields;
   }
 
-  /** A field stands on its node, or on something around it, of which the node was the first. */
-  fieldsOf(node: object, path: string, field: string, value: unknown): Field[] {
-    const own = path === '' ? this.#source.field(field) : this.#source.find(`${path}/${escaped(field)}`);
-    if (own) return this.#unsaid({ name: field, ...own }, value, saidBy(node));
+  /** A field is on its node, or on an ancestor of which the node is the first child. */
+  list(node: object, path: string, field: string, value: unknown): Field[] {
+    const own = path === '' ? this.#source.field(field) : this.#source.find(`${path}/${escapeSegment(field)}`);
+    if (own) return this.#uncovered({ name: field, ...own }, value, listCovered(node));
     const kept = isPlain(value) ? value : { [field]: value };
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
       const around = path.slice(0, end);
       const found = Object.entries(kept).flatMap(([name, inner]): Field[] => {
-        const stood = this.#source.find(`${around}/${escaped(name)}`);
-        return stood && sameJson(stood.value, inner) ? this.#unsaid({ name, ...stood }, inner, NOTHING) : [];
+        const outer = this.#source.find(`${around}/${escapeSegment(name)}`);
+        return outer && sameJson(outer.value, inner) ? this.#uncovered({ name, ...outer }, inner, NO_POINTERS) : [];
       });
       if (found.length > 0) return found;
     }
     return [];
   }
 
-  /** An object of which a part was read is looked into. `said`: pointers that the node itself answers for. */
-  #unsaid({ name, pointer, value }: Field & Found, kept: unknown, said: ReadonlySet<string>): Field[] {
-    this.#known ??= knownOf(this.#request, this.#source, this.#fields);
-    const { idle, whole, said: others } = this.#known;
-    if (isEmpty(value) || idle.has(name) || whole.has(pointer)) return [];
-    const isSaid = others.has(pointer) || said.has(pointer);
-    if (isPlain(kept) && (isSaid || isPartOf(kept, value) || isAround(pointer, others.keys(), whole, said)))
+  /** Looks into an object of which a part was read. `covered`: pointers that the node itself covers. */
+  #uncovered({ name, pointer, value }: Field & Found, kept: unknown, covered: ReadonlySet<string>): Field[] {
+    this.#known ??= findKnown(this.#request, this.#source, this.#fields);
+    const { redundant, whole, fields } = this.#known;
+    if (isEmpty(value) || redundant.has(name) || whole.has(pointer)) return [];
+    const isCovered = fields.has(pointer) || covered.has(pointer);
+    if (isPlain(kept) && (isCovered || isPartOf(kept, value) || isAround(pointer, fields.keys(), whole, covered)))
       return Object.entries(kept).flatMap(([inner, rest]) => {
-        const found = this.#source.find(`${pointer}/${escaped(inner)}`);
-        return found ? this.#unsaid({ name: inner, ...found }, rest, said) : [];
+        const found = this.#source.find(`${pointer}/${escapeSegment(inner)}`);
+        return found ? this.#uncovered({ name: inner, ...found }, rest, covered) : [];
       });
-    if (!isSaid) return [{ name, pointer }];
-    const as = others.get(pointer)?.name === name ? others.get(pointer)?.value : undefined;
+    if (!isCovered) return [{ name, pointer }];
+    const as = fields.get(pointer)?.name === name ? fields.get(pointer)?.value : undefined;
     const isOther = typeof kept === 'string' && typeof as === 'string' && as !== kept;
     return isOther ? [{ name, pointer, read: { word: kept, as } }] : [];
   }
 }
 
-/** What the canonical request says. Nearly every request is without a field that only its protocol knows: this is read when there is one. */
+/** What the canonical request covers. Built on demand: few requests have fields that only their protocol knows. */
 interface Known {
-  /** Fields that say nothing more than their node. */
-  idle: ReadonlySet<string>;
-  /** Where the source says it, under which canonical name and with which value, */
-  said: ReadonlyMap<string, { name: string; value: unknown }>;
-  /** and where it says so with all that stands below. */
+  /** Fields that add nothing to their node. */
+  redundant: ReadonlySet<string>;
+  /** Canonical fields by their pointer in the source. */
+  fields: ReadonlyMap<string, { name: string; value: unknown }>;
+  /** Pointers that are covered with everything below them. */
   whole: ReadonlySet<string>;
 }
 
-function knownOf(request: CanonicalRequest, source: SourceBody, fields: NonNullable<Codec['fields']>): Known {
-  const paths = pathsOf(request);
+function findKnown(request: CanonicalRequest, source: SourceBody, fields: NonNullable<Codec['fields']>): Known {
+  const paths = listPaths(request);
   const whole = Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [source.spell(`/${field}`)] : []));
   return {
-    idle: new Set(Object.keys(fields).filter((field) => fields[field] === '')),
-    said: new Map([...paths].map(([path, value]) => [source.spell(locate(path, request)), { name: nameIn(path), value }])),
+    redundant: new Set(Object.keys(fields).filter((field) => fields[field] === '')),
+    fields: new Map([...paths].map(([path, value]) => [source.spell(locate(path, request)), { name: lastSegment(path), value }])),
     whole: new Set(whole),
   };
 }
 
-/** Something below the pointer is said. */
+/** Whether something below the pointer is covered. */
 const isAround = (pointer: string, ...places: readonly Iterable<string>[]): boolean =>
   places.some((list) => [...list].some((inner) => inner.startsWith(`${pointer}/`)));
 
-const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+const lastSegment = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-const NOTHING: ReadonlySet<string> = new Set();
+const NO_POINTERS: ReadonlySet<string> = new Set();
 
-/** The request's own fields, and those one below, with their values. */
-function pathsOf(request: CanonicalRequest): Map<string, unknown> {
+/** The request's own fields and those one level below, with their values. */
+function listPaths(request: CanonicalRequest): Map<string, unknown> {
   const paths = new Map<string, unknown>();
   for (const [name, value] of Object.entries(request)) {
     paths.set(`/${name}`, value);
@@ -189,20 +236,20 @@ function pathsOf(request: CanonicalRequest): Map<string, unknown> {
   return paths;
 }
 
-/** Where the source says what a node says under another name. */
-const saidBy = (node: object): ReadonlySet<string> =>
+/** Pointers into the source of what a node has under another name. */
+const listCovered = (node: object): ReadonlySet<string> =>
   new Set(
-    Object.entries(placesOf(node)).flatMap(([path, pointer]) => (pointer && valueIn(node, path) !== undefined ? [pointer] : [])),
+    Object.entries(placesOf(node)).flatMap(([path, pointer]) => (pointer && readPath(node, path) !== undefined ? [pointer] : [])),
   );
 
-const valueIn = (node: unknown, path: string): unknown =>
+const readPath = (node: unknown, path: string): unknown =>
   path.split('/').reduce<unknown>((inner, name) => (isPlain(inner) ? Reflect.get(inner, name) : undefined), node);
 
-/** The rest was read. */
+/** Whether some fields of the whole object were read, so that `kept` is only the rest. */
 const isPartOf = (kept: object, whole: unknown): boolean =>
   isPlain(whole) && Object.keys(whole).some((name) => !Object.hasOwn(kept, name));
 
-/** null, or a list or an object with nothing in it. */
+/** null, or an empty list or object. */
 const isEmpty = (value: unknown): boolean => value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
 const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -211,7 +258,7 @@ type Placed = Node & { [SOURCE]?: string };
 
 type Visit<T> = (node: T, path: string) => void;
 
-/** Every node that may carry fields of its own, with its place in the source. */
+/** Visits every node that can have protocol-specific fields, with its pointer in the source. */
 function eachNode(request: CanonicalRequest, visit: Visit<Node>): void {
   visit(request, '');
   if (request.system) eachPlaced(request.system, '/system', visit);
@@ -234,106 +281,74 @@ function eachPlaced<T extends Placed>(nodes: readonly T[], list: string, visit: 
   for (const [i, node] of nodes.entries()) visit(node, node[SOURCE] ?? `${list}/${i}`);
 }
 
-/** What belongs to a request beside its body. */
-interface RequestSource {
-  /** The path it was sent to. Gemini names the model and the kind of answer there; other protocols need none. */
-  path?: string | undefined;
-  /** Its headers, in lower case. */
-  headers?: HeaderBag | undefined;
-}
+// ---- pointers into the source
 
-export interface RequestOptions extends ConvertOptions, RequestSource {
-  /** The name under which the upstream knows the model; by default the one of the request. */
-  model?: string | undefined;
-  /** Whether the upstream is asked for a stream; by default what the client asked for. */
-  stream?: boolean | undefined;
-}
-
-export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'headers'> {
-  /** What could not be carried, or was carried in other words. Paths are JSON pointers into the source. */
-  notes: Note[];
-  /** The question in the canonical form: the conversion of the answer wants it. */
-  request: CanonicalRequest;
+/** The value at a JSON pointer, and the pointer as the source spells it. */
+export interface Found {
+  pointer: string;
+  value: unknown;
 }
 
 /**
- * A request of one protocol as a request of another.
- *
- * ```ts
- * const { body, path, notes, request } = convertRequest(json, { from: openaiChatCodec, to: anthropicMessagesCodec, model: 'claude-sonnet-5' });
- * ```
- *
- * Throws a CodecError when the request is wrong, when it asks for what the target does not have and nothing less would do, or when the policy
- * is strict about something that would be lost.
+ * The body of a request, into which notes point. It is untrusted input, so names are looked up as own properties only.
  */
-export function convertRequest(body: unknown, options: RequestOptions): ConvertedRequest {
-  const { from, to, policy = {}, provider } = options;
-  const source = new SourceBody(body, from);
-  const notes = new NoteList();
-  const told = {
-    note: (note: Note) => notes.add({ ...note, path: source.spell(note.path) }),
-    locate: (path: string) => source.spell(path),
-  };
-  const decoding = decodeContext(options, told);
-  const request = from.request.decode(wireOf(body, options), decoding);
-  // What only the source's protocol knows is lost to another, and told.
-  if (from.id !== to.id) dropUnknown(request, source, from, decoding);
-  // Not by a spread: to V8, every spread that grows is an object of a new kind, and whoever reads it has to learn it.
-  const asked: CanonicalRequest = Object.assign({}, request);
-  if (options.model !== undefined) asked.model = options.model;
-  if (options.stream !== undefined) asked.stream = options.stream;
-  const context = createContext({
-    note: told.note,
-    locate: told.locate,
-    profile: profileOf(to, options, asked.model),
-    policy,
-    now: options.now,
-    newId: options.newId,
-    target: targetOf(to, provider, { model: asked.model, stream: asked.stream ?? false }),
-    source: from.id,
-  });
-  const wire = to.request.encode(asked, context);
-  return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
+export class SourceBody {
+  readonly #body: unknown;
+  readonly #nameOf: Codec['nameOf'];
+  readonly #spellings = new Map<object, ReadonlyMap<string, string>>();
+
+  constructor(body: unknown, { nameOf }: Pick<Codec, 'nameOf'>) {
+    this.#body = body;
+    this.#nameOf = nameOf;
+  }
+
+  /** Finds a field of the body itself. */
+  field(name: string): Found | undefined {
+    const body = this.#body;
+    const spelled = typeof body === 'object' && body !== null ? this.#findSpelling(body, name) : undefined;
+    if (spelled === undefined) return undefined;
+    return { pointer: `/${escapeSegment(spelled)}`, value: Object.getOwnPropertyDescriptor(body, spelled)?.value };
+  }
+
+  /** Finds the value at a pointer; undefined when there is none. */
+  find(pointer: string): Found | undefined {
+    const found: Found = { pointer: '', value: this.#body };
+    for (const segment of pointer.split('/').slice(1)) {
+      const { value } = found;
+      if (typeof value !== 'object' || value === null) return undefined;
+      const name = this.#findSpelling(value, unescapeSegment(segment));
+      if (name === undefined) return undefined;
+      found.pointer += `/${escapeSegment(name)}`;
+      found.value = Object.getOwnPropertyDescriptor(value, name)?.value;
+    }
+    return found;
+  }
+
+  /** The pointer with the source's spelling of each name; unchanged when there is no such value. */
+  spell(pointer: string): string {
+    return this.#nameOf ? (this.find(pointer)?.pointer ?? pointer) : pointer;
+  }
+
+  #findSpelling(node: object, name: string): string | undefined {
+    if (Object.hasOwn(node, name)) return name;
+    return this.#nameOf && this.#listSpellings(node, this.#nameOf).get(name);
+  }
+
+  /** The first key for each name. Cached per node: searching all keys for every unknown one is quadratic. */
+  #listSpellings(node: object, nameOf: (field: string) => string): ReadonlyMap<string, string> {
+    const known = this.#spellings.get(node);
+    if (known) return known;
+    const spellings = new Map<string, string>();
+    for (const key of Object.keys(node)) {
+      const name = nameOf(key);
+      if (!spellings.has(name)) spellings.set(name, key);
+    }
+    this.#spellings.set(node, spellings);
+    return spellings;
+  }
 }
 
-/** A request and where it comes from. */
-export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy'> {
-  /** The model, where neither the path nor the body names it. */
-  model?: string | undefined;
-  stream?: boolean | undefined;
-}
+/** A field name as a segment of a JSON pointer. */
+const escapeSegment = (field: string): string => field.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/**
- * A request in the canonical form.
- *
- * ```ts
- * const request = decodeRequest(json, { from: anthropicMessagesCodec });
- * ```
- */
-export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalRequest {
-  return options.from.request.decode(wireOf(body, options), decodeContext(options, { note: () => undefined }));
-}
-
-/** Nodes remember their places, so that notes can name them. */
-const decodeContext = ({ from, policy }: DecodeOptions, { note, locate }: Pick<CodecContext, 'note' | 'locate'>): CodecContext =>
-  createContext({ note, locate, profile: from.profileFor(''), policy, trace: true });
-
-/** A body alone as a request: sent where a client of the protocol would send it, with the model where the protocol says it. */
-function wireOf(body: unknown, { from, path, headers = {}, model, stream = false }: DecodeOptions): WireRequest {
-  const wire = { method: 'POST', path: path ?? '', headers, body };
-  const named = modelOf(body) ?? model;
-  if (path !== undefined || named === undefined) return wire;
-  const called = pathOf(from, named, stream);
-  const isInPath = called !== pathOf(from, `${named}.`, stream);
-  return { ...wire, path: called, body: isInPath || !isObject(body) ? body : { ...body, model: named } };
-}
-
-const modelOf = (body: unknown): string | undefined =>
-  isObject(body) && typeof body['model'] === 'string' && body['model'] !== '' ? body['model'] : undefined;
-
-const NOWHERE = 'http://localhost';
-
-function pathOf(codec: Codec, model: string, stream: boolean): string {
-  const provider = { id: '', protocol: codec.id, base_url: NOWHERE };
-  return codec.buildUrl('CHAT', { provider, model, stream }).slice(NOWHERE.length);
-}
+const unescapeSegment = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~');

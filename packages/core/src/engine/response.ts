@@ -17,32 +17,144 @@ import {
 } from './context.ts';
 import { callsOf, restoreResponse } from './restore.ts';
 
-type Tell = (note: Note) => void;
+/**
+ * Converts a whole response of one protocol to another.
+ *
+ * ```ts
+ * const { body, notes } = convertResponse(json, { from: anthropicMessagesCodec, to: openaiChatCodec, request });
+ * ```
+ *
+ * Throws a CodecError when the body is an error, or when the policy is strict about a loss.
+ */
+export function convertResponse(body: unknown, options: AnswerOptions): ConvertedResponse {
+  const notes = new NoteList();
+  const response = decodeResponse(body, options, notes);
+  const context = answerContext(options, notes, { seed: () => response.id });
+  return { body: options.to.response.encode(response, context), notes: notes.list, response };
+}
 
-/** What is around the blocks, in a whole answer and in the events of a stream. */
+/** A whole response in the client's protocol. */
+export interface ConvertedResponse {
+  body: unknown;
+  notes: Note[];
+  /** The canonical response that was encoded. */
+  response: CanonicalResponse;
+}
+
+/** Decodes a response to the canonical form, with the client's names of its tools. */
+export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
+  const { from, to, request, model, isRenamed = true } = options;
+  const profile = profileOf(from, options, request?.model);
+  const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
+  expectShallowCalls(decoded);
+  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(decoded);
+  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  const response = restoreResponse(decoded, calls, notes.add);
+  return model === undefined ? response : { ...response, model };
+}
+
+interface AnswerParts {
+  /** The id of the response: generated ids are derived from it. */
+  seed: () => string;
+  onRefusal?: (error: CanonicalError) => void;
+  stream?: boolean;
+}
+
+/** Builds the context of a response encoder: the request, the upstream and the policy. */
+export function answerContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
+  const { from, to, provider, request, model, policy = {}, now, newId } = options;
+  const { strict: _, ...lenient } = policy;
+  const requested = request && model !== undefined ? { ...request, model } : request;
+  return createContext({
+    note: answerNotes(notes, policy, parts.onRefusal ?? (() => undefined)),
+    // The client is not a provider, so its protocol's default profile applies.
+    profile: to.profileFor(''),
+    policy: lenient,
+    now,
+    newId: newId ?? createIds(parts.seed),
+    request: requested,
+    target: targetOf(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
+    source: from.id,
+  });
+}
+
+// ---- errors
+
+/** An HTTP response; unknown parts are left out. */
+export type ErrorReply = Pick<WireReply, 'body'> & Partial<WireReply>;
+
+/** An error response in the client's protocol. */
+export interface ConvertedError extends WireReply {
+  error: CanonicalError;
+}
+
+/**
+ * Converts an error response of one protocol to another: body and status match what the client's SDK expects.
+ *
+ * ```ts
+ * const reply = { status: 529, body: json };
+ * const { status, headers, body } = convertError(reply, { from: anthropicMessagesCodec, to: openaiChatCodec });
+ * ```
+ */
+export function convertError({ status = 0, headers = {}, body }: ErrorReply, options: ConvertOptions): ConvertedError {
+  const notes = new NoteList();
+  const target = targetOf(options.from, options.provider, { model: '', stream: false });
+  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options), target });
+  const error = options.from.error.decode({ status, headers, body }, decoding);
+  return { ...encodeError(error, options), error };
+}
+
+/**
+ * Names the provider in errors that a client would attribute to its own key or permissions. Other errors are returned
+ * as they are.
+ */
+export function nameProvider(error: CanonicalError, provider: string): CanonicalError {
+  const { code, message, upstream, http_status: http } = error;
+  if (!upstream || provider === '') return error;
+  const status = upstream.status ?? http;
+  const suffix = status === undefined ? '' : ` (${status})`;
+  const details = { ...error.details, upstream_message: message };
+  if (code === 'AUTHENTICATION') return { ...error, details, message: `provider "${provider}" rejected its API key${suffix}` };
+  if (code !== 'PERMISSION' || message.startsWith(`provider "${provider}"`)) return error;
+  return { ...error, message: `provider "${provider}" denied access${suffix}: ${message}` };
+}
+
+/** Builds the client's error response; also for an error that a codec threw (`CodecError.error`). */
+export function encodeError(error: CanonicalError, options: Pick<AnswerOptions, 'to' | 'now' | 'newId'>): WireReply {
+  const { to, now, newId } = options;
+  return to.error.encode(error, createContext({ note: () => undefined, profile: to.profileFor(''), now, newId }));
+}
+
+// ---- fields that only the upstream's protocol has
+
+type AddNote = (note: Note) => void;
+
+/** What surrounds the blocks, in a whole response and in the events of a stream. */
 type Envelope = Node & { system_fingerprint?: string };
 
 /**
- * Fields of an answer that only its own protocol knows do not reach a client of another one: each is told, once. Nothing is refused for them,
- * whatever the policy: nobody asked for them, and the answer is there.
+ * Notes each field of a response that only its own protocol has, once, since it does not reach a client of another one.
+ * Not even a strict policy refuses such a field: the client did not request it.
  */
 export class UnknownTeller {
   readonly #from: Codec;
   readonly #to: Codec;
-  readonly #note: Tell;
-  #told: Set<string> | undefined;
+  readonly #note: AddNote;
+  #noted: Set<string> | undefined;
 
-  constructor({ from, to }: { from: Codec; to: Codec }, note: Tell) {
+  constructor({ from, to }: { from: Codec; to: Codec }, note: AddNote) {
     this.#from = from;
     this.#to = to;
     this.#note = note;
   }
 
+  /** Notes the fields of a whole response. */
   response(response: CanonicalResponse): void {
     this.#envelope(response);
     for (const [i, block] of response.content.entries()) this.#block(block, i);
   }
 
+  /** Notes the fields of a stream event. */
   event(event: CanonicalStreamEvent): void {
     switch (event.type) {
       case 'message_start':
@@ -64,7 +176,11 @@ export class UnknownTeller {
   #envelope(node: Envelope): void {
     this.#fields(node, '', '');
     if (node.system_fingerprint !== undefined && !this.#to.hasFingerprint)
-      this.#tell({ path: '/system_fingerprint', feature: 'system_fingerprint', message: 'only OpenAI Chat has a fingerprint' });
+      this.#noteOnce({
+        path: '/system_fingerprint',
+        feature: 'system_fingerprint',
+        message: 'only OpenAI Chat has a fingerprint',
+      });
   }
 
   #block(block: ContentBlock, index: number): void {
@@ -74,119 +190,16 @@ export class UnknownTeller {
   #fields({ extensions }: Node, path: string, within: string): void {
     const { id } = this.#from;
     const fields = extensions?.[id];
-    if (fields) eachUnsaid(fields, this.#from, `${path}/extensions/${id}`, within, (loss, field) => this.#tell(loss, field));
+    if (fields) eachUnsaid(fields, this.#from, `${path}/extensions/${id}`, within, (loss, field) => this.#noteOnce(loss, field));
   }
 
-  #tell(loss: Omit<Note, 'code'>, field = loss.path): void {
-    this.#told ??= new Set();
-    if (!this.#told.has(field)) this.#note({ code: 'DROPPED', ...loss });
-    this.#told.add(field);
+  #noteOnce(loss: Omit<Note, 'code'>, field = loss.path): void {
+    this.#noted ??= new Set();
+    if (!this.#noted.has(field)) this.#note({ code: 'DROPPED', ...loss });
+    this.#noted.add(field);
   }
 }
 
-/** A block that is lost as a whole is told as such. */
+/** A block that is dropped as a whole has its own note. */
 const isPassed = (block: ContentBlock): boolean =>
   block.type === 'tool_use' ? isClientCall(block.kind) : block.type !== 'tool_result' && block.type !== 'opaque';
-
-export interface ConvertedResponse {
-  body: unknown;
-  notes: Note[];
-  /** The answer in the canonical form, as the client's encoder got it. */
-  response: CanonicalResponse;
-}
-
-/**
- * A whole answer of one protocol as an answer of another.
- *
- * ```ts
- * const { body, notes } = convertResponse(json, { from: anthropicMessagesCodec, to: openaiChatCodec, request });
- * ```
- *
- * Throws a CodecError when the body is an error, or when the policy is strict about something that would be lost.
- */
-export function convertResponse(body: unknown, options: AnswerOptions): ConvertedResponse {
-  const notes = new NoteList();
-  const response = decodeResponse(body, options, notes);
-  const context = answerContext(options, notes, { seed: () => response.id });
-  return { body: options.to.response.encode(response, context), notes: notes.list, response };
-}
-
-/** The canonical form of an answer, with the tools under the names that the client gave them. */
-export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
-  const { from, to, request, model, isRenamed = true } = options;
-  const profile = profileOf(from, options, request?.model);
-  const answered = from.response.decode(body, createContext({ note: notes.add, profile }));
-  expectShallowCalls(answered);
-  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(answered);
-  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
-  const response = restoreResponse(answered, calls, notes.add);
-  return model === undefined ? response : { ...response, model };
-}
-
-interface AnswerParts {
-  /** The id of the answer: ids of what it left unnamed are derived from it. */
-  seed: () => string;
-  onRefusal?: (error: CanonicalError) => void;
-  stream?: boolean;
-}
-
-/** What the encoder of an answer may ask: who asked what, and who answered. */
-export function answerContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
-  const { from, to, provider, request, model, policy = {}, now, newId } = options;
-  const { strict: _, ...lenient } = policy;
-  const asked = request && model !== undefined ? { ...request, model } : request;
-  return createContext({
-    note: answerNotes(notes, policy, parts.onRefusal ?? (() => undefined)),
-    // The client is no provider: what it takes is what everybody takes who speaks its protocol.
-    profile: to.profileFor(''),
-    policy: lenient,
-    now,
-    newId: newId ?? createIds(parts.seed),
-    request: asked,
-    target: targetOf(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
-    source: from.id,
-  });
-}
-
-/** An answer with an HTTP status; what is not known of it is left out. */
-export type ErrorReply = Pick<WireReply, 'body'> & Partial<WireReply>;
-
-export interface ConvertedError extends WireReply {
-  error: CanonicalError;
-}
-
-/**
- * An error answer of one protocol as an error answer of another: body and status agree, as the client's SDK wants them.
- *
- * ```ts
- * const { status, headers, body } = convertError({ status: 529, headers: {}, body: json }, { from: anthropicMessagesCodec, to: openaiChatCodec });
- * ```
- */
-export function convertError({ status = 0, headers = {}, body }: ErrorReply, options: ConvertOptions): ConvertedError {
-  const notes = new NoteList();
-  const target = targetOf(options.from, options.provider, { model: '', stream: false });
-  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options), target });
-  const error = options.from.error.decode({ status, headers, body }, decoding);
-  return { ...encodeError(error, options), error };
-}
-
-/**
- * Names the provider in errors that a client would take for its own: the key and the permissions in question are those that the provider was
- * called with. Other errors come back as they are.
- */
-export function nameProvider(error: CanonicalError, provider: string): CanonicalError {
-  const { code, message, upstream, http_status: http } = error;
-  if (!upstream || provider === '') return error;
-  const status = upstream.status ?? http;
-  const suffix = status === undefined ? '' : ` (${status})`;
-  const details = { ...error.details, upstream_message: message };
-  if (code === 'AUTHENTICATION') return { ...error, details, message: `provider "${provider}" rejected its API key${suffix}` };
-  if (code !== 'PERMISSION' || message.startsWith(`provider "${provider}"`)) return error;
-  return { ...error, message: `provider "${provider}" denied access${suffix}: ${message}` };
-}
-
-/** A failure in the client's own words: what a codec threw, too (`CodecError.error`). */
-export function encodeError(error: CanonicalError, options: Pick<AnswerOptions, 'to' | 'now' | 'newId'>): WireReply {
-  const { to, now, newId } = options;
-  return to.error.encode(error, createContext({ note: () => undefined, profile: to.profileFor(''), now, newId }));
-}

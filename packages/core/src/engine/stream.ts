@@ -10,92 +10,9 @@ import { EventReader, type EventReaderOptions } from './reader.ts';
 import { answerContext, UnknownTeller } from './response.ts';
 import { callsOf, restoreEvents } from './restore.ts';
 
-/** Frames to the text of a body. */
-export interface Framer {
-  frame(frame: SseFrame): string;
-  /** What closes the body. */
-  end(): string;
-}
-
-/** What `framing` makes of the frames of a protocol. */
-export function createFramer({ lineEnd = '\n' }: Pick<Codec, 'lineEnd'>, framing: Framing): Framer {
-  if (framing === 'json-array') return createArrayFramer();
-  const options = { lineEnd };
-  return { frame: (frame) => encodeSse(frame, options), end: () => '' };
-}
-
-/** Every event is an element, an error too; its repetition as bare JSON is for readers of event streams. */
-function createArrayFramer(): Framer {
-  let isOpen = false;
-  let isClosed = false;
-  return {
-    frame: ({ data, bare }) => {
-      if (bare) return '';
-      const before = isOpen ? ',\r\n' : '[';
-      isOpen = true;
-      return before + data;
-    },
-    end: () => {
-      if (isClosed) return '';
-      isClosed = true;
-      return isOpen ? ']' : '[]';
-    },
-  };
-}
-
-/** What is kept of a stream that goes by: nothing, the whole message, or only what it used. */
-export class Tap {
-  readonly #message: MessageAccumulator | undefined;
-  readonly #keepsContent: boolean;
-
-  constructor(kept: boolean | 'usage' | undefined) {
-    this.#message = kept ? new MessageAccumulator() : undefined;
-    this.#keepsContent = kept === true;
-  }
-
-  push(event: CanonicalStreamEvent): void {
-    if (this.#keepsContent || !isContent(event)) this.#message?.push(event);
-  }
-
-  get result(): StreamResult | undefined {
-    return this.#message?.finish();
-  }
-}
-
-const isContent = ({ type }: CanonicalStreamEvent): boolean =>
-  type === 'content_block_delta' || type === 'content_block_start' || type === 'content_block_stop';
-
-type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
-
-/** Without `inspect`, tool arguments nested more than 256 levels deep end the stream in an error. */
-export interface StreamOptions extends AnswerOptions, ReaderOptions {
-  /** How the client wants the stream framed; SSE when left out. */
-  framing?: Framing;
-  /** Keeps the whole message beside the stream: `result` has it. `usage`: only what it used, and not what it said, so that nothing grows. */
-  tap?: boolean | 'usage';
-}
-
-/** A stream on its way to the client, and what is known of it afterwards. */
-export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
-  /** In place of `end`: the source broke off for this reason, and the client is told so in its own protocol. */
-  fail(reason: string | CanonicalError): Iterable<Uint8Array>;
-  /** A limit was passed: whatever follows is ignored, and reading on is of no use. */
-  readonly hasFailed: boolean;
-  /** Among what has been passed on are words of the source about an error. */
-  readonly hasError: boolean;
-  /** What could not be carried, or was carried in other words. */
-  readonly notes: Note[];
-  /** What the source did wrong. */
-  readonly diagnostics: Diagnostic[];
-  /** The error in which the client's stream ends: the source's own, its early end, or a loss that the policy refuses. */
-  readonly error: CanonicalError | undefined;
-  /** The whole message, when it is tapped. */
-  readonly result: StreamResult | undefined;
-}
-
 /**
- * A stream of one protocol as a stream of another, bytes to bytes, without I/O. What the source does wrong is repaired on the way; an early
- * end, or a failure, ends in an error of the client's own protocol.
+ * Converts a stream of one protocol to another, bytes to bytes, without I/O. Departures of the source are repaired; an
+ * early end or a failure becomes an error of the client's protocol.
  *
  * ```ts
  * const converter = streamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec, request });
@@ -106,7 +23,36 @@ export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
  */
 export const streamConverter = (options: StreamOptions): AnswerStream => new StreamConverter(options);
 
-const UTF8 = new TextEncoder();
+/**
+ * Options of a stream conversion. Without `inspect`, tool arguments nested more than 256 levels deep end the stream in
+ * an error.
+ */
+export interface StreamOptions extends AnswerOptions, ReaderOptions {
+  /** The framing that the client expects; SSE by default. */
+  framing?: Framing;
+  /** Keeps the whole message for `result`. `usage`: only the usage, so that memory does not grow with the content. */
+  tap?: boolean | 'usage';
+}
+
+type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
+
+/** A stream on its way to the client, and what is known about it afterwards. */
+export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
+  /** Call instead of `end` when the source broke off: the client's stream ends in an error with this reason. */
+  fail(reason: string | CanonicalError): Iterable<Uint8Array>;
+  /** A limit was exceeded: the rest of the body is ignored, so reading on is of no use. */
+  readonly hasFailed: boolean;
+  /** The source has sent an error. */
+  readonly hasError: boolean;
+  /** What was dropped or approximated. */
+  readonly notes: Note[];
+  /** How the source departs from its protocol. */
+  readonly diagnostics: Diagnostic[];
+  /** The error that ends the client's stream: the source's own, its early end, or a loss that the policy refuses. */
+  readonly error: CanonicalError | undefined;
+  /** The whole message, with `tap`. */
+  readonly result: StreamResult | undefined;
+}
 
 class StreamConverter implements AnswerStream {
   readonly #reader: EventReader;
@@ -115,7 +61,7 @@ class StreamConverter implements AnswerStream {
   readonly #framer: Framer;
   readonly #notes = new NoteList();
   readonly #tap: Tap;
-  readonly #unknown: UnknownTeller | undefined;
+  readonly #reporter: UnknownTeller | undefined;
   readonly #model: string | undefined;
   #id = '';
   #error: CanonicalError | undefined;
@@ -131,7 +77,7 @@ class StreamConverter implements AnswerStream {
     );
     this.#framer = createFramer(to, framing);
     this.#tap = new Tap(tap);
-    this.#unknown = to.id === from.id ? undefined : new UnknownTeller({ from, to }, this.#notes.add);
+    this.#reporter = to.id === from.id ? undefined : new UnknownTeller({ from, to }, this.#notes.add);
     this.#model = model;
   }
 
@@ -177,7 +123,7 @@ class StreamConverter implements AnswerStream {
     return this.#tap.result;
   }
 
-  // One text a chunk, and one conversion to bytes: cheaper than a piece of bytes a frame.
+  // One string per chunk, encoded once: cheaper than encoding every frame.
   #write(events: Iterable<CanonicalStreamEvent>): string {
     let text = '';
     for (const event of events) {
@@ -202,7 +148,7 @@ class StreamConverter implements AnswerStream {
   }
 
   #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
-    this.#unknown?.event(event);
+    this.#reporter?.event(event);
     if (event.type === 'error') {
       this.#error ??= toClient(event.error);
       return { type: 'error', error: this.#error };
@@ -217,21 +163,24 @@ class StreamConverter implements AnswerStream {
   }
 }
 
-/** The reader of the source's side. */
+const UTF8 = new TextEncoder();
+
+/** Creates the reader of the source's stream. */
 export function readerOf(options: StreamOptions): EventReader {
   const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect } = options;
   const profile = profileOf(from, options, request?.model);
   return new EventReader({ protocol: from, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
 }
 
+/** Builds the error of a stream whose source broke off. */
 export const brokenOff = (reason: string | CanonicalError): CanonicalError =>
   typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
 
-/** A limit that the source passed is no fault of the client's request, which the same code stands for. */
+/** A limit exceeded by the source is not the client's fault, although `too_large` in a request would be. */
 const toClient = (error: CanonicalError): CanonicalError =>
   error.details?.['code'] === 'too_large' ? { ...error, code: 'UPSTREAM_ERROR', http_status: 502 } : error;
 
-/** An error alone, as a stream that has begun tells it; `start` is what the client has read of the beginning. */
+/** Encodes an error alone for a stream that has begun; `start` is the beginning that the client has read. */
 export function encodeFailure(error: CanonicalError, options: StreamOptions, start?: MessageStart): Uint8Array {
   const { to, framing = 'sse' } = options;
   const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => start?.message.id ?? '', stream: true }));
@@ -240,4 +189,59 @@ export function encodeFailure(error: CanonicalError, options: StreamOptions, sta
   let text = '';
   for (const frame of encoder.push({ type: 'error', error: toClient(error) })) text += framer.frame(frame);
   return UTF8.encode(text + framer.end());
+}
+
+/** Keeps nothing of a stream, the whole message, or only its usage. */
+export class Tap {
+  readonly #message: MessageAccumulator | undefined;
+  readonly #keepsContent: boolean;
+
+  constructor(kept: boolean | 'usage' | undefined) {
+    this.#message = kept ? new MessageAccumulator() : undefined;
+    this.#keepsContent = kept === true;
+  }
+
+  push(event: CanonicalStreamEvent): void {
+    if (this.#keepsContent || !isContent(event)) this.#message?.push(event);
+  }
+
+  get result(): StreamResult | undefined {
+    return this.#message?.finish();
+  }
+}
+
+const isContent = ({ type }: CanonicalStreamEvent): boolean =>
+  type === 'content_block_delta' || type === 'content_block_start' || type === 'content_block_stop';
+
+/** Turns frames into the text of a body. */
+export interface Framer {
+  frame(frame: SseFrame): string;
+  /** The text that closes the body. */
+  end(): string;
+}
+
+/** Creates the framer for SSE with the protocol's line ends, or for a JSON array. */
+export function createFramer({ lineEnd = '\n' }: Pick<Codec, 'lineEnd'>, framing: Framing): Framer {
+  if (framing === 'json-array') return createArrayFramer();
+  const options = { lineEnd };
+  return { frame: (frame) => encodeSse(frame, options), end: () => '' };
+}
+
+/** Every event is an element, also an error; bare JSON repeats an error for readers of SSE and is left out. */
+function createArrayFramer(): Framer {
+  let isOpen = false;
+  let isClosed = false;
+  return {
+    frame: ({ data, bare }) => {
+      if (bare) return '';
+      const before = isOpen ? ',\r\n' : '[';
+      isOpen = true;
+      return before + data;
+    },
+    end: () => {
+      if (isClosed) return '';
+      isClosed = true;
+      return isOpen ? ']' : '[]';
+    },
+  };
 }

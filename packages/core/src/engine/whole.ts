@@ -1,4 +1,4 @@
-/** Between streams and whole responses, for a client that wants one from an upstream that sent the other. */
+/** Between streams and whole responses, for a client that expects one from an upstream that sent the other. */
 
 import { MessageAccumulator } from '../accumulate/message.ts';
 import type { BlockDelta, CanonicalStreamEvent } from '../canonical/events.ts';

@@ -4,8 +4,43 @@ import { type AnswerStream, type StreamOptions, streamConverter } from '../engin
 import type { Diagnostic } from '../rules/index.ts';
 
 /**
- * A stage as a pair of web streams. Not a TransformStream made by its constructor: that one cannot be told of a source that broke, and its reader
- * would get an exception in place of the error that its protocol has for it.
+ * Converts a stream of one protocol to another, for `pipeThrough`. An early end, an error in the stream and a broken
+ * connection all end in an error of the client's protocol.
+ *
+ * ```ts
+ * import { convertStream } from '@sluice/core/io';
+ * import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
+ * import { anthropicMessagesCodec } from '@sluice/core/anthropic-messages/codec';
+ * const stream = convertStream({ from: openaiChatCodec, to: anthropicMessagesCodec, request });
+ * return new Response(upstream.body.pipeThrough(stream));
+ * ```
+ */
+export function convertStream({ onEnd, ...options }: ConvertStreamOptions): TransformStream<Uint8Array, Uint8Array> {
+  return streamThrough(streamConverter(options), (converter) => {
+    const { notes, diagnostics, error, result } = converter;
+    onEnd?.({ notes, diagnostics, error, result });
+  });
+}
+
+/** Options of `convertStream`. */
+export interface ConvertStreamOptions extends StreamOptions {
+  /** Called at the end, also when the stream failed. */
+  onEnd?: (report: StreamReport) => void;
+}
+
+/** What is known about a stream when it has ended. */
+export interface StreamReport {
+  notes: Note[];
+  diagnostics: Diagnostic[];
+  /** The error that ended the client's stream. */
+  error: CanonicalError | undefined;
+  /** The whole message, with `tap: true`. */
+  result: StreamResult | undefined;
+}
+
+/**
+ * Wraps a stage in a pair of web streams. Not a `TransformStream`: its transformer does not see an abort of the
+ * writable side, so the reader would get an exception in place of the protocol's own error.
  */
 export function streamThrough(
   stage: AnswerStream,
@@ -27,7 +62,7 @@ export function streamThrough(
       output = controller;
     },
     pull: () => isWanted(),
-    // Whoever read has gone: the source is told, and nothing more is written.
+    // The reader has cancelled: stop the source, and write nothing more.
     cancel: (reason) => {
       input?.error(reason);
       isWanted();
@@ -49,37 +84,4 @@ export function streamThrough(
     abort: (reason) => finish(stage.fail(reason instanceof Error ? reason.message : String(reason))),
   });
   return { readable, writable };
-}
-
-/** What is known of a stream when it has ended. */
-export interface StreamReport {
-  notes: Note[];
-  diagnostics: Diagnostic[];
-  /** The error in which the client's stream ended. */
-  error: CanonicalError | undefined;
-  /** The whole message, with `tap: true`. */
-  result: StreamResult | undefined;
-}
-
-export interface ConvertStreamOptions extends StreamOptions {
-  /** Told at the end, also when the stream failed. */
-  onEnd?: (report: StreamReport) => void;
-}
-
-/**
- * A stream of one protocol as a stream of another, for `pipeThrough`. An early end, an error in the stream and a connection that breaks all end
- * in an error of the client's own protocol.
- *
- * ```ts
- * import { convertStream } from '@sluice/core/io';
- * import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
- * import { anthropicMessagesCodec } from '@sluice/core/anthropic-messages/codec';
- * return new Response(upstream.body.pipeThrough(convertStream({ from: openaiChatCodec, to: anthropicMessagesCodec, request })));
- * ```
- */
-export function convertStream({ onEnd, ...options }: ConvertStreamOptions): TransformStream<Uint8Array, Uint8Array> {
-  return streamThrough(streamConverter(options), (converter) => {
-    const { notes, diagnostics, error, result } = converter;
-    onEnd?.({ notes, diagnostics, error, result });
-  });
 }

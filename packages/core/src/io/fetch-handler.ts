@@ -14,43 +14,15 @@ import { CODECS } from '../protocols/index.ts';
 import { readText } from './accumulate.ts';
 import { streamThrough } from './convert-stream.ts';
 
-/** Who answers, and under which name it knows the model. */
-export interface Answerer {
-  provider: Provider;
-  /** The name that the client asked for, unless said. */
-  model?: string;
-  profile?: ProviderProfile;
-  /** Same protocol on both sides: bytes go through as they are, and nothing is mended. */
-  passthrough?: boolean;
-}
-
-export interface FetchHandlerOptions {
-  /** Who answers for a model; undefined when nobody does. */
-  resolve(model: string, client: ProtocolId, request: Request): Answerer | undefined | Promise<Answerer | undefined>;
-  /** By default the one of the runtime. */
-  fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Longest body of a request, and of an answer that is no stream, in bytes; 32 MiB when absent. */
-  maxBytes?: number;
-  /** Instead of `REQUEST_LIMITS`; 400 above them. */
-  limits?: Partial<RequestLimits>;
-  /** Seconds since 1970, for answers that must carry a time. */
-  now?: () => number;
-}
-
-const MAX_BYTES = 32 * 1024 * 1024;
-
-const ANSWERED: ReadonlySet<string> = new Set(['CHAT', 'COUNT_TOKENS', 'EMBEDDINGS', 'RERANK']);
-
 /**
- * The gate as one function from `Request` to `Response`, for runtimes without sockets of their own: workers, edge functions, routes of a web
- * framework. Every path of the four protocols, one attempt at one upstream; retries, limits and keys of clients are the gateway's.
+ * The gateway as one function from `Request` to `Response`, for runtimes without sockets: workers, edge functions,
+ * routes of a web framework. It serves every path of the four protocols with one attempt at one upstream; retries,
+ * limits and client keys are features of the gateway only.
  *
  * ```ts
- * export default {
- *   fetch: createFetchHandler({
- *     resolve: (model) => ({ provider: { id: 'groq', protocol: 'openai-chat', base_url: 'https://api.groq.com/openai/v1', api_key }, model }),
- *   }),
- * };
+ * const base_url = 'https://api.groq.com/openai/v1';
+ * const provider = { id: 'groq', protocol: 'openai-chat', base_url, api_key } as const;
+ * export default { fetch: createFetchHandler({ resolve: (model) => ({ provider, model }) }) };
  * ```
  */
 export function createFetchHandler(options: FetchHandlerOptions): (request: Request) => Promise<Response> {
@@ -58,7 +30,7 @@ export function createFetchHandler(options: FetchHandlerOptions): (request: Requ
     const headers: HeaderBag = Object.fromEntries(request.headers);
     const route = routeOf(request.url, headers);
     try {
-      return await answer(request, headers, route, options);
+      return await handle(request, headers, route, options);
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       return toResponse(encodeError(error.error, { to: route.client }));
@@ -66,10 +38,38 @@ export function createFetchHandler(options: FetchHandlerOptions): (request: Requ
   };
 }
 
-async function answer(request: Request, headers: HeaderBag, route: Route, options: FetchHandlerOptions): Promise<Response> {
+/** Options of `createFetchHandler`. */
+export interface FetchHandlerOptions {
+  /** Finds the upstream for a model; undefined when there is none. */
+  resolve(model: string, client: ProtocolId, request: Request): Answerer | undefined | Promise<Answerer | undefined>;
+  /** By default the runtime's `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Longest body of a request, and of a response that is not a stream, in bytes; 32 MiB when absent. */
+  maxBytes?: number;
+  /** Override `REQUEST_LIMITS`; requests above them get a 400. */
+  limits?: Partial<RequestLimits>;
+  /** Unix seconds, for responses that must carry a time. */
+  now?: () => number;
+}
+
+/** The upstream for a model. */
+export interface Answerer {
+  provider: Provider;
+  /** The model's name at the upstream; by default the one in the request. */
+  model?: string;
+  profile?: ProviderProfile;
+  /** Same protocol on both sides: bytes are passed on unchanged, and nothing is repaired. */
+  passthrough?: boolean;
+}
+
+const MAX_BYTES = 32 * 1024 * 1024;
+
+const SERVED: ReadonlySet<string> = new Set(['CHAT', 'COUNT_TOKENS', 'EMBEDDINGS', 'RERANK']);
+
+async function handle(request: Request, headers: HeaderBag, route: Route, options: FetchHandlerOptions): Promise<Response> {
   const { client, type, path } = route;
   const { method } = request;
-  if (method !== 'POST' || !ANSWERED.has(type)) throw notAnswered(`${method} ${path.split('?', 1)}`);
+  if (method !== 'POST' || !SERVED.has(type)) throw notServed(`${method} ${path.split('?', 1)}`);
   const text = await readText(request.body, options.maxBytes ?? MAX_BYTES, 'request');
   const wire = { method, path, headers, body: parse(text, { ...REQUEST_LIMITS, ...options.limits }), text };
   const { model, isStream } = readAsked(client, wire);
@@ -80,21 +80,21 @@ async function answer(request: Request, headers: HeaderBag, route: Route, option
   const exchange = translate(client, upstream, { model, ...found, ...(options.now && { now: options.now }), stream: isStream });
   const { url, method: verb, headers: sent, body, text: passed } = exchange.request(wire);
   const { fetch = globalThis.fetch } = options;
-  const reply = await reach(() =>
+  const reply = await fetchUpstream(() =>
     fetch(url, {
       method: verb,
       headers: sent,
       signal: request.signal,
-      redirect: 'manual', // A key is for one host only.
+      redirect: 'manual', // The key must not be sent to another host.
       ...(body !== undefined && { body: passed ?? JSON.stringify(body) }),
     }),
   );
   return isStream && reply.ok && reply.body
-    ? new Response(reply.body.pipeThrough(streamThrough(exchange.stream())), { headers: STREAM_HEADERS[framingOf(route)] })
-    : toResponse(await wholeAnswer(reply, exchange, options));
+    ? new Response(reply.body.pipeThrough(streamThrough(exchange.stream())), { headers: STREAM_HEADERS[findFraming(route)] })
+    : toResponse(await convertWhole(reply, exchange, options));
 }
 
-async function wholeAnswer(
+async function convertWhole(
   reply: Response,
   exchange: Exchange,
   { maxBytes = MAX_BYTES }: FetchHandlerOptions,
@@ -103,7 +103,7 @@ async function wholeAnswer(
   const headers: HeaderBag = Object.fromEntries(reply.headers);
   if (reply.status >= 300 && reply.status < 400) throw unreachable('the upstream answered with a redirect');
   if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
-  const body = attempt(text);
+  const body = tryParse(text);
   if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(tooDeep('the response is'));
   if (body === undefined) return exchange.collected(reply.status, headers, new TextEncoder().encode(text));
   return exchange.response({ status: reply.status, headers, body });
@@ -114,25 +114,25 @@ const STREAM_HEADERS = {
   'json-array': { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
 } as const;
 
-const framingOf = ({ client, path }: Route): keyof typeof STREAM_HEADERS => client.framing?.(path) ?? 'sse';
+const findFraming = ({ client, path }: Route): keyof typeof STREAM_HEADERS => client.framing?.(path) ?? 'sse';
 
-/** Of the upstream's headers only those that say when to come back. */
+/** Of the upstream's headers only `retry-after` is passed on. */
 function toResponse({ status, headers, body }: WireReply): Response {
   const { 'retry-after': retry } = headers;
   return Response.json(body, { status, ...(retry !== undefined && { headers: { 'retry-after': retry } }) });
 }
 
-async function reach(ask: () => Promise<Response>): Promise<Response> {
+async function fetchUpstream(send: () => Promise<Response>): Promise<Response> {
   try {
-    return await ask();
+    return await send();
   } catch {
-    // The reason may name hosts that are nobody's business.
+    // The reason may contain internal host names, so it is not passed on.
     throw unreachable('the upstream cannot be reached');
   }
 }
 
 function parse(text: string, limits: RequestLimits): unknown {
-  const body = attempt(text);
+  const body = tryParse(text);
   if (isObject(body)) {
     expectShallow(body);
     checkRequestLimits(body, limits);
@@ -141,7 +141,7 @@ function parse(text: string, limits: RequestLimits): unknown {
   throw new CodecError({ code: 'JSON_PARSE_ERROR', message: 'the body of the request is not JSON', http_status: 400 });
 }
 
-function attempt(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -154,7 +154,7 @@ const failure = (code: CanonicalError['code'], http_status: number, message: str
 
 const unreachable = (message: string): CodecError => failure('UPSTREAM_ERROR', 502, message);
 
-const notAnswered = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not answered here`);
+const notServed = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not answered here`);
 
 const unknownModel = (model: string): CodecError =>
   failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);
