@@ -1,46 +1,43 @@
+/** Text for terminals: escaping of untrusted text, system error codes, and suggestions for mistyped words. */
+
+/** Escapes untrusted text for a terminal; line ends and tabs are kept. */
+export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(UNSAFE, escapeCharacter);
+
+/** Escapes untrusted text that has to stay on one line: names, ids, messages. */
+export const oneLine = (text: string): string => text.replace(UNSAFE, escapeCharacter).replace(LINE_MARKS, escapeCharacter);
+
+/** Escapes JSON text for a terminal; the value stays the same. */
+export const safeJson = (json: string): string => json.replace(UNSAFE_IN_JSON, escapeCharacter);
+
 /**
- * What can control a terminal or deceive its reader: C0 (except tab and line feed), DEL, C1, the separators U+2028 and U+2029, which end a line
- * for some readers, and Unicode's Bidi_Control, which can make a command look like another one.
+ * Characters that can control a terminal or deceive its reader: C0 (except tab and line feed), DEL, C1, the separators
+ * U+2028 and U+2029, which end a line for some readers, and Unicode's Bidi_Control, which can make a command look like
+ * another one.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters on purpose
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const LINE_MARKS = /[\t\n]/g;
 
-// JSON.stringify has escaped C0 already.
+/** JSON.stringify escapes C0 itself. */
 const UNSAFE_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const SHORT: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-const escaped = (char: string): string => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const escapeCharacter = (char: string): string => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** The words of strangers, fit for a terminal; lines and tabs stay. */
-export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(UNSAFE, escaped);
-
-/** The same for what has to stay on one line: names, ids, messages. */
-export const oneLine = (text: string): string => text.replace(UNSAFE, escaped).replace(LINE_MARKS, escaped);
-
-/** The same value in JSON, without any character that a terminal obeys. */
-export const safeJson = (json: string): string => json.replace(UNSAFE_IN_JSON, escaped);
-
-/** The code of an error of the system, such as `ENOENT`; undefined for every other error. */
+/** The code of a system error, such as `ENOENT`; undefined for every other error. */
 export function systemCode(error: unknown): string | undefined {
   const code = codeOf(error);
   return code !== undefined && /^E(?!RR_)[A-Z0-9]+$/.test(code) ? code : undefined;
 }
 
+/** The `code` of an error, if it is a string. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-// Words come from clients, and known words may be thousands: all three bound the work.
-const MAX_LENGTH = 64;
-
-const MAX_DISTANCE = 8;
-
-const MAX_COMPARED = 1000;
-
-/** The known word nearest to a mistyped one, if it is near enough to be what was meant. */
+/** Finds the known word nearest to a mistyped one, if it is near enough to be meant. */
 export function suggest(word: string, known: Iterable<string>): string | undefined {
   const typed = word.slice(0, MAX_LENGTH).toLowerCase();
   let nearest: string | undefined;
@@ -58,13 +55,23 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
   return nearest;
 }
 
-/** "; did you mean …?", or nothing. */
+/** Words come from clients, and there may be thousands of known ones: the three limits bound the work. */
+const MAX_LENGTH = 64;
+
+const MAX_DISTANCE = 8;
+
+const MAX_COMPARED = 1000;
+
+/** Builds `; did you mean "…"?`, or an empty text. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = suggest(word, known);
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other; infinite if it takes `limit` or more. */
+/**
+ * Counts the insertions, deletions, replacements and swaps of neighbours between two words; infinite if there are
+ * `limit` or more.
+ */
 export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
   if (Math.abs(a.length - b.length) >= limit) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];

@@ -1,3 +1,5 @@
+/** The demo model: what it answers, in which protocol, and in which pieces. */
+
 import {
   type CanonicalMessage,
   type CanonicalRequest,
@@ -13,26 +15,20 @@ import { mutationNamed, SHORT_NAMES } from '../mutate/index.ts';
 import { FaultError, type Faults, parseFaults, splitModel } from '../replay/faults.ts';
 import { sampleArguments } from './arguments.ts';
 
-/** Names of tools that only read. */
-const READS = /read|get|list|search|find|glob|grep|fetch|look|weather|time|view|show|query|\bls\b/i;
-
-/** The line that makes the demo call a tool. */
-const CALL_LINE = /^demo: call (\S+)/m;
-
-/** The response of the demo model: the same request always gets the same one. */
+/** Builds the response of the demo model; the same request always gets the same one. */
 export function answerOf(request: CanonicalRequest): Pick<CanonicalResponse, 'content' | 'stop_reason'> {
   const turn = lastTurn(request);
   const text = lastText(turn);
   const result = lastResult(turn);
-  const thoughts = thoughtsAbout(request, result ? 'The tool has answered; I can tell.' : `I was asked: ${excerpt(text, 120)}`);
-  // A result is never followed by another call, even a forced one: a client that runs tools in a loop ends here.
+  const thoughts = buildThinking(request, result ? 'The tool has answered; I can tell.' : `I was asked: ${excerpt(text, 120)}`);
+  // A result is never followed by another call, not even a forced one, so that tool loops end.
   const call = result ? undefined : findCall(request, text);
   if (call && 'tool' in call) return { content: [...thoughts, ...callBlocks(call.tool, request)], stop_reason: 'tool_use' };
-  const reply = result ? `The tool says: ${excerpt(textOf(result), 2000)}` : greeting(request, text, call?.unknown);
+  const reply = result ? `The tool says: ${excerpt(readText(result), 2000)}` : greeting(request, text, call?.unknown);
   return { content: [...thoughts, { type: 'text', text: reply }], stop_reason: 'end_turn' };
 }
 
-function thoughtsAbout({ thinking }: CanonicalRequest, text: string): ContentBlock[] {
+function buildThinking({ thinking }: CanonicalRequest, text: string): ContentBlock[] {
   const isThinking = thinking !== undefined && thinking.type !== 'disabled';
   return isThinking ? [{ type: 'thinking', thinking: text, variant: 'full' }] : [];
 }
@@ -59,7 +55,10 @@ function greeting({ tools = [] }: CanonicalRequest, text: string, unknown: strin
   return `This is the demo model of Sluice: no provider, no key, always the same answer. You said: "${excerpt(text, 200)}".${missing}${offered} Put a key into the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …), start again, and ask a real one.`;
 }
 
-/** The call that `tool_choice` forces, or that a line of the text asks for. Tool names elsewhere in the text mean nothing. */
+/**
+ * Finds the call that `tool_choice` forces or a line of the text requests. Tool names elsewhere in the text are
+ * ignored.
+ */
 function findCall(request: CanonicalRequest, text: string): { tool: CanonicalTool } | { unknown: string } | undefined {
   const { tools = [], tool_choice: choice } = request;
   if (choice?.type === 'none') return undefined;
@@ -72,12 +71,18 @@ function findCall(request: CanonicalRequest, text: string): { tool: CanonicalToo
   return name === undefined ? undefined : { unknown: name };
 }
 
+/** The line that makes the demo call a tool. */
+const CALL_LINE = /^demo: call (\S+)/m;
+
 const preferred = (tools: readonly CanonicalTool[]): CanonicalTool | undefined =>
   tools.find(({ name }) => READS.test(name)) ?? tools[0];
 
+/** Names of tools that only read. */
+const READS = /read|get|list|search|find|glob|grep|fetch|look|weather|time|view|show|query|\bls\b/i;
+
 const isFunction = ({ kind = 'function' }: CanonicalTool): boolean => kind === 'function';
 
-/** What was sent since the model spoke last. */
+/** The messages since the last assistant message. */
 function lastTurn({ messages }: CanonicalRequest): CanonicalMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 }
@@ -88,7 +93,7 @@ const lastResult = (turn: readonly CanonicalMessage[]): ToolResultBlock | undefi
     .filter((block) => block.type === 'tool_result')
     .at(-1);
 
-function textOf({ content }: ToolResultBlock): string {
+function readText({ content }: ToolResultBlock): string {
   return typeof content === 'string'
     ? content
     : content.map((block) => (block.type === 'text' ? block.text : `(${block.type})`)).join('\n');
@@ -103,35 +108,31 @@ function lastText(turn: readonly CanonicalMessage[]): string {
 const excerpt = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 /**
- * Models that clients can list. The demo accepts any other name, and the id of every dialect: `demo/chat/usage-twice`.
+ * Models that clients can list. The demo accepts any other name, too, and the id of every dialect:
+ * `demo/chat/usage-twice`.
  */
 export const DEMO_MODELS: readonly string[] = ['hello', ...SHORT_NAMES.keys()];
 
-/** The protocol of the demo: the client's own, unless the name is a dialect of another protocol. */
+/** The protocol of the demo: the client's, unless the model name is a dialect of another protocol. */
 export function languageOf(model: string, client: ProtocolId): ProtocolId {
   const { protocols = [client] } = mutationNamed(splitModel(model).model) ?? {};
   return protocols.includes(client) ? client : (protocols[0] ?? client);
 }
 
-/** Faults that affect more than the stream. */
-const ELSEWHERE = ['status', 'page', 'delay', 'times'] as const satisfies readonly (keyof Faults)[];
-
 /** Reads the faults from the model name: a dialect, or a suffix (`hello!cut=300`). */
 export function faultsOf(name: string): Faults {
   const { model, fault = '' } = splitModel(name);
   const faults = parseFaults(fault);
-  const wrong = ELSEWHERE.find((one) => faults[one] !== undefined);
+  const wrong = UNSUPPORTED.find((one) => faults[one] !== undefined);
   if (wrong) throw new FaultError(`the demo does not do "${wrong}": "sluice replay" does`);
   const dialect = mutationNamed(model);
   return dialect ? { ...faults, mutations: [dialect, ...faults.mutations] } : faults;
 }
 
-/** Words keep the space before them, as models send them. A pattern that begins with spaces is quadratic in a run of them. */
-const WORD_END = /(?<=\S)(?=\s)/;
+/** Faults that affect more than the stream. */
+const UNSUPPORTED = ['status', 'page', 'delay', 'times'] as const satisfies readonly (keyof Faults)[];
 
-const ARGUMENT_PIECE = 12;
-
-/** The events of an answer, word by word. */
+/** Yields the events of a response, word by word. */
 export function* inPieces(response: CanonicalResponse): Iterable<CanonicalStreamEvent> {
   for (const event of replay(response)) {
     if (event.type !== 'content_block_delta') yield event;
@@ -150,3 +151,11 @@ function cut(delta: Delta): Delta[] {
     pieces.push({ ...delta, partial_json: delta.partial_json.slice(at, at + ARGUMENT_PIECE) });
   return pieces;
 }
+
+/**
+ * Words keep the space before them, as models send them. A pattern that starts with spaces would be quadratic in a run
+ * of them.
+ */
+const WORD_END = /(?<=\S)(?=\s)/;
+
+const ARGUMENT_PIECE = 12;

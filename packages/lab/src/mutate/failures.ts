@@ -1,3 +1,5 @@
+/** Mutations that end a stream early or in an error. */
+
 import type { ProtocolId } from '@sluice/core';
 import type { Framing } from './framing.ts';
 import { type Mutation, mutations, type Row, type WireStream } from './mutation.ts';
@@ -6,16 +8,19 @@ import { below, type Random } from './random.ts';
 
 const ALL: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 
-/** The payload after which a message counts as whole. */
+/** Whether a message is complete after the payload. */
 const ENDS: Record<ProtocolId, (payload: Json) => boolean> = {
   'openai-chat': ({ choices }) => objects(choices).some(({ finish_reason: reason }) => typeof reason === 'string'),
   'anthropic-messages': ({ type }) => type === 'message_delta' || type === 'message_stop',
-  'openai-responses': ({ type }) => /^response\.(completed|incomplete|failed)$/.test(String(type)),
+  'openai-responses': ({ type }) => /^response\.(completed|incomplete|failWith)$/.test(String(type)),
   gemini: ({ candidates, promptFeedback }) =>
     promptFeedback !== undefined || objects(candidates).some(({ finishReason }) => finishReason !== undefined),
 };
 
-/** The stream up to a frame before the end of the message, and then what is given. Without a beginning or an end there is nothing to cut. */
+/**
+ * The stream up to a random frame before the end of the message, followed by `after`. A stream without a beginning or
+ * an end is not cut.
+ */
 function cut(stream: WireStream, random: Random, after: { payloads?: Json[]; framing?: Partial<Framing> } = {}): WireStream {
   const { protocol, frames } = stream;
   const isEnd = frames.map(({ data }) => {
@@ -33,18 +38,18 @@ function cut(stream: WireStream, random: Random, after: { payloads?: Json[]; fra
   };
 }
 
-/** The stream without the events that say its end. */
+/** The stream without the events that mark its end. */
 const unfinished: Row['apply'] = (stream) => {
   const { protocol, frames } = stream;
   const rest = frames.filter(({ data }) => data.startsWith('{') && !ENDS[protocol](JSON.parse(data) as Json));
   return rest.length > 0 && rest.length < frames.length ? { ...stream, frames: rest } : stream;
 };
 
-const ended = (lines: readonly string[], end: Framing['end'] = 'blank'): Row['apply'] => {
+const endWith = (lines: readonly string[], end: Framing['end'] = 'blank'): Row['apply'] => {
   return (stream, random) => cut(stream, random, { framing: { tail: lines, end } });
 };
 
-const failed =
+const failWith =
   (...payloads: Json[]): Row['apply'] =>
   (stream, random) =>
     cut(stream, random, { payloads });
@@ -55,35 +60,35 @@ const ANY = mutations('failure', ALL, {
     title: 'The body ends in the middle of an event',
     cuts: true,
     rule: 'sse/truncated-event',
-    apply: ended(['data: {"a":[{"b":"c'], 'none'),
+    apply: endWith(['data: {"a":[{"b":"c'], 'none'),
   },
   'failure/error-event-without-data': {
     title: 'The stream breaks off with an event named error, without data',
     cuts: true,
     rule: 'sse/error-event-without-data',
-    apply: ended(['event: error', '']),
+    apply: endWith(['event: error', '']),
   },
   'failure/error-event-plain-text': {
     title: 'The stream breaks off with an event named error and a plain text',
     cuts: true,
-    apply: ended(['event: error', 'data: upstream connect error', '']),
+    apply: endWith(['event: error', 'data: upstream connect error', '']),
   },
   'failure/error-field': {
     title: 'The stream breaks off with a field named error',
     cuts: true,
     rule: 'sse/error-field',
-    apply: ended(['error: {"code":500,"message":"out of memory","type":"server_error"}', '']),
+    apply: endWith(['error: {"code":500,"message":"out of memory","type":"server_error"}', '']),
   },
   'failure/bare-error': {
     title: 'The stream breaks off with an error outside of SSE',
     cuts: true,
     rule: 'sse/bare-json',
-    apply: ended(['{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}']),
+    apply: endWith(['{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}']),
   },
   'failure/error-payload': {
     title: 'The stream breaks off with an error object as data',
     cuts: true,
-    apply: failed({ error: { message: 'boom', type: 'server_error', code: 'internal' } }),
+    apply: failWith({ error: { message: 'boom', type: 'server_error', code: 'internal' } }),
   },
 });
 
@@ -92,13 +97,13 @@ const CHAT = mutations('failure', ['openai-chat'], {
     title: 'An error object as data, then [DONE]',
     cuts: true,
     rule: 'chat/error-in-stream',
-    apply: ended(['data: {"error":{"message":"boom","type":"server_error","code":null}}', '', 'data: [DONE]', '']),
+    apply: endWith(['data: {"error":{"message":"boom","type":"server_error","code":null}}', '', 'data: [DONE]', '']),
   },
   'failure/chat-choice-error': {
     title: 'An error inside of a choice',
     cuts: true,
     rule: 'chat/error-in-stream',
-    apply: failed({ choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'boom' } }] }),
+    apply: failWith({ choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'boom' } }] }),
   },
 });
 
@@ -106,7 +111,7 @@ const ANTHROPIC = mutations('failure', ['anthropic-messages'], {
   'failure/anthropic-error-event': {
     title: 'An error event in the middle',
     cuts: true,
-    apply: failed({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+    apply: failWith({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
   },
   'failure/anthropic-unfinished': {
     title: 'All of the content, but neither message_delta nor message_stop',
@@ -118,7 +123,7 @@ const ANTHROPIC = mutations('failure', ['anthropic-messages'], {
     title: 'Another message begins in the middle',
     cuts: true,
     rule: 'anthropic/spliced-stream',
-    apply: failed({
+    apply: failWith({
       type: 'message_start',
       message: { id: 'msg_other', type: 'message', role: 'assistant', model: 'other', content: [] },
     }),
@@ -130,7 +135,7 @@ const RESPONSES = mutations('failure', ['openai-responses'], {
     title: 'An error event in the middle, and nothing after it',
     cuts: true,
     rule: 'responses/error-without-failed',
-    apply: failed({ type: 'error', sequence_number: 99, code: 'server_error', message: 'boom', param: null }),
+    apply: failWith({ type: 'error', sequence_number: 99, code: 'server_error', message: 'boom', param: null }),
   },
   'failure/responses-unfinished': {
     title: 'All of the content, but no terminal event',
@@ -141,7 +146,7 @@ const RESPONSES = mutations('failure', ['openai-responses'], {
   'failure/responses-failed': {
     title: 'response.failed in the middle',
     cuts: true,
-    apply: failed({
+    apply: failWith({
       type: 'response.failed',
       response: { id: 'resp_1', status: 'failed', error: { code: 'server_error', message: 'boom' } },
     }),
@@ -150,7 +155,7 @@ const RESPONSES = mutations('failure', ['openai-responses'], {
     title: 'response.failed without a reason',
     cuts: true,
     rule: 'responses/failed-without-error',
-    apply: failed({ type: 'response.failed', response: { id: 'resp_1', status: 'failed', error: null } }),
+    apply: failWith({ type: 'response.failed', response: { id: 'resp_1', status: 'failed', error: null } }),
   },
 });
 
@@ -163,4 +168,5 @@ const GEMINI = mutations('failure', ['gemini'], {
   },
 });
 
+/** Mutations that end a stream early or in an error, for all protocols. */
 export const FAILURE_MUTATIONS: readonly Mutation[] = [...ANY, ...CHAT, ...ANTHROPIC, ...RESPONSES, ...GEMINI];

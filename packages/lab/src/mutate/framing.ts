@@ -1,31 +1,37 @@
+/** Writes the frames of a stream as bytes, in any of the framings that servers use. */
+
 import type { SseFrame } from '@sluice/core';
 import type { WireStream } from './mutation.ts';
 import { below, chance, pick, type Random } from './random.ts';
 
-/** How frames are written. The default is what the standards show. */
+/** How frames are written. */
 export interface Framing {
-  /** `lines`: events without blank lines between them; `ndjson`: one document a line; `array`: one JSON array over the whole body. */
+  /**
+   * `lines`: events without blank lines between them; `ndjson`: one document per line; `array`: one JSON array for the
+   * whole body.
+   */
   readonly shape: 'sse' | 'lines' | 'ndjson' | 'array';
   readonly lineEnd: '\n' | '\r\n' | '\r' | 'mixed';
-  /** What stands between the colon and the value of a field. */
+  /** What is between the colon and the value of a field. */
   readonly space: '' | ' ';
   readonly bom: boolean;
-  /** Blocks written between frames now and then, line by line: comments, blank lines, fields of their own. */
+  /** Blocks of lines inserted between frames at random: comments, blank lines, other fields. */
   readonly between: readonly (readonly string[])[];
-  /** Lines written into frames now and then. */
+  /** Lines inserted into frames at random. */
   readonly inside: readonly string[];
-  /** The data of a frame over several lines, cut where JSON allows a line end. */
+  /** Splits the data of a frame into several lines, where JSON allows a line end. */
   readonly multiLine: boolean;
-  /** The data before the name of the event. */
+  /** Writes the data before the event name. */
   readonly dataFirst: boolean;
   /** How the body ends: with the blank line, with one line end, or right after the last character. */
   readonly end: 'blank' | 'line' | 'none';
-  /** Lines after the last frame, as they are. */
+  /** Lines after the last frame, written as they are. */
   readonly tail: readonly string[];
   /** The reads in which the body arrives. */
   readonly chunks: 'frames' | 'whole' | 'bytes' | 'random' | 'characters';
 }
 
+/** The framing that the standards show. */
 export const PLAIN_FRAMING: Framing = {
   shape: 'sse',
   lineEnd: '\n',
@@ -40,7 +46,7 @@ export const PLAIN_FRAMING: Framing = {
   chunks: 'frames',
 };
 
-const STREWN = 0.3;
+const INSERT_CHANCE = 0.3;
 
 const DONE = '[DONE]';
 
@@ -48,35 +54,37 @@ const DONE = '[DONE]';
 export function writeStream(stream: WireStream, random: Random): Uint8Array[] {
   const encoder = new TextEncoder();
   const pieces = pieceTexts(stream, random).map((piece) => encoder.encode(piece));
-  return stream.framing.chunks === 'frames' ? pieces : CUTS[stream.framing.chunks](joined(pieces), random);
+  return stream.framing.chunks === 'frames' ? pieces : CUTS[stream.framing.chunks](concat(pieces), random);
 }
 
 function pieceTexts({ frames, framing }: WireStream, random: Random): string[] {
   const isBare = framing.shape === 'ndjson' || framing.shape === 'array';
-  const pieces = isBare ? bareLines(frames, framing) : frames.map((frame) => linesOf(frame, framing, random));
+  const pieces = isBare ? bareLines(frames, framing) : frames.map((frame) => writeLines(frame, framing, random));
   const strewn = [...pieces.flatMap((lines) => [...strewnBetween(framing, random), lines]), framing.tail];
   const written = strewn.map((lines) => lines.map((line) => line + lineEnd(framing, random)).join(''));
-  return ended([...(framing.bom ? ['\uFEFF'] : []), ...written], framing);
+  return withEnd([...(framing.bom ? ['\uFEFF'] : []), ...written], framing);
 }
 
 const strewnBetween = ({ between }: Framing, random: Random): (readonly string[])[] => {
   const [first, ...rest] = between;
-  return first && chance(random, STREWN) ? [pick(random, [first, ...rest])] : [];
+  return first && chance(random, INSERT_CHANCE) ? [pick(random, [first, ...rest])] : [];
 };
 
-/** A frame as lines, the blank one included. */
-function linesOf({ event, data, id, retry }: SseFrame, framing: Framing, random: Random): string[] {
+/** The lines of a frame, including the blank one. */
+function writeLines({ event, data, id, retry }: SseFrame, framing: Framing, random: Random): string[] {
   const field = (name: string, value: string | number): string => `${name}:${framing.space}${value}`;
   const names = event === undefined ? [] : [field('event', event)];
   const values = dataLines(data, framing, random).map((line) => field('data', line));
   const fields = framing.dataFirst ? [...values, ...names] : [...names, ...values];
   if (id !== undefined) fields.unshift(field('id', id));
   if (retry !== undefined) fields.unshift(field('retry', retry));
-  const strewn = framing.inside.filter(() => chance(random, STREWN));
+  const strewn = framing.inside.filter(() => chance(random, INSERT_CHANCE));
   return [...strewn, ...fields, ...(framing.shape === 'lines' ? [] : [''])];
 }
 
-/** A comma outside of strings is followed by a line end: JSON allows it there, and the parser joins the lines with one. */
+/**
+ * Breaks lines after commas outside of strings: JSON allows a line end there, and the parser joins the lines with one.
+ */
 function dataLines(data: string, { multiLine }: Framing, random: Random): string[] {
   if (!multiLine || !data.startsWith('{')) return data.split(/\r\n|\n|\r/);
   const lines = [''];
@@ -87,7 +95,7 @@ function dataLines(data: string, { multiLine }: Framing, random: Random): string
   return lines;
 }
 
-/** The documents without SSE around them. The sentinel is a line of its own, and no element of an array. */
+/** The documents without SSE. The end marker is a line of its own and not an element of an array. */
 function bareLines(frames: readonly SseFrame[], { shape }: Framing): string[][] {
   const documents = frames
     .map(({ data }) => data)
@@ -100,14 +108,14 @@ function lineEnd({ lineEnd: end }: Framing, random: Random): string {
   return end === 'mixed' ? pick(random, ['\n', '\r\n', '\r\n', '\n']) : end;
 }
 
-function ended(pieces: readonly string[], { end }: Framing): string[] {
+function withEnd(pieces: readonly string[], { end }: Framing): string[] {
   const written = pieces.filter((piece) => piece !== '');
   if (end === 'blank') return written;
   const last = (written.pop() ?? '').replace(/[\r\n]+$/, '');
   return [...written, end === 'line' ? `${last}\n` : last];
 }
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
+function concat(pieces: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {
@@ -126,7 +134,7 @@ const CUTS: Record<Exclude<Framing['chunks'], 'frames'>, (bytes: Uint8Array, ran
     const size = 1 + below(random, 200);
     return cutBefore(bytes, () => chance(random, 1 / size));
   },
-  /** Inside of every character that has more than one byte. */
+  /** Inside every character that has more than one byte. */
   characters: (bytes) => cutBefore(bytes, (at) => isContinuation(bytes[at])),
 };
 

@@ -22,7 +22,7 @@ export { PLAIN_FRAMING, writeStream } from './framing.ts';
 export type { Effect, Mutation, Part, WireStream } from './mutation.ts';
 export { below, pick, type Random, seededRandom } from './random.ts';
 
-/** Every dialect that can be made out of a clean stream, by id. */
+/** Every dialect that a clean stream can be rewritten in. */
 export const MUTATIONS: readonly Mutation[] = [
   ...SSE_MUTATIONS,
   ...CHAT_IDENTITY_MUTATIONS,
@@ -42,7 +42,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...FAILURE_MUTATIONS,
 ];
 
-/** The dialects that a protocol is spoken in. */
+/** The dialects of a protocol. */
 export const mutationsOf = (protocol: ProtocolId): readonly Mutation[] =>
   MUTATIONS.filter(({ protocols }) => protocols.includes(protocol));
 
@@ -58,15 +58,15 @@ const SHORT = {
   cut: 'failure/cut',
 } as const satisfies Record<string, string>;
 
-/** Short names for the dialects that people ask about most. Every other one goes by its id. */
+/** Short names of the most common dialects; every other one has only its id. */
 export const SHORT_NAMES: ReadonlyMap<string, string> = new Map(Object.entries(SHORT));
 
 const BY_ID: ReadonlyMap<string, Mutation> = new Map(MUTATIONS.map((mutation) => [mutation.id, mutation]));
 
-/** A dialect by its id or its short name. */
+/** Finds a dialect by its id or its short name. */
 export const mutationNamed = (name: string): Mutation | undefined => BY_ID.get(SHORT_NAMES.get(name) ?? name);
 
-/** A clean stream in these dialects, as far as they are of its protocol. */
+/** Rewrites a clean stream in those of the dialects that belong to its protocol. */
 export const spoken = (clean: WireStream, dialects: readonly Mutation[], random: Random): WireStream =>
   dialects
     .filter(({ protocols }) => protocols.includes(clean.protocol))

@@ -2,14 +2,14 @@ import type { ProtocolId, RuleId, SseFrame } from '@sluice/core';
 import type { Framing } from './framing.ts';
 import type { Random } from './random.ts';
 
-/** A response body before it becomes bytes: its frames, and how they are written and handed over. */
+/** A response body before it becomes bytes: its frames, and how they are written and sent. */
 export interface WireStream {
   readonly protocol: ProtocolId;
   readonly frames: readonly SseFrame[];
   readonly framing: Framing;
 }
 
-/** A part of the assembled message, as far as a dialect can damage it. */
+/** A part of the assembled message that a dialect can damage. */
 export type Part =
   | 'id'
   | 'model'
@@ -25,27 +25,29 @@ export type Part =
   | 'logprobs';
 
 /**
- * What a careful reader makes of the changed stream. `same`: the same message. `loses`: the wire no longer says these parts, everything else
- * is the same. `cut`: what came before the damage is kept, and the message is said to be incomplete or to have failed.
+ * What a careful reader makes of the changed stream. `same`: the same message. `loses`: these parts are no longer in
+ * the stream, everything else is the same. `cut`: everything before the damage is read, and the message is reported as
+ * incomplete or failed.
  */
 export type Effect = 'same' | 'cut' | { readonly loses: readonly Part[] };
 
+/** What a mutation changes. */
 export type Kind = 'framing' | 'delivery' | 'envelope' | 'content' | 'calls' | 'finish' | 'usage' | 'failure';
 
-/** One departure from the standard, as real servers show it, done to a clean stream. */
+/** One departure from the standard that real servers show, applied to a clean stream. */
 export interface Mutation {
   readonly id: string;
   readonly title: string;
   readonly kind: Kind;
   readonly protocols: readonly ProtocolId[];
   readonly effect: Effect;
-  /** The departure that a reader has to name wherever the mutation changed something. */
+  /** The rule that a reader has to report wherever the mutation changed something. */
   readonly rule?: RuleId;
-  /** Pure. A stream that gives no occasion comes back as it is: the same object. */
+  /** Pure. Returns the same object when there is nothing to change in the stream. */
   apply(stream: WireStream, random: Random): WireStream;
 }
 
-/** A row of a table of mutations: what its neighbours do not share with it. */
+/** A row of a table of mutations. */
 export interface Row {
   readonly title: string;
   readonly rule?: RuleId;
@@ -54,7 +56,7 @@ export interface Row {
   apply(stream: WireStream, random: Random): WireStream;
 }
 
-/** The rows of one kind, under their ids. */
+/** Builds the mutations of a table whose rows have the same kind and protocols. */
 export function mutations(kind: Kind, protocols: readonly ProtocolId[], rows: Readonly<Record<string, Row>>): Mutation[] {
   return Object.entries(rows).map(([id, { title, rule, loses, cuts, apply }]) => ({
     id,

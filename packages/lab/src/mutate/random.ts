@@ -1,7 +1,7 @@
-/** A number in [0, 1). */
+/** Returns a number in [0, 1). */
 export type Random = () => number;
 
-/** The same numbers for the same seed, everywhere (mulberry32). */
+/** Returns the same numbers for the same seed on every platform (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -15,8 +15,10 @@ export function seededRandom(seed: number): Random {
 /** An integer from 0 to `limit` - 1. */
 export const below = (random: Random, limit: number): number => Math.floor(random() * limit);
 
+/** True with this probability. */
 export const chance = (random: Random, probability: number): boolean => random() < probability;
 
+/** A random element of a list. */
 export function pick<T>(random: Random, list: readonly [T, ...T[]]): T {
   return list[below(random, list.length)] ?? list[0];
 }

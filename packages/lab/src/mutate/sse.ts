@@ -1,3 +1,5 @@
+/** Mutations of the framing and delivery of event streams, and of the end marker. */
+
 import type { ProtocolId, SseFrame } from '@sluice/core';
 import type { Framing } from './framing.ts';
 import { type Mutation, mutations, type WireStream } from './mutation.ts';
@@ -10,7 +12,7 @@ const framed =
   (change: Partial<Framing>) =>
   (stream: WireStream): WireStream => ({ ...stream, framing: { ...stream.framing, ...change } });
 
-/** Also written between frames, beside what is written there already. */
+/** Adds blocks to those written between frames. */
 const between =
   (...blocks: readonly (readonly string[])[]) =>
   (stream: WireStream): WireStream =>
@@ -21,13 +23,13 @@ const inside =
   (stream: WireStream): WireStream =>
     framed({ inside: [...stream.framing.inside, ...lines] })(stream);
 
-/** Strewn frames, one at least, before any but the first. */
+/** Inserts the frame at random: at least once, never before the first frame. */
 const strewn =
   (frame: SseFrame) =>
   (stream: WireStream, random: Random): WireStream =>
     editFrames(stream, (old, at) => (at === 1 || (at > 1 && chance(random, 0.2)) ? [frame, old] : old));
 
-/** How bytes and lines differ from server to server. Every reader of event streams has to see through it. */
+/** Differences in bytes and lines that every reader of event streams has to accept. */
 const FRAMING = mutations('framing', ALL, {
   'sse/crlf': { title: 'Lines end with CR LF', apply: framed({ lineEnd: '\r\n' }) },
   'sse/cr': { title: 'Lines end with CR', apply: framed({ lineEnd: '\r' }) },
@@ -83,7 +85,7 @@ const FRAMING = mutations('framing', ALL, {
   },
 });
 
-/** The network: the same bytes in other reads. */
+/** The same bytes in other network reads. */
 const DELIVERY = mutations('delivery', ALL, {
   'reads/whole': { title: 'The whole body in one read', apply: framed({ chunks: 'whole' }) },
   'reads/bytes': { title: 'One byte a read', apply: framed({ chunks: 'bytes' }) },
@@ -91,7 +93,7 @@ const DELIVERY = mutations('delivery', ALL, {
   'reads/characters': { title: 'Reads end inside of characters', apply: framed({ chunks: 'characters' }) },
 });
 
-/** Gemini without `alt=sse`. The others have no such form. */
+/** Gemini without `alt=sse`; other protocols have no such form. */
 const ARRAY = mutations('framing', ['gemini'], {
   'gemini/json-array': { title: 'One JSON array over the whole body', rule: 'sse/bare-json', apply: framed({ shape: 'array' }) },
 });
@@ -127,4 +129,5 @@ const FOREIGN_SENTINEL = [
   }),
 ];
 
+/** Mutations of framing and delivery, for all protocols. */
 export const SSE_MUTATIONS: readonly Mutation[] = [...FRAMING, ...DELIVERY, ...ARRAY, ...SENTINEL, ...FOREIGN_SENTINEL];

@@ -11,12 +11,12 @@ export interface Failure {
   protocol?: ProtocolId;
   /** The whole body, as small as it could be made. */
   raw?: string;
-  /** What it should have been read as. */
+  /** The message that it should have been read as. */
   expected?: Assembled;
   title?: string;
 }
 
-/** Runs a check over a body; what it says is a failure, and whatever it throws is one, too. */
+/** Runs a check on a body. A returned message or a thrown error is a failure. */
 export function attempt(
   about: Pick<Failure, 'property' | 'id'> & { protocol: ProtocolId },
   raw: () => string,
@@ -28,11 +28,11 @@ export function attempt(
   } catch (error) {
     message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   }
-  return message === undefined ? undefined : { ...about, message, raw: raw(), ...expectedOf(about.protocol, raw()) };
+  return message === undefined ? undefined : { ...about, message, raw: raw(), ...readExpected(about.protocol, raw()) };
 }
 
-/** What the stream says before anything is done to it, if it can be read at all. */
-function expectedOf(protocol: ProtocolId, raw: string): Pick<Failure, 'expected'> {
+/** The message of the unchanged stream, if it can be read at all. */
+function readExpected(protocol: ProtocolId, raw: string): Pick<Failure, 'expected'> {
   try {
     return { expected: assemble(protocol, [new TextEncoder().encode(raw)]) };
   } catch {
@@ -40,7 +40,7 @@ function expectedOf(protocol: ProtocolId, raw: string): Pick<Failure, 'expected'
   }
 }
 
-/** In words, where one message is not what the other was. */
+/** Describes the parts in which two messages differ. */
 export function differences<T extends object>(before: T, after: T): string | undefined {
   const differ = (Object.keys(before) as (keyof T)[]).filter(
     (part) => JSON.stringify(before[part]) !== JSON.stringify(after[part]),
@@ -51,21 +51,10 @@ export function differences<T extends object>(before: T, after: T): string | und
     : `${differ.join(', ')}: ${JSON.stringify(after[part])} is not ${JSON.stringify(before[part])}`;
 }
 
-/** A line of a file of cases: a stream, and what it is to be read as. */
-interface CaseLine {
-  id: string;
-  protocol: string;
-  class: string;
-  providers: string[];
-  title: string;
-  why: string;
-  sources: string[];
-  raw: string;
-  expected: Record<string, unknown>;
-  ambiguity: null;
-}
-
-/** A failure as a case: there the reader has to say what is expected, however the bytes are split. Undefined when nobody knows what that is. */
+/**
+ * A failure as a case, in which any split of the bytes must give the expected message. Undefined when that message is
+ * not known.
+ */
 export function caseOf({ property, id, message, protocol, raw, expected, title }: Failure): CaseLine | undefined {
   if (!protocol || raw === undefined || !expected) return undefined;
   const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
@@ -89,4 +78,18 @@ export function caseOf({ property, id, message, protocol, raw, expected, title }
     },
     ambiguity: null,
   };
+}
+
+/** A line of a file of cases: a stream, and the message it must be read as. */
+interface CaseLine {
+  id: string;
+  protocol: string;
+  class: string;
+  providers: string[];
+  title: string;
+  why: string;
+  sources: string[];
+  raw: string;
+  expected: Record<string, unknown>;
+  ambiguity: null;
 }

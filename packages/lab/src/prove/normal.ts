@@ -1,25 +1,15 @@
+/** Messages in forms that can be compared: all parts, or those that every conversion must preserve. */
+
 import type { Assembled, AssembledCall, CanonicalUsage, ContentBlock } from '@sluice/core';
 import type { Part } from '../mutate/index.ts';
 
-/** An assembled message in the parts that are compared, each by itself: what a mutation loses is left out by name. */
+/**
+ * An assembled message in the parts that are compared one by one, so that parts a mutation loses can be excluded by
+ * name.
+ */
 export type Seen = Record<Part | 'reasoning' | 'refusal' | 'arguments' | 'complete' | 'error' | 'invalid' | 'choices', unknown>;
 
-/** Keys that tell how the wire said something, not what it said. */
-const WIRE_KEYS = new Set(['extensions', 'item_id', 'status', 'input_raw', 'id', 'name', 'signature', 'logprobs', 'tool_use_id']);
-
-const plain = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value, (key, inner: unknown) => (WIRE_KEYS.has(key) ? undefined : inner)) ?? 'null');
-
-/** Chat has no order between content and calls: there, blocks are what neither is text nor a call, and what is said of the text. */
-const isInOrder = (block: ContentBlock): boolean =>
-  block.type !== 'text' && block.type !== 'thinking' && block.type !== 'tool_use';
-
-function blocksOf({ protocol, message: { content } }: Assembled): unknown[] {
-  if (protocol !== 'openai-chat') return content.map(plain);
-  const citations = content.flatMap((block) => (block.type === 'text' && block.citations ? block.citations : []));
-  return [...content.filter(isInOrder), ...citations].map(plain);
-}
-
+/** The comparable parts of a message. */
 export function seenOf(result: Assembled): Seen {
   const { message, tool_calls: calls } = result;
   return {
@@ -28,7 +18,7 @@ export function seenOf(result: Assembled): Seen {
     text: result.text,
     reasoning: result.reasoning,
     refusal: result.refusal,
-    blocks: blocksOf(result),
+    blocks: listBlocks(result),
     signatures: message.content.flatMap((block) =>
       'signature' in block && block.signature ? [{ ...block.signature, model: undefined, item_id: undefined }] : [],
     ),
@@ -42,29 +32,50 @@ export function seenOf(result: Assembled): Seen {
     logprobs: message.content.flatMap((block) => ('logprobs' in block && block.logprobs ? [block.logprobs] : [])),
     complete: result.complete,
     error: result.error,
-    // A call without a name is invalid, too, but that is a part of its own.
+    // A call without a name is invalid, too, but `call_names` covers that.
     invalid: result.invalid_arguments.filter((at) => !isNameless(calls[at])),
-    choices: plain(result.extras['choices'] ?? null),
+    choices: withoutWireKeys(result.extras['choices'] ?? null),
   };
 }
 
-/** The names of the parts in which two messages differ. */
+/**
+ * All parts of a message, for a conversion that must not lose anything: to the same protocol, or from a stream to a
+ * whole response.
+ */
+export function normalOf(result: Assembled): Record<string, unknown> {
+  // An early end is written as an error of the client's protocol and read back as one.
+  if (hasFailed(result)) return coreOf(result);
+  const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = seenOf(result);
+  return {
+    ...seen,
+    blocks: sorted(seen.blocks),
+    calls: describeCalls(result.tool_calls),
+    call_ids: (ids as string[]).toSorted(),
+    usage: listCounts(result.usage),
+  };
+}
+
+/** The parts that every protocol has and that every conversion must preserve. */
+export function coreOf(result: Assembled): Record<string, unknown> {
+  const failed = hasFailed(result);
+  return {
+    // Only OpenAI's protocols distinguish a refusal from text.
+    text: result.text + (result.refusal ?? ''),
+    // Several thinking blocks are one text in chat, joined with blank lines.
+    reasoning: result.reasoning.replaceAll('\n', ''),
+    // Gemini cannot represent a call that was cut off.
+    calls: describeCalls(result.tool_calls.filter((_, at) => !result.invalid_arguments.includes(at)).map(wrapArguments)),
+    failed,
+    ...(!failed && { finish: normalFinish(result), usage: listCounts(result.usage).slice(0, 3) }),
+  };
+}
+
+/** Lists the parts in which two messages differ. */
 export function partsThatDiffer(a: Seen, b: Seen): (keyof Seen)[] {
   return (Object.keys(a) as (keyof Seen)[]).filter((part) => JSON.stringify(a[part]) !== JSON.stringify(b[part]));
 }
 
-/** Invalid for want of a name alone: its arguments are JSON. */
-function isNameless(call: Assembled['tool_calls'][number] | undefined): boolean {
-  if (!call || !/^tool_\d+$/.test(call.name)) return false;
-  try {
-    JSON.parse(call.arguments);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A JSON value with its keys in order: the same text for the same value. */
+/** A JSON value with its keys sorted, so that equal values have the same text. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
@@ -75,7 +86,52 @@ export function sorted(value: unknown): unknown {
   );
 }
 
-/** Anthropic and Gemini carry arguments as an object: spacing and the order of keys are not theirs to keep. */
+const withoutWireKeys = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (key, inner: unknown) => (WIRE_KEYS.has(key) ? undefined : inner)) ?? 'null');
+
+/** Keys that describe how the wire sent something, not what it sent. */
+const WIRE_KEYS = new Set(['extensions', 'item_id', 'status', 'input_raw', 'id', 'name', 'signature', 'logprobs', 'tool_use_id']);
+
+function listBlocks({ protocol, message: { content } }: Assembled): unknown[] {
+  if (protocol !== 'openai-chat') return content.map(withoutWireKeys);
+  const citations = content.flatMap((block) => (block.type === 'text' && block.citations ? block.citations : []));
+  return [...content.filter(isInOrder), ...citations].map(withoutWireKeys);
+}
+
+/**
+ * Chat has no order between content and calls, so only blocks that are neither text nor a call are compared in order.
+ */
+const isInOrder = (block: ContentBlock): boolean =>
+  block.type !== 'text' && block.type !== 'thinking' && block.type !== 'tool_use';
+
+/** Whether a call is invalid only because it has no name: its arguments are JSON. */
+function isNameless(call: Assembled['tool_calls'][number] | undefined): boolean {
+  if (!call || !/^tool_\d+$/.test(call.name)) return false;
+  try {
+    JSON.parse(call.arguments);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Unknown counts are 0, because some protocols must write a number. */
+const listCounts = (usage: CanonicalUsage | null): number[] => [
+  usage?.input_tokens ?? 0,
+  usage?.output_tokens ?? 0,
+  usage?.reasoning_tokens ?? 0,
+  // Gemini does not report cache writes, and not every server reports cache reads.
+  usage?.cache_read_tokens ?? 0,
+  usage?.cache_creation_tokens ?? 0,
+];
+
+/**
+ * Overlapping calls open in the order of their first arguments, whatever their indexes, so they are compared as a set.
+ */
+const describeCalls = (calls: Assembled['tool_calls']): string[] =>
+  calls.map(({ name, arguments: text, type }) => `${type} ${name} ${jsonValue(text)}`).toSorted();
+
+/** Anthropic and Gemini send arguments as an object, so spacing and the order of keys are not preserved. */
 function jsonValue(text: string): string {
   try {
     return JSON.stringify(sorted(JSON.parse(text)));
@@ -84,30 +140,16 @@ function jsonValue(text: string): string {
   }
 }
 
-/** Counts that a wire has to write are 0 where nobody knows them. */
-const usageOf = (usage: CanonicalUsage | null): number[] => [
-  usage?.input_tokens ?? 0,
-  usage?.output_tokens ?? 0,
-  usage?.reasoning_tokens ?? 0,
-  // Gemini has no word for what was written to a cache, nor every server for what was read.
-  usage?.cache_read_tokens ?? 0,
-  usage?.cache_creation_tokens ?? 0,
-];
-
-/** Calls that overlap open in the order of their first arguments, whatever their numbers: as a set they are the same. */
-const callsOf = (calls: Assembled['tool_calls']): string[] =>
-  calls.map(({ name, arguments: text, type }) => `${type} ${name} ${jsonValue(text)}`).toSorted();
-
-/** Protocols without free text wrap it into an object, and arguments that are no object, too. */
-function wrapped({ type, arguments: text, ...call }: AssembledCall): AssembledCall {
-  const value = type === 'custom' ? text : parsed(text);
+/** Protocols without free text wrap it in an object, and arguments that are not an object, too. */
+function wrapArguments({ type, arguments: text, ...call }: AssembledCall): AssembledCall {
+  const value = type === 'custom' ? text : parseOrText(text);
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const args = isObject ? text : JSON.stringify({ input: value });
-  // What is null is not there.
+  // null counts as absent.
   return { ...call, type: 'function', arguments: value === null ? '{}' : args };
 }
 
-const parsed = (text: string): unknown => {
+const parseOrText = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -116,8 +158,8 @@ const parsed = (text: string): unknown => {
 };
 
 /**
- * No answer came, or none that is whole. A generation that the provider gave up is an error to the clients of other protocols, and a turn of
- * nothing but broken calls is one in Gemini, which has a word for it.
+ * No response, or an incomplete one. A generation that the provider aborted is an error to clients of other protocols,
+ * and a turn of nothing but broken calls is an error in Gemini, which has its own finish reason for it.
  */
 const hasFailed = ({
   error,
@@ -130,40 +172,13 @@ const hasFailed = ({
   return error !== null || !complete || finish === 'error' || isMalformed;
 };
 
-/** Refusals and pauses of Anthropic are an ordinary end, or a filter, to the others: only that there was an end is the same. */
-function finishOf({ message, finish_reason: finish, refusal, tool_calls: calls }: Assembled): string | null {
+/**
+ * Anthropic's refusals and pauses become a plain end or a filter in other protocols, so all of them count as a stop.
+ */
+function normalFinish({ message, finish_reason: finish, refusal, tool_calls: calls }: Assembled): string | null {
   const { stop_reason: stop } = message;
   const isOwn = stop === 'refusal' || stop === 'pause_turn' || stop === 'content_filter' || refusal !== null;
   if (isOwn) return 'stop';
-  // A message with calls ends with them to most clients, whatever its source says.
+  // Most protocols report a message with calls as ended by them, whatever the source reports.
   return finish === 'stop' && calls.length > 0 ? 'tool_calls' : finish;
-}
-
-/** What every protocol can say, and so must survive every conversion. */
-export function coreOf(result: Assembled): Record<string, unknown> {
-  const failed = hasFailed(result);
-  return {
-    // Only the protocols of OpenAI tell a refusal from text.
-    text: result.text + (result.refusal ?? ''),
-    // Thinking of several blocks is one text in chat, with blank lines between.
-    reasoning: result.reasoning.replaceAll('\n', ''),
-    // A call that was cut off has no place in Gemini.
-    calls: callsOf(result.tool_calls.filter((_, at) => !result.invalid_arguments.includes(at)).map(wrapped)),
-    failed,
-    ...(!failed && { finish: finishOf(result), usage: usageOf(result.usage).slice(0, 3) }),
-  };
-}
-
-/** All of a message, for a conversion that must not lose anything: to the same protocol, or from a stream to a whole. */
-export function normalOf(result: Assembled): Record<string, unknown> {
-  // An early end leaves as an error of the client's protocol, and comes back as one.
-  if (hasFailed(result)) return coreOf(result);
-  const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = seenOf(result);
-  return {
-    ...seen,
-    blocks: sorted(seen.blocks),
-    calls: callsOf(result.tool_calls),
-    call_ids: (ids as string[]).toSorted(),
-    usage: usageOf(result.usage),
-  };
 }

@@ -11,12 +11,15 @@ import {
   streamConverter,
 } from '@sluice/core';
 
-export const PROTOCOL_IDS = Object.keys(CODECS) as ProtocolId[]; // the keys of a record closed by its type
+/** All protocols. */
+export const PROTOCOL_IDS = Object.keys(CODECS) as ProtocolId[];
 
-/** Told the notes of a conversion. */
+// the keys of a record closed by its type
+
+/** Called with the notes of a conversion. */
 export type OnNote = (note: Note) => void;
 
-/** The whole message. Every event on the way is held against the rules of the canonical stream, which throws when one is broken. */
+/** Reads the whole message. Checks every event against the rules of the canonical stream; throws when one is broken. */
 export function assemble(protocol: ProtocolId, chunks: Iterable<Uint8Array>): Assembled {
   const validator = new StreamValidator();
   const assembler = new Assembler({ protocol: CODECS[protocol], onEvent: (event) => validator.push(event) });
@@ -41,18 +44,19 @@ export function convert(
   return out;
 }
 
-/** Frames of a body, without the places where they stood. */
+/** The frames of a body, without their offsets. */
 export function framesOf(bytes: Uint8Array): SseFrame[] {
   const decoder = createSseDecoder();
   return [...decoder.push(bytes), ...decoder.end()].map(({ offset: _, ...frame }) => frame);
 }
 
-/** Throws when a client of the protocol could stumble over the frames. */
+/** Throws when a client of the protocol could fail on the frames. */
 export function checkGrammar(protocol: ProtocolId, frames: Iterable<SseFrame>): void {
   const grammar = GRAMMARS[protocol]();
   for (const frame of frames) grammar.push(frame);
   grammar.end();
 }
 
+/** The text of a body. */
 export const bodyOf = (chunks: readonly Uint8Array[]): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(chunks));

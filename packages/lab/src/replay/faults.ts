@@ -2,7 +2,7 @@ import { CodecError } from '@sluice/core';
 import { MUTATIONS, type Mutation, mutationNamed, SHORT_NAMES } from '../mutate/index.ts';
 import { didYouMean } from '../text.ts';
 
-/** What can go wrong with an answer, beside what stands in it. */
+/** What can go wrong with a response besides its content. */
 export const FAULTS = {
   status: { value: 'CODE', least: 400, most: 599, title: "an error with this status, in the client's protocol" },
   page: { value: 'CODE', least: 200, most: 599, title: 'a web page with this status, as proxies send' },
@@ -16,25 +16,25 @@ export const FAULTS = {
 
 type FaultName = keyof typeof FAULTS;
 
+/** The faults of a response. */
 export interface Faults extends Partial<Readonly<Record<FaultName, number>>> {
-  /** As they were asked for. */
+  /** The faults as the client wrote them. */
   readonly text: string;
-  /** Dialects: what stands in the stream is written as some server writes it. */
+  /** Dialects to rewrite the stream in. */
   readonly mutations: readonly Mutation[];
 }
 
+/** A response without faults. */
 export const NO_FAULTS: Faults = { text: '', mutations: [] };
 
-/** Nobody knows such a fault, or its number makes no sense. */
+/** An unknown fault, or one whose number is out of range. */
 export class FaultError extends CodecError {
   constructor(message: string) {
     super({ code: 'INVALID_INPUT', message, http_status: 400 });
   }
 }
 
-const isFaultName = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
-
-/** `cut=300`, `status=429,times=2`, `sse/crlf,slow=20`; `none` is no fault at all. */
+/** Parses `cut=300`, `status=429,times=2`, `sse/crlf,slow=20`; `none` is no fault. */
 export function parseFaults(text: string): Faults {
   const numbers: Partial<Record<FaultName, number>> = {};
   const mutations: Mutation[] = [];
@@ -43,30 +43,32 @@ export function parseFaults(text: string): Faults {
     if (word === '' || word === 'none') continue;
     const mutation = mutationNamed(word);
     if (mutation) mutations.push(mutation);
-    else if (isFaultName(name)) numbers[name] = numberOf(name, value);
-    else throw unknown(name);
+    else if (isFaultName(name)) numbers[name] = readNumber(name, value);
+    else throw unknownFault(name);
   }
   return { text, mutations, ...numbers };
 }
 
-function numberOf(name: FaultName, value: string | undefined): number {
+const isFaultName = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
+
+function readNumber(name: FaultName, value: string | undefined): number {
   const { least, most, value: shown } = FAULTS[name];
   const number = value === undefined && least === 0 ? 0 : Number(value);
   if (/^\d+$/.test(value ?? '0') && number >= least && number <= most) return number;
   throw new FaultError(`fault "${name}" needs a number from ${least} to ${most}: ${name}=${shown}`);
 }
 
-function unknown(name: string): FaultError {
+function unknownFault(name: string): FaultError {
   const known = [...Object.keys(FAULTS), ...SHORT_NAMES.keys(), ...MUTATIONS.map(({ id }) => id)];
-  return new FaultError(`unknown fault "${name.slice(0, 80)}"${didYouMean(name, known)}`);
+  return new FaultError(`unknownFault fault "${name.slice(0, 80)}"${didYouMean(name, known)}`);
 }
 
-/** What follows the last "!" of a model's name is the fault that the client asks for: `gpt-5!cut=300`. */
+/** Splits a model name at its last "!", which is followed by the requested fault: `gpt-5!cut=300`. */
 export function splitModel(model: string): { model: string; fault: string | undefined } {
   const at = model.lastIndexOf('!');
   return at < 0 ? { model, fault: undefined } : { model: model.slice(0, at), fault: model.slice(at + 1) };
 }
 
-/** Those that leave the client without an answer, or without all of it. */
+/** Whether the client gets no response, or an incomplete one. */
 export const isBreaking = ({ status, page, cut, stall, reset }: Faults): boolean =>
   [status, page, cut, stall, reset].some((fault) => fault !== undefined);

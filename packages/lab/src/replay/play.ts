@@ -1,13 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Read } from '../tape/format.ts';
 
-/** Bytes, and the silence before them. */
+/** Bytes, and the pause before them. */
 export interface Piece {
   waitMs: number;
   bytes: Uint8Array;
 }
 
-/** A body in the reads in which it came. Tapes are edited: what the reads do not cover comes last, and what they have too much is not there. */
+/**
+ * Yields a body in its recorded reads. Tapes can be edited: bytes that the reads do not cover come last, and reads
+ * beyond the body are left out.
+ */
 export function* inReads(body: Uint8Array, reads: readonly Read[], speed: number): Iterable<Piece> {
   let at = 0;
   let before = 0;
@@ -20,20 +23,12 @@ export function* inReads(body: Uint8Array, reads: readonly Read[], speed: number
   if (at < body.length) yield { waitMs: 0, bytes: body.subarray(at) };
 }
 
-export interface Breaks {
-  /** Before every piece, beside its own wait. */
-  slow?: number;
-  cut?: number;
-  stall?: number;
-  reset?: number;
-}
-
-/** Where a body is played to: an HTTP response, or a receiver in this process. */
+/** The destination of a played body: an HTTP response, or a receiver in this process. */
 export interface BodySink {
   readonly isClosed: boolean;
-  /** The length was announced: a body that ends early is seen to do so. */
+  /** The length was announced, so a client notices a body that ends early. */
   readonly hasLength: boolean;
-  /** Resolves when more can be taken, or when the sink is closed. */
+  /** Resolves when the sink accepts more, or is closed. */
   write(bytes: Uint8Array): Promise<void>;
   end(): Promise<void>;
   breakOff(how: 'close' | 'reset'): Promise<void>;
@@ -41,7 +36,10 @@ export interface BodySink {
   onClose(listener: () => void): () => void;
 }
 
-/** Writes a body as it came, or as far as it is let. `isWhole`: the body ends where its pieces do; else the connection breaks there. */
+/**
+ * Writes a body as recorded, up to a break. `isWhole`: the body ends with its pieces; otherwise the connection breaks
+ * there.
+ */
 export async function play(sink: BodySink, pieces: Iterable<Piece>, isWhole: boolean, breaks: Breaks = {}): Promise<void> {
   const { slow = 0, cut, stall, reset } = breaks;
   const most = Math.min(cut ?? Number.POSITIVE_INFINITY, stall ?? Number.POSITIVE_INFINITY, reset ?? Number.POSITIVE_INFINITY);
@@ -57,11 +55,23 @@ export async function play(sink: BodySink, pieces: Iterable<Piece>, isWhole: boo
   if (sent < most) await (isWhole ? sink.end() : sink.breakOff('close'));
   else if (most === reset) await sink.breakOff('reset');
   else if (most === stall) await closed(sink);
-  // Who was told the length knows that there is more.
+  // With a length, the client expects more: ending normally is impossible.
   else await (sink.hasLength ? sink.breakOff('close') : sink.end());
 }
 
-/** Over when the time is, or when the sink is closed. */
+/** How to slow down or interrupt a body; `cut`, `stall` and `reset` are byte counts. */
+export interface Breaks {
+  /** Milliseconds before every piece, in addition to its own pause. */
+  slow?: number;
+  cut?: number;
+  stall?: number;
+  reset?: number;
+}
+
+const closed = (sink: BodySink): Promise<void> =>
+  sink.isClosed ? Promise.resolve() : new Promise((resolve) => void sink.onClose(resolve));
+
+/** Waits until the time is over or the sink is closed. */
 export function silence(sink: BodySink, ms: number): Promise<void> {
   if (ms <= 0 || sink.isClosed) return Promise.resolve();
   return new Promise((resolve) => {
@@ -74,12 +84,6 @@ export function silence(sink: BodySink, ms: number): Promise<void> {
     const unlisten = sink.onClose(done);
   });
 }
-
-const closed = (sink: BodySink): Promise<void> =>
-  sink.isClosed ? Promise.resolve() : new Promise((resolve) => void sink.onClose(resolve));
-
-/** What was written needs a moment to leave before the connection is torn. */
-const LEAVE_MS = 20;
 
 /** The body of a response whose head has been sent. */
 export class ResponseSink implements BodySink {
@@ -100,7 +104,7 @@ export class ResponseSink implements BodySink {
   async write(bytes: Uint8Array): Promise<void> {
     const response = this.#response;
     if (bytes.length === 0 || response.write(bytes)) {
-      // A piece is a read of its own only when it has left before the next one.
+      // A piece arrives as its own read only if it is sent before the next one is written.
       await new Promise((resolve) => setImmediate(resolve));
       return;
     }
@@ -133,3 +137,6 @@ export class ResponseSink implements BodySink {
     return () => void this.#response.off('close', listener);
   }
 }
+
+/** Written bytes need some time to be sent before the connection is destroyed. */
+const LEAVE_MS = 20;

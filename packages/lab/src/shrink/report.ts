@@ -1,10 +1,28 @@
 import { createHash } from 'node:crypto';
 import { type Assembled, RULES, type RuleId } from '@sluice/core';
 
-/** What a stream was shrunk for. */
+/** The shrunk stream as a case. */
+export function caseOf(raw: string, read: Assembled, until: Until): CaseFile {
+  const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
+  const isRule = 'rule' in until;
+  return {
+    id: `${isRule ? until.rule.replaceAll('/', '-') : 'shrunk'}-${hash}`,
+    protocol: read.protocol ?? 'sse',
+    class: isRule ? until.rule : 'a program fails on it',
+    providers: [],
+    title: isRule ? RULES[until.rule].title : `Shows it: ${until.command}`,
+    why: isRule ? RULES[until.rule].explanation : '',
+    sources: [],
+    raw,
+    expected: describeExpected(raw, read),
+    ambiguity: null,
+  };
+}
+
+/** What a stream is shrunk for: a rule, or a command that fails. */
 export type Until = { rule: RuleId } | { command: string };
 
-/** A line of `fixtures/*.jsonl`: a stream, and what a reader has to make of it. */
+/** A line of `fixtures/*.jsonl`: a stream, and the message it must be read as. */
 export interface CaseFile {
   id: string;
   protocol: string;
@@ -18,25 +36,8 @@ export interface CaseFile {
   ambiguity: null;
 }
 
-export function caseOf(raw: string, read: Assembled, until: Until): CaseFile {
-  const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
-  const isRule = 'rule' in until;
-  return {
-    id: `${isRule ? until.rule.replaceAll('/', '-') : 'shrunk'}-${hash}`,
-    protocol: read.protocol ?? 'sse',
-    class: isRule ? until.rule : 'a program fails on it',
-    providers: [],
-    title: isRule ? RULES[until.rule].title : `Shows it: ${until.command}`,
-    why: isRule ? RULES[until.rule].explanation : '',
-    sources: [],
-    raw,
-    expected: expectedOf(raw, read),
-    ambiguity: null,
-  };
-}
-
-/** What Sluice reads. Ids that are not in the stream were made up, and may be any. */
-function expectedOf(raw: string, read: Assembled): Record<string, unknown> {
+/** The message that Sluice reads. Ids that are not in the stream were generated and may have any value. */
+function describeExpected(raw: string, read: Assembled): Record<string, unknown> {
   const { text, reasoning, refusal, tool_calls: calls, finish_reason, wire_usage: usage, error, complete } = read;
   return {
     text,
@@ -54,20 +55,7 @@ function expectedOf(raw: string, read: Assembled): Record<string, unknown> {
   };
 }
 
-export interface ReportFacts {
-  until: Until;
-  case: CaseFile;
-  read: Assembled;
-  bytesBefore: number;
-  bytesAfter: number;
-  tries: number;
-  isDone: boolean;
-  version: string;
-  /** The name of the file with the stream, beside the report. */
-  stream: string;
-}
-
-/** A page that can be sent to whoever runs the server: nothing in it but what it takes. */
+/** Writes a Markdown report for the operator of the server. */
 export function reportOf(facts: ReportFacts): string {
   const { until, read, bytesBefore, bytesAfter, tries, isDone, version, stream } = facts;
   const rule = 'rule' in until ? RULES[until.rule] : undefined;
@@ -92,19 +80,33 @@ export function reportOf(facts: ReportFacts): string {
     '',
     '## To see it again',
     '',
-    ...fenced(again(until, read, stream), 'sh'),
+    ...fenced(reproduce(until, read, stream), 'sh'),
     '',
     `Protocol: ${read.protocol ?? 'unknown'}. Made by \`sluice shrink\` ${version}.`,
     '',
   ].join('\n');
 }
 
-function again(until: Until, { protocol }: Assembled, stream: string): string {
+/** What a report contains. */
+export interface ReportFacts {
+  until: Until;
+  case: CaseFile;
+  read: Assembled;
+  bytesBefore: number;
+  bytesAfter: number;
+  tries: number;
+  isDone: boolean;
+  version: string;
+  /** The name of the file with the stream, beside the report. */
+  stream: string;
+}
+
+function reproduce(until: Until, { protocol }: Assembled, stream: string): string {
   const name = protocol === null ? '' : `--protocol ${protocol} `;
   return [`sluice assemble ${name}${stream}`, ...('command' in until ? [until.command] : [])].join('\n');
 }
 
-/** Line ends that a page would swallow. */
+/** Makes characters visible that Markdown would drop. */
 const visible = (raw: string): string => raw.replace(/\r/g, '␍').replaceAll('\0', '␀');
 
 /** A fence is longer than any in the text. */

@@ -1,39 +1,19 @@
+/** Reads shrunk streams and decides whether they still show a departure. */
+
 import { isUtf8 } from 'node:buffer';
 import { type Assembled, Examiner, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
 
-/** How the text of a stream is written as bytes. A body that is not UTF-8 is read one byte a character, so that no byte changes. */
-export type Encoding = 'utf8' | 'latin1';
-
-/** How the streams of one input are read. */
-export interface Reading {
-  /** The one it was before it was shrunk; too little is left of some to tell. */
-  protocol?: Protocol | undefined;
-  /** `utf8` when absent. */
-  encoding?: Encoding;
-}
-
-export const encodingOf = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf8' : 'latin1');
-
-/** A stream as `sluice doctor` and `sluice assemble` read it. */
-export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): Assembled {
-  return Examiner.examine([Buffer.from(text, encoding)], { protocol: protocol ?? Object.values(PROTOCOLS) }).message;
-}
-
-interface RuleTest {
-  shows(text: string): boolean;
-  showsLoosely(text: string): boolean;
-}
-
 /**
- * Whether a stream shows a departure, and ends as the first stream did. So that the case is about that departure alone, it shows no other
- * than the first did; but some streams say everything twice, and can only shrink when that need not agree.
+ * Creates tests for a departure in a stream that ends as the first one did. `shows` also requires that there are no
+ * departures that the first stream did not have, so that the case is about one departure alone. `showsLoosely` does
+ * not: streams that repeat their content can only shrink when the copies may differ.
  */
 export function testFor(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
   const known = new Set<string>(first.diagnostics.map((diagnostic) => diagnostic.rule));
-  const end = endOf(first);
+  const end = describeEnd(first);
   const rulesOf = (text: string): readonly string[] => {
     const read = assemble(text, reading);
-    return endOf(read) === end ? read.diagnostics.map((diagnostic) => diagnostic.rule) : [];
+    return describeEnd(read) === end ? read.diagnostics.map((diagnostic) => diagnostic.rule) : [];
   };
   return {
     shows: (text) => {
@@ -44,4 +24,30 @@ export function testFor(rule: RuleId, first: Assembled, reading?: Reading): Rule
   };
 }
 
-const endOf = ({ complete, error }: Assembled): string => `${complete} ${error?.code ?? ''}`;
+interface RuleTest {
+  shows(text: string): boolean;
+  showsLoosely(text: string): boolean;
+}
+
+const describeEnd = ({ complete, error }: Assembled): string => `${complete} ${error?.code ?? ''}`;
+
+/** Reads a stream as `sluice doctor` and `sluice assemble` do. */
+export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): Assembled {
+  return Examiner.examine([Buffer.from(text, encoding)], { protocol: protocol ?? Object.values(PROTOCOLS) }).message;
+}
+
+/** How the streams of one input are read. */
+export interface Reading {
+  /** The protocol before shrinking; too little may be left to detect it. */
+  protocol?: Protocol | undefined;
+  /** `utf8` when absent. */
+  encoding?: Encoding;
+}
+
+/**
+ * How the text of a stream is written as bytes. A body that is not UTF-8 is read as Latin-1, so that no byte changes.
+ */
+export type Encoding = 'utf8' | 'latin1';
+
+/** The encoding that preserves the bytes. */
+export const encodingOf = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf8' : 'latin1');

@@ -1,3 +1,5 @@
+/** Compares two recorded responses. */
+
 import {
   type Assembled,
   Assembler,
@@ -8,63 +10,62 @@ import {
   type Protocol,
 } from '@sluice/core';
 
-/** How closely two answers are looked at. */
+/** Reads a response for comparison. */
+export function comparableOf(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
+  const received: CanonicalStreamEvent[] = [];
+  const assembler = new Assembler({ protocol: protocol ?? Object.values(PROTOCOLS), onEvent: (event) => received.push(event) });
+  assembler.push(bytes);
+  const read = assembler.end();
+  // Bodies of unknown protocols are compared as bytes.
+  if (read.protocol === null && protocol === undefined) return { read, value: { bytes: Buffer.from(bytes).toString('latin1') } };
+  if (events) return { read, value: { events: joinDeltas(received).map((event) => (all ? event : comparableEvent(event))) } };
+  return {
+    read,
+    value: all ? { ...read.message, complete: read.complete, wire_usage: read.wire_usage } : comparableMessage(read),
+  };
+}
+
+/** What two responses are compared by. */
 export interface Closeness {
-  /** Also what differs from one answer to the next by itself: ids, model names, times, signatures, fields of the protocol alone. */
+  /**
+   * Also compares what differs between any two responses: ids, model names, times, signatures, protocol-specific
+   * fields.
+   */
   all: boolean;
-  /** Event by event, instead of what they come to. */
+  /** Compares event by event instead of the assembled messages. */
   events: boolean;
 }
 
-export interface Difference {
-  /** Where: `content[0].text`. */
-  path: string;
-  /** undefined where there is none. */
-  a: unknown;
-  b: unknown;
-}
-
-/** An answer, and what of it is compared. */
+/** A response, and the value to compare. */
 export interface Comparable {
   read: Assembled;
   value: unknown;
 }
 
-export function comparableOf(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
-  const heard: CanonicalStreamEvent[] = [];
-  const assembler = new Assembler({ protocol: protocol ?? Object.values(PROTOCOLS), onEvent: (event) => heard.push(event) });
-  assembler.push(bytes);
-  const read = assembler.end();
-  // What nobody can read can still be the same.
-  if (read.protocol === null && protocol === undefined) return { read, value: { bytes: Buffer.from(bytes).toString('latin1') } };
-  if (events) return { read, value: { events: joined(heard).map((event) => (all ? event : eventOf(event))) } };
-  return { read, value: all ? { ...read.message, complete: read.complete, wire_usage: read.wire_usage } : messageOf(read) };
-}
-
-function messageOf({ message, complete, error }: Assembled): object {
+function comparableMessage({ message, complete, error }: Assembled): object {
   const { stop_reason, stop_sequence, choices } = message;
   return {
-    content: message.content.map(blockOf),
+    content: message.content.map(comparableBlock),
     stop_reason,
     ...(stop_sequence && { stop_sequence }),
     ...(choices && {
-      choices: choices.map((choice) => ({ content: choice.content.map(blockOf), stop_reason: choice.stop_reason })),
+      choices: choices.map((choice) => ({ content: choice.content.map(comparableBlock), stop_reason: choice.stop_reason })),
     }),
-    ...usageOf(message),
+    ...comparableUsage(message),
     complete,
     ...(error && { error: { code: error.code, message: error.message } }),
   };
 }
 
-/** Some protocols must count, and others need not: nothing counted and a count of zero are the same. */
-function usageOf({ usage }: Pick<CanonicalResponse, 'usage'>): object {
+/** Some protocols require counts and others do not, so no count and a count of zero are the same. */
+function comparableUsage({ usage }: Pick<CanonicalResponse, 'usage'>): object {
   const { extensions: _, ...counts } = usage ?? {};
   const counted = Object.entries(counts).filter(([, count]) => count !== 0);
   return counted.length > 0 ? { usage: Object.fromEntries(counted) } : {};
 }
 
-/** A block without what names it. Arguments are compared as what they say, where they say something. */
-function blockOf(block: ContentBlock): object {
+/** A block without its ids. Arguments are compared as JSON values where they are valid. */
+function comparableBlock(block: ContentBlock): object {
   const { extensions: _, ...rest } = block;
   if (rest.type === 'tool_use') {
     const { type, name, kind, input, input_raw: raw } = rest;
@@ -77,16 +78,16 @@ function blockOf(block: ContentBlock): object {
 
 const isEmpty = (input: unknown): boolean => typeof input === 'object' && input !== null && Object.keys(input).length === 0;
 
-function eventOf(event: CanonicalStreamEvent): object {
+function comparableEvent(event: CanonicalStreamEvent): object {
   switch (event.type) {
     case 'message_start':
       return { type: event.type };
     case 'content_block_start':
-      return { ...event, content_block: blockOf(event.content_block) };
+      return { ...event, content_block: comparableBlock(event.content_block) };
     case 'content_block_stop':
       return { type: event.type, index: event.index };
     case 'message_delta':
-      return { type: event.type, delta: event.delta, ...usageOf(event) };
+      return { type: event.type, delta: event.delta, ...comparableUsage(event) };
     case 'content_block_delta':
       return event.delta.type === 'signature_delta' ? { ...event, delta: { type: event.delta.type } } : event;
     case 'error':
@@ -101,20 +102,20 @@ function eventOf(event: CanonicalStreamEvent): object {
 
 type DeltaEvent = Extract<CanonicalStreamEvent, { type: 'content_block_delta' }>;
 
-/** How a text was cut into deltas is nobody's message: neighbours become one. Pings say nothing. */
-function joined(events: readonly CanonicalStreamEvent[]): CanonicalStreamEvent[] {
+/** Joins neighbouring deltas, since the cut of a text into deltas is arbitrary, and drops pings. */
+function joinDeltas(events: readonly CanonicalStreamEvent[]): CanonicalStreamEvent[] {
   const out: CanonicalStreamEvent[] = [];
   for (const event of events) {
     const last = out.at(-1);
     const both =
-      event.type === 'content_block_delta' && last?.type === 'content_block_delta' ? joinedDelta(last, event) : undefined;
+      event.type === 'content_block_delta' && last?.type === 'content_block_delta' ? joinDelta(last, event) : undefined;
     if (both) out[out.length - 1] = both;
     else if (event.type !== 'ping') out.push(event);
   }
   return out;
 }
 
-function joinedDelta(before: DeltaEvent, after: DeltaEvent): DeltaEvent | undefined {
+function joinDelta(before: DeltaEvent, after: DeltaEvent): DeltaEvent | undefined {
   if (before.index !== after.index || before.choice !== after.choice) return undefined;
   const [a, b] = [before.delta, after.delta];
   if (a.type === 'text_delta' && b.type === 'text_delta' && a.refusal === b.refusal && !a.logprobs && !b.logprobs)
@@ -126,7 +127,7 @@ function joinedDelta(before: DeltaEvent, after: DeltaEvent): DeltaEvent | undefi
   return undefined;
 }
 
-/** Where two values differ; their order is that of the first. */
+/** Lists the differences of two values, in the order of the first. */
 export function differencesOf(a: unknown, b: unknown, path = ''): Difference[] {
   if (Array.isArray(a) && Array.isArray(b)) {
     const most = Math.max(a.length, b.length);
@@ -134,12 +135,21 @@ export function differencesOf(a: unknown, b: unknown, path = ''): Difference[] {
   }
   if (isFields(a) && isFields(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-    return [...keys].flatMap((key) => differencesOf(own(a, key), own(b, key), path === '' ? key : `${path}.${key}`));
+    return [...keys].flatMap((key) => differencesOf(readOwn(a, key), readOwn(b, key), path === '' ? key : `${path}.${key}`));
   }
   return Object.is(a, b) ? [] : [{ path, a, b }];
+}
+
+/** A difference between two values. */
+export interface Difference {
+  /** The place, such as `content[0].text`. */
+  path: string;
+  /** undefined when absent. */
+  a: unknown;
+  b: unknown;
 }
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const own = (fields: Record<string, unknown>, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+const readOwn = (fields: Record<string, unknown>, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);

@@ -1,15 +1,109 @@
+/** The format of tapes: folders with an `exchange.json` and the bodies beside it. docs/tapes.md describes it. */
+
 import { CODECS, findProtocol, type ProtocolId } from '@sluice/core';
 import { oneLine } from '../text.ts';
 
-/** A tape that cannot be read: the message names the file, the field and what it should be. */
+/** One exchange of a tape, wherever it was read from. Bodies are read on demand. */
+export interface Exchange {
+  /** Its folder or file, unique on the tape. */
+  name: string;
+  /** undefined for paths that Sluice does not know. */
+  protocol: ProtocolId | undefined;
+  model: string;
+  /** The request asked for a stream. */
+  isStream: boolean;
+  ending: Ending;
+  request: { method: string; path: string; readBody(): Promise<Uint8Array> };
+  /** undefined when there was no response. */
+  response: Answer | undefined;
+}
+
+/** The recorded response of an exchange. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  /** Empty where the reads are not known. */
+  reads: readonly Read[];
+  readBody(): Promise<Uint8Array>;
+}
+
+/** A network read: milliseconds since the request was sent, and bytes. */
+export type Read = readonly [atMs: number, bytes: number];
+
+/** How a response ended. */
+export type Ending = (typeof ENDINGS)[number];
+
+/** How a response ended. For all but the first, the tape has what was read until then. */
+const ENDINGS = ['complete', 'upstream_cut', 'client_gone', 'too_large', 'unreachable'] as const;
+
+/** Reads an empty body. */
+export const NO_BODY = async (): Promise<Uint8Array> => new Uint8Array();
+
+// ---- exchange.json
+
+/** The name of the file that makes a folder an exchange. */
+export const FACTS_FILE = 'exchange.json';
+
+/** Raised when readers of the previous version would misread a tape. */
+const TAPE_VERSION = 1;
+
+/** The contents of `exchange.json`. Bodies are files beside it. */
+export interface Facts {
+  tape: typeof TAPE_VERSION;
+  /** ISO 8601. */
+  recorded: string;
+  /** null for paths that Sluice does not know. */
+  protocol: ProtocolId | null;
+  model: string | null;
+  /** The request asked for a stream. */
+  stream: boolean;
+  end: Ending;
+  request: { method: string; path: string; headers: Record<string, string>; body: string | null };
+  /** null when there was no response. */
+  response: { status: number; headers: Record<string, string>; body: string | null; redacted?: true; reads: Read[] } | null;
+}
+
+/**
+ * Writes readable JSON with one line per read. Strings cannot contain line ends, so the pattern matches only pairs of
+ * numbers.
+ */
+export const writeFacts = (facts: Omit<Facts, 'tape'>): string =>
+  `${JSON.stringify({ tape: TAPE_VERSION, ...facts }, null, 2).replace(/\[\n\s+(\d+),\n\s+(\d+)\n\s+\]/g, '[$1, $2]')}\n`;
+
+/** Reads `exchange.json`. Throws a TapeError that names the invalid field. */
+export function readFacts(text: string, file: string): Facts {
+  const facts = parseFacts(text, file);
+  facts.oneOf('tape', [TAPE_VERSION], `this version of sluice reads tapes of version ${TAPE_VERSION}`);
+  const request = facts.object('request');
+  const response = facts.objectOrNull('response');
+  return {
+    tape: TAPE_VERSION,
+    recorded: facts.text('recorded', ''),
+    protocol: facts.protocolOrNull('protocol'),
+    model: facts.textOrNull('model'),
+    stream: facts.flag('stream'),
+    end: facts.oneOf('end', ENDINGS),
+    request: {
+      method: request.text('method', 'POST'),
+      path: request.text('path', '/'),
+      headers: request.headers('headers'),
+      body: request.fileName('body'),
+    },
+    response: response && {
+      status: response.status('status'),
+      headers: response.headers('headers'),
+      body: response.fileName('body'),
+      ...(response.flag('redacted') && { redacted: true }),
+      reads: response.pairs('reads'),
+    },
+  };
+}
+
+/** A tape that cannot be read: the message names the file, the field and the expected value. */
 export class TapeError extends Error {}
 
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The fields of a JSON file. People edit tapes by hand: what is wrong is said in their words. */
-function factsReader(text: string, file: string): FactsReader {
+/** Reads the fields of a JSON file. Tapes are edited by hand, so errors name the field. */
+function parseFacts(text: string, file: string): FactsReader {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -20,11 +114,9 @@ function factsReader(text: string, file: string): FactsReader {
   return new FactsReader(value, file, '');
 }
 
-/** Names of headers as HTTP has them. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+type Fields = Record<string, unknown>;
 
-/** A file of the same folder: tapes are handed around, and lead nowhere else. */
-const FILE_NAME = /^[\w-][\w.-]{0,200}$/;
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 class FactsReader {
   readonly #fields: Fields;
@@ -86,7 +178,7 @@ class FactsReader {
     const isBag =
       isFields(value) &&
       Object.entries(value).every(([key, text]) => TOKEN.test(key) && typeof text === 'string' && !/[\r\n\0]/.test(text));
-    return isBag ? (value as Record<string, string>) : this.#refuse(name, 'names of headers and texts'); // every one was looked at
+    return isBag ? (value as Record<string, string>) : this.#refuse(name, 'names of headers and texts'); // all entries were checked
   }
 
   fileName(name: string): string | null {
@@ -99,7 +191,7 @@ class FactsReader {
     const isPair = (pair: unknown): boolean =>
       Array.isArray(pair) && pair.length === 2 && pair.every((part) => Number.isFinite(part) && part >= 0);
     const isList = Array.isArray(value) && value.every(isPair);
-    return isList ? (value as [number, number][]) : this.#refuse(name, 'a list of [milliseconds, bytes]'); // every one was looked at
+    return isList ? (value as [number, number][]) : this.#refuse(name, 'a list of [milliseconds, bytes]'); // all entries were checked
   }
 
   #get(name: string): unknown {
@@ -111,105 +203,23 @@ class FactsReader {
   }
 }
 
-/** Raised when a reader of the version before would misread what is written. docs/tapes.md defines the folder. */
-const TAPE_VERSION = 1;
+/** Header names that HTTP allows. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 
-/** The name of the file that makes a folder an exchange. */
-export const FACTS_FILE = 'exchange.json';
+/** A file of the same folder: tapes are shared, so they must not refer to other places. */
+const FILE_NAME = /^[\w-][\w.-]{0,200}$/;
 
-/** How an answer came to its end. Of all but the first, what was read until then is on the tape. */
-const ENDINGS = ['complete', 'upstream_cut', 'client_gone', 'too_large', 'unreachable'] as const;
+// ---- paths
 
-export type Ending = (typeof ENDINGS)[number];
-
-/** A network read: milliseconds since the request was sent, and bytes. */
-export type Read = readonly [atMs: number, bytes: number];
-
-/** What stands in `exchange.json`. Bodies are files beside it. */
-export interface Facts {
-  tape: typeof TAPE_VERSION;
-  /** ISO 8601. */
-  recorded: string;
-  /** The language of the exchange; null for paths that Sluice does not know. */
-  protocol: ProtocolId | null;
-  model: string | null;
-  /** A stream was asked for. */
-  stream: boolean;
-  end: Ending;
-  request: { method: string; path: string; headers: Record<string, string>; body: string | null };
-  /** null when nobody answered. */
-  response: { status: number; headers: Record<string, string>; body: string | null; redacted?: true; reads: Read[] } | null;
-}
-
-/** JSON for people: a read is one line. Nothing in a string can look like a line end, so the pattern meets lists of two numbers only. */
-export const writeFacts = (facts: Omit<Facts, 'tape'>): string =>
-  `${JSON.stringify({ tape: TAPE_VERSION, ...facts }, null, 2).replace(/\[\n\s+(\d+),\n\s+(\d+)\n\s+\]/g, '[$1, $2]')}\n`;
-
-/** Throws a TapeError that says what is wrong with which field. */
-export function readFacts(text: string, file: string): Facts {
-  const facts = factsReader(text, file);
-  facts.oneOf('tape', [TAPE_VERSION], `this version of sluice reads tapes of version ${TAPE_VERSION}`);
-  const request = facts.object('request');
-  const response = facts.objectOrNull('response');
-  return {
-    tape: TAPE_VERSION,
-    recorded: facts.text('recorded', ''),
-    protocol: facts.protocolOrNull('protocol'),
-    model: facts.textOrNull('model'),
-    stream: facts.flag('stream'),
-    end: facts.oneOf('end', ENDINGS),
-    request: {
-      method: request.text('method', 'POST'),
-      path: request.text('path', '/'),
-      headers: request.headers('headers'),
-      body: request.fileName('body'),
-    },
-    response: response && {
-      status: response.status('status'),
-      headers: response.headers('headers'),
-      body: response.fileName('body'),
-      ...(response.flag('redacted') && { redacted: true }),
-      reads: response.pairs('reads'),
-    },
-  };
-}
-
-/** One exchange of a tape, wherever it was read from. Bodies are read when they are wanted. */
-export interface Exchange {
-  /** Its folder or file, unique on the tape. */
-  name: string;
-  /** undefined for paths that Sluice does not know. */
-  protocol: ProtocolId | undefined;
-  model: string;
-  /** A stream was asked for. */
-  isStream: boolean;
-  ending: Ending;
-  request: { method: string; path: string; readBody(): Promise<Uint8Array> };
-  /** undefined when nobody answered. */
-  response: Answer | undefined;
-}
-
-export interface Answer {
-  status: number;
-  headers: Record<string, string>;
-  /** Empty where the reads are not known. */
-  reads: readonly Read[];
-  readBody(): Promise<Uint8Array>;
-}
-
-export const NO_BODY = async (): Promise<Uint8Array> => new Uint8Array();
-
-const NOWHERE = 'http://localhost';
-
-/** Where a client of a protocol sends its question. */
+/** The path to which a client of a protocol sends its request. */
 export function pathFor(protocol: ProtocolId, model: string, stream: boolean): string {
-  const provider = { id: '', protocol, base_url: NOWHERE };
-  return CODECS[protocol].buildUrl('CHAT', { provider, model, stream }).slice(NOWHERE.length);
+  const provider = { id: '', protocol, base_url: PLACEHOLDER_URL };
+  return CODECS[protocol].buildUrl('CHAT', { provider, model, stream }).slice(PLACEHOLDER_URL.length);
 }
 
-/**
- * A path of a client at the upstream. Base URLs end where clients' ones do, or before, or behind: what both have (`/v1`) is there once.
- */
+const PLACEHOLDER_URL = 'http://localhost';
+
+/** Appends a client's path to the path of a base URL. Segments that both have (`/v1`) appear once. */
 export function joinPaths(base: string, path: string): string {
   const [bare = '', query] = path.split(/\?(.*)/s, 2);
   const above = base.split('/').filter((part) => part !== '');

@@ -1,13 +1,100 @@
+/** Reads tapes: folders of exchanges, folders with a manifest of recordings, and saved streams. */
+
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Assembler, findProtocol, PROTOCOLS } from '@sluice/core';
 import { oneLine, systemCode } from '../text.ts';
 import { type Exchange, FACTS_FILE, NO_BODY, pathFor, type Read, readFacts, TapeError } from './format.ts';
 
-/** A list of recorded bodies: `[{ file, request?, protocol, model, stream, status }]`, the files beside it. */
+/**
+ * Reads the exchanges of a tape, in order: a folder of exchanges, a single exchange, a folder with a manifest, saved
+ * streams (`*.sse`), or one stream. Throws a TapeError when nothing is found or readable.
+ */
+export async function readTape(path: string): Promise<Exchange[]> {
+  const shown = oneLine(path);
+  try {
+    if (!(await stat(path)).isDirectory()) return [await readStream(path)];
+    const found = await readFolder(path);
+    if (found.length > 0) return found;
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    throw new TapeError(
+      code === 'ENOENT' ? `${shown}: no such tape; "sluice record" makes one` : `${shown} cannot be read: ${code}`,
+    );
+  }
+  throw new TapeError(
+    `${shown} has neither exchanges (*/${FACTS_FILE}) nor streams (*.sse); "sluice record --out ${shown}" makes some`,
+  );
+}
+
+async function readFolder(folder: string): Promise<Exchange[]> {
+  const entries = (await readdir(folder, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const isThere = (name: string): boolean => entries.some((entry) => entry.name === name && entry.isFile());
+  if (isThere(FACTS_FILE)) return [await readExchange(folder)];
+  if (isThere(MANIFEST_FILE)) return readManifest(folder);
+  // Names of unfinished exchanges begin with a dot.
+  const visible = entries.filter(({ name }) => !name.startsWith('.'));
+  const folders = await Promise.all(
+    visible.filter((entry) => entry.isDirectory()).map(({ name }) => readIfExchange(join(folder, name))),
+  );
+  const exchanges = folders.flatMap((exchange) => exchange ?? []);
+  if (exchanges.length > 0) return exchanges;
+  const streams = visible.filter((entry) => entry.isFile() && entry.name.endsWith('.sse'));
+  return Promise.all(streams.map(({ name }) => readStream(join(folder, name))));
+}
+
+/** Undefined for a folder that is not an exchange. */
+async function readIfExchange(folder: string): Promise<Exchange | undefined> {
+  try {
+    return await readExchange(folder);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function readExchange(folder: string): Promise<Exchange> {
+  const file = join(folder, FACTS_FILE);
+  const { protocol, model, stream, end, request, response } = readFacts(await readFile(file, 'utf8'), file);
+  const body = (name: string | null) => (name === null ? NO_BODY : () => readFile(join(folder, name)));
+  return {
+    name: basename(folder),
+    protocol: protocol ?? undefined,
+    model: model ?? '',
+    isStream: stream,
+    ending: end,
+    request: { method: request.method, path: request.path, readBody: body(request.body) },
+    response: response
+      ? { status: response.status, headers: response.headers, reads: response.reads, readBody: body(response.body) }
+      : undefined,
+  };
+}
+
+/** Reads a saved stream; its protocol and model are taken from its content. */
+async function readStream(path: string): Promise<Exchange> {
+  const readBody = (): Promise<Uint8Array> => readFile(path);
+  const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
+  assembler.push(await readBody());
+  const { protocol, model } = assembler.end();
+  if (protocol === null) throw new TapeError(`${oneLine(path)} is no response stream of a known protocol`);
+  return {
+    name: basename(path),
+    protocol,
+    model,
+    isStream: true,
+    ending: 'complete',
+    request: { method: 'POST', path: pathFor(protocol, model, true), readBody: NO_BODY },
+    response: { status: 200, headers: { 'content-type': 'text/event-stream' }, reads: [], readBody },
+  };
+}
+
+// ---- manifests
+
+/** A list of recorded bodies: `[{ file, request?, protocol, model, stream, status }]`, with the files beside it. */
 const MANIFEST_FILE = 'manifest.json';
 
-/** For some of them, the sizes of the network reads: `{ file: [bytes, …] }`. */
+/** The sizes of the network reads of some bodies: `{ file: [bytes, …] }`. */
 const PACKETS_FILE = 'packets.json';
 
 interface Entry {
@@ -26,24 +113,24 @@ async function readManifest(folder: string): Promise<Exchange[]> {
   const packets = await readPackets(folder);
   return entries.map((entry: unknown, at) => {
     if (!isEntry(entry)) throw new TapeError(`${oneLine(file)}: entry ${at} lacks file, protocol, model, stream or status`);
-    return exchangeOf(entry, folder, packets.get(entry.file) ?? []);
+    return buildExchange(entry, folder, packets.get(entry.file) ?? []);
   });
 }
 
-/** No way out of the folder. */
+/** Whether a path stays inside the folder. */
 const isInside = (path: unknown): boolean =>
   typeof path === 'string' && /^[^/\\]/.test(path) && !path.split(/[/\\]/).includes('..');
 
 function isEntry(value: unknown): value is Entry {
   if (typeof value !== 'object' || value === null) return false;
-  const { file, request, protocol, model, stream, status } = value as Record<string, unknown>; // each is looked at below
+  const { file, request, protocol, model, stream, status } = value as Record<string, unknown>; // each field is checked below
   const isKnown = typeof protocol === 'string' && findProtocol(protocol) !== undefined;
   const isStatus = typeof status === 'number' && status >= 200 && status < 600;
   const areFiles = isInside(file) && (request === undefined || isInside(request));
   return areFiles && isKnown && isStatus && typeof model === 'string' && typeof stream === 'boolean';
 }
 
-function exchangeOf(entry: Entry, folder: string, sizes: readonly number[]): Exchange {
+function buildExchange(entry: Entry, folder: string, sizes: readonly number[]): Exchange {
   const { file, request, model, stream, status } = entry;
   const protocol = findProtocol(entry.protocol)?.id;
   const type = file.endsWith('.sse') ? 'text/event-stream' : 'application/json';
@@ -86,87 +173,4 @@ function parse(text: string, file: string): object | null {
   } catch {
     throw new TapeError(`${oneLine(file)} is not JSON`);
   }
-}
-
-/**
- * The exchanges of a tape, in their order: a folder of exchanges, a single one, a folder with a manifest of recordings, saved streams
- * (`*.sse`), or one of them. Throws a TapeError where there is nothing to be found, or nothing to be read.
- */
-export async function readTape(path: string): Promise<Exchange[]> {
-  const shown = oneLine(path);
-  try {
-    if (!(await stat(path)).isDirectory()) return [await readStream(path)];
-    const found = await readFolder(path);
-    if (found.length > 0) return found;
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    throw new TapeError(
-      code === 'ENOENT' ? `${shown}: no such tape; "sluice record" makes one` : `${shown} cannot be read: ${code}`,
-    );
-  }
-  throw new TapeError(
-    `${shown} has neither exchanges (*/${FACTS_FILE}) nor streams (*.sse); "sluice record --out ${shown}" makes some`,
-  );
-}
-
-async function readFolder(folder: string): Promise<Exchange[]> {
-  const entries = (await readdir(folder, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const isThere = (name: string): boolean => entries.some((entry) => entry.name === name && entry.isFile());
-  if (isThere(FACTS_FILE)) return [await readExchange(folder)];
-  if (isThere(MANIFEST_FILE)) return readManifest(folder);
-  // What is being written begins with a dot.
-  const visible = entries.filter(({ name }) => !name.startsWith('.'));
-  const folders = await Promise.all(
-    visible.filter((entry) => entry.isDirectory()).map(({ name }) => readIfExchange(join(folder, name))),
-  );
-  const exchanges = folders.flatMap((exchange) => exchange ?? []);
-  if (exchanges.length > 0) return exchanges;
-  const streams = visible.filter((entry) => entry.isFile() && entry.name.endsWith('.sse'));
-  return Promise.all(streams.map(({ name }) => readStream(join(folder, name))));
-}
-
-/** Other folders may stand beside exchanges. */
-async function readIfExchange(folder: string): Promise<Exchange | undefined> {
-  try {
-    return await readExchange(folder);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-async function readExchange(folder: string): Promise<Exchange> {
-  const file = join(folder, FACTS_FILE);
-  const { protocol, model, stream, end, request, response } = readFacts(await readFile(file, 'utf8'), file);
-  const body = (name: string | null) => (name === null ? NO_BODY : () => readFile(join(folder, name)));
-  return {
-    name: basename(folder),
-    protocol: protocol ?? undefined,
-    model: model ?? '',
-    isStream: stream,
-    ending: end,
-    request: { method: request.method, path: request.path, readBody: body(request.body) },
-    response: response
-      ? { status: response.status, headers: response.headers, reads: response.reads, readBody: body(response.body) }
-      : undefined,
-  };
-}
-
-/** A saved stream alone. Its protocol and its model stand in it. */
-async function readStream(path: string): Promise<Exchange> {
-  const readBody = (): Promise<Uint8Array> => readFile(path);
-  const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
-  assembler.push(await readBody());
-  const { protocol, model } = assembler.end();
-  if (protocol === null) throw new TapeError(`${oneLine(path)} is no response stream of a known protocol`);
-  return {
-    name: basename(path),
-    protocol,
-    model,
-    isStream: true,
-    ending: 'complete',
-    request: { method: 'POST', path: pathFor(protocol, model, true), readBody: NO_BODY },
-    response: { status: 200, headers: { 'content-type': 'text/event-stream' }, reads: [], readBody },
-  };
 }

@@ -1,3 +1,5 @@
+/** Mutations of the content blocks of Anthropic Messages. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { edit, isDocument, type Json, objectOf, rewrite, textOf, within } from '../payloads.ts';
 import {
@@ -24,7 +26,7 @@ const TEXTS = ['text', 'thinking'];
 
 const CALLS = ['tool_use'];
 
-/** The first event of a block that brings some of its text, and where it stands. */
+/** The position of the first delta of a block that has some of its text. */
 const firstPiece = (block: Block): number => block.deltas.findIndex((event) => textOf(deltaOf(event)[keyOf(block)]) !== '');
 
 const numbered =
@@ -32,7 +34,7 @@ const numbered =
   (stream) =>
     edit(stream, (event) => (typeof event['index'] === 'number' ? { ...event, index: number(event['index']) } : event));
 
-/** Every text delta in two, cut between any two units of UTF-16. */
+/** Splits every text delta in two, between any two UTF-16 code units. */
 const halve: Row['apply'] = (stream, random) =>
   edit(stream, (event) => {
     const delta = deltaOf(event);
@@ -53,7 +55,7 @@ const merge: Row['apply'] = (stream) =>
     return [block.start, whole, ...block.deltas.filter((event) => !texts.includes(event)), block.stop];
   });
 
-/** The start of a block, and the stop of the one before it, change places. */
+/** Swaps the start of a call with the stop of the block before it. */
 const overlap: Row['apply'] = (stream) =>
   editBlocks(stream, (block, blocks) => {
     const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
@@ -63,7 +65,7 @@ const overlap: Row['apply'] = (stream) =>
     return opensEarly(block) && before ? [own[0] ?? block.start, before.stop, ...own.slice(1)] : own;
   });
 
-/** A message that was cut may well end in an open block: only one that came to its own end departs from the standard then. */
+/** Leaves out stops. A truncated message may end in an open block, so only complete ones are changed. */
 const endless: Row['apply'] = (stream) => {
   const isWhole = stream.frames.some(({ data }) => /"stop_reason": ?"(?:end_turn|tool_use|stop_sequence)"/.test(data));
   if (!isWhole) return stream;
@@ -73,7 +75,7 @@ const endless: Row['apply'] = (stream) => {
   });
 };
 
-/** Text after thinking stands in the same block. */
+/** Moves text after thinking into the thinking block. */
 const mixed: Row['apply'] = (stream) =>
   editBlocks(stream, (block, blocks) => {
     const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
@@ -147,7 +149,7 @@ const CONTENT = mutations('content', ONLY, {
       if (!piece) return undefined;
       const text = textOf(deltaOf(piece)[keyOf(block)]);
       const rest = block.deltas.filter((event) => event !== piece);
-      // Deltas that begin with what the start said are the same text again: nobody can tell the two apart.
+      // Deltas that begin with the text of the start look like the same text sent again.
       const after = rest.map((event) => textOf(deltaOf(event)[keyOf(block)])).join('');
       if (after.startsWith(text) || text.startsWith(after)) return undefined;
       return [withBlock(block.start, { [keyOf(block)]: text }), ...rest, block.stop];
@@ -186,7 +188,7 @@ const CONTENT = mutations('content', ONLY, {
   },
 });
 
-/** The blocks as a whole body has them, when they are of the plain kinds. */
+/** The blocks as a whole response has them, if all are text, thinking or calls. */
 function wholeContent(events: readonly Json[]): Json[] | undefined {
   const blocks = blocksOf(events)?.filter(isBlock) ?? [];
   const whole = blocks.map(wholeBlock);
@@ -203,4 +205,5 @@ function wholeBlock(block: Block): Json | undefined {
   return input && { ...blockOf(block.start), input };
 }
 
+/** Mutations of content blocks. */
 export const ANTHROPIC_BLOCK_MUTATIONS: readonly Mutation[] = [...INDEXES, ...CONTENT];

@@ -1,3 +1,5 @@
+/** Mutations of the calls and signatures of Anthropic Messages. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { isDocument, type Json, objectOf, sums, textOf, within, without } from '../payloads.ts';
 import { type Block, blockOf, deltaOf, joined, onBlocks, withBlock } from './wire.ts';
@@ -6,22 +8,22 @@ const ONLY = ['anthropic-messages'] as const;
 
 const CALLS = ['tool_use'];
 
-const inputOf = (block: Block): string => joined(block, 'partial_json');
+const joinInput = (block: Block): string => joined(block, 'partial_json');
 
-/** A delta with this piece of the input, like another. */
-const piece = (event: Json, text: string): Json => ({ ...event, delta: { type: 'input_json_delta', partial_json: text } });
+/** A delta like another, with this piece of the input. */
+const pieceLike = (event: Json, text: string): Json => ({ ...event, delta: { type: 'input_json_delta', partial_json: text } });
 
-/** Changes the pieces of the input of calls that have a whole, not empty one. */
-const input =
+/** Changes the input deltas of calls with complete, non-empty input. */
+const onInputs =
   (change: (block: Block, pieces: readonly Json[], text: string) => readonly Json[] | undefined): Row['apply'] =>
   (stream, random) =>
     onBlocks(CALLS, (block) => {
-      const text = inputOf(block);
+      const text = joinInput(block);
       const pieces = block.deltas.filter((event) => textOf(deltaOf(event)['partial_json']) !== '');
       return isDocument(text) && pieces.length > 0 ? change(block, pieces, text) : undefined;
     })(stream, random);
 
-const starts =
+const onStarts =
   (change: (call: Json, block: Block, calls: readonly Block[]) => Json): Row['apply'] =>
   (stream, random) =>
     onBlocks(CALLS, (block, blocks) => {
@@ -32,58 +34,58 @@ const starts =
 
 const CALL_MUTATIONS = mutations('calls', ONLY, {
   'anthropic/input-in-start': {
-    title: 'The whole input stands in the start, there are no deltas',
+    title: 'The whole onInputs stands in the start, there are no deltas',
     apply: onBlocks(CALLS, (block) => {
-      // An empty object in the start is what every call has: in a message that was cut, it says nothing.
-      const value = isDocument(inputOf(block)) ? objectOf(inputOf(block)) : undefined;
+      // Every start has an empty object, so it does not show that the input of a truncated call is empty.
+      const value = isDocument(joinInput(block)) ? objectOf(joinInput(block)) : undefined;
       return value && [withBlock(block.start, { input: value }), block.stop];
     }),
   },
   'anthropic/input-in-start-and-deltas': {
-    title: 'The whole input stands in the start, and comes as deltas',
+    title: 'The whole onInputs stands in the start, and comes as deltas',
     rule: 'anthropic/input-in-start-and-deltas',
-    apply: input((block, _, text) => [withBlock(block.start, { input: JSON.parse(text) }), ...block.deltas, block.stop]),
+    apply: onInputs((block, _, text) => [withBlock(block.start, { onInputs: JSON.parse(text) }), ...block.deltas, block.stop]),
   },
   'anthropic/no-input-in-start': {
     title: 'The start of a call has no input',
-    apply: starts((call) => (isDocument(JSON.stringify(call['input'] ?? {})) ? call : without(call, 'input'))),
+    apply: onStarts((call) => (isDocument(JSON.stringify(call['input'] ?? {})) ? call : without(call, 'input'))),
   },
   'anthropic/input-cumulative': {
-    title: 'Every piece of the input repeats what came before',
+    title: 'Every pieceLike of the onInputs repeats what came before',
     rule: 'anthropic/input-sent-twice',
-    apply: input((block, pieces) => {
+    apply: onInputs((block, pieces) => {
       if (pieces.length < 2) return undefined;
       const texts = sums(pieces.map((event) => textOf(deltaOf(event)['partial_json'])));
-      const grown = pieces.map((event, at) => piece(event, texts[at] ?? ''));
+      const grown = pieces.map((event, at) => pieceLike(event, texts[at] ?? ''));
       return [block.start, ...grown, block.stop];
     }),
   },
   'anthropic/input-after-empty-object': {
-    title: 'The first piece of the input is "{}"',
+    title: 'The first pieceLike of the onInputs is "{}"',
     rule: 'anthropic/input-sent-twice',
-    apply: input((block, [first = {}]) => [block.start, piece(first, '{}'), ...block.deltas, block.stop]),
+    apply: onInputs((block, [first = {}]) => [block.start, pieceLike(first, '{}'), ...block.deltas, block.stop]),
   },
   'anthropic/input-sent-twice': {
-    title: 'The whole input once more after its pieces',
+    title: 'The whole onInputs once more after its pieces',
     rule: 'anthropic/input-sent-twice',
-    apply: input((block, [first = {}], text) => [block.start, ...block.deltas, piece(first, text), block.stop]),
+    apply: onInputs((block, [first = {}], text) => [block.start, ...block.deltas, pieceLike(first, text), block.stop]),
   },
   'anthropic/input-after-stop': {
-    title: 'A piece of the input after the stop of the call',
+    title: 'A pieceLike of the onInputs after the stop of the call',
     rule: 'anthropic/input-after-stop',
-    apply: input((block, [first = {}]) => [block.start, ...block.deltas, block.stop, piece(first, '"late"')]),
+    apply: onInputs((block, [first = {}]) => [block.start, ...block.deltas, block.stop, pieceLike(first, '"late"')]),
   },
   'anthropic/ids-missing': {
     title: 'Calls have no id',
     loses: ['call_ids'],
     rule: 'anthropic/tool-id-missing',
-    apply: starts((call) => without(call, 'id')),
+    apply: onStarts((call) => without(call, 'id')),
   },
   'anthropic/ids-equal': {
     title: 'All calls share one id',
     loses: ['call_ids'],
     rule: 'anthropic/tool-id-duplicate',
-    apply: starts((call, _, calls) => {
+    apply: onStarts((call, _, calls) => {
       const first = calls[0];
       return calls.length > 1 && first ? { ...call, id: blockOf(first.start)['id'] } : call;
     }),
@@ -92,20 +94,20 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     title: 'Calls have no name',
     loses: ['call_names'],
     rule: 'anthropic/tool-name-missing',
-    apply: starts((call) => without(call, 'name')),
+    apply: onStarts((call) => without(call, 'name')),
   },
   'anthropic/call-starts-missing': {
     title: 'Calls begin without a start',
     loses: ['call_ids', 'call_names'],
     rule: 'anthropic/block-start-missing',
-    apply: input((block) => [...block.deltas, block.stop]),
+    apply: onInputs((block) => [...block.deltas, block.stop]),
   },
 });
 
 const isSignature = (event: Json): boolean => deltaOf(event)['type'] === 'signature_delta';
 
-/** Blocks of thinking with one signature of some length. */
-const signed =
+/** Changes thinking blocks with one signature that can be split. */
+const onSignatures =
   (change: (block: Block, signature: Json, text: string) => readonly Json[]): Row['apply'] =>
   (stream, random) =>
     onBlocks(['thinking'], (block) => {
@@ -120,7 +122,7 @@ const SIGNATURES = mutations('content', ONLY, {
   'anthropic/signature-split': {
     title: 'A signature in two pieces',
     rule: 'anthropic/signature-split',
-    apply: signed((block, signature, text) => {
+    apply: onSignatures((block, signature, text) => {
       const at = Math.ceil(text.length / 2);
       const halves = [text.slice(0, at), text.slice(at)].map((half) => withSignature(signature, half));
       return [block.start, ...block.deltas.flatMap((event) => (event === signature ? halves : [event])), block.stop];
@@ -129,12 +131,12 @@ const SIGNATURES = mutations('content', ONLY, {
   'anthropic/signature-twice': {
     title: 'A signature twice',
     rule: 'anthropic/signature-repeated',
-    apply: signed((block, signature) => [block.start, ...block.deltas, { ...signature }, block.stop]),
+    apply: onSignatures((block, signature) => [block.start, ...block.deltas, { ...signature }, block.stop]),
   },
   'anthropic/signature-late': {
     title: 'A signature after the stop of its block',
     rule: 'anthropic/signature-late',
-    apply: signed((block, signature) => [
+    apply: onSignatures((block, signature) => [
       block.start,
       ...block.deltas.filter((event) => event !== signature),
       block.stop,
@@ -143,7 +145,7 @@ const SIGNATURES = mutations('content', ONLY, {
   },
   'anthropic/signature-in-start': {
     title: 'The signature stands in the start',
-    apply: signed((block, signature, text) => [
+    apply: onSignatures((block, signature, text) => [
       withBlock(block.start, { signature: text }),
       ...block.deltas.filter((event) => event !== signature),
       block.stop,
@@ -151,4 +153,5 @@ const SIGNATURES = mutations('content', ONLY, {
   },
 });
 
+/** Mutations of calls and signatures. */
 export const ANTHROPIC_CALL_MUTATIONS: readonly Mutation[] = [...CALL_MUTATIONS, ...SIGNATURES];

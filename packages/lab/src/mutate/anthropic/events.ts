@@ -1,3 +1,5 @@
+/** Mutations of the events, stop reason and usage of Anthropic Messages. */
+
 import { type Mutation, mutations } from '../mutation.ts';
 import { edit, editFrames, isObject, type Json, rewrite, strew, within, without } from '../payloads.ts';
 import { DELTA, deltaOf, isType, MESSAGE_DELTA, MESSAGE_START, MESSAGE_STOP, onEvents, START } from './wire.ts';
@@ -77,11 +79,11 @@ const ENVELOPE = mutations('envelope', ONLY, {
 
 const WORDS: Record<string, string> = { end_turn: 'stop', tool_use: 'tool_calls', max_tokens: 'length' };
 
-/** Calls of a program that the provider runs do not end the turn. */
+/** Calls made by the provider's code execution do not end the turn. */
 const isByCode = (events: readonly Json[]): boolean =>
   events.some((event) => event['type'] === START && /"caller":\{"type":"code_execution/.test(JSON.stringify(event)));
 
-const stopOf = (event: Json): string => String(deltaOf(event)['stop_reason']);
+const readStop = (event: Json): string => String(deltaOf(event)['stop_reason']);
 
 const FINISH = mutations('finish', ONLY, {
   'anthropic/delta-twice': {
@@ -118,7 +120,7 @@ const FINISH = mutations('finish', ONLY, {
     rule: 'anthropic/stop-reason-missing',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
-        const isOrdinary = event['type'] === MESSAGE_DELTA && ['end_turn', 'tool_use'].includes(stopOf(event));
+        const isOrdinary = event['type'] === MESSAGE_DELTA && ['end_turn', 'tool_use'].includes(readStop(event));
         if (!isOrdinary || isByCode(events) || !events.some(isType(MESSAGE_STOP))) return event;
         return within(event, 'delta', (delta) => without(delta, 'stop_reason'));
       }),
@@ -127,7 +129,7 @@ const FINISH = mutations('finish', ONLY, {
     title: 'The stop reason in the words of OpenAI Chat',
     rule: 'anthropic/stop-reason-unknown',
     apply: onEvents(MESSAGE_DELTA, (event) => {
-      const word = WORDS[stopOf(event)];
+      const word = WORDS[readStop(event)];
       return word === undefined ? event : { ...event, delta: { ...deltaOf(event), stop_reason: word } };
     }),
   },
@@ -136,7 +138,7 @@ const FINISH = mutations('finish', ONLY, {
     rule: 'anthropic/end-turn-with-calls',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
-        const isEnd = event['type'] === MESSAGE_DELTA && stopOf(event) === 'tool_use' && !isByCode(events);
+        const isEnd = event['type'] === MESSAGE_DELTA && readStop(event) === 'tool_use' && !isByCode(events);
         return isEnd ? { ...event, delta: { ...deltaOf(event), stop_reason: 'end_turn' } } : event;
       }),
   },
@@ -152,8 +154,8 @@ const zeros = (usage: Json): Json =>
     Object.entries(usage).map(([key, value]) => [key, isObject(value) ? zeros(value) : typeof value === 'number' ? 0 : value]),
   );
 
-/** A usage that says something. */
-const counts = (usage: Json): boolean => Number(usage['output_tokens']) > 0;
+/** Whether a usage has output tokens. */
+const hasCounts = (usage: Json): boolean => Number(usage['output_tokens']) > 0;
 
 const USAGE = mutations('usage', ONLY, {
   'anthropic/usage-of-zeros': {
@@ -161,7 +163,7 @@ const USAGE = mutations('usage', ONLY, {
     rule: 'anthropic/usage-of-zeros',
     apply: onEvents(MESSAGE_DELTA, (event) => {
       const { usage } = event;
-      return isObject(usage) && counts(usage) ? [event, { type: MESSAGE_DELTA, delta: {}, usage: zeros(usage) }] : event;
+      return isObject(usage) && hasCounts(usage) ? [event, { type: MESSAGE_DELTA, delta: {}, usage: zeros(usage) }] : event;
     }),
   },
   'anthropic/usage-null': {
@@ -200,10 +202,11 @@ const USAGE = mutations('usage', ONLY, {
       rewrite(stream, (events) => {
         const { usage } = events.find(isType(MESSAGE_DELTA)) ?? {};
         const at = events.findIndex(isType(START));
-        if (!isObject(usage) || !counts(usage) || at < 0) return events;
+        if (!isObject(usage) || !hasCounts(usage) || at < 0) return events;
         return [...events.slice(0, at), { type: MESSAGE_DELTA, delta: {}, usage: { output_tokens: 1 } }, ...events.slice(at)];
       }),
   },
 });
 
+/** Mutations of events, stop reason and usage. */
 export const ANTHROPIC_EVENT_MUTATIONS: readonly Mutation[] = [...ENVELOPE, ...FINISH, ...USAGE];

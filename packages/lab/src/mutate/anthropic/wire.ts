@@ -1,25 +1,34 @@
+/** The events of Anthropic Messages as mutations see them: types and content blocks. */
+
 import type { Row, WireStream } from '../mutation.ts';
 import { edit, isObject, type Json, rewrite, textOf } from '../payloads.ts';
 import type { Random } from '../random.ts';
 
+/** The type of the first event. */
 export const MESSAGE_START = 'message_start';
 
+/** The type of the event that starts a block. */
 export const START = 'content_block_start';
 
+/** The type of the event with a piece of a block. */
 export const DELTA = 'content_block_delta';
 
+/** The type of the event that ends a block. */
 export const STOP = 'content_block_stop';
 
+/** The type of the event with the stop reason and usage. */
 export const MESSAGE_DELTA = 'message_delta';
 
+/** The type of the last event. */
 export const MESSAGE_STOP = 'message_stop';
 
+/** Returns a test for events of a type. */
 export const isType =
   (type: string) =>
   (event: Json): boolean =>
     event['type'] === type;
 
-/** The events of one block, between start and stop. */
+/** The events of one block. */
 export interface Block {
   readonly start: Json;
   readonly deltas: readonly Json[];
@@ -29,11 +38,13 @@ export interface Block {
   readonly position: number;
 }
 
+/** The content block of a start event. */
 export const blockOf = (start: Json): Json => (isObject(start['content_block']) ? start['content_block'] : {});
 
+/** The delta of an event. */
 export const deltaOf = (event: Json): Json => (isObject(event['delta']) ? event['delta'] : {});
 
-/** A stream cut into blocks and what stands around them; undefined when its blocks do not follow each other. */
+/** Splits a stream into blocks and the events around them; undefined when its blocks overlap. */
 export function blocksOf(events: readonly Json[]): (Json | Block)[] | undefined {
   const parts: (Json | Block)[] = [];
   let open: { start: Json; deltas: Json[]; index: number } | undefined;
@@ -50,14 +61,15 @@ export function blocksOf(events: readonly Json[]): (Json | Block)[] | undefined 
       parts.push({ ...open, stop: event, type: textOf(blockOf(open.start)['type']), position: position++ });
       open = undefined;
     } else if (!open) parts.push(event);
-    // A ping inside of a block says nothing, and would be in the way.
+    // Pings inside a block are dropped: they carry nothing.
   }
   return open ? undefined : parts;
 }
 
+/** Whether a part of `blocksOf` is a block. */
 export const isBlock = (part: Json | Block): part is Block => 'start' in part && 'deltas' in part;
 
-/** Changes whole blocks: to the events that are to stand for it. */
+/** Replaces whole blocks by events; undefined keeps a block. */
 export function editBlocks(
   stream: WireStream,
   change: (block: Block, blocks: readonly Block[]) => readonly Json[] | undefined,
@@ -72,8 +84,10 @@ export function editBlocks(
   });
 }
 
+/** The events of a block. */
 export const eventsOf = ({ start, deltas, stop }: Block): Json[] => [start, ...deltas, stop];
 
+/** Changes the blocks of some types. */
 export const onBlocks =
   (types: readonly string[], change: (block: Block, blocks: readonly Block[]) => readonly Json[] | undefined): Row['apply'] =>
   (stream) =>
@@ -85,13 +99,13 @@ export const onEvents =
   (stream, random) =>
     edit(stream, (event) => (event['type'] === type ? change(event, random) : event));
 
-/** A start with other content. */
+/** The start event with fields of its content block changed. */
 export const withBlock = (start: Json, change: Json): Json => ({ ...start, content_block: { ...blockOf(start), ...change } });
 
-/** What the deltas of a block bring of one kind: text, thinking or partial_json. */
+/** The content of a block's deltas in one field: text, thinking or partial_json. */
 export const joined = ({ deltas }: Block, key: string): string => deltas.map((event) => textOf(deltaOf(event)[key])).join('');
 
 const KEYS: Record<string, string> = { text: 'text', thinking: 'thinking', tool_use: 'partial_json' };
 
-/** The field in which the deltas of a block bring its content; "" for blocks that have no such thing. */
+/** The field in which the deltas of a block have its content; "" for blocks without deltas. */
 export const keyOf = ({ type }: Block): string => KEYS[type] ?? '';

@@ -1,8 +1,10 @@
+/** Mutations of tool call arguments of OpenAI Chat. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { isDocument, type Json, objectOf } from '../payloads.ts';
 import { argumentsOf, type CallPlace, editCalls, withFunction } from './wire.ts';
 
-/** The first delta has it all, the others of the call have nothing. */
+/** Puts everything into the first delta of a call; the others get empty arguments. */
 const whole =
   (change: (entry: Json, place: CallPlace) => Json): Row['apply'] =>
   (stream) =>
@@ -87,8 +89,9 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
   },
 });
 
-/** More than one piece, none of which could be a document by itself. */
+/** More than one piece, none of which is a document by itself. */
 const hasPieces = ({ call }: CallPlace): boolean =>
   call.deltas > 2 && call.arguments.startsWith('{') && isDocument(call.arguments);
 
+/** Mutations of tool call arguments. */
 export const CHAT_ARGUMENT_MUTATIONS: readonly Mutation[] = ARGUMENTS;

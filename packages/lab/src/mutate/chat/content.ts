@@ -1,3 +1,5 @@
+/** Mutations of the content, reasoning and roles of OpenAI Chat. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { edit, isObject, type Json, objects, rewrite, without } from '../payloads.ts';
 import type { Random } from '../random.ts';
@@ -5,12 +7,12 @@ import { chunkLike, editChoices, editDeltas } from './wire.ts';
 
 const REASONING = 'reasoning_content';
 
-/** Fields of a delta that only grow. */
+/** Fields of a delta that are appended to. */
 const TEXTS = ['content', 'refusal', REASONING, 'reasoning'];
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** The field under other names: each gets the value, as it is or in another form. */
+/** Replaces the reasoning field by the fields of `rename`. */
 function renameReasoning(stream: WireStream, rename: (text: string) => Json): WireStream {
   return editDeltas(stream, (delta) => {
     const text = delta[REASONING];
@@ -18,7 +20,7 @@ function renameReasoning(stream: WireStream, rename: (text: string) => Json): Wi
   });
 }
 
-/** A delta with nothing but one text, in a chunk with nothing but that delta. */
+/** The text of a chunk whose only content is one text of one delta. */
 function soleText(chunk: Json): { key: string; text: string; choice: Json } | undefined {
   const [choice, another] = objects(chunk['choices']);
   const delta = choice?.['delta'];
@@ -29,7 +31,7 @@ function soleText(chunk: Json): { key: string; text: string; choice: Json } | un
   return key !== undefined && second === undefined && TEXTS.includes(key) && isText(text) ? { key, text, choice } : undefined;
 }
 
-/** Every text in two pieces, cut between any two units of UTF-16. */
+/** Splits every text in two, between any two UTF-16 code units. */
 function halve(stream: WireStream, random: Random): WireStream {
   return edit(stream, (chunk) => {
     const sole = soleText(chunk);
@@ -39,7 +41,7 @@ function halve(stream: WireStream, random: Random): WireStream {
   });
 }
 
-/** Runs of texts of one kind as one. */
+/** Joins neighbouring texts of the same field. */
 function merge(stream: WireStream): WireStream {
   return rewrite(stream, (chunks) => {
     const merged: Json[] = [];
@@ -57,7 +59,7 @@ const finishes = (choice: Json): boolean => typeof choice['finish_reason'] === '
 
 const OTHER_CONTENT = ['tool_calls', 'function_call', 'refusal', 'reasoning', REASONING, 'reasoning_details', 'audio', 'images'];
 
-/** The text of a stream that has one choice and nothing else in it. */
+/** The text of a stream that has one choice and nothing but text. */
 function textOnly(chunks: readonly Json[]): string | undefined {
   const choices = chunks.flatMap((chunk) => objects(chunk['choices']));
   const deltas = choices.map(({ delta }) => (isObject(delta) ? delta : {}));
@@ -68,7 +70,10 @@ function textOnly(chunks: readonly Json[]): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** The whole message on the chunk with the finish, beside the deltas or in place of them: servers that only pretend to stream. */
+/**
+ * Puts the whole message on the chunk with the finish reason, beside the deltas or in place of them, like servers that
+ * only pretend to stream.
+ */
 function wholeMessage(stream: WireStream, hasDeltas: boolean, object = 'chat.completion'): WireStream {
   return rewrite(stream, (chunks) => {
     const content = textOnly(chunks);
@@ -87,6 +92,7 @@ function wholeMessage(stream: WireStream, hasDeltas: boolean, object = 'chat.com
 
 const isBlank = (delta: unknown): boolean => isObject(delta) && Object.keys(delta).length === 0;
 
+/** Mutations of the content, reasoning and roles. */
 export const CHAT_CONTENT_MUTATIONS: readonly Mutation[] = mutations('content', ['openai-chat'], {
   'chat/role-everywhere': {
     title: 'The role on every delta',

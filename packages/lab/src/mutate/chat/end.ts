@@ -1,34 +1,38 @@
+/** Mutations of the finish reason and the envelope of OpenAI Chat. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { edit, hasDone, isObject, type Json, objects, rewrite, strew, without } from '../payloads.ts';
 import { chunkLike, editChoices } from './wire.ts';
 
 const ONLY = ['openai-chat'] as const;
 
-const finishOf = (choice: Json): string | undefined => {
+const readFinish = (choice: Json): string | undefined => {
   const { finish_reason: reason } = choice;
   return typeof reason === 'string' ? reason : undefined;
 };
 
-/** The finish under other words. */
+/** Replaces finish reasons. */
 const finishAs = (words: Readonly<Record<string, string>>) => (stream: WireStream) =>
   editChoices(stream, (choice) => {
-    const word = words[finishOf(choice) ?? ''];
+    const word = words[readFinish(choice) ?? ''];
     return word === undefined ? choice : { ...choice, finish_reason: word };
   });
 
-/** Streams whose finish says no more than that there was an end: only those survive without it, or with another in front. */
+/**
+ * Whether the finish reasons only mark the end: other ones would be lost without them, or with another one before them.
+ */
 const isOrdinary = (chunks: readonly Json[]): boolean => {
-  const reasons = chunks.flatMap(({ choices }) => objects(choices).flatMap((choice) => finishOf(choice) ?? []));
+  const reasons = chunks.flatMap(({ choices }) => objects(choices).flatMap((choice) => readFinish(choice) ?? []));
   return reasons.length > 0 && reasons.every((reason) => reason === 'stop' || reason === 'tool_calls');
 };
 
-/** The choice before the finish carries it, too. */
+/** Adds the finish reason to the chunk before it, too. */
 function early(stream: WireStream): WireStream {
   return edit(stream, (chunk, at, chunks) => {
     const [next] = objects(chunks[at + 1]?.['choices']);
     const [choice, another] = objects(chunk['choices']);
-    const reason = next && finishOf(next);
-    if (!choice || another || reason === undefined || next?.['index'] !== choice['index'] || finishOf(choice)) return chunk;
+    const reason = next && readFinish(next);
+    if (!choice || another || reason === undefined || next?.['index'] !== choice['index'] || readFinish(choice)) return chunk;
     return { ...chunk, choices: [{ ...choice, finish_reason: reason }] };
   });
 }
@@ -38,12 +42,12 @@ const FINISH = mutations('finish', ONLY, {
     title: 'finish_reason is "" on all chunks but the last',
     rule: 'chat/finish-empty',
     apply: (stream) =>
-      editChoices(stream, (choice) => (finishOf(choice) === undefined ? { ...choice, finish_reason: '' } : choice)),
+      editChoices(stream, (choice) => (readFinish(choice) === undefined ? { ...choice, finish_reason: '' } : choice)),
   },
   'chat/finish-absent': {
     title: 'finish_reason is left out where it would be null',
     apply: (stream) =>
-      editChoices(stream, (choice) => (finishOf(choice) === undefined ? without(choice, 'finish_reason') : choice)),
+      editChoices(stream, (choice) => (readFinish(choice) === undefined ? without(choice, 'finish_reason') : choice)),
   },
   'chat/finish-stop-with-calls': {
     title: 'finish_reason is "stop" although there are calls',
@@ -65,7 +69,7 @@ const FINISH = mutations('finish', ONLY, {
     apply: (stream) =>
       edit(stream, (chunk) => {
         const [choice, another] = objects(chunk['choices']);
-        const reason = choice && !another && finishOf(choice);
+        const reason = choice && !another && readFinish(choice);
         if (!reason) return chunk;
         const { choices, ...rest } = chunkLike(chunk, choice, {});
         return [chunk, { ...rest, choices: objects(choices).map((again) => ({ ...again, finish_reason: reason })) }];
@@ -81,7 +85,7 @@ const FINISH = mutations('finish', ONLY, {
     rule: 'chat/content-after-finish',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
-        const end = chunks.findIndex(({ choices }) => objects(choices).some((choice) => finishOf(choice) !== undefined));
+        const end = chunks.findIndex(({ choices }) => objects(choices).some((choice) => readFinish(choice) !== undefined));
         const [before, finish] = [chunks[end - 1], chunks[end]];
         const [choice, another] = objects(before?.['choices']);
         const delta = choice?.['delta'];
@@ -97,7 +101,7 @@ const FINISH = mutations('finish', ONLY, {
     apply: (stream) =>
       edit(stream, (chunk) => {
         const [choice, another] = objects(chunk['choices']);
-        return choice && !another && finishOf(choice) ? [chunk, chunkLike(chunk, choice, { content: '' })] : chunk;
+        return choice && !another && readFinish(choice) ? [chunk, chunkLike(chunk, choice, { content: '' })] : chunk;
       }),
   },
   'chat/finish-on-every-chunk': {
@@ -107,7 +111,7 @@ const FINISH = mutations('finish', ONLY, {
         if (!isOrdinary(chunks)) return chunks;
         return chunks.map((chunk) => ({
           ...chunk,
-          choices: objects(chunk['choices']).map((choice) => ({ ...choice, finish_reason: finishOf(choice) ?? 'stop' })),
+          choices: objects(chunk['choices']).map((choice) => ({ ...choice, finish_reason: readFinish(choice) ?? 'stop' })),
         }));
       }),
   },
@@ -200,4 +204,5 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
 });
 
+/** Mutations of the finish reason and the envelope. */
 export const CHAT_END_MUTATIONS: readonly Mutation[] = [...FINISH, ...ENVELOPE];

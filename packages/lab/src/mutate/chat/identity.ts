@@ -1,8 +1,10 @@
+/** Mutations of the ids, indexes and names of tool calls of OpenAI Chat. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { type Json, without } from '../payloads.ts';
 import { argumentsOf, type CallPlace, editCalls, nameOf, type WholeCall, withFunction, withoutFunction } from './wire.ts';
 
-/** Later deltas of a call, as the standard has them: neither id nor name. */
+/** Changes later deltas of a call; by the standard they have neither id nor name. */
 const later =
   (change: (entry: Json, place: CallPlace) => Json): Row['apply'] =>
   (stream) =>
@@ -18,7 +20,7 @@ const every =
   (stream) =>
     editCalls(stream, change);
 
-/** Deltas without an index, or with one that tells nothing, can be put together only when the calls come one after the other. */
+/** Changes only calls that follow each other: without useful indexes, no other calls can be told apart. */
 const sequential =
   (change: (entry: Json, place: CallPlace) => Json | Json[]): Row['apply'] =>
   (stream) =>
@@ -26,12 +28,14 @@ const sequential =
 
 const hasSiblings = ({ siblings }: WholeCall): boolean => siblings.length > 1;
 
-/** Calls that only a name tells apart need names that differ, and arguments that are there: nothing else marks the border. */
-const areTellable = ({ siblings }: WholeCall): boolean =>
+/**
+ * Calls identified only by their names need different names and non-empty arguments: nothing else marks where one ends.
+ */
+const areDistinct = ({ siblings }: WholeCall): boolean =>
   siblings.every((call, at) => call.arguments !== '' && call.name !== siblings[at + 1]?.name);
 
-/** Where a name may be cut: the second piece must not look like the whole name said again, nor like no name. */
-function pieces(name: string): [string, string] | undefined {
+/** Splits a name so that the second piece looks neither like the whole name repeated nor like an empty name. */
+function splitName(name: string): [string, string] | undefined {
   for (let at = Math.floor(name.length / 2); at > 0; at--) {
     const [head, tail] = [name.slice(0, at), name.slice(at)];
     if (!tail.startsWith(head) && !BLANKS.has(tail) && !BLANKS.has(head) && head.trim() !== '' && tail.trim() !== '')
@@ -42,7 +46,7 @@ function pieces(name: string): [string, string] | undefined {
 
 const BLANKS = new Set(['null', 'None', 'undefined']);
 
-/** How servers name the call that a delta belongs to. */
+/** How servers identify the call that a delta belongs to. */
 const IDS = mutations('calls', ['openai-chat'], {
   'chat/ids-blank': {
     title: 'Later deltas of a call carry id ""',
@@ -137,7 +141,7 @@ const INDEXES = mutations('calls', ['openai-chat'], {
   'chat/index-negative': {
     title: 'Indexes are negative',
     rule: 'chat/tool-index-wild',
-    // Calls are listed by their index: from the lowest up, as before.
+    // Calls are sorted by index, so their order stays the same.
     apply: every((entry, { call }) => ({ ...entry, index: call.position - call.siblings.length })),
   },
   'chat/index-gaps': {
@@ -162,7 +166,7 @@ const INDEXES = mutations('calls', ['openai-chat'], {
     loses: ['call_ids'],
     rule: 'chat/tool-index-reused',
     apply: sequential((entry, { call }) =>
-      hasSiblings(call) && areTellable(call) ? { ...without(entry, 'id'), index: 0 } : entry,
+      hasSiblings(call) && areDistinct(call) ? { ...without(entry, 'id'), index: 0 } : entry,
     ),
   },
 });
@@ -201,7 +205,7 @@ const NAMES = mutations('calls', ['openai-chat'], {
     title: 'The name comes in two pieces',
     rule: 'chat/tool-name-fragmented',
     apply: opener((entry) => {
-      const [head, tail] = pieces(nameOf(entry)) ?? [];
+      const [head, tail] = splitName(nameOf(entry)) ?? [];
       if (head === undefined) return entry;
       return [withFunction(entry, { name: head, arguments: '' }), without(withFunction(entry, { name: tail }), 'id', 'type')];
     }),
@@ -219,7 +223,7 @@ const NAMES = mutations('calls', ['openai-chat'], {
     title: 'A piece of the name comes with the last piece of the arguments',
     rule: 'chat/tool-name-late',
     apply: every((entry, { call, at, isLast }) => {
-      const [head, tail] = pieces(call.name) ?? [];
+      const [head, tail] = splitName(call.name) ?? [];
       const isOpenAtEnd = call.deltas > 2 && call.last.endsWith('}') && isWhole(call.arguments);
       if (head === undefined || !isOpenAtEnd || (at > 0 && !isLast)) return entry;
       return withFunction(entry, { name: isLast ? tail : head });
@@ -240,4 +244,5 @@ const NAMES = mutations('calls', ['openai-chat'], {
   },
 });
 
+/** Mutations of the ids, indexes and names of tool calls. */
 export const CHAT_IDENTITY_MUTATIONS: readonly Mutation[] = [...IDS, ...INDEXES, ...NAMES];

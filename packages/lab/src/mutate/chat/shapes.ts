@@ -1,35 +1,40 @@
+/** Mutations of the form of the tool call list of OpenAI Chat. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { edit, isDocument, type Json, objects, rewrite, without } from '../payloads.ts';
 import { callsOf, chunkLike, editCalls, editDeltas, type WholeCall } from './wire.ts';
 
-const deltaOf = (chunk: Json): Json => (objects(chunk['choices'])[0]?.['delta'] ?? {}) as Json;
+const readDelta = (chunk: Json): Json => (objects(chunk['choices'])[0]?.['delta'] ?? {}) as Json;
 
-const entriesOf = (chunk: Json): Json[] => objects(deltaOf(chunk)['tool_calls']);
+const listEntries = (chunk: Json): Json[] => objects(readDelta(chunk)['tool_calls']);
 
 const isCustom = (entry: Json): boolean => 'custom' in entry || entry['type'] === 'custom';
 
-/** A chunk that holds deltas of calls, of one choice, and nothing else. */
+/** A chunk with nothing but deltas of calls of one choice. */
 function isPure(chunk: Json): boolean {
   const [choice, another] = objects(chunk['choices']);
-  const isAlone = !another && choice?.['finish_reason'] === null && !chunk['usage'] && Object.keys(deltaOf(chunk)).length === 1;
-  return isAlone && entriesOf(chunk).length > 0 && !entriesOf(chunk).some(isCustom);
+  const isAlone = !another && choice?.['finish_reason'] === null && !chunk['usage'] && Object.keys(readDelta(chunk)).length === 1;
+  return isAlone && listEntries(chunk).length > 0 && !listEntries(chunk).some(isCustom);
 }
 
-const isOpener = (chunk: Json): boolean => isPure(chunk) && 'id' in (entriesOf(chunk)[0] ?? {});
+const isOpener = (chunk: Json): boolean => isPure(chunk) && 'id' in (listEntries(chunk)[0] ?? {});
 
-/** Calls of one choice, all in pure chunks: the only ones that can be moved between chunks without touching anything else. */
+/**
+ * The calls of one choice, if all of them are in pure chunks: only such calls can be moved without changing anything
+ * else.
+ */
 function movable(chunks: readonly Json[]): readonly WholeCall[] {
-  const holders = chunks.filter((chunk) => entriesOf(chunk).length > 0);
+  const holders = chunks.filter((chunk) => listEntries(chunk).length > 0);
   const choices = new Set(holders.map((chunk) => objects(chunk['choices'])[0]?.['index']));
   if (choices.size !== 1 || !holders.every(isPure)) return [];
   return [...(callsOf(chunks)?.values() ?? [])];
 }
 
-/** All calls, whole, in the place of the first delta. */
+/** Puts all calls, whole, in the place of the first delta. */
 function gather(stream: WireStream, hasIndex: boolean): WireStream {
   return rewrite(stream, (chunks) => {
     const calls = movable(chunks);
-    const first = chunks.findIndex((chunk) => entriesOf(chunk).length > 0);
+    const first = chunks.findIndex((chunk) => listEntries(chunk).length > 0);
     const [chunk] = chunks.slice(first, first + 1);
     const [choice] = objects(chunk?.['choices']);
     if (calls.length === 0 || !chunk || !choice) return chunks;
@@ -39,12 +44,12 @@ function gather(stream: WireStream, hasIndex: boolean): WireStream {
       type: 'function',
       function: { name, arguments: text },
     }));
-    const others = chunks.slice(first).filter((other) => entriesOf(other).length === 0);
+    const others = chunks.slice(first).filter((other) => listEntries(other).length === 0);
     return [...chunks.slice(0, first), chunkLike(chunk, choice, { tool_calls: entries }), ...others];
   });
 }
 
-/** An opener and the piece right after it, of the same call, become two entries of one chunk. */
+/** Puts the first delta of a call and its first piece into one chunk, as two entries. */
 function join(stream: WireStream): WireStream {
   return rewrite(stream, (chunks) =>
     chunks.flatMap((chunk, at) => {
@@ -52,61 +57,61 @@ function join(stream: WireStream): WireStream {
       if (before && areJoined(before, chunk)) return [];
       if (!after || !areJoined(chunk, after)) return [chunk];
       const [choice = {}] = objects(chunk['choices']);
-      return [chunkLike(chunk, choice, { tool_calls: [...entriesOf(chunk), ...entriesOf(after)] })];
+      return [chunkLike(chunk, choice, { tool_calls: [...listEntries(chunk), ...listEntries(after)] })];
     }),
   );
 }
 
 function areJoined(opener: Json, piece: Json): boolean {
   if (!isOpener(opener) || !isPure(piece) || isOpener(piece)) return false;
-  const places = [opener, piece].map((chunk) => `${objects(chunk['choices'])[0]?.['index']}:${entriesOf(chunk)[0]?.['index']}`);
-  return places[0] === places[1] && entriesOf(opener).length === 1 && entriesOf(piece).length === 1;
+  const places = [opener, piece].map((chunk) => `${objects(chunk['choices'])[0]?.['index']}:${listEntries(chunk)[0]?.['index']}`);
+  return places[0] === places[1] && listEntries(opener).length === 1 && listEntries(piece).length === 1;
 }
 
-/** First all openers, then the pieces of the calls in turns. */
+/** Puts the first deltas of all calls first, then their pieces in turns. */
 function interleave(stream: WireStream): WireStream {
   return rewrite(stream, (chunks) => {
     if (movable(chunks).length < 2) return chunks;
     const isPiece = (chunk: Json): boolean => isPure(chunk) && !isOpener(chunk);
     const queues = new Map<unknown, Json[]>();
     for (const piece of chunks.filter(isPiece)) {
-      const index = entriesOf(piece)[0]?.['index'];
+      const index = listEntries(piece)[0]?.['index'];
       queues.set(index, [...(queues.get(index) ?? []), piece]);
     }
     const longest = Math.max(0, ...[...queues.values()].map(({ length }) => length));
     const turns = Array.from({ length: longest }, (_, turn) =>
       [...queues.values()].flatMap((queue) => queue.slice(turn, turn + 1)),
     ).flat();
-    const first = chunks.findIndex((chunk) => entriesOf(chunk).length > 0);
+    const first = chunks.findIndex((chunk) => listEntries(chunk).length > 0);
     const rest = chunks.slice(first).filter((chunk) => !isPiece(chunk));
     const lastOpener = rest.findLastIndex(isOpener);
     return [...chunks.slice(0, first), ...rest.slice(0, lastOpener + 1), ...turns, ...rest.slice(lastOpener + 1)];
   });
 }
 
-/** No call has an id before all of them are whole. */
+/** Sends the ids of all calls after the last call is complete. */
 function lateIds(stream: WireStream): WireStream {
   return rewrite(stream, (chunks) => {
     const calls = movable(chunks);
-    const last = chunks.findLastIndex((chunk) => entriesOf(chunk).length > 0);
+    const last = chunks.findLastIndex((chunk) => listEntries(chunk).length > 0);
     const chunk = chunks[last];
     const areWhole = calls.every(({ arguments: text, isSequential }) => isSequential && isDocument(text));
     if (calls.length < 2 || !chunk || !areWhole) return chunks;
     const [choice = {}] = objects(chunk['choices']);
     const nameless = chunks.map((one) =>
-      isOpener(one) ? chunkLike(one, choice, { tool_calls: entriesOf(one).map((entry) => without(entry, 'id')) }) : one,
+      isOpener(one) ? chunkLike(one, choice, { tool_calls: listEntries(one).map((entry) => without(entry, 'id')) }) : one,
     );
     const ids = chunkLike(chunk, choice, { tool_calls: calls.map(({ index, id }) => ({ index, id })) });
     return [...nameless.slice(0, last + 1), ids, ...nameless.slice(last + 1)];
   });
 }
 
-/** One call is all that the deprecated field can say. */
+/** Uses the deprecated `function_call`, which holds only one call. */
 function legacy(stream: WireStream): WireStream {
   return edit(stream, (chunk, _, chunks) => {
     if (movable(chunks).length !== 1) return chunk;
     const [choice = {}] = objects(chunk['choices']);
-    const [entry] = entriesOf(chunk);
+    const [entry] = listEntries(chunk);
     if (entry) return chunkLike(chunk, choice, { function_call: entry['function'] });
     return choice['finish_reason'] === 'tool_calls'
       ? { ...chunk, choices: [{ ...choice, finish_reason: 'function_call' }] }
@@ -114,7 +119,7 @@ function legacy(stream: WireStream): WireStream {
   });
 }
 
-/** How the list of calls is written. */
+/** Mutations of the form of the tool call list. */
 export const CHAT_SHAPE_MUTATIONS: readonly Mutation[] = mutations('calls', ['openai-chat'], {
   'chat/type-missing': { title: 'Calls have no type', apply: (stream) => editCalls(stream, (entry) => without(entry, 'type')) },
   'chat/type-upper-case': {

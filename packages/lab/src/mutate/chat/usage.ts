@@ -1,25 +1,27 @@
+/** Mutations of the usage of OpenAI Chat. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { editFrames, hasDone, isObject, type Json, objects, rewrite, without } from '../payloads.ts';
 
-const usageOf = (chunks: readonly Json[]): Json | undefined => chunks.map(({ usage }) => usage).findLast(isObject);
+const findUsage = (chunks: readonly Json[]): Json | undefined => chunks.map(({ usage }) => usage).findLast(isObject);
 
-/** The counts as they would have stood earlier on: none is higher than the last. */
-const partOf = (usage: Json, share: number): Json =>
+/** The counts as they could have been earlier in the stream: none is higher than the last. */
+const scaleUsage = (usage: Json, share: number): Json =>
   Object.fromEntries(
     Object.entries(usage).map(([key, value]) => {
-      if (isObject(value)) return [key, partOf(value, share)];
+      if (isObject(value)) return [key, scaleUsage(value, share)];
       return [key, typeof value === 'number' && key !== 'prompt_tokens' ? Math.floor(value * share) : value];
     }),
   );
 
-/** The chunks without the one that holds nothing but usage, and the usage. */
+/** The usage, and the chunks without it; a chunk with nothing but usage is removed. */
 function takeUsage(chunks: readonly Json[]): { rest: Json[]; usage: Json } | undefined {
-  const usage = usageOf(chunks);
+  const usage = findUsage(chunks);
   const isOnly = (chunk: Json): boolean => isObject(chunk['usage']) && objects(chunk['choices']).length === 0;
   return usage && { usage, rest: chunks.filter((chunk) => !isOnly(chunk)).map((chunk) => without(chunk, 'usage')) };
 }
 
-/** The stream with its usage put elsewhere. */
+/** Moves the usage to another place. */
 const moveUsage = (place: (chunks: readonly Json[], usage: Json) => readonly Json[]) => (stream: WireStream) =>
   rewrite(stream, (chunks) => {
     const taken = takeUsage(chunks);
@@ -29,11 +31,12 @@ const moveUsage = (place: (chunks: readonly Json[], usage: Json) => readonly Jso
 const onLast = (chunks: readonly Json[], change: (chunk: Json) => Json): Json[] =>
   chunks.map((chunk, at) => (at === chunks.length - 1 ? change(chunk) : chunk));
 
+/** Mutations of the usage. */
 export const CHAT_USAGE_MUTATIONS: readonly Mutation[] = mutations('usage', ['openai-chat'], {
   'chat/usage-on-every-chunk': {
     title: 'Usage on every chunk, growing',
     apply: moveUsage((chunks, usage) =>
-      chunks.map((chunk, at) => ({ ...chunk, usage: partOf(usage, (at + 1) / chunks.length) })),
+      chunks.map((chunk, at) => ({ ...chunk, usage: scaleUsage(usage, (at + 1) / chunks.length) })),
     ),
   },
   'chat/usage-with-the-finish': {

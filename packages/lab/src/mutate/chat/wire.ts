@@ -1,3 +1,5 @@
+/** The chunks of OpenAI Chat as mutations see them: choices, deltas and tool calls. */
+
 import type { WireStream } from '../mutation.ts';
 import { edit, type Json, objects, rewrite, textOf, within, withinEach, without } from '../payloads.ts';
 
@@ -9,7 +11,7 @@ export const editChoices = (stream: WireStream, change: (choice: Json, chunk: Js
 export const editDeltas = (stream: WireStream, change: (delta: Json, choice: Json, at: number) => Json): WireStream =>
   editChoices(stream, (choice, _, at) => within(choice, 'delta', (delta) => change(delta, choice, at)));
 
-/** A chunk with this delta in the envelope of another; it finishes nothing. */
+/** A chunk with this delta in the envelope of another, without a finish reason. */
 export function chunkLike(chunk: Json, choice: Json, delta: Json): Json {
   const rest = without(chunk, 'choices', 'usage');
   return {
@@ -19,7 +21,7 @@ export function chunkLike(chunk: Json, choice: Json, delta: Json): Json {
   };
 }
 
-/** One delta of a call, with what a mutation may want to know of the call. */
+/** One delta of a call, and its place in the call. */
 export interface CallPlace {
   readonly call: WholeCall;
   /** 0 for the delta that opens the call. */
@@ -29,7 +31,7 @@ export interface CallPlace {
   readonly before: string;
 }
 
-/** A call of a stream, as its deltas add up to. */
+/** A call of a stream, assembled from its deltas. */
 export interface WholeCall {
   readonly id: string;
   readonly index: number;
@@ -37,9 +39,9 @@ export interface WholeCall {
   readonly arguments: string;
   /** The arguments of the last delta. */
   readonly last: string;
-  /** Its place among the calls of the choice, in the order of opening. */
+  /** Its position among the calls of the choice, in the order of opening. */
   readonly position: number;
-  /** The calls of the choice stand one after the other, none begins before the one before it was whole. */
+  /** The calls of the choice follow each other: none begins before the previous one is complete. */
   readonly isSequential: boolean;
   readonly siblings: readonly WholeCall[];
   readonly deltas: number;
@@ -63,21 +65,23 @@ interface Entry {
   entry: Json;
 }
 
-const functionOf = (entry: Json): Json =>
+const readFunction = (entry: Json): Json =>
   typeof entry['function'] === 'object' && entry['function'] ? (entry['function'] as Json) : {};
 
-export const nameOf = (entry: Json): string => textOf(functionOf(entry)['name']);
+/** The function name in a delta of a call. */
+export const nameOf = (entry: Json): string => textOf(readFunction(entry)['name']);
 
-export const argumentsOf = (entry: Json): string => textOf(functionOf(entry)['arguments']);
+/** The piece of arguments in a delta of a call. */
+export const argumentsOf = (entry: Json): string => textOf(readFunction(entry)['arguments']);
 
-/** The function calls of a stream by choice and index; undefined when it is not the standard that they follow. */
+/** The function calls of a stream by choice and index; undefined when they do not follow the standard. */
 export function callsOf(chunks: readonly Json[]): ReadonlyMap<string, WholeCall> | undefined {
   const calls = new Map<string, OpenCall>();
   const latest = new Map<string, OpenCall>();
-  for (const { key, choice, entry } of chunks.flatMap(entriesOf)) {
+  for (const { key, choice, entry } of chunks.flatMap(listEntries)) {
     const call = calls.get(key) ?? openCall(entry, latest.get(choice)?.siblings ?? []);
     if (!call) return undefined;
-    // A call that goes on after another has begun.
+    // This call continues after another one has begun.
     if (calls.has(key) && latest.get(choice) !== call) for (const sibling of call.siblings) sibling.isSequential = false;
     calls.set(key, call);
     latest.set(choice, call);
@@ -89,7 +93,7 @@ export function callsOf(chunks: readonly Json[]): ReadonlyMap<string, WholeCall>
   return calls;
 }
 
-/** The first delta of a call by the standard: it has all three. */
+/** The first delta of a call has id, index and name by the standard. */
 function openCall(entry: Json, siblings: OpenCall[]): OpenCall | undefined {
   const { id, index } = entry;
   const name = nameOf(entry);
@@ -99,7 +103,7 @@ function openCall(entry: Json, siblings: OpenCall[]): OpenCall | undefined {
   return call;
 }
 
-const entriesOf = (chunk: Json): Entry[] =>
+const listEntries = (chunk: Json): Entry[] =>
   objects(chunk['choices']).flatMap((choice) =>
     objects((choice['delta'] as Json | undefined)?.['tool_calls']).map((entry) => ({
       entry,
@@ -109,8 +113,8 @@ const entriesOf = (chunk: Json): Entry[] =>
   );
 
 /**
- * Changes the deltas of function calls, each to one or several. Several go out one a chunk, the last in the chunk of the first, so that
- * what shares a chunk with it, such as the finish, still follows.
+ * Changes the deltas of function calls, each to one or several. Several are sent one per chunk, the last in the chunk
+ * of the original, so that the rest of that chunk, such as the finish reason, still follows.
  */
 export function editCalls(stream: WireStream, change: (entry: Json, place: CallPlace) => Json | Json[]): WireStream {
   return rewrite(stream, (chunks) => {
@@ -139,8 +143,8 @@ export function editCalls(stream: WireStream, change: (entry: Json, place: CallP
   });
 }
 
-/** The delta with its function changed. */
-export const withFunction = (entry: Json, change: Json): Json => ({ ...entry, function: { ...functionOf(entry), ...change } });
+/** The delta with fields of its function changed. */
+export const withFunction = (entry: Json, change: Json): Json => ({ ...entry, function: { ...readFunction(entry), ...change } });
 
 /** The delta without some fields of its function. */
 export const withoutFunction = (entry: Json, ...keys: readonly string[]): Json =>

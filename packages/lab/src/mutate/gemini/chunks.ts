@@ -1,17 +1,21 @@
+/** Mutations of the envelope, finish reason and usage of Gemini. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { edit, isObject, type Json, objects, rewrite, strew, within, without } from '../payloads.ts';
 import { chunkLike, editCandidates, partsOf } from './wire.ts';
 
 const ONLY = ['gemini'] as const;
 
-const snake = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const snakeKey = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Keys of a message of the protocol; the arguments of a call and what a tool answered are data. */
-function underscored(value: unknown, key = ''): unknown {
+/**
+ * Converts the protocol's keys to snake case; arguments of a call and results of a tool are data and stay as they are.
+ */
+function toSnakeCase(value: unknown, key = ''): unknown {
   if (key === 'args' || key === 'response') return value;
-  if (Array.isArray(value)) return value.map((item: unknown) => underscored(item));
+  if (Array.isArray(value)) return value.map((item: unknown) => toSnakeCase(item));
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snake(name), underscored(inner, name)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snakeKey(name), toSnakeCase(inner, name)]));
 }
 
 const ENVELOPE = mutations('envelope', ONLY, {
@@ -23,11 +27,11 @@ const ENVELOPE = mutations('envelope', ONLY, {
   'gemini/snake-case': {
     title: 'Keys are spelled with underscores',
     rule: 'gemini/snake-case',
-    apply: (stream) => edit(stream, (chunk) => underscored(chunk) as Json), // an object in, an object out
+    apply: (stream) => edit(stream, (chunk) => toSnakeCase(chunk) as Json), // an object in, an object out
   },
   'gemini/envelope-missing': {
     title: 'Chunks have neither an id nor a model',
-    // The ids of calls without one are derived from that of the response.
+    // Ids of calls that have none are derived from the response id.
     loses: ['id', 'model', 'call_ids'],
     apply: (stream) => edit(stream, (chunk) => without(chunk, 'responseId', 'modelVersion', 'createTime')),
   },
@@ -65,7 +69,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
 });
 
-/** The number of a reason in the enum of Vertex AI. */
+/** The numbers of finish reasons in the enum of Vertex AI. */
 const NUMBERS: Record<string, number> = {
   STOP: 1,
   MAX_TOKENS: 2,
@@ -78,11 +82,11 @@ const NUMBERS: Record<string, number> = {
   MALFORMED_FUNCTION_CALL: 9,
 };
 
-const finishOf = (chunk: Json): unknown => objects(chunk['candidates'])[0]?.['finishReason'];
+const readFinish = (chunk: Json): unknown => objects(chunk['candidates'])[0]?.['finishReason'];
 
 const isSole = (chunks: readonly Json[]): boolean => chunks.every(({ candidates }) => objects(candidates).length <= 1);
 
-/** The reason in a chunk of its own, without content. */
+/** Moves the finish reason to a chunk without content. */
 const apart = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) =>
     chunks.flatMap((chunk) => {
@@ -103,7 +107,7 @@ const FINISH = mutations('finish', ONLY, {
     apply: (stream) =>
       rewrite(stream, (chunks) => {
         const isStop =
-          isSole(chunks) && chunks.length > 1 && chunks.map(finishOf).findLast((reason) => reason !== undefined) === 'STOP';
+          isSole(chunks) && chunks.length > 1 && chunks.map(readFinish).findLast((reason) => reason !== undefined) === 'STOP';
         const hasMore = chunks
           .slice(1)
           .some(({ candidates }) => objects(candidates).some((candidate) => partsOf(candidate).some(hasContent)));
@@ -127,10 +131,10 @@ const FINISH = mutations('finish', ONLY, {
     title: 'finishReason FINISH_REASON_UNSPECIFIED on all chunks before the last',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
-        const last = chunks.findLastIndex((chunk) => finishOf(chunk) !== undefined);
+        const last = chunks.findLastIndex((chunk) => readFinish(chunk) !== undefined);
         if (!isSole(chunks) || last < 1) return chunks;
         return chunks.map((chunk, at) =>
-          at < last && finishOf(chunk) === undefined
+          at < last && readFinish(chunk) === undefined
             ? {
                 ...chunk,
                 candidates: objects(chunk['candidates']).map((candidate) => ({
@@ -153,16 +157,16 @@ const FINISH = mutations('finish', ONLY, {
   },
 });
 
-const usageOf = (chunks: readonly Json[]): Json | undefined =>
+const findUsage = (chunks: readonly Json[]): Json | undefined =>
   chunks.map(({ usageMetadata }) => usageMetadata).findLast(isObject);
 
-/** Usage that every chunk has is replaced by the last: only that must be right. */
+/** Usage on every chunk replaces the one before, so only the last one has to be right. */
 const USAGE = mutations('usage', ONLY, {
   'gemini/usage-only-last': {
     title: 'Usage on the last chunk only',
     apply: (stream) =>
       edit(stream, (chunk, at, chunks) => {
-        const usage = usageOf(chunks);
+        const usage = findUsage(chunks);
         if (at < chunks.length - 1 || !usage) return without(chunk, 'usageMetadata');
         return chunk['usageMetadata'] === usage ? chunk : { ...chunk, usageMetadata: usage };
       }),
@@ -171,7 +175,7 @@ const USAGE = mutations('usage', ONLY, {
     title: 'Usage on every chunk, growing',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
-        const usage = usageOf(chunks);
+        const usage = findUsage(chunks);
         if (!usage) return chunks;
         const part = {
           promptTokenCount: usage['promptTokenCount'] ?? 0,
@@ -185,7 +189,7 @@ const USAGE = mutations('usage', ONLY, {
     title: 'Usage in a chunk of its own at the end',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
-        const usage = usageOf(chunks);
+        const usage = findUsage(chunks);
         const last = chunks.at(-1);
         if (!usage || !last) return chunks;
         const { candidates, promptFeedback, ...rest } = last;
@@ -194,4 +198,5 @@ const USAGE = mutations('usage', ONLY, {
   },
 });
 
+/** Mutations of the envelope, finish reason and usage. */
 export const GEMINI_CHUNK_MUTATIONS: readonly Mutation[] = [...ENVELOPE, ...FINISH, ...USAGE];

@@ -1,10 +1,12 @@
+/** Mutations of the parts, calls and signatures of Gemini. */
+
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { isDocument, isObject, type Json, objects, rewrite, textOf, within, without } from '../payloads.ts';
 import { chunkLike, editCalls, editCandidates, editParts, isPlainText, isWholeCall, partsOf } from './wire.ts';
 
 const ONLY = ['gemini'] as const;
 
-/** Every part in a chunk of its own; what else the chunk had stays with the last. */
+/** Puts every part into a chunk of its own; other fields of the chunk stay with the last part. */
 const spread = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) =>
     chunks.flatMap((chunk) => {
@@ -19,7 +21,7 @@ const spread = (stream: WireStream): WireStream =>
     }),
   );
 
-/** All parts in the first chunk that has any. */
+/** Puts all parts into the first chunk that has any. */
 const gather = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) => {
     const isSole = chunks.every(({ candidates }) => objects(candidates).length <= 1);
@@ -80,7 +82,7 @@ const CONTENT = mutations('content', ONLY, {
   },
 });
 
-/** A part before all others. */
+/** Inserts a part before all others. */
 const first = (stream: WireStream, part: Json): WireStream =>
   rewrite(stream, (chunks) => {
     const holder = chunks.find(({ candidates }) => objects(candidates).some((candidate) => partsOf(candidate).length > 0));
@@ -94,11 +96,11 @@ const withFirst = (chunk: Json, part: Json): Json => ({
   ),
 });
 
-/** The arguments piece by piece, as Vertex AI streams them: strings, numbers, booleans and null of an object without depth. */
+/** Streams the arguments in pieces, as Vertex AI does: strings, numbers, booleans and null of a flat object. */
 const partial = (stream: WireStream, hasEnd: boolean): WireStream =>
   editParts(stream, (part) => {
     const call = part['functionCall'];
-    const pieces = isWholeCall(part) && isObject(call) ? piecesOf(call['args']) : undefined;
+    const pieces = isWholeCall(part) && isObject(call) ? splitArguments(call['args']) : undefined;
     if (!isObject(call) || !pieces) return part;
     const { args, ...named } = call;
     return [
@@ -108,8 +110,8 @@ const partial = (stream: WireStream, hasEnd: boolean): WireStream =>
     ];
   });
 
-/** Undefined when a value or a name is not of the plain kind. */
-function piecesOf(args: unknown): Json[] | undefined {
+/** The pieces of the arguments; undefined when a value is nested or a name needs quoting. */
+function splitArguments(args: unknown): Json[] | undefined {
   if (!isObject(args) || Object.keys(args).length === 0) return undefined;
   const pieces = Object.entries(args).flatMap(([name, value]): (Json | undefined)[] => {
     const jsonPath = `$.${name}`;
@@ -162,10 +164,10 @@ const CALLS = mutations('calls', ONLY, {
   'gemini/args-streamed': { title: 'Arguments come piece by piece', apply: (stream) => partial(stream, true) },
   'gemini/args-streamed-no-end': {
     title: 'Arguments come piece by piece, and nothing ends them',
-    // Text that follows waits for the end of the call.
+    // The decoder holds text that follows back until the call ends.
     loses: ['blocks'],
     rule: 'gemini/call-not-ended',
-    // In a turn that was cut, a call without its end is nothing special.
+    // In a truncated turn, a call without an end is not a departure.
     apply: (stream) => (stream.frames.some(({ data }) => data.includes('"STOP"')) ? partial(stream, false) : stream),
   },
   'gemini/stray-call-ends': {
@@ -208,4 +210,5 @@ const SIGNATURES = mutations('content', ONLY, {
   },
 });
 
+/** Mutations of the parts, calls and signatures. */
 export const GEMINI_PART_MUTATIONS: readonly Mutation[] = [...CONTENT, ...CALLS, ...SIGNATURES];

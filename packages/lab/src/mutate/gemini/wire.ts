@@ -1,3 +1,5 @@
+/** The chunks of Gemini as mutations see them: candidates, parts and calls. */
+
 import type { WireStream } from '../mutation.ts';
 import { edit, isObject, type Json, objects, within, withinEach } from '../payloads.ts';
 
@@ -15,11 +17,13 @@ export const editParts = (stream: WireStream, change: (part: Json, candidate: Js
 export const editCalls = (stream: WireStream, change: (call: Json, part: Json) => Json): WireStream =>
   editParts(stream, (part) => (isWholeCall(part) ? within(part, 'functionCall', (call) => change(call, part)) : part));
 
+/** Whether a part is a call that is not streamed in pieces. */
 export const isWholeCall = (part: Json): boolean => {
   const { functionCall: call } = part;
   return isObject(call) && typeof call['name'] === 'string' && !('partialArgs' in call) && !('willContinue' in call);
 };
 
+/** The parts of a candidate. */
 export const partsOf = (candidate: Json): Json[] => objects((candidate['content'] as Json | undefined)?.['parts']);
 
 /** A part that is nothing but text or a thought. */
@@ -28,7 +32,7 @@ export const isPlainText = (part: Json): boolean =>
   part['text'] !== '' &&
   Object.keys(part).every((key) => key === 'text' || key === 'thought');
 
-/** The chunk with other parts in its only candidate, which finishes nothing. */
+/** The chunk with other parts in its only candidate, without a finish reason. */
 export function chunkLike(chunk: Json, parts: readonly Json[]): Json {
   const [candidate = {}] = objects(chunk['candidates']);
   const content = { ...(isObject(candidate['content']) ? candidate['content'] : { role: 'model' }), parts };

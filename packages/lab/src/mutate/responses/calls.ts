@@ -1,3 +1,5 @@
+/** Mutations of the function calls of OpenAI Responses. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { edit, isDocument, type Json, objectOf, objects, rewrite, sums, textOf, within, without } from '../payloads.ts';
 import {
@@ -21,23 +23,23 @@ const CALL = 'function_call';
 
 const isDelta = (event: Json): boolean => typeOf(event) === ARGUMENTS_DELTA;
 
-const argumentsOf = ({ done }: Item): string => textOf(itemOf(done)['arguments']);
+const readArguments = ({ done }: Item): string => textOf(itemOf(done)['arguments']);
 
-/** Changes the pieces of the arguments of calls that have some, whole and not empty. */
-const pieces =
+/** Changes the argument deltas of calls with complete, non-empty arguments. */
+const onPieces =
   (change: (deltas: readonly Json[], text: string) => readonly Json[]): Row['apply'] =>
   (stream, random) =>
     onItems([CALL], (item) => {
       const deltas = item.events.filter(isDelta);
       const [first] = deltas;
-      if (!first || !isDocument(argumentsOf(item))) return undefined;
-      const changed = change(deltas, argumentsOf(item));
+      if (!first || !isDocument(readArguments(item))) return undefined;
+      const changed = change(deltas, readArguments(item));
       return item.events.flatMap((event) => (event === first ? [...changed] : isDelta(event) ? [] : [event]));
     })(stream, random);
 
-const like = (event: Json, delta: string): Json => ({ ...event, delta });
+const deltaLike = (event: Json, delta: string): Json => ({ ...event, delta });
 
-/** Arguments as an object wherever they stand, in calls whose text JSON would write the same way again. */
+/** Sends arguments as an object everywhere, in calls whose text JSON.stringify would write the same way again. */
 const asObject: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
     const change = (item: Json): Json => {
@@ -45,7 +47,7 @@ const asObject: Row['apply'] = (stream) =>
       return value ? { ...item, arguments: value } : item;
     };
     return events
-      .filter((event) => !isDelta(event) || !objectOf(wholeOf(event, events)))
+      .filter((event) => !isDelta(event) || !objectOf(findWhole(event, events)))
       .map((event) => {
         const value = typeOf(event) === ARGUMENTS_DONE ? objectOf(textOf(event['arguments'])) : undefined;
         if (value) return { ...event, arguments: value };
@@ -57,13 +59,13 @@ const asObject: Row['apply'] = (stream) =>
       });
   });
 
-/** The arguments that the done event of the same item says. */
-const wholeOf = (event: Json, events: readonly Json[]): string =>
+/** The arguments in the done event of the same item. */
+const findWhole = (event: Json, events: readonly Json[]): string =>
   textOf(
     events.find((other) => typeOf(other) === ARGUMENTS_DONE && other['output_index'] === event['output_index'])?.['arguments'],
   );
 
-/** All calls of the response as the arguments of one, which nobody declared. */
+/** Puts all calls of the response into the arguments of one undeclared call. */
 const wrap: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
     const items = itemsOf(events);
@@ -72,7 +74,7 @@ const wrap: Row['apply'] = (stream) =>
     const isLast = calls.length > 1 && items.slice(-calls.length).every(({ type }) => type === CALL);
     const uses = calls.map((call) => ({
       recipient_name: `functions.${itemOf(call.done)['name']}`,
-      parameters: objectOf(argumentsOf(call)),
+      parameters: objectOf(readArguments(call)),
     }));
     if (!first || !isLast || uses.some(({ parameters }) => !parameters)) return events;
     const text = JSON.stringify({ tool_uses: uses });
@@ -95,7 +97,10 @@ const wrap: Row['apply'] = (stream) =>
     });
   });
 
-/** Calls that cannot open before they are done open in another order when they overlap: only others stay as they were. */
+/**
+ * Applies a mutation only to streams whose items do not overlap: overlapping calls that open late would change their
+ * order.
+ */
 const oneByOne =
   (apply: Row['apply']): Row['apply'] =>
   (stream, random) => {
@@ -107,11 +112,12 @@ const oneByOne =
     return areSequential ? apply(stream, random) : stream;
   };
 
+/** Mutations of function calls. */
 export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', ONLY, {
   'responses/arguments-only-done': {
     title: 'Arguments come whole, when they are done',
     rule: 'responses/deltas-missing',
-    apply: (stream) => edit(stream, (event, _, events) => (isDelta(event) && isDocument(wholeOf(event, events)) ? [] : event)),
+    apply: (stream) => edit(stream, (event, _, events) => (isDelta(event) && isDocument(findWhole(event, events)) ? [] : event)),
   },
   'responses/arguments-not-done': {
     title: 'Arguments are never said to be done',
@@ -120,8 +126,8 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
   'responses/arguments-in-added': {
     title: 'The whole arguments stand in the item when it is added, there are no deltas',
     apply: onItems([CALL], (item) => {
-      if (!isDocument(argumentsOf(item))) return undefined;
-      const added = { ...item.added, item: { ...itemOf(item.added), arguments: argumentsOf(item) } };
+      if (!isDocument(readArguments(item))) return undefined;
+      const added = { ...item.added, item: { ...itemOf(item.added), arguments: readArguments(item) } };
       return item.events.flatMap((event) => (event === item.added ? [added] : isDelta(event) ? [] : [event]));
     }),
   },
@@ -130,21 +136,21 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     title: 'Every piece of the arguments repeats what came before',
     rule: 'responses/arguments-repeated',
     apply: (stream, random) =>
-      pieces((deltas) => {
+      onPieces((deltas) => {
         if (deltas.length < 2) return deltas;
         const texts = sums(deltas.map((event) => textOf(event['delta'])));
-        return deltas.map((event, at) => like(event, texts[at] ?? ''));
+        return deltas.map((event, at) => deltaLike(event, texts[at] ?? ''));
       })(stream, random),
   },
   'responses/arguments-after-empty-object': {
     title: 'The first piece of the arguments is "{}"',
     rule: 'responses/arguments-repeated',
-    apply: pieces((deltas) => [...deltas.slice(0, 1).map((event) => like(event, '{}')), ...deltas]),
+    apply: onPieces((deltas) => [...deltas.slice(0, 1).map((event) => deltaLike(event, '{}')), ...deltas]),
   },
   'responses/arguments-sent-again': {
     title: 'The whole arguments once more after the pieces',
     rule: 'responses/arguments-repeated',
-    apply: pieces((deltas, text) => [...deltas, ...deltas.slice(0, 1).map((event) => like(event, text))]),
+    apply: onPieces((deltas, text) => [...deltas, ...deltas.slice(0, 1).map((event) => deltaLike(event, text))]),
   },
   'responses/call-ids-missing': {
     title: 'Calls have no call_id',

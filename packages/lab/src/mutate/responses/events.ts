@@ -1,3 +1,5 @@
+/** Mutations of the events, status and usage of OpenAI Responses. */
+
 import { type Mutation, mutations } from '../mutation.ts';
 import { edit, editFrames, isObject, type Json, objects, rewrite, strew, within, without } from '../payloads.ts';
 import { isTerminal, leaveOut, onEvents, responseOf, typeOf } from './wire.ts';
@@ -108,13 +110,13 @@ const FINISH = mutations('finish', ONLY, {
   },
 });
 
-const usageOf = (event: Json): unknown => responseOf(event)['usage'];
+const readUsage = (event: Json): unknown => responseOf(event)['usage'];
 
 const USAGE = mutations('usage', ONLY, {
   'responses/usage-early': {
     title: 'A usage of zeros in the first event',
     apply: onEvents('response.created', (event, events) => {
-      const usage = events.map(usageOf).findLast(isObject);
+      const usage = events.map(readUsage).findLast(isObject);
       if (!usage) return event;
       const zeros = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
       return within(event, 'response', (response) => ({ ...response, usage: zeros }));
@@ -122,4 +124,5 @@ const USAGE = mutations('usage', ONLY, {
   },
 });
 
+/** Mutations of events, status and usage. */
 export const RESPONSES_EVENT_MUTATIONS: readonly Mutation[] = [...ENVELOPE, ...FINISH, ...USAGE];

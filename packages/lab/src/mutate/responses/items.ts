@@ -1,3 +1,5 @@
+/** Mutations of the output items and content parts of OpenAI Responses. */
+
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { edit, type Json, objects, rewrite, textOf, without } from '../payloads.ts';
 import {
@@ -18,10 +20,10 @@ import {
 
 const ONLY = ['openai-responses'] as const;
 
-/** Items whose content comes in deltas. */
+/** Items whose content is sent in deltas. */
 const STREAMED = ['message', 'reasoning', 'function_call', 'custom_tool_call'];
 
-/** Every event with an item's id gets another one. */
+/** Gives every event with an item id another id. */
 const rotate: Row['apply'] = (stream) =>
   edit(stream, (event, at) => {
     const isAboutItem = 'item_id' in event || typeof itemOf(event)['id'] === 'string';
@@ -34,13 +36,13 @@ const rotate: Row['apply'] = (stream) =>
     };
   });
 
-/** The parts of a message or of a reasoning begin with number 1. */
+/** Numbers the parts of an item from 1. */
 const shiftParts: Row['apply'] = (stream) =>
   edit(stream, (event) =>
     typeof event['content_index'] === 'number' ? { ...event, content_index: event['content_index'] + 1 } : event,
   );
 
-/** The item is told only by the final response. */
+/** Leaves out the events of the last item, which is then only in the final response. */
 const onlyInOutput: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
     const items = itemsOf(events);
@@ -51,7 +53,7 @@ const onlyInOutput: Row['apply'] = (stream) =>
     return isListed ? events.filter(({ output_index: index }) => index !== last.index) : events;
   });
 
-/** Without `output_item.done`, the final response has the last word on an item. */
+/** Leaves out `output_item.done`, where the final response has the items. */
 const notDone =
   (isOne: (type: string) => boolean): Row['apply'] =>
   (stream) =>
@@ -106,15 +108,15 @@ const ITEMS = mutations('content', ONLY, {
   },
   'responses/not-done': {
     title: 'Messages, reasoning and calls are never said to be done',
-    // OpenAI encrypts reasoning anew each time it writes it: the ciphertext of the final response is another one, as good as the first. Text
-    // waits for the calls before it to be done, so that it may stand behind the calls that follow it.
+    // OpenAI encrypts reasoning again for the final response, so its ciphertext differs but is equally valid. The
+    // decoder holds text back until the calls before it are done, so it may come after calls that follow it.
     loses: ['signatures', 'blocks'],
     rule: 'responses/item-not-done',
     apply: notDone((type) => STREAMED.includes(type)),
   },
   'responses/server-items-not-done': {
     title: 'What the server did itself is never said to be done',
-    // A compaction is nothing but a ciphertext, and that is another one in the final response.
+    // A compaction is only a ciphertext, which differs in the final response.
     apply: notDone((type) => !STREAMED.includes(type) && type !== 'compaction'),
   },
   'responses/only-done': {
@@ -134,9 +136,9 @@ const ITEMS = mutations('content', ONLY, {
   },
 });
 
-const isPart = /^response\.(content_part|reasoning_summary_part)\.added$/;
+const PART_ADDED = /^response\.(content_part|reasoning_summary_part)\.added$/;
 
-/** The next item begins before the one before it is done. */
+/** Starts a message before the reasoning before it is done. */
 const overlap: Row['apply'] = (stream) =>
   editItems(stream, (item, items) => {
     const place = items.indexOf(item);
@@ -150,14 +152,14 @@ const overlap: Row['apply'] = (stream) =>
     return [...own.slice(0, at), ...borrowed, ...own.slice(at)];
   });
 
-/** What a done event says: the field with the whole text. */
+/** The field with the whole text in a done event. */
 const WHOLE: Record<string, string> = { 'response.output_text.done': 'text', 'response.refusal.done': 'refusal' };
 
 const PARTS = mutations('content', ONLY, {
   'responses/parts-not-added': {
     title: 'Parts begin with their first delta',
     rule: 'responses/part-not-added',
-    apply: leaveOut(isPart),
+    apply: leaveOut(PART_ADDED),
   },
   'responses/parts-from-one': { title: 'The parts of an item begin with number 1', apply: shiftParts },
   'responses/parts-not-done': {
@@ -226,4 +228,5 @@ const PARTS = mutations('content', ONLY, {
   },
 });
 
+/** Mutations of output items and content parts. */
 export const RESPONSES_ITEM_MUTATIONS: readonly Mutation[] = [...ITEMS, ...PARTS];

@@ -1,24 +1,35 @@
+/** The events of OpenAI Responses as mutations see them: types and output items. */
+
 import type { Row, WireStream } from '../mutation.ts';
 import { edit, isObject, type Json, rewrite, textOf, within, withinEach } from '../payloads.ts';
 
+/** The type of the event that starts an item. */
 export const ADDED = 'response.output_item.added';
 
+/** The type of the event that ends an item. */
 export const ITEM_DONE = 'response.output_item.done';
 
 const ARGUMENTS = 'response.function_call_arguments';
 
+/** The type of the event with a piece of arguments. */
 export const ARGUMENTS_DELTA = `${ARGUMENTS}.delta`;
 
+/** The type of the event with the whole arguments. */
 export const ARGUMENTS_DONE = `${ARGUMENTS}.done`;
 
+/** The type of the event with a piece of text. */
 export const TEXT_DELTA = 'response.output_text.delta';
 
+/** The type of an event. */
 export const typeOf = (event: Json): string => textOf(event['type']);
 
+/** Whether an event ends the response. */
 export const isTerminal = (event: Json): boolean => /^response\.(completed|incomplete|failed)$/.test(typeOf(event));
 
+/** The item of an event. */
 export const itemOf = (event: Json): Json => (isObject(event['item']) ? event['item'] : {});
 
+/** The response of an event. */
 export const responseOf = (event: Json): Json => (isObject(event['response']) ? event['response'] : {});
 
 /** Changes the events of some types. */
@@ -33,7 +44,7 @@ export const onEvents =
 /** Leaves out the events of some types. */
 export const leaveOut = (types: RegExp): Row['apply'] => onEvents(types, () => []);
 
-/** The events about one output item, in their order. */
+/** The events of one output item, in order. */
 export interface Item {
   readonly index: number;
   readonly type: string;
@@ -42,7 +53,7 @@ export interface Item {
   readonly done: Json;
 }
 
-/** The items of a stream in which each is added once and done once, and none begins before the one before it is done; else nothing. */
+/** The items of a stream in which each is added once and done once and none overlap; empty for any other stream. */
 export function itemsOf(events: readonly Json[]): Item[] {
   const indexes = [...new Set(events.map(({ output_index: index }) => index).filter((index) => typeof index === 'number'))];
   const items = indexes.flatMap((index) => {
@@ -58,12 +69,13 @@ export function itemsOf(events: readonly Json[]): Item[] {
 const isSequential = (events: readonly Json[], items: readonly Item[]): boolean =>
   items.every(({ added, done, events: own }) => events.indexOf(done) - events.indexOf(added) + 1 === own.length);
 
-/** Changes the events of whole items. */
+/** Replaces the events of items of some types; undefined keeps an item. */
 export const onItems =
   (types: readonly string[], change: (item: Item, items: readonly Item[]) => readonly Json[] | undefined): Row['apply'] =>
   (stream) =>
     editItems(stream, (item, items) => (types.includes(item.type) ? change(item, items) : undefined));
 
+/** Replaces the events of items; undefined keeps an item. */
 export function editItems(
   stream: WireStream,
   change: (item: Item, items: readonly Item[]) => readonly Json[] | undefined,
@@ -78,7 +90,7 @@ export function editItems(
   });
 }
 
-/** Changes the items wherever they stand whole: when added, when done, in the final response. */
+/** Changes items wherever they are complete: when added, when done, in the final response. */
 export const everyItem =
   (type: string, change: (item: Json, isDone: boolean) => Json): Row['apply'] =>
   (stream) =>
