@@ -613,5 +613,4 @@ function continuesName({ arguments: own, isNamedLate }: PendingCall, compared: C
 const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
   delta.index !== undefined && index !== undefined && index !== delta.index;
 
-const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean =>
-  snapshot === undefined && fragment.trim() === '';
+const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean => snapshot === undefined && fragment.trim() === '';

@@ -117,7 +117,7 @@ export class Exchange {
   #mode: Mode;
   readonly #notes: Note[] = [];
   #wire: ClientRequest = { method: '', path: '', headers: {}, body: undefined };
-  #lane: Lane | undefined;
+  #sideEndpoint: SideEndpoint | undefined;
   #stream: AnswerStream | undefined;
   #request: CanonicalRequest | undefined;
   #response: CanonicalResponse | undefined;
@@ -134,7 +134,7 @@ export class Exchange {
 
   /** Whether request and response are passed on unchanged. */
   get isPassing(): boolean {
-    return this.#mode === 'passed' && !this.#lane;
+    return this.#mode === 'passed' && !this.#sideEndpoint;
   }
 
   /** What could not be converted so far, in both directions. */
@@ -147,7 +147,7 @@ export class Exchange {
    * read.
    */
   get asked(): CanonicalRequest | undefined {
-    if (this.#mode !== 'converted' && !this.#lane) this.#request ??= readQuestion(this.#wire, this.#client);
+    if (this.#mode !== 'converted' && !this.#sideEndpoint) this.#request ??= readQuestion(this.#wire, this.#client);
     return this.#request;
   }
 
@@ -171,7 +171,7 @@ export class Exchange {
   request(wire: ClientRequest): UpstreamRequest {
     this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
-    if (type !== 'CHAT') return this.#requestLane(type, wire);
+    if (type !== 'CHAT') return this.#requestSideEndpoint(type, wire);
     if (this.#mode === 'passed') return this.#pass(wire);
     const pass = this.#decidePass(wire);
     const converted = pass === 'always' ? undefined : this.#convert(wire, pass);
@@ -188,7 +188,7 @@ export class Exchange {
   /** Converts a whole response; one with an error status is converted as an error. */
   response(reply: WireReply): WireReply {
     if (reply.status >= 400) return this.error(reply);
-    if (this.#lane) return this.#reply(reply, this.#lane.answer(reply.body));
+    if (this.#sideEndpoint) return this.#reply(reply, this.#sideEndpoint.response(reply.body));
     if (this.#mode === 'passed') return this.#passReply(reply);
     const converted = convertResponse(reply.body, this.#responseOptions());
     this.#response = this.#options.tap === false ? undefined : converted.response;
@@ -250,10 +250,10 @@ export class Exchange {
     return this.#stream;
   }
 
-  #requestLane(type: InterfaceType, wire: WireRequest): UpstreamRequest {
-    this.#lane = createLane(type, this.#requestOptions(wire));
-    const { method } = this.#lane;
-    const { body, headers, path, notes } = this.#lane.ask(wire.body);
+  #requestSideEndpoint(type: InterfaceType, wire: WireRequest): UpstreamRequest {
+    this.#sideEndpoint = createSideEndpoint(type, this.#requestOptions(wire));
+    const { method } = this.#sideEndpoint;
+    const { body, headers, path, notes } = this.#sideEndpoint.request(wire.body);
     for (const note of notes) this.#notes.push(note);
     return { method, ...this.#address(type, { model: this.#options.model ?? '', stream: false }, headers, path), body };
   }
@@ -305,8 +305,8 @@ export class Exchange {
   }
 
   #readTarget(wire: ClientRequest): Omit<Target, 'provider'> {
-    const asked = askedOf(wire, this.#client);
-    const { model = asked.model, stream = asked.stream } = this.#options;
+    const requested = askedOf(wire, this.#client);
+    const { model = requested.model, stream = requested.stream } = this.#options;
     return { model, stream };
   }
 
@@ -334,8 +334,8 @@ export class Exchange {
     if (this.#usage) this.#passed = reply;
     else {
       // Decoded even without `tap`: the body may be an error, which throws.
-      const answer = readAnswer(reply.body, this.#responseOptions());
-      if (tap) this.#response = answer;
+      const response = readAnswer(reply.body, this.#responseOptions());
+      if (tap) this.#response = response;
     }
     return reply;
   }
@@ -428,20 +428,20 @@ export function checkModelName(model: string): void {
  * One request to a side endpoint and its response, from the client's protocol (`from`) to the upstream's (`to`) and
  * back.
  */
-export interface Lane {
+interface SideEndpoint {
   method: 'GET' | 'POST';
   /** `path`: the endpoint that fits the body; absent where the interface has only one. */
-  ask(body: unknown): { body: unknown; headers: HeaderBag; path?: string; notes: Note[] };
-  answer(body: unknown): { body: unknown; notes: Note[] };
+  request(body: unknown): { body: unknown; headers: HeaderBag; path?: string; notes: Note[] };
+  response(body: unknown): { body: unknown; notes: Note[] };
 }
 
-type LaneMaker = (options: RequestOptions) => Lane;
+type SideEndpointFactory = (options: RequestOptions) => SideEndpoint;
 
 /** Throws when the client's protocol or the upstream's has no such endpoint. */
-function createLane(type: InterfaceType, options: RequestOptions): Lane {
-  const lane = LANES[type];
-  if (!lane || !options.to.supports(type)) throw unsupported(options.to, type);
-  return lane(options);
+function createSideEndpoint(type: InterfaceType, options: RequestOptions): SideEndpoint {
+  const create = SIDE_ENDPOINTS[type];
+  if (!create || !options.to.supports(type)) throw unsupported(options.to, type);
+  return create(options);
 }
 
 /** The options of the response: the request's path, headers and model are not part of them. */
@@ -459,45 +459,47 @@ const swapDirection = ({
 });
 
 /** Endpoints whose requests have no body. */
-const withoutBody = (convert: (body: unknown, options: ConvertOptions) => ReturnType<Lane['answer']>): LaneMaker => {
+const withoutBody = (
+  convert: (body: unknown, options: ConvertOptions) => ReturnType<SideEndpoint['response']>,
+): SideEndpointFactory => {
   return (options) => ({
     method: 'GET',
-    ask: () => ({ body: undefined, headers: {}, notes: [] }),
-    answer: (body) => convert(body, swapDirection(options)),
+    request: () => ({ body: undefined, headers: {}, notes: [] }),
+    response: (body) => convert(body, swapDirection(options)),
   });
 };
 
-const LANES: Partial<Record<InterfaceType, LaneMaker>> = {
+const SIDE_ENDPOINTS: Partial<Record<InterfaceType, SideEndpointFactory>> = {
   MODELS: withoutBody(convertModels),
   MODEL_INFO: withoutBody(convertModelInfo),
   EMBEDDINGS: (options) => {
     let embedding: ReturnType<typeof convertEmbeddingsRequest>['value'] | undefined;
     return {
       method: 'POST',
-      ask: (body) => {
+      request: (body) => {
         const converted = convertEmbeddingsRequest(body, options);
         embedding = converted.value;
         return converted;
       },
-      answer: (body) => convertEmbeddingsResponse(body, { ...swapDirection(options), ...(embedding && { embedding }) }),
+      response: (body) => convertEmbeddingsResponse(body, { ...swapDirection(options), ...(embedding && { embedding }) }),
     };
   },
   RERANK: (options) => {
     let rerank: ReturnType<typeof convertRerankRequest>['value'] | undefined;
     return {
       method: 'POST',
-      ask: (body) => {
+      request: (body) => {
         const converted = convertRerankRequest(body, options);
         rerank = converted.value;
         return converted;
       },
-      answer: (body) => convertRerankResponse(body, { ...swapDirection(options), ...(rerank && { rerank }) }),
+      response: (body) => convertRerankResponse(body, { ...swapDirection(options), ...(rerank && { rerank }) }),
     };
   },
   COUNT_TOKENS: (options) => ({
     method: 'POST',
-    ask: (body) => convertCountTokensRequest(body, options),
-    answer: (body) => convertCountTokensResponse(body, swapDirection(options)),
+    request: (body) => convertCountTokensRequest(body, options),
+    response: (body) => convertCountTokensResponse(body, swapDirection(options)),
   }),
 };
 

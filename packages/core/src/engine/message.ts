@@ -112,7 +112,7 @@ export interface AssembledError extends JsonObject {
 export type FinishWord = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'pause';
 
 /** What a stream's reader found besides its events. */
-export interface StreamFacts {
+interface StreamFacts {
   diagnostics: Diagnostic[];
   notes: Note[];
   completion?: JsonObject | undefined;

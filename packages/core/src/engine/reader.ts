@@ -213,7 +213,7 @@ const notify =
 // ---- protocol detection
 
 /** Finds the protocol of a body among candidates, and describes a body that is not a stream of any of them. */
-export class ProtocolSniffer {
+class ProtocolSniffer {
   readonly candidates: readonly Protocol[];
   /** A payload was parsed: from then on the beginning of the body is not recorded. */
   hasPayload = false;
@@ -296,7 +296,7 @@ const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${tex
  * same bytes around every piece of text, so such a chunk needs neither framing nor JSON.parse. The shortcut is exact:
  * replacing one string literal of a JSON document by another changes only that text. All byte comparison happens here.
  */
-export class RepeatedChunkCache extends FrameReader {
+class RepeatedChunkCache extends FrameReader {
   #template: Template | undefined;
   #misses = 0;
   /** The last chunk passed to `push` began at the start of a frame. */

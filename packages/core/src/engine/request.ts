@@ -129,9 +129,9 @@ const PLACEHOLDER_URL = 'http://localhost';
 export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: Codec, context: CodecContext): void {
   const finder = new UncoveredFinder(request, source, from);
   eachNode(request, (node, path) => {
-    const kept = node.extensions?.[from.id];
-    if (!kept) return;
-    for (const [field, value] of Object.entries(kept)) {
+    const extensions = node.extensions?.[from.id];
+    if (!extensions) return;
+    for (const [field, value] of Object.entries(extensions)) {
       if (path !== '' && Object.hasOwn(node, field)) continue;
       for (const found of finder.list(node, path, field, value)) noteField(found, from, context);
     }
@@ -186,7 +186,7 @@ class UncoveredFinder {
     const { redundant, whole, fields } = this.#known;
     if (isEmpty(value) || redundant.has(name) || whole.has(pointer)) return [];
     const isCovered = fields.has(pointer) || covered.has(pointer);
-    if (isPlain(kept) && (isCovered || isPartOf(kept, value) || isAround(pointer, fields.keys(), whole, covered)))
+    if (isPlain(kept) && (isCovered || isPartial(kept, value) || isAround(pointer, fields.keys(), whole, covered)))
       return Object.entries(kept).flatMap(([inner, rest]) => {
         const found = this.#source.find(`${pointer}/${escapeSegment(inner)}`);
         return found ? this.#uncovered({ name: inner, ...found }, rest, covered) : [];
@@ -246,7 +246,7 @@ const readPath = (node: unknown, path: string): unknown =>
   path.split('/').reduce<unknown>((inner, name) => (isPlain(inner) ? Reflect.get(inner, name) : undefined), node);
 
 /** Whether some fields of the whole object were read, so that `kept` is only the rest. */
-const isPartOf = (kept: object, whole: unknown): boolean =>
+const isPartial = (kept: object, whole: unknown): boolean =>
   isPlain(whole) && Object.keys(whole).some((name) => !Object.hasOwn(kept, name));
 
 /** null, or an empty list or object. */
@@ -284,7 +284,7 @@ function eachPlaced<T extends Placed>(nodes: readonly T[], list: string, visit: 
 // ---- pointers into the source
 
 /** The value at a JSON pointer, and the pointer as the source spells it. */
-export interface Found {
+interface Found {
   pointer: string;
   value: unknown;
 }

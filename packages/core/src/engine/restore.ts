@@ -21,7 +21,7 @@ import { type Called, calledIn, nameKey, sentNames } from '../passes/names.ts';
 import type { ToolRules } from '../passes/rules.ts';
 import { isObjectRoot } from '../passes/schema/nodes.ts';
 
-type CallTable = ReadonlyMap<string, Answered>;
+type CallTable = ReadonlyMap<string, RenamedTool>;
 
 /** The table of renamed tools; undefined when all tools were sent unchanged. */
 export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable | undefined {
@@ -33,11 +33,11 @@ export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable 
  * Builds the table for responses: the client's tools by the names under which they were sent. Tools that were sent
  * unchanged are not in it.
  */
-export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, Answered> {
+export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, RenamedTool> {
   if (!hasTools(request)) return NO_CALLS;
   const names = sentNames(request, rules);
   const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
-  const table = new Map<string, Answered>();
+  const table = new Map<string, RenamedTool>();
   for (const called of calledIn(request)) {
     const { name, namespace, kind } = called;
     const sent = names.get(nameKey(called, rules)) ?? name;
@@ -50,14 +50,14 @@ export function callTable(request: CanonicalRequest, rules: ToolRules): Readonly
 }
 
 /** The client's name and form of a tool that was sent under another name or in another form. */
-export interface Answered {
+interface RenamedTool {
   name: string;
   namespace?: string;
   /** `custom`: a text, sent as `{input: text}`; `wrapped`: any value, sent as `{input: value}`. */
   form: 'plain' | 'custom' | 'wrapped';
 }
 
-const NO_CALLS: ReadonlyMap<string, Answered> = new Map();
+const NO_CALLS: ReadonlyMap<string, RenamedTool> = new Map();
 
 /** Most requests have no tools, and every response looks for the table. */
 const hasTools = ({ tools, tool_choice: choice, messages }: CanonicalRequest): boolean =>
@@ -94,7 +94,7 @@ function restoreBlock(block: ContentBlock, calls: CallTable, note: AddNote): Con
 
 const isEmpty = (input: ToolUseBlock['input']): boolean => Object.keys(input).length === 0;
 
-function rename(block: ToolUseBlock, { name, namespace, form }: Answered): ToolUseBlock {
+function rename(block: ToolUseBlock, { name, namespace, form }: RenamedTool): ToolUseBlock {
   return {
     ...block,
     name,

@@ -214,7 +214,7 @@ const isContent = ({ type }: CanonicalStreamEvent): boolean =>
   type === 'content_block_delta' || type === 'content_block_start' || type === 'content_block_stop';
 
 /** Turns frames into the text of a body. */
-export interface Framer {
+interface Framer {
   frame(frame: SseFrame): string;
   /** The text that closes the body. */
   end(): string;

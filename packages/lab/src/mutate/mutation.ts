@@ -32,7 +32,7 @@ export type Part =
 export type Effect = 'same' | 'cut' | { readonly loses: readonly Part[] };
 
 /** What a mutation changes. */
-export type Kind = 'framing' | 'delivery' | 'envelope' | 'content' | 'calls' | 'finish' | 'usage' | 'failure';
+type Kind = 'framing' | 'delivery' | 'envelope' | 'content' | 'calls' | 'finish' | 'usage' | 'failure';
 
 /** One departure from the standard that real servers show, applied to a clean stream. */
 export interface Mutation {

@@ -23,7 +23,7 @@ export function caseOf(raw: string, read: Assembled, until: Until): CaseFile {
 export type Until = { rule: RuleId } | { command: string };
 
 /** A line of `fixtures/*.jsonl`: a stream, and the message it must be read as. */
-export interface CaseFile {
+interface CaseFile {
   id: string;
   protocol: string;
   class: string;

@@ -158,7 +158,7 @@ export async function shortest<T>(list: readonly T[], shows: (shorter: readonly 
 // ---- parts of a body
 
 /** A piece of a body: literal text, or a document that can be taken apart. */
-export type Part = string | Payload;
+type Part = string | Payload;
 
 /** A JSON document, and what surrounds it in its line. */
 interface Payload {

@@ -231,8 +231,7 @@ const decodeContent = (content: unknown, site: Site): Part[] => decodeParts(cont
 const decodeSystemContent = (content: unknown, site: Site): (TextBlock | OpaqueBlock)[] =>
   decodeParts(content, site, SYSTEM_PARTS);
 
-const decodeAssistantContent = (content: unknown, site: Site): AssistantPart[] =>
-  decodeParts(content, site, ASSISTANT_PARTS);
+const decodeAssistantContent = (content: unknown, site: Site): AssistantPart[] => decodeParts(content, site, ASSISTANT_PARTS);
 
 /** A text, or a list of parts. Empty text says nothing. */
 function decodeParts<Block extends { type: string }>(
