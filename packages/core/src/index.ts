@@ -58,7 +58,7 @@ export {
   streamConverter,
   translate,
 } from './engine/by-name.ts';
-export { checkModelName, type Route, routeOf } from './engine/exchange.ts';
+export { checkModelName } from './engine/exchange.ts';
 export {
   type AnswerOptions,
   type AnswerStream,
@@ -89,6 +89,7 @@ export {
 export { type Assembled, type AssembledCall, type AssembledError, Assembler, type FinishWord } from './engine/message.ts';
 export type { EventReaderOptions } from './engine/reader.ts';
 export { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from './engine/request-limits.ts';
+export { type Route, routeOf } from './engine/routes.ts';
 export type { ByteSource } from './io/accumulate.ts';
 export { accumulate, convertStream, readEvents } from './io/by-name.ts';
 export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
