@@ -2,12 +2,12 @@ import type { Note } from '../canonical/notes.ts';
 import type { Report } from '../rules/index.ts';
 import type { ProviderProfile } from './profile.ts';
 
-/** What a codec may ask of its caller. Everything impure is an argument. */
+/** What a decoder needs from its caller. Reporting is an argument, so decoders are pure. */
 export interface Context {
-  /** Names a departure from the standard that was met in the source. */
+  /** Reports a departure of the source from the standard. */
   report: Report;
-  /** Tells of a loss or a repair. */
+  /** Notes a loss or a repair. */
   note(note: Note): void;
-  /** What is known of the server whose response is read; absent: nothing. */
+  /** What is known about the server whose response is read; absent: nothing. */
   profile?: Partial<ProviderProfile> | undefined;
 }

@@ -1,48 +1,61 @@
+/** Extensions: fields that only one protocol has. Decoders keep them, encoders of the same protocol write them back. */
 import type { Note } from '../canonical/notes.ts';
 import type { Node, ProtocolId } from '../canonical/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { objectOf } from './read.ts';
 
-export interface Keeper {
-  /** What the decoder kept of a node under wire names. */
-  fieldsOf(node: Node): JsonObject;
-  /** As a part of a node: nothing when there is nothing to keep. */
-  keep(fields: JsonObject | undefined): Node;
-}
-
-/** Fields that only one protocol knows: kept beside the canonical ones on the way in, written back on the way out. */
+/** Fields that only one protocol has: kept beside the canonical ones when decoding, written back when encoding. */
 export const keeper = (protocol: ProtocolId): Keeper => ({
   fieldsOf: (node) => objectOf(node.extensions?.[protocol]),
   keep: (fields) => (fields && Object.keys(fields).length > 0 ? { extensions: { [protocol]: fields } } : {}),
 });
 
-type Loss = Omit<Note, 'code'>;
-
-/** Whose the fields are, and those of them that others say, too, or do not miss; with a `/` behind, it is their fields that are such. */
-interface Source {
-  id: string;
-  idle?: ReadonlySet<string> | undefined;
+/** Access to the extensions of one protocol. */
+export interface Keeper {
+  /** The fields that the decoder kept of a node, under their wire names. */
+  fieldsOf(node: Node): JsonObject;
+  /** The fields as a part of a node: `{}` when there are none. */
+  keep(fields: JsonObject | undefined): Node;
 }
 
-/** Tells each of the fields that only its own protocol knows. `within`: what they stand in, in the words of `idle`. */
+/**
+ * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of `idle`.
+ */
 export function eachUnsaid(
   fields: JsonObject,
   { id, idle }: Source,
   path: string,
   within: string,
-  tell: (loss: Loss, field: string) => void,
+  report: (loss: Loss, field: string) => void,
 ): void {
   for (const name of Object.keys(fields)) {
     const field = within + name;
     if (idle?.has(field)) continue;
     const value = fields[name];
-    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (idle?.has(`${field}/`) && isObject(value)) eachUnsaid(value, { id, idle }, place, `${field}/`, tell);
-    else tell({ path: place, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
+    const pointer = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (idle?.has(`${field}/`) && isObject(value)) eachUnsaid(value, { id, idle }, pointer, `${field}/`, report);
+    else report({ path: pointer, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
   }
 }
 
-/** How many tokens were embedded, in the words of those who count. */
+/**
+ * The protocol of the fields, and the ones that are not reported because the canonical form has them or clients do not
+ * miss them. `name/` in `idle` covers the fields inside.
+ */
+interface Source {
+  id: string;
+  idle?: ReadonlySet<string> | undefined;
+}
+
+type Loss = Omit<Note, 'code'>;
+
+/** Calls `report` for every field of an embeddings request or response that only another protocol has. */
+export function eachForeign({ extensions = {} }: Node, own: ProtocolId, path: string, report: (loss: Loss) => void): void {
+  for (const [id, fields] of Object.entries(extensions))
+    if (id !== own) eachUnsaid(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', report);
+}
+
+/** Token counts of an embeddings response, under the names of the protocols that count them. */
 const COUNTS: ReadonlySet<string> = new Set([
   'usage/',
   'usage/prompt_tokens',
@@ -51,9 +64,3 @@ const COUNTS: ReadonlySet<string> = new Set([
   'usageMetadata/promptTokenCount',
   'usageMetadata/totalTokenCount',
 ]);
-
-/** What of a question for embeddings, or of the answer, only another protocol knows. */
-export function eachForeign({ extensions = {} }: Node, own: ProtocolId, path: string, tell: (loss: Loss) => void): void {
-  for (const [id, fields] of Object.entries(extensions))
-    if (id !== own) eachUnsaid(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', tell);
-}

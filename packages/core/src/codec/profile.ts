@@ -1,38 +1,46 @@
-/** What a provider or model is known to accept. Half of all 400s are such quirks, not rules of the protocol. */
+/** What providers and models accept, and the bounded cache that profiles are looked up through. */
+
 export interface ProviderProfile {
   // OpenAI Chat
-  /** Strict servers reject the new name, OpenAI's reasoning models the old one. Absent: as a chat client sent it, else by the model family. */
+  /**
+   * Strict servers reject the new name, OpenAI's reasoning models the old one. Absent: the name a chat client sent,
+   * else by the model family.
+   */
   max_tokens_field?: 'max_completion_tokens' | 'max_tokens';
   /** Accepts `stream_options.include_usage`. */
   stream_usage: boolean;
-  /** `parts`: thinking parts inside the content (Mistral). */
+  /** Where reasoning is sent. `parts`: as thinking parts inside the content (Mistral). */
   reasoning_field: 'reasoning_content' | 'reasoning' | 'parts' | 'none';
   /**
-   * Whether reasoning of earlier turns goes back. `as_sent`: what a chat client replays, nothing of other clients. `tool_turns` and `always`: that,
-   * and the reasoning of other clients; DeepSeek V4 and Kimi need it on turns with tool calls. `never`: the server refuses it.
+   * Whether reasoning of earlier turns is sent back. `as_sent`: only what a chat client replays. `tool_turns` and
+   * `always`: also reasoning from clients of other protocols; DeepSeek V4 and Kimi need it on turns with tool calls.
+   * `never`: the server rejects it.
    */
   reasoning_replay: 'never' | 'as_sent' | 'tool_turns' | 'always';
   /**
-   * Whether reasoning tokens come on top of `completion_tokens`. Absent: `total_tokens` decides; where it does not, the reported count stays and
-   * the usage is `uncertain`.
+   * Whether reasoning tokens are added to `completion_tokens`. Absent: `total_tokens` decides; if it cannot, the
+   * reported count stays and the usage is `uncertain`.
    */
   reasoning_additive?: boolean;
   /** Values of `reasoning_effort` it accepts; absent: all. */
   effort_values?: readonly string[];
-  /** How thinking is asked for; absent: in the client's own words, else `reasoning_effort`. DeepSeek and GLM, OpenRouter, Qwen have their own. */
+  /**
+   * The field that requests thinking. Absent: the one the client sent, else `reasoning_effort`. DeepSeek and GLM,
+   * OpenRouter, and Qwen have their own.
+   */
   thinking_field?: 'reasoning_effort' | 'thinking' | 'reasoning' | 'enable_thinking';
-  /** Takes `prompt_cache_breakpoint` on content parts (OpenAI from gpt-5.6). */
+  /** Accepts `prompt_cache_breakpoint` on content parts (OpenAI from gpt-5.6). */
   cache_breakpoints?: boolean;
-  /** Takes Anthropic's `cache_control` on parts, calls, tools and the request (OpenRouter, for Claude). */
+  /** Accepts Anthropic's `cache_control` on parts, calls, tools and the request (OpenRouter, for Claude). */
   cache_control?: boolean;
-  /** A search model: web search is asked for by `web_search_options`. */
+  /** A search model: web search is requested by `web_search_options`. */
   web_search_options?: boolean;
-  /** Continues a trailing assistant message only when it says `prefix: true` (Mistral, DeepSeek). */
+  /** Continues a trailing assistant message only with `prefix: true` (Mistral, DeepSeek). */
   prefix?: boolean;
-  /** Takes `input_audio` as a base64 text of any format, not as an object (Mistral). */
+  /** Expects `input_audio` as base64 text of any format, not as an object (Mistral). */
   audio_text?: boolean;
   // OpenAI Responses
-  /** Takes `include: ["reasoning.encrypted_content"]`; others may refuse an entry they do not know. */
+  /** Accepts `include: ["reasoning.encrypted_content"]`; other servers may reject an unknown entry. */
   encrypted_reasoning: boolean;
   supports_sampling: boolean;
   supports_stop: boolean;
@@ -44,32 +52,37 @@ export interface ProviderProfile {
   allowed_tools: boolean;
   json_schema: boolean;
   max_stop: number;
-  /** More tools are refused before they are sent; only where the vendor's limit is a recorded fact. */
+  /** Requests with more tools are rejected before they are sent. Set only where the vendor documents a limit. */
   max_tools: number;
-  /** OpenAI itself: `safety_identifier`, `prompt_cache_*` and the like are known there. */
+  /** OpenAI itself: accepts `safety_identifier`, `prompt_cache_*` and other fields that compatible servers reject. */
   official: boolean;
   /**
-   * Whether and how a model thinks: as it sees fit or by an effort, by a budget of tokens, or not at all. `as_sent`: unknown; an Anthropic client's
-   * own settings go unchanged, those of other clients become a budget.
+   * How thinking is controlled: by the model or an effort, by a token budget, or not available. `as_sent`: unknown; an
+   * Anthropic client's settings go unchanged, those of other clients become a budget.
    */
   thinking_mode: 'adaptive' | 'budget' | 'none' | 'as_sent';
   // Anthropic
-  /** An adaptive model that still takes `thinking.budget_tokens`: an Anthropic client's budget goes unchanged. */
+  /** An adaptive model that still accepts `thinking.budget_tokens`: an Anthropic client's budget goes unchanged. */
   accepts_budget?: boolean;
   rejects_sampling: boolean;
   prefill: boolean;
   mid_system: boolean;
   max_output_tokens: number;
-  /** Absent: unknown; the format of an Anthropic client goes unchanged, that of other clients is told in the instructions. */
+  /**
+   * Absent: unknown; an Anthropic client's format goes unchanged, that of other clients is added to the instructions.
+   */
   structured_outputs?: boolean;
   temperature_xor_top_p: boolean;
   rejects_disabled_above_high: boolean;
-  /** The only `anthropic-version` that the server knows. Absent: the client's own, else 2023-06-01. */
+  /** The only `anthropic-version` that the server accepts. Absent: the client's, else 2023-06-01. */
   anthropic_version?: string;
   // Gemini
-  /** thoughtSignature enforced, functionResponse.parts, thinkingLevel instead of thinkingBudget. */
+  /**
+   * Gemini 3 and later: enforces thoughtSignature, accepts functionResponse.parts, and has thinkingLevel instead of
+   * thinkingBudget.
+   */
   gemini3: boolean;
-  /** The tokens that may be thought, and whether thinking can be switched off. */
+  /** The range of the thinking budget in tokens, and whether thinking can be switched off. */
   thinking_budgets?: { least: number; most: number; off: boolean };
   json_schema_params: boolean;
   function_call_ids: boolean;
@@ -80,7 +93,7 @@ export interface ProviderProfile {
   tool_id: { pattern: RegExp; max: number };
 }
 
-/** A server of which nothing is known: each protocol lays its own defaults over it. */
+/** The profile of an unknown server, before the protocol adds its own defaults. */
 export const DEFAULT_PROFILE: ProviderProfile = {
   stream_usage: true,
   reasoning_field: 'none',
@@ -114,6 +127,53 @@ export const DEFAULT_PROFILE: ProviderProfile = {
   tool_id: { pattern: /^[\x21-\x7e]+$/, max: 64 },
 };
 
+/** Looks up the profile of a provider and model. */
+export type FindProfile = (providerId: string, model?: string) => ProviderProfile;
+
+const PROVIDERS = { entries: 100, bytes: 64 * 1024 };
+
+const MODELS = { entries: 200, bytes: 64 * 1024 };
+
+/**
+ * `find` with a cache: every exchange needs one of a few profiles. They are frozen because all exchanges share them.
+ */
+export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
+  const byProvider = memo(PROVIDERS, (id) => memo(MODELS, (model) => Object.freeze(find(findVendor(id), model))));
+  return (providerId, model = '') => byProvider(providerId)(model);
+}
+
+const findVendor = (id: string): string => (Object.hasOwn(VENDORS, id) && VENDORS[id]) || id;
+
+/**
+ * Provider ids for the second protocol of a vendor. Each protocol has one row for a vendor, under the vendor's id; the
+ * ids here are those of docs/config.md.
+ */
+const VENDORS: Readonly<Record<string, string>> = {
+  'openai-responses': 'openai',
+  'azure-responses': 'azure',
+  'xai-responses': 'xai',
+  'openrouter-anthropic': 'openrouter',
+  'vercel-gateway-anthropic': 'vercel-gateway',
+  'deepseek-anthropic': 'deepseek',
+  'moonshot-anthropic': 'moonshot',
+  'zai-anthropic': 'zai',
+  'minimax-anthropic': 'minimax',
+};
+
+// ---- cache
+
+/** `compute` with a cache: computed once for each key, until the key is evicted. */
+export function memo<T extends NonNullable<unknown>>(max: CacheLimits, compute: (key: string) => T): (key: string) => T {
+  const cache = new BoundedCache<T>(max);
+  return (key) => {
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    const value = compute(key);
+    cache.set(key, value);
+    return value;
+  };
+}
+
 /** How much a cache may hold: entries, and bytes of their keys (two for each UTF-16 code unit). */
 export interface CacheLimits {
   entries: number;
@@ -121,8 +181,9 @@ export interface CacheLimits {
 }
 
 /**
- * A map that never holds more than its limits, for keys that clients can invent. Two generations approximate LRU: when the young one is full,
- * the old one is dropped. A hit costs one lookup and no write, where exact LRU would delete and insert.
+ * A map that never holds more than its limits, for keys that clients can invent. Two generations approximate LRU: when
+ * the young one is full, the old one is dropped. A hit costs one lookup and no write, where exact LRU would delete and
+ * insert.
  */
 export class BoundedCache<T extends NonNullable<unknown>> {
   /** Limits of one generation. */
@@ -138,10 +199,12 @@ export class BoundedCache<T extends NonNullable<unknown>> {
     this.#bytes = bytes / 2;
   }
 
+  /** The number of entries. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
+  /** The bytes of all keys. */
   get bytes(): number {
     return this.#youngBytes + this.#oldBytes;
   }
@@ -157,7 +220,7 @@ export class BoundedCache<T extends NonNullable<unknown>> {
   /** A key longer than half of the limit is not stored. */
   set(key: string, value: T): void {
     this.delete(key);
-    const bytes = bytesOf(key);
+    const bytes = countBytes(key);
     if (bytes > this.#bytes) return;
     if (this.#young.size + 1 > this.#entries || this.#youngBytes + bytes > this.#bytes) this.#age();
     this.#young.set(key, value);
@@ -165,8 +228,8 @@ export class BoundedCache<T extends NonNullable<unknown>> {
   }
 
   delete(key: string): void {
-    if (this.#young.delete(key)) this.#youngBytes -= bytesOf(key);
-    else if (this.#old.delete(key)) this.#oldBytes -= bytesOf(key);
+    if (this.#young.delete(key)) this.#youngBytes -= countBytes(key);
+    else if (this.#old.delete(key)) this.#oldBytes -= countBytes(key);
   }
 
   #age(): void {
@@ -177,46 +240,4 @@ export class BoundedCache<T extends NonNullable<unknown>> {
   }
 }
 
-const bytesOf = (key: string): number => 2 * key.length;
-
-/** `compute` with a cache: called once for each key, until the key is evicted. */
-export function memo<T extends NonNullable<unknown>>(max: CacheLimits, compute: (key: string) => T): (key: string) => T {
-  const cache = new BoundedCache<T>(max);
-  return (key) => {
-    const known = cache.get(key);
-    if (known !== undefined) return known;
-    const value = compute(key);
-    cache.set(key, value);
-    return value;
-  };
-}
-
-export type FindProfile = (providerId: string, model?: string) => ProviderProfile;
-
-const PROVIDERS = { entries: 100, bytes: 64 * 1024 };
-
-const MODELS = { entries: 200, bytes: 64 * 1024 };
-
-/**
- * Providers that are reached in a second protocol under an id of their own. Each protocol has one row for a vendor, under the vendor's id; the
- * ids here are those of docs/config.md.
- */
-const VENDORS: Readonly<Record<string, string>> = {
-  'openai-responses': 'openai',
-  'azure-responses': 'azure',
-  'xai-responses': 'xai',
-  'openrouter-anthropic': 'openrouter',
-  'vercel-gateway-anthropic': 'vercel-gateway',
-  'deepseek-anthropic': 'deepseek',
-  'moonshot-anthropic': 'moonshot',
-  'zai-anthropic': 'zai',
-  'minimax-anthropic': 'minimax',
-};
-
-const vendorOf = (id: string): string => (Object.hasOwn(VENDORS, id) && VENDORS[id]) || id;
-
-/** `find` with a cache: every exchange needs one of a few profiles. The profiles are frozen because all exchanges share them. */
-export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
-  const byProvider = memo(PROVIDERS, (id) => memo(MODELS, (model) => Object.freeze(find(vendorOf(id), model))));
-  return (providerId, model = '') => byProvider(providerId)(model);
-}
+const countBytes = (key: string): number => 2 * key.length;

@@ -1,3 +1,4 @@
+/** The interfaces of a protocol: `Protocol` reads streams, `Codec` converts in both directions. */
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { CanonicalResponse, CanonicalUsage, ToolUseBlock } from '../canonical/message.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
@@ -23,194 +24,60 @@ import type { StreamGrammar } from './grammar.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { FrameDecoder, StreamDecoderOptions } from './stream-decoder.ts';
 
-/** A protocol for reading: what is needed to turn its streams into messages. */
-export interface Protocol {
-  readonly id: ProtocolId;
-  /** Frames to canonical events. A whole JSON body in a bare frame is read as well. */
-  streamDecoder(context: Context, options?: StreamDecoderOptions): FrameDecoder;
-  /** Whether a payload can be of this protocol, so that a stream without a label can be read. */
-  recognises(payload: JsonObject, event: string | undefined): boolean;
-  /** What must survive of a message beside text, reasoning and calls, in the words of the wire. Only what is there. */
-  extras(message: CanonicalResponse): JsonObject;
-  /** The fields of a call beside id, name and arguments, in the words of the wire. */
-  callFields(call: ToolUseBlock): JsonObject;
-  /** The wire's own number of a call: chat lists calls by it when every call has its own. */
-  callIndex?(call: ToolUseBlock): number | undefined;
-  /** Folds the payloads into the protocol's own whole object, where there is such a thing. */
-  accumulator?(): WireAccumulator;
-}
-
-export interface WireAccumulator {
-  push(payload: unknown): void;
-  finish(): JsonObject;
-}
-
-/** Lower-case names. */
-export type HeaderBag = Record<string, string>;
-
-/** A request on the wire. Gemini has the model and the stream flag in the path. */
-export interface WireRequest {
-  method: string;
-  path: string;
-  headers: HeaderBag;
-  body: unknown;
-}
-
-/** What must be known of a request to route it. */
-export interface Asked {
-  /** Empty when a stored prompt defines it. */
-  model: string;
-  isStream: boolean;
-}
-
-/** By which a server that serves several protocols finds the one of a request. */
-export interface Routing {
-  /** Protocols are tried in ascending order: general paths last. */
-  rank: number;
-  /** The path of nearly all requests, which no other protocol has. */
-  path?: string;
-  /** A header that only clients of this protocol send. */
-  header?: string;
-  /** A first path segment that names the vendor, as in `/anthropic/v1`; protocols of one vendor share it. */
-  mount?: string;
-  /** Whether an unknown endpoint belongs to this protocol, by its prefix. */
-  ownsPath?(path: string): boolean;
-  /** `ownsPath` decides for known endpoints, too: no other protocol has such paths. */
-  isExclusive?: boolean;
-  /** The usual spelling of a path, without its query. */
-  normalise?(path: string): string;
-}
-
-/** An answer on the wire. */
-export interface WireReply {
-  status: number;
-  headers: HeaderBag;
-  body: unknown;
-}
-
-/** Who speaks a protocol: a row of a table, or of the operator's configuration. */
-export interface Provider {
-  id: string;
-  protocol: ProtocolId;
-  base_url: string;
-  api_key?: string;
-  /** Settings that only its protocol knows. */
-  adapter_config?: {
-    organization?: string;
-    project?: string;
-    /** How the key is sent; each protocol has its own default. */
-    auth?: 'bearer' | 'api-key';
-    /** Azure: `?api-version=`. */
-    api_version?: string;
-    /** What stands between `base_url` and the endpoint. Default: nothing, but the protocol's version (`/v1`) after a bare host. */
-    path?: string;
-    headers?: HeaderBag;
-  };
-  profile?: Partial<ProviderProfile>;
-}
-
-export interface Target {
-  provider: Provider;
-  /** The name under which the provider knows the model. */
-  model: string;
-  stream: boolean;
-}
-
-/** Who gets a request as the client sent it. */
-export interface PassedTarget {
-  stream: boolean;
-  profile: ProviderProfile;
-  note(note: Note): void;
-}
-
-/** How losses and doubtful input are treated. */
-export interface Policy {
-  /** Turn a drop into INCOMPATIBLE_FEATURE: always, or for these features. */
-  strict?: boolean | readonly string[];
-  /** `leading`: only system messages before the first other one become `system`; `all` hoists every one. */
-  systemHoist?: 'leading' | 'all';
-  /** What happens to thinking that the target did not issue. */
-  foreignThinking?: 'drop' | 'text';
-}
-
-/** What a codec may ask of its caller. Everything impure is an argument. */
-export interface CodecContext extends Context {
-  /** Unix seconds. */
-  now(): number;
-  newId(prefix: string): string;
-  profile: ProviderProfile;
-  policy: Policy;
-  /** The question, for the encoders of answers. */
-  request?: CanonicalRequest | undefined;
-  /** The same, when the question was one for embeddings or for a ranking. */
-  embedding?: CanonicalEmbeddingRequest;
-  rerank?: CanonicalRerankRequest;
-  target?: Target | undefined;
-  /** Nodes of a decoded request remember where they stood, so that notes point into the source. */
-  trace?: boolean;
-  /** A path of the request at hand as one of the source; `prepare` brings it. */
-  locate?: ((path: string) => string) | undefined;
-  /** The protocol of what is converted: in encoders of requests the client's, in encoders of responses the upstream's. */
-  source?: ProtocolId | undefined;
-}
-
-/** Both directions of one kind of body. */
-export interface WireCodec<Wire, Canonical> {
-  decode(wire: Wire, context: CodecContext): Canonical;
-  encode(value: Canonical, context: CodecContext): Wire;
-}
-
-/** `json-array`: one JSON list over the whole body, as Gemini streams to clients that do not ask for SSE. */
-export type Framing = 'sse' | 'json-array';
-
-/** What can be said of an answer without reading it. */
-export interface Glance {
-  usage: CanonicalUsage;
-}
-
-/** Which side of the gate a protocol can be on: the protocol of a client, of an upstream, or of both. */
-type Role = 'client' | 'upstream';
-
-/** A protocol in both directions. A value apart from the `Protocol` it extends, so that a program that only reads streams loads no encoder. */
+/**
+ * A protocol in both directions. A separate value from the `Protocol` it extends, so that programs that only read
+ * streams load no encoders.
+ */
 export interface Codec extends Protocol {
   /** `client`: its requests are decoded, responses and streams encoded. `upstream`: the reverse. */
   readonly roles: readonly Role[];
-  /** The state machine of what `streamEncoder` writes for a client that requested everything; tests hold the encoder to it. */
+  /**
+   * The state machine of what `streamEncoder` writes for a client that requested everything; tests check the encoder
+   * against it.
+   */
   grammar(): StreamGrammar;
   /** What a provider, and the model there, is known to accept. */
   profileFor(providerId: string, model?: string): ProviderProfile;
-  /** Whether anything is recorded about this provider or model. Of all others nothing is known: they get requests as clients of the protocol send them. */
+  /**
+   * Whether anything is recorded about this provider or model. All others get requests as clients of the protocol send
+   * them.
+   */
   hasFacts(providerId: string, model?: string): boolean;
   /**
-   * What changes in a request that is otherwise sent as the client sent it: top-level fields with their new values; `undefined` removes one.
-   * Absent: nothing.
+   * Changes to a request that is otherwise forwarded as sent: top-level fields with their new values; `undefined`
+   * removes one. Absent: no changes.
    */
   adjustPassed?(body: Record<string, unknown>, target: PassedTarget): Record<string, unknown> | undefined;
-  /** How tools must look there. Answers are mapped back by the same rules. */
+  /** How tools must look there. Responses are mapped back by the same rules. */
   toolRules(profile: ProviderProfile): ToolRules;
   /**
-   * Request fields that are kept as they came although the canonical request says them, too: the path where it does, or "" for those that say
-   * nothing more than their node, wherever they stand. Their loss is the encoder's to tell; that of all other kept fields is the engine's.
+   * Request fields that are kept verbatim although the canonical request has them, too, with their canonical path. "":
+   * the field adds nothing to its node, wherever it occurs. The encoder reports the loss of these fields, the engine
+   * that of all others.
    */
   readonly fields?: Readonly<Record<string, string>>;
   /**
-   * Fields of an answer that are kept as they came and that no client of another protocol misses: the canonical answer says them, too, they
-   * repeat the question, or they are a decoder's own. With a `/` behind: their fields are such. Those of blocks stand within `content/`.
+   * Response fields that are kept verbatim and that clients of other protocols do not miss: the canonical response has
+   * them, they repeat the request, or the decoder added them. `name/` covers the fields inside; those of blocks are
+   * inside `content/`.
    */
   readonly idle?: ReadonlySet<string>;
-  /** The usual name of a field that the wire may spell otherwise; absent: there is one spelling. */
+  /** The standard spelling of a field name; absent: the wire has only one spelling. */
   nameOf?(field: string): string;
-  /** Absent: only callers that name the protocol use it. */
+  /** Absent: requests are not routed to this protocol by path; callers name it. */
   readonly routing?: Routing;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;
   supports(type: InterfaceType): boolean;
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
-  /** Where a request names its model, and whether it wants a stream; undefined when it names no model. */
+  /** The model and stream flag of a request; undefined when it names no model. */
   readTarget(wire: WireRequest): Asked | undefined;
   readonly request: WireCodec<WireRequest, CanonicalRequest>;
   readonly response: WireCodec<unknown, CanonicalResponse>;
-  /** What an ordinary answer used: text, and no call. Undefined when it has to be read to be known. */
+  /**
+   * The usage of a plain text response without calls, read without decoding it. Undefined: the response must be
+   * decoded.
+   */
   glance?(body: unknown, profile?: Partial<ProviderProfile>): Glance | undefined;
   readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
@@ -219,15 +86,17 @@ export interface Codec extends Protocol {
   readonly lineEnd?: SseEncoderOptions['lineEnd'];
   /** An event or comment that keeps a silent stream open; absent: its clients accept none. */
   readonly heartbeat?: string;
-  /** The frame that closes a stream, and the rule that its absence breaks; absent: the last event closes it. */
+  /**
+   * The frame that closes a stream, and the rule that is broken without it; absent: the last event closes the stream.
+   */
   readonly terminal?: { rule: RuleId; frame: SseFrame };
-  /** An error in a stream is written in two forms, because each form is missed by some clients. */
+  /** Errors in a stream are written in two forms, because some clients read only one of them. */
   readonly repeatsErrors?: boolean;
-  /** Responses have a `system_fingerprint`. */
+  /** Whether responses have a `system_fingerprint`. */
   readonly hasFingerprint?: boolean;
-  /** The query that requests all models at once, where the default is a page. */
+  /** The query that requests all models at once, where the default is one page. */
   readonly modelsQuery?: string;
-  /** Canonical events to frames. */
+  /** Encodes canonical events as frames. */
   streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
   readonly models?: WireCodec<unknown, CanonicalModelList>;
   readonly modelInfo?: WireCodec<unknown, CanonicalModel>;
@@ -243,4 +112,161 @@ export interface Codec extends Protocol {
     readonly request: WireCodec<WireRequest, CanonicalRerankRequest>;
     readonly response: WireCodec<unknown, CanonicalRerankResponse>;
   };
+}
+
+/** The sides of the gateway that a protocol can be on. */
+type Role = 'client' | 'upstream';
+
+/** The read side of a protocol: everything needed to turn its streams into messages. */
+export interface Protocol {
+  /** The name of the protocol. */
+  readonly id: ProtocolId;
+  /** Decodes frames to canonical events. A complete JSON body in a bare frame is accepted, too. */
+  streamDecoder(context: Context, options?: StreamDecoderOptions): FrameDecoder;
+  /** Whether a payload can belong to this protocol; used to read streams of unknown protocol. */
+  recognises(payload: JsonObject, event: string | undefined): boolean;
+  /** Fields of a message besides text, reasoning and calls, under their wire names. Only fields that are present. */
+  extras(message: CanonicalResponse): JsonObject;
+  /** Fields of a call besides id, name and arguments, under their wire names. */
+  callFields(call: ToolUseBlock): JsonObject;
+  /** The index that the wire gave a call. Chat sorts calls by it when every call has its own. */
+  callIndex?(call: ToolUseBlock): number | undefined;
+  /** Merges payloads into the complete object of the protocol, where the protocol has one. */
+  accumulator?(): WireAccumulator;
+}
+
+/** Merges the payloads of a stream into the complete wire object. */
+export interface WireAccumulator {
+  push(payload: unknown): void;
+  finish(): JsonObject;
+}
+
+/** Both directions of one kind of body. */
+export interface WireCodec<Wire, Canonical> {
+  decode(wire: Wire, context: CodecContext): Canonical;
+  encode(value: Canonical, context: CodecContext): Wire;
+}
+
+/** What a codec needs from its caller. Clock, ids and reporting are arguments, so codecs are pure. */
+export interface CodecContext extends Context {
+  /** Unix seconds. */
+  now(): number;
+  newId(prefix: string): string;
+  profile: ProviderProfile;
+  policy: Policy;
+  /** The request that is being answered, for encoders of responses. */
+  request?: CanonicalRequest | undefined;
+  /** The embeddings request that is being answered. */
+  embedding?: CanonicalEmbeddingRequest;
+  /** The rerank request that is being answered. */
+  rerank?: CanonicalRerankRequest;
+  target?: Target | undefined;
+  /** Decoded nodes record their source position, so that notes can point into the client's request. */
+  trace?: boolean;
+  /** Maps a path of the prepared request to a path of the client's request; set by `prepare`. */
+  locate?: ((path: string) => string) | undefined;
+  /**
+   * The protocol that is converted from: the client's when encoding requests, the upstream's when encoding responses.
+   */
+  source?: ProtocolId | undefined;
+}
+
+/** How losses and doubtful input are treated. */
+export interface Policy {
+  /** Turn a drop into INCOMPATIBLE_FEATURE: always, or for these features. */
+  strict?: boolean | readonly string[];
+  /** `leading`: only system messages before the first other one become `system`; `all` hoists every one. */
+  systemHoist?: 'leading' | 'all';
+  /** What happens to thinking that the target did not issue. */
+  foreignThinking?: 'drop' | 'text';
+}
+
+/** An upstream: a row of the provider table or of the configuration. */
+export interface Provider {
+  id: string;
+  protocol: ProtocolId;
+  base_url: string;
+  api_key?: string;
+  /** Settings that only the provider's protocol uses. */
+  adapter_config?: {
+    organization?: string;
+    project?: string;
+    /** How the key is sent; each protocol has its own default. */
+    auth?: 'bearer' | 'api-key';
+    /** Azure: `?api-version=`. */
+    api_version?: string;
+    /**
+     * Inserted between `base_url` and the endpoint. Default: the protocol's version (`/v1`) after a bare host, else
+     * nothing.
+     */
+    path?: string;
+    headers?: HeaderBag;
+  };
+  profile?: Partial<ProviderProfile>;
+}
+
+/** Where a request is sent: provider, model, and whether a stream is requested. */
+export interface Target {
+  provider: Provider;
+  /** The name under which the provider knows the model. */
+  model: string;
+  stream: boolean;
+}
+
+/** The upstream of a request that is forwarded as the client sent it. */
+export interface PassedTarget {
+  stream: boolean;
+  profile: ProviderProfile;
+  note(note: Note): void;
+}
+
+/** Headers by lower-case name. */
+export type HeaderBag = Record<string, string>;
+
+/** A request on the wire. Gemini has the model and the stream flag in the path. */
+export interface WireRequest {
+  method: string;
+  path: string;
+  headers: HeaderBag;
+  body: unknown;
+}
+
+/** A response on the wire. */
+export interface WireReply {
+  status: number;
+  headers: HeaderBag;
+  body: unknown;
+}
+
+/** The part of a request that routing needs. */
+export interface Asked {
+  /** Empty when a stored prompt defines the model. */
+  model: string;
+  isStream: boolean;
+}
+
+/** How a server that serves several protocols finds the protocol of a request. */
+export interface Routing {
+  /** Protocols are tried in ascending order: general paths last. */
+  rank: number;
+  /** The path of nearly all requests; no other protocol has it. */
+  path?: string;
+  /** A header that only clients of this protocol send. */
+  header?: string;
+  /** A first path segment that names the vendor, as in `/anthropic/v1`; protocols of one vendor share it. */
+  mount?: string;
+  /** Whether an unknown endpoint belongs to this protocol, by its prefix. */
+  ownsPath?(path: string): boolean;
+  /** `ownsPath` decides for known endpoints, too: no other protocol has such paths. */
+  isExclusive?: boolean;
+  /** The usual spelling of a path, without its query. */
+  normalise?(path: string): string;
+}
+
+/** `json-array`: one JSON array over the whole body, as Gemini streams to clients that do not request SSE. */
+export type Framing = 'sse' | 'json-array';
+
+/** Facts of a response that are known without decoding it. */
+export interface Glance {
+  usage: CanonicalUsage;
 }
