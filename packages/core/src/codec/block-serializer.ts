@@ -1,16 +1,14 @@
 import type { BlockDeltaEvent, BlockStart, BlockStop } from '../canonical/events.ts';
 
-export type BlockEvent = BlockStart | BlockDeltaEvent | BlockStop;
-
 /**
- * Blocks that overlap, told one after the other: the first that is open passes at once, those opened after it wait until it stops. What comes
- * out keeps the order in which the blocks were opened. An event is kept at most once and let out once, so that the cost is that of the stream.
+ * Serialises overlapping blocks: the first open block passes through at once, blocks opened after it are held until it
+ * stops. Output keeps the order in which blocks were opened. An event is held at most once, so the cost is linear.
  */
 export class BlockSerializer {
   readonly #emit: (event: BlockEvent) => void;
-  /** The block that passes. */
+  /** The index of the block that passes through. */
   #current: number | undefined;
-  /** The others that are open, or were stopped while they waited, in their order. */
+  /** The other blocks that are open or stopped while held, in the order of their starts. */
   readonly #waiting = new Map<number, BlockEvent[]>();
 
   constructor(emit: (event: BlockEvent) => void) {
@@ -44,7 +42,7 @@ export class BlockSerializer {
     this.#emit(event);
   }
 
-  /** The next block, and with it those behind that have stopped already. */
+  /** Releases the next block, and after it those that have already stopped. */
   #advance(): void {
     this.#current = undefined;
     for (const [index, events] of this.#waiting) {
@@ -56,20 +54,23 @@ export class BlockSerializer {
     }
   }
 
-  /** Stops what is open. */
+  /** Stops all open blocks. */
   end(): void {
     while (this.#current !== undefined) this.#pass({ type: 'content_block_stop', index: this.#current });
   }
+}
+
+/** An event of a content block. */
+export type BlockEvent = BlockStart | BlockDeltaEvent | BlockStop;
+
+/** Holds an event. A signature that arrives after the stop of a held block is inserted before the stop. */
+function hold(events: BlockEvent[], event: BlockEvent): void {
+  if (event.type === 'content_block_start') return;
+  if (!isStopped(events)) events.push(event);
+  else if (isSignature(event)) events.splice(-1, 0, event);
 }
 
 const isSignature = (event: BlockEvent): boolean =>
   event.type === 'content_block_delta' && event.delta.type === 'signature_delta';
 
 const isStopped = (events: readonly BlockEvent[]): boolean => events.at(-1)?.type === 'content_block_stop';
-
-/** A signature that comes after the stop of a block which has not gone out yet still finds its place before it. */
-function hold(events: BlockEvent[], event: BlockEvent): void {
-  if (event.type === 'content_block_start') return;
-  if (!isStopped(events)) events.push(event);
-  else if (isSignature(event)) events.splice(-1, 0, event);
-}

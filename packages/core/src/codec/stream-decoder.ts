@@ -9,47 +9,13 @@ import type { SseFrame } from '../sse/encode.ts';
 import type { Emit } from './block-emitter.ts';
 import type { Context } from './context.ts';
 
-/** A decoder that can tell when its last input may be repeated without it. */
-export interface Repeatable {
-  /**
-   * The last input was one piece of text, and the same input with another text would change nothing except emitting that text. Such input
-   * may bypass the decoder (see RepeatedChunkCache). False, or left out, is always safe.
-   */
-  readonly isRepeatable?: boolean;
-}
-
-/** What a protocol does with the payloads of a stream. It emits events; the last one is `message_stop` or `error`. */
-export interface PayloadMachine extends Repeatable {
-  /** One JSON object, with the `event:` name of its frame. */
-  payload(value: JsonObject, event: string | undefined, offset: number): void;
-  /** The first `[DONE]`: the end for chat, noise for the others, which may have ended before it. */
-  done(offset: number, hasEnded: boolean): void;
-  /** The stream says, or shows, that it failed. */
-  fail(error: CanonicalError): void;
-  /** The body ended. */
-  end(): void;
-}
-
-/** Frames to events. */
-export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable {}
-
-/** Called once with every frame, and with its parsed data; undefined when the data is not JSON. */
-export type FrameObserver = (frame: SseFrame, payload: unknown) => void;
-
-export interface StreamDecoderOptions {
-  /** Called with every parsed payload: each is parsed once, and taps share it. */
-  onPayload?: (payload: JsonObject) => void;
-  /** Sees the frames themselves, also those after the end of the message, with the payload that was parsed for the decoder. */
-  onFrame?: FrameObserver | undefined;
-}
-
-/** Frames to canonical events: what all protocols share (JSON, `[DONE]`, keep-alives, framing errors) around what they do not. */
+/** The part of a stream decoder that all protocols share: JSON, `[DONE]`, keep-alives, framing errors. */
 export class PayloadDecoder implements FrameDecoder {
   readonly #context: Context;
   readonly #onPayload: ((payload: JsonObject) => void) | undefined;
   readonly #onFrame: FrameObserver | undefined;
   readonly #machine: PayloadMachine;
-  /** The data of the frame in hand, for `onFrame`. */
+  /** The parsed data of the current frame, for `onFrame`. */
   #parsed: unknown;
   #out: CanonicalStreamEvent[] = [];
   #ended = false;
@@ -95,7 +61,7 @@ export class PayloadDecoder implements FrameDecoder {
 
   #accept(frame: SseFrame): void {
     const { data, offset = 0 } = frame;
-    // Nearly every frame: nothing has to be trimmed to see what it is.
+    // Nearly every frame begins with `{` and needs no further tests.
     if (data.charCodeAt(0) === OPEN_OBJECT && !this.#ended && !frame.failure) {
       this.#acceptJson(frame, offset);
       return;
@@ -144,13 +110,13 @@ export class PayloadDecoder implements FrameDecoder {
     }
   }
 
-  /** A limit that is passed ends the stream with an error, never with an exception. */
+  /** An exceeded limit ends the stream with an error event, never with an exception. */
   #failWith(error: unknown): void {
     if (!(error instanceof LimitError)) throw error;
     this.#machine.fail(ownError('too_large', 'PAYLOAD_TOO_LARGE', error.message));
   }
 
-  /** A JSON string under `event: error` is the message of the error; any other bare value says nothing. */
+  /** A JSON string under `event: error` is the error message; any other bare value is malformed. */
   #acceptScalar(value: unknown, { event }: SseFrame, offset: number): void {
     if (event === 'error') this.#run({ error: value }, event, offset);
     else
@@ -161,7 +127,10 @@ export class PayloadDecoder implements FrameDecoder {
       );
   }
 
-  /** What is no JSON may still say something: plain text under `event: error`, several documents in one event, a stray character behind one. */
+  /**
+   * Data that is not JSON can still be used: plain text under `event: error`, several documents in one event, stray
+   * characters after a document.
+   */
   #salvage(frame: SseFrame, offset: number): unknown {
     const { data, event } = frame;
     if (event === 'error') return { error: data.trim() };
@@ -177,7 +146,7 @@ export class PayloadDecoder implements FrameDecoder {
     return isObject(value) ? value : undefined;
   }
 
-  /** Servers that forget the blank lines put all their payloads into one event, a line each. */
+  /** Servers that omit the blank lines put all payloads into one event, one per line. */
   #acceptLines(frame: SseFrame, offset: number): boolean {
     const lines = frame.data.split('\n').filter((line) => line.trim() !== '');
     if (lines.length < 2 || !lines.every((line) => isDone(line) || isObject(parseJson(line)))) return false;
@@ -189,3 +158,40 @@ export class PayloadDecoder implements FrameDecoder {
 }
 
 const isDone = (data: string): boolean => data.length < 32 && data.trim() === '[DONE]';
+
+/**
+ * The part of a stream decoder that differs by protocol. It emits events; the last one is `message_stop` or `error`.
+ */
+export interface PayloadMachine extends Repeatable {
+  /** One JSON object, with the `event:` name of its frame. */
+  payload(value: JsonObject, event: string | undefined, offset: number): void;
+  /** The first `[DONE]`: the end for chat, ignored by protocols that may have ended before it. */
+  done(offset: number, hasEnded: boolean): void;
+  /** The stream reported an error, or is broken. */
+  fail(error: CanonicalError): void;
+  /** The body ended. */
+  end(): void;
+}
+
+/** A decoder that knows when input like its last one may bypass it. */
+export interface Repeatable {
+  /**
+   * True when the last input was one piece of text, and the same input with another text would only emit that text.
+   * Such input may bypass the decoder (see RepeatedChunkCache). False or absent is always safe.
+   */
+  readonly isRepeatable?: boolean;
+}
+
+/** Decodes frames to canonical events. */
+export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable {}
+
+/** Observers of a stream that is decoded. */
+export interface StreamDecoderOptions {
+  /** Called with every parsed payload, so that observers do not parse it again. */
+  onPayload?: (payload: JsonObject) => void;
+  /** Called with every frame, even after the end of the message, and the payload that was parsed for the decoder. */
+  onFrame?: FrameObserver | undefined;
+}
+
+/** Called once with every frame and its parsed data; undefined when the data is not JSON. */
+export type FrameObserver = (frame: SseFrame, payload: unknown) => void;
