@@ -1,67 +1,56 @@
 import { parseJson, sameJson } from '../json/json.ts';
 import { HEAD_AFTER_EMPTY_OBJECT, HEAD_EMPTY_OBJECT, HEAD_OTHER, JsonNesting } from '../json/scanner.ts';
 
-/** How the fragments of one call were read in the end. Only `plain` is what the standard says. */
-export type Reading = 'plain' | 'cumulative' | 'after-empty-object' | 'sent-again' | 'unreadable';
-
-/** What is saved of an `ArgumentText`; the rest follows from it. */
-export interface ArgumentTextState {
-  /** Everything received, in order. */
-  text: string;
-  /** The fragment before, as long as every fragment began with the one before it; null once one did not. */
-  last: string | null;
-  fragments: number;
-  released: number;
-  /** The arguments came as an object: another one replaces it. */
-  snapshot: boolean;
-}
-
 /**
- * The argument text of one call. Most servers send fragments of one document; some send the whole text so far each time, an empty object
- * first, or everything once more at the end. Which of these it was is known only when the call ends, so the text is decided once, by
- * `decide()`; until then `push` releases only what is a prefix of every reading that is still possible. A conforming stream is never held
- * back by more than the fragment in hand.
+ * The argument text of one call. Most servers send fragments of one document; some send the whole text so far each
+ * time, an empty object first, or everything again at the end. This is known only when the call ends, so `decide()`
+ * settles the text then. Until then `push` releases only a prefix of every reading that is still possible. A conforming
+ * stream is never delayed by more than the current fragment.
  */
 export class ArgumentText implements ArgumentTextState {
-  // The public fields are the state: a copy of them is the saved one.
+  // The public fields are the state that is saved.
   text = '';
   last: string | null = '';
   fragments = 0;
   released = 0;
   snapshot = false;
   #nesting = new JsonNesting();
-  /** Somebody wanted to know how far the JSON is: from then on every fragment is looked at when it comes. */
-  #isAsked = false;
-  /** Nothing about the text is uncertain and nobody asked: fragments need not be looked at. */
+  /** The JSON nesting was read: from then on every fragment is scanned when it arrives. */
+  #isInspected = false;
+  /** Nothing about the text is uncertain and the nesting was never read: fragments need not be scanned. */
   #isPlain = false;
 
+  /** Whether no fragment arrived. */
   get isEmpty(): boolean {
     return this.fragments === 0;
   }
 
-  /** The last document is closed: an object or array, with nothing but white space behind it. */
+  /** Whether the last document is closed: an object or array, followed only by white space. */
   get isComplete(): boolean {
     const snapshot = this.#latestSnapshot;
-    return snapshot === null ? this.#nested().complete : isClosed(snapshot);
+    return snapshot === null ? this.#scanned().complete : isClosed(snapshot);
   }
 
-  /** Nothing but `{}`: some servers send it before the real arguments. */
+  /** Whether the text is only `{}`, which some servers send before the real arguments. */
   get isEmptyObject(): boolean {
-    return this.#nested().head === HEAD_EMPTY_OBJECT;
+    return this.#scanned().head === HEAD_EMPTY_OBJECT;
   }
 
-  /** Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be replaced by the next. */
+  /**
+   * Closed, and no later fragment of a known kind can change it: `{}` may still be a prefix, and a snapshot be
+   * replaced.
+   */
   get isSettled(): boolean {
-    return this.#nested().complete && this.isComplete && !this.isEmptyObject && !this.snapshot;
+    return this.#scanned().complete && this.isComplete && !this.isEmptyObject && !this.snapshot;
   }
 
-  /** Takes a fragment and returns the text that can go out now. */
+  /** Adds a fragment and returns the text that can be released. */
   push(fragment: string): string {
     if (fragment === '') return '';
-    const nesting = this.#nested();
+    const nesting = this.#scanned();
     const before = this.text.length;
     if (nesting.head === HEAD_EMPTY_OBJECT) {
-      // The real arguments begin after an empty object, and may be cumulative as well.
+      // The real arguments follow the empty object, and may be cumulative, too.
       this.last = '';
       this.fragments = 0;
     }
@@ -78,8 +67,8 @@ export class ArgumentText implements ArgumentTextState {
   }
 
   /**
-   * Takes a fragment for a caller that needs the text only at its end. As soon as the fragments are known to be pieces of one document,
-   * they are not looked at any more, and all at once when it matters.
+   * Adds a fragment for a caller that needs the text only at the end. Once the fragments are known to be pieces of one
+   * document, they are scanned all at once when needed.
    */
   append(fragment: string): void {
     if (this.#isPlain) {
@@ -87,21 +76,21 @@ export class ArgumentText implements ArgumentTextState {
       return;
     }
     this.push(fragment);
-    this.#isPlain = this.last === null && this.#nesting.head === HEAD_OTHER && !this.#isAsked;
+    this.#isPlain = this.last === null && this.#nesting.head === HEAD_OTHER && !this.#isInspected;
   }
 
-  /** The nesting of the whole text. Being asked once makes the text flat; asked with every fragment, that would be quadratic. */
-  #nested(): JsonNesting {
+  /** The nesting of the whole text. Slicing flattens the text, which would be quadratic if done for every fragment. */
+  #scanned(): JsonNesting {
     const nesting = this.#nesting;
     if (nesting.length < this.text.length) {
-      this.#isAsked = true;
+      this.#isInspected = true;
       this.#isPlain = false;
       nesting.push(this.text.slice(nesting.length));
     }
     return nesting;
   }
 
-  /** Takes arguments that arrived as an object instead of text: each snapshot replaces the one before. */
+  /** Sets arguments that arrived as an object instead of text: each snapshot replaces the one before. */
   replace(text: string): void {
     if (this.released > 0) {
       this.push(text);
@@ -114,11 +103,11 @@ export class ArgumentText implements ArgumentTextState {
     this.#nesting = new JsonNesting();
   }
 
-  /** The text as finally read. */
+  /** The final text, and how it was read. */
   decide(): { text: string; reading: Reading } {
     const text = this.text;
     const last = this.#latestSnapshot;
-    const { firstEnd, head } = this.#nested();
+    const { firstEnd, head } = this.#scanned();
     const overrun = firstEnd >= 0 && text.slice(firstEnd).trim() !== '';
     if ((last === null && !overrun) || parseJson(text) !== undefined) return { text, reading: 'plain' };
     if (last !== null && parseJson(last) !== undefined) return { text: last, reading: 'cumulative' };
@@ -131,7 +120,7 @@ export class ArgumentText implements ArgumentTextState {
     return { text, reading: 'unreadable' };
   }
 
-  /** Ends the call: what `push` has not released yet, and how the whole was read. */
+  /** Ends the call: the text that `push` has not released yet, and how the whole was read. */
   end(): { rest: string; text: string; reading: Reading } {
     const { text, reading } = this.decide();
     const rest = text.slice(this.released);
@@ -145,6 +134,21 @@ export class ArgumentText implements ArgumentTextState {
   }
 }
 
+/** How the fragments of one call were read. Only `plain` follows the standard. */
+export type Reading = 'plain' | 'cumulative' | 'after-empty-object' | 'sent-again' | 'unreadable';
+
+/** The state of an `ArgumentText` as JSON; everything else is derived from it. */
+export interface ArgumentTextState {
+  /** Everything received, in order. */
+  text: string;
+  /** The last fragment, while every fragment began with the one before it; null once one did not. */
+  last: string | null;
+  fragments: number;
+  released: number;
+  /** The arguments arrived as an object: another object replaces it. */
+  snapshot: boolean;
+}
+
 function isClosed(text: string): boolean {
   const nesting = new JsonNesting();
   nesting.push(text);
@@ -152,8 +156,9 @@ function isClosed(text: string): boolean {
 }
 
 /**
- * A short stable id for what the wire left unnamed: the same input gives the same id, so that prompt caches stay warm and outputs can be
- * compared. Two rounds of FNV-1a over UTF-16 units; uniqueness comes from the position in `parts`, not from the hash.
+ * A short stable id for a call or message without one. The same input gives the same id, so that prompt caches stay
+ * warm and outputs can be compared. Three FNV-1a hashes over UTF-16 units; uniqueness comes from the position in
+ * `parts`, not from the hash.
  */
 export function deriveId(prefix: string, ...parts: (string | number)[]): string {
   const text = parts.join('\u0000');

@@ -1,13 +1,72 @@
 import { setOwn } from '../json/json.ts';
 import { MAX_MERGE_DEPTH } from '../json/limits.ts';
 
+/**
+ * Merges one streamed delta into the accumulated value. Strings concatenate, numbers add, objects merge, lists of plain
+ * values extend, lists of objects merge by `index`; anything else takes the delta's value. Neither argument is changed,
+ * and the delta is not referenced afterwards. The result copies the touched path of `accumulated` and shares the rest;
+ * it is `accumulated` itself when the delta adds nothing.
+ */
+export function mergeDelta<T>(accumulated: T | null | undefined, delta: unknown, options: DeltaOptions = {}): T {
+  // The caller names the shape of the result; nothing here could check it.
+  return mergeValue(startMerge(options), accumulated, delta) as T;
+}
+
+/**
+ * `mergeDelta` over a whole stream. It owns the state and writes in place, so a delta costs its own size and not that
+ * of the state. Deltas are not referenced afterwards. A delta that can't be merged throws a `DeltaError` and changes
+ * nothing.
+ */
+export class DeltaFold<T> {
+  readonly #owned: Owned = { lists: new WeakMap(), undo: undefined };
+  readonly #merge: Merge;
+  #value: unknown;
+
+  constructor(options: DeltaOptions = {}) {
+    this.#merge = startMerge(options, this.#owned);
+  }
+
+  /** Resumes a stream from the state that `toJSON` returned. */
+  static fromJSON<T>(json: unknown, options: DeltaOptions = {}): DeltaFold<T> {
+    const fold = new DeltaFold<T>(options);
+    if (json !== null) fold.push(json);
+    return fold;
+  }
+
+  /** Merges a delta into the state. */
+  push(delta: unknown): void {
+    try {
+      this.#value = mergeValue(this.#merge, this.#value, delta);
+    } catch (error) {
+      this.#merge.path.length = 0;
+      undoWrites(this.#owned);
+      throw error;
+    } finally {
+      this.#owned.undo = undefined;
+    }
+  }
+
+  /**
+   * The live state, undefined before the first delta. Read only; later deltas change it. `toJSON` returns a fixed copy.
+   */
+  get value(): T | undefined {
+    // As in `mergeDelta`: the caller names the shape of the result.
+    return this.#value as T | undefined;
+  }
+
+  /** A copy of the state. List indexes are not saved: they are found again in the entries. */
+  toJSON(): unknown {
+    return copyValue(this.#merge, this.#value) ?? null;
+  }
+}
+
 /** Settings of `mergeDelta` and `DeltaFold`. */
 export interface DeltaOptions {
-  /** How many objects and lists may stand inside each other; 512 when absent. */
+  /** The maximum nesting of objects and lists; 512 when absent. */
   maxDepth?: number;
 }
 
-/** A delta that can't be merged. `path` is a JSON pointer into the delta ('' is the whole delta). */
+/** A delta that can't be merged. `path` is a JSON pointer into the delta ("" is the whole delta). */
 export class DeltaError extends Error {
   override readonly name = 'DeltaError';
   readonly path: string;
@@ -18,34 +77,34 @@ export class DeltaError extends Error {
   }
 }
 
-/**
- * Merges one streamed delta into what came before. Strings concatenate, numbers add, objects merge, lists of plain values
- * extend, lists of objects merge by `index`; anything else takes the delta's value. Neither argument is changed or kept hold
- * of by the other: the result copies the touched path of `accumulated` and shares the rest, and is `accumulated` itself when
- * the delta says nothing new.
- */
-export function mergeDelta<T>(accumulated: T | null | undefined, delta: unknown, options: DeltaOptions = {}): T {
-  // The caller names the shape that its deltas add up to; nothing here could check it.
-  return mergeValue(startMerge(options), accumulated, delta) as T;
+function undoWrites(owned: Owned): void {
+  for (let undo = owned.undo; undo; undo = undo.next) {
+    if (undo.what === 'append') {
+      undo.list.length = undo.length;
+      // The state counts the removed entries, so it is rebuilt on the next merge.
+      owned.lists.delete(undo.list);
+    } else if (undo.before === undefined) {
+      delete undo.fields[undo.key];
+    } else {
+      setOwn(undo.fields, undo.key, undo.before);
+    }
+  }
 }
 
-type Fields = Record<string, unknown>;
-
-type List = unknown[];
-
-/** What a merge carries along: where it is, how deep it may go and, when it may write in place, the means to do so. */
-export interface Merge {
-  /** The keys from the root of the delta to here: as many as there are containers around this place. */
+/** The state of a merge: its position, its depth limit and, when it may write in place, the means to do so. */
+interface Merge {
+  /** The keys from the root of the delta to the current position, one per container. */
   readonly path: (string | number)[];
   readonly maxDepth: number;
-  /** There when the accumulated value is ours to change; otherwise every change is made on a copy. */
+  /** Present when the accumulated value may be changed; otherwise every change is made on a copy. */
   readonly owned: Owned | undefined;
 }
 
-export interface Owned {
-  /** What is known of each list that has been merged into, so that no later delta has to scan it. */
+/** What a merge needs to write in place. */
+interface Owned {
+  /** The state of each list that has been merged into, so that later deltas do not scan it. */
   readonly lists: WeakMap<List, ListState>;
-  /** The writes of this delta, last first: a delta that fails half way is taken back as a whole. */
+  /** The writes of this delta, last first: a delta that fails half way is undone completely. */
   undo: Undo | undefined;
 }
 
@@ -62,14 +121,20 @@ type Undo =
 interface ListState {
   readonly kind: ListKind;
   readonly list: List;
-  /** `index` of an entry -> its place in the list. A stranger chose the index, so it is a key and never a place. */
+  /** Position of each entry by its `index`. The index is untrusted, so it is a key and never a position. */
   readonly places: Map<number, number>;
 }
 
 type ListKind = 'objects' | 'values' | 'mixed';
 
-// These say which thing a delta belongs to. Some servers send them once, some with every chunk: "shell" must not grow to
-// "shellshell", nor index 1 to 2, nor a time to the sum of all times.
+type Fields = Record<string, unknown>;
+
+type List = unknown[];
+
+/**
+ * These fields identify what a delta belongs to. Some servers send them once, some with every chunk: "shell" must not
+ * become "shellshell", nor index 1 become 2, nor a time the sum of all times.
+ */
 const IDENTITY: ReadonlySet<string> = new Set([
   'index',
   'type',
@@ -99,12 +164,6 @@ function mergeValue(merge: Merge, current: unknown, delta: unknown): unknown {
   return copyValue(merge, delta);
 }
 
-/** A copy that shares nothing with the delta, whose owner may change or reuse it afterwards. */
-function copyValue(merge: Merge, value: unknown): unknown {
-  if (isList(value)) return copyList(merge, value);
-  return isFields(value) ? copyFields(merge, value) : value;
-}
-
 function mergeFields(merge: Merge, current: Fields, delta: Fields): Fields {
   checkDepth(merge);
   let result = current;
@@ -122,7 +181,7 @@ function mergeFields(merge: Merge, current: Fields, delta: Fields): Fields {
   return result;
 }
 
-/** Servers that repeat the identity on every chunk often repeat it blank, which takes nothing back. */
+/** Servers that repeat the identity with every chunk often send it blank; a blank clears nothing. */
 function mergeIdentity(merge: Merge, current: unknown, delta: unknown): unknown {
   if (delta === undefined) return current;
   const isBlank = delta === null || delta === '';
@@ -131,11 +190,12 @@ function mergeIdentity(merge: Merge, current: unknown, delta: unknown): unknown 
 
 function mergeList(merge: Merge, current: List, delta: List): List {
   if (delta.length === 0) return current;
-  // The first content of a list is data like any other value: only a second delta shows that the list is streamed.
+  // The first content of a list is an ordinary value: only a second delta shows that the list is streamed.
   if (current.length === 0) return copyList(merge, delta);
   checkDepth(merge);
   const state = merge.owned?.lists.get(current) ?? openList(merge, current);
-  if (state.kind === 'mixed' || state.kind !== kindOf(delta)) throw fail(merge, 'a list to merge mixes objects and other values');
+  if (state.kind === 'mixed' || state.kind !== classifyList(delta))
+    throw fail(merge, 'a list to merge mixes objects and other values');
   for (let at = 0; at < delta.length; at++) {
     const entry = delta[at];
     merge.path.push(at);
@@ -162,18 +222,18 @@ function mergeKnown(merge: Merge, state: ListState, index: number, entry: Fields
   return true;
 }
 
-/** Reads the list once; afterwards its state is kept, when the list is ours. */
+/** Scans a list once; the state is stored when the list is owned. */
 function openList(merge: Merge, current: List): ListState {
-  const kind = kindOf(current);
+  const kind = classifyList(current);
   const list = kind === 'objects' ? [] : merge.owned ? current : [...current];
   const state: ListState = { kind, list, places: new Map() };
-  if (kind === 'objects') for (const entry of current) if (isFields(entry)) adopt(merge, state, entry);
+  if (kind === 'objects') for (const entry of current) if (isFields(entry)) addExisting(merge, state, entry);
   merge.owned?.lists.set(list, state);
   return state;
 }
 
-/** Servers that batch send two pieces of one entry in the first delta; they become one as soon as the list streams. */
-function adopt(merge: Merge, state: ListState, entry: Fields): void {
+/** Servers that batch send two pieces of one entry in the first delta; they are merged as soon as the list streams. */
+function addExisting(merge: Merge, state: ListState, entry: Fields): void {
   const index = Object.hasOwn(entry, 'index') ? toInteger(entry['index']) : undefined;
   if (index !== undefined) {
     if (mergeKnown(merge, state, index, entry)) return;
@@ -187,19 +247,10 @@ function append(merge: Merge, list: List, value: unknown): void {
   list.push(value);
 }
 
-function readIndex(merge: Merge, entry: Fields): number {
-  const value = Object.hasOwn(entry, 'index') ? entry['index'] : undefined;
-  if (value === undefined || value === null) throw fail(merge, 'an object in a list to merge has no index');
-  const index = toInteger(value);
-  if (index !== undefined) return index;
-  merge.path.push('index');
-  throw fail(merge, `the index of a list entry must be an integer, not ${describe(value)}`);
-}
-
-/** Beyond 2^53 two indexes of the wire may be one number here, and would merge two strangers: no integer for us. */
-function toInteger(value: unknown): number | undefined {
-  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
-  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
+/** A copy that shares nothing with the delta, whose owner may change or reuse it. */
+function copyValue(merge: Merge, value: unknown): unknown {
+  if (isList(value)) return copyList(merge, value);
+  return isFields(value) ? copyFields(merge, value) : value;
 }
 
 function copyFields(merge: Merge, value: Fields): Fields {
@@ -226,7 +277,24 @@ function copyList(merge: Merge, value: List): List {
   return copy;
 }
 
-function kindOf(list: List): ListKind {
+function readIndex(merge: Merge, entry: Fields): number {
+  const value = Object.hasOwn(entry, 'index') ? entry['index'] : undefined;
+  if (value === undefined || value === null) throw fail(merge, 'an object in a list to merge has no index');
+  const index = toInteger(value);
+  if (index !== undefined) return index;
+  merge.path.push('index');
+  throw fail(merge, `the index of a list entry must be an integer, not ${describe(value)}`);
+}
+
+/**
+ * Beyond 2^53 two indexes of the wire may be one number here and would merge unrelated entries, so they are rejected.
+ */
+function toInteger(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
+}
+
+function classifyList(list: List): ListKind {
   const objects = isFields(list[0]);
   for (let at = 1; at < list.length; at++) if (isFields(list[at]) !== objects) return 'mixed';
   return objects ? 'objects' : 'values';
@@ -239,7 +307,7 @@ const isList = (value: unknown): value is List => Array.isArray(value);
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Ends a delta that contains itself, too. */
+/** Also stops at a delta that contains itself. */
 function checkDepth(merge: Merge): void {
   if (merge.path.length >= merge.maxDepth) throw fail(merge, `nested deeper than ${merge.maxDepth}`);
 }
@@ -249,7 +317,7 @@ const fail = (merge: Merge, problem: string): DeltaError => new DeltaError(point
 const pointer = (path: readonly (string | number)[]): string =>
   path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-/** A stranger's value in our message: named when it is no scalar, cut when it is long. */
+/** An untrusted value for a message: only the type unless it is a scalar, and at most 40 characters. */
 function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 40));
   return typeof value === 'number' || typeof value === 'boolean'
@@ -257,62 +325,4 @@ function describe(value: unknown): string {
     : isList(value)
       ? 'a list'
       : `an ${typeof value}`;
-}
-
-/**
- * `mergeDelta` over a whole stream, at the cost of the delta and not of what has come before: it owns the state and writes in
- * place. It keeps nothing of the deltas it is given. A delta that can't be merged throws a `DeltaError` and changes nothing.
- */
-export class DeltaFold<T> {
-  readonly #owned: Owned = { lists: new WeakMap(), undo: undefined };
-  readonly #merge: Merge;
-  #value: unknown;
-
-  constructor(options: DeltaOptions = {}) {
-    this.#merge = startMerge(options, this.#owned);
-  }
-
-  /** Takes up a stream where `toJSON` left it. */
-  static fromJSON<T>(json: unknown, options: DeltaOptions = {}): DeltaFold<T> {
-    const fold = new DeltaFold<T>(options);
-    if (json !== null) fold.push(json);
-    return fold;
-  }
-
-  push(delta: unknown): void {
-    try {
-      this.#value = mergeValue(this.#merge, this.#value, delta);
-    } catch (error) {
-      this.#merge.path.length = 0;
-      takeBack(this.#owned);
-      throw error;
-    } finally {
-      this.#owned.undo = undefined;
-    }
-  }
-
-  /** The live state, undefined before the first delta: to read, not to change. Later deltas show in it; `toJSON` stands still. */
-  get value(): T | undefined {
-    // As in `mergeDelta`: the caller names the shape that its deltas add up to.
-    return this.#value as T | undefined;
-  }
-
-  /** A copy of the state. The list indexes are not in it: they are found again in the entries. */
-  toJSON(): unknown {
-    return copyValue(this.#merge, this.#value) ?? null;
-  }
-}
-
-function takeBack(owned: Owned): void {
-  for (let undo = owned.undo; undo; undo = undo.next) {
-    if (undo.what === 'append') {
-      undo.list.length = undo.length;
-      // What is known of the list counts the entries that are gone; it is read anew when needed.
-      owned.lists.delete(undo.list);
-    } else if (undo.before === undefined) {
-      delete undo.fields[undo.key];
-    } else {
-      setOwn(undo.fields, undo.key, undo.before);
-    }
-  }
 }

@@ -14,23 +14,8 @@ import type { CanonicalError } from '../canonical/notes.ts';
 import { isObject, parseJson, setOwn } from '../json/json.ts';
 import { wellFormed } from './chat-delta.ts';
 
-/** A message as a stream left it. */
-export interface StreamResult {
-  message: CanonicalResponse;
-  /** A finish reason or a terminal marker was read. */
-  complete: boolean;
-  /** What went wrong, as the stream said it or as we found it; an early end is told by `complete` alone. */
-  error: CanonicalError | null;
-}
-
-interface ChoiceBuilder {
-  readonly index: number;
-  readonly blocks: Map<number, ContentBlock>;
-  delta?: MessageDelta;
-}
-
 /**
- * Canonical events in, whole message out: the one accumulator for all protocols.
+ * Accumulates canonical events into the complete message, for all protocols.
  *
  * ```ts
  * const acc = new MessageAccumulator();
@@ -44,6 +29,7 @@ export class MessageAccumulator {
   #error: CanonicalError | null = null;
   #stopped = false;
 
+  /** Adds an event. */
   push(event: CanonicalStreamEvent): void {
     switch (event.type) {
       case 'content_block_delta':
@@ -65,7 +51,7 @@ export class MessageAccumulator {
         this.#stopped = true;
         return;
       case 'error':
-        // A cut is no error of its own: the message is just not complete.
+        // A truncated stream is not an error: the message is only incomplete.
         this.#error = event.error.code === 'STREAM_TRUNCATED' ? null : event.error;
         return;
       case 'ping':
@@ -96,8 +82,8 @@ export class MessageAccumulator {
   #startBlock({ index, choice, content_block }: BlockStart): void {
     const block = { ...content_block };
     if (block.type === 'text' && block.citations) block.citations = [...block.citations];
-    if (block.type === 'opaque') block.raw = ownRaw(block.raw);
-    // Arguments travel as text and are parsed once, when the block stops.
+    if (block.type === 'opaque') block.raw = copyRaw(block.raw);
+    // Arguments arrive as text and are parsed once, when the block stops.
     if (block.type === 'tool_use') block.input_raw = '';
     this.#choice(choice).blocks.set(index, block);
   }
@@ -141,13 +127,13 @@ export class MessageAccumulator {
     if (block.type === 'tool_use') finishToolUse(block);
   }
 
-  /** The message as far as it is known; reading it costs its size, so not once a chunk. */
+  /** The message as far as it is known. Reading it costs its size, so do not read it for every chunk. */
   get message(): CanonicalResponse {
     const main = this.#choices.get(0) ?? this.#choices.values().next().value;
     const { id = '', model = '', usage, ...rest } = this.#start ?? {};
     const delta = main?.delta;
     const { stop_reason = null, stop_sequence, stop_details } = delta?.delta ?? {};
-    const message: CanonicalResponse = { id, model, ...rest, content: cleaned(main), stop_reason };
+    const message: CanonicalResponse = { id, model, ...rest, content: cleanBlocks(main), stop_reason };
     if (stop_sequence !== undefined) message.stop_sequence = stop_sequence;
     if (stop_details) message.stop_details = stop_details;
     Object.assign(message, delta?.message);
@@ -161,13 +147,29 @@ export class MessageAccumulator {
     return message;
   }
 
+  /** The message, whether it is complete, and the error if there was one. */
   finish(): StreamResult {
     const error = this.#error;
     return { message: this.message, complete: this.#stopped || error?.details?.['terminal'] === true, error };
   }
 }
 
-function cleaned(choice: ChoiceBuilder | undefined): ContentBlock[] {
+/** The message that a stream produced. */
+export interface StreamResult {
+  message: CanonicalResponse;
+  /** A finish reason or a terminal marker was read. */
+  complete: boolean;
+  /** The error that the stream reported or that reading it found; a truncated stream only sets `complete` to false. */
+  error: CanonicalError | null;
+}
+
+interface ChoiceBuilder {
+  readonly index: number;
+  readonly blocks: Map<number, ContentBlock>;
+  delta?: MessageDelta;
+}
+
+function cleanBlocks(choice: ChoiceBuilder | undefined): ContentBlock[] {
   return [...(choice?.blocks.values() ?? [])].map((block) => {
     if (block.type === 'text') return { ...block, text: wellFormed(block.text) };
     if (block.type === 'thinking') return { ...block, thinking: wellFormed(block.thinking) };
@@ -179,7 +181,7 @@ function toChoice(choice: ChoiceBuilder): CanonicalChoice {
   const { index, delta } = choice;
   return {
     index,
-    content: cleaned(choice),
+    content: cleanBlocks(choice),
     stop_reason: delta?.delta.stop_reason ?? null,
     ...(delta?.extensions && { extensions: delta.extensions }),
   };
@@ -201,9 +203,9 @@ function addThinking(block: ThinkingBlock, text: string, part: number | undefine
   block.thinking += text;
   if (part === undefined) return;
   block.summary_parts ??= [];
-  // Parts come in order; whatever a stranger numbers beyond that goes to the end, not into a hole.
+  // Parts arrive in order; an untrusted number beyond the end appends instead of leaving a gap.
   const at = Math.max(0, Math.min(part, block.summary_parts.length));
-  // Between two parts stands a blank line, which belongs to neither.
+  // The blank line between two parts belongs to neither.
   const isBorder = text === '\n\n' && at > 0 && at === block.summary_parts.length;
   block.summary_parts[at] = (block.summary_parts[at] ?? '') + (isBorder ? '' : text);
 }
@@ -213,28 +215,31 @@ function addAudio(block: AudioBlock, { data, transcript }: Extract<BlockDelta, {
   if (transcript !== undefined) block.transcript = (block.transcript ?? '') + transcript;
 }
 
-/** Deltas of a block that nobody here understands: strings grow, anything else takes the later value, null says nothing. */
+/** Deltas of an unknown block: strings are concatenated, anything else takes the later value, null is ignored. */
 function addOpaque(block: OpaqueBlock, raw: unknown): void {
-  const { raw: own } = block;
-  if (!isObject(own) || !isObject(raw)) {
-    block.raw = ownRaw(raw);
+  const { raw: current } = block;
+  if (!isObject(current) || !isObject(raw)) {
+    block.raw = copyRaw(raw);
     return;
   }
   for (const [key, value] of Object.entries(raw)) {
-    const before = own[key];
-    if (value !== null) setOwn(own, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+    const before = current[key];
+    if (value !== null) setOwn(current, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
   }
 }
 
-/** A copy that deltas may be laid into: the event's own stays as it is. */
-const ownRaw = (raw: unknown): unknown => (isObject(raw) ? { ...raw } : raw);
+/** A copy that deltas can be merged into without changing the event. */
+const copyRaw = (raw: unknown): unknown => (isObject(raw) ? { ...raw } : raw);
 
-/** The text stays beside the value: key order, spacing and big integers survive, and a cut call stays visibly cut. */
+/**
+ * Parses the arguments. The text is kept beside the value: key order, spacing and big integers survive, and a truncated
+ * call stays visibly truncated.
+ */
 function finishToolUse(block: ToolUseBlock): void {
   const text = block.input_raw ?? '';
   if (text === '') delete block.input_raw;
   if (block.kind === 'custom') {
-    // Without a delta, what stands in the start is all.
+    // Without a delta, the input of the start is complete.
     if (text !== '' || isObject(block.input)) block.input = text;
     return;
   }

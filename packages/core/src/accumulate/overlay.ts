@@ -2,8 +2,9 @@ import { getOwn, isObject, type JsonObject, setOwn } from '../json/json.ts';
 import { MAX_OVERLAY_DEPTH } from '../json/limits.ts';
 
 /**
- * Lays `source` over `target`: the last non-null value of each field wins, objects field by field. This is the rule for usage and for fields
- * nobody knows: snapshots are repeated on the wire, so nothing is added up and no string grows. Nothing of `source` is mutated later.
+ * Lays `source` over `target`: the last non-null value of each field wins, objects are merged field by field. This is
+ * the rule for usage and unknown fields: servers repeat snapshots of them, so nothing is added or concatenated.
+ * `source` is never changed afterwards.
  */
 export function overlay(target: JsonObject, source: JsonObject, depth = 0): JsonObject {
   for (const key of Object.keys(source)) {
@@ -13,8 +14,8 @@ export function overlay(target: JsonObject, source: JsonObject, depth = 0): Json
       continue;
     }
     const current = getOwn(target, key);
-    const isLaidOver = isObject(value) && depth < MAX_OVERLAY_DEPTH;
-    setOwn(target, key, isLaidOver ? overlay(isObject(current) ? current : {}, value, depth + 1) : value);
+    const isMerged = isObject(value) && depth < MAX_OVERLAY_DEPTH;
+    setOwn(target, key, isMerged ? overlay(isObject(current) ? current : {}, value, depth + 1) : value);
   }
   return target;
 }

@@ -4,14 +4,15 @@ import type { WireChunk } from './chat-delta.ts';
 import { overlay } from './overlay.ts';
 
 /**
- * Keeps the fields of a repeated object that nobody knows; the last non-null value wins. A stream repeats one layout of keys, so the keys
- * are compared with those of the object before, and only a new layout is looked at closely.
+ * Collects the unknown fields of a repeated object; the last non-null value wins. A stream repeats one sequence of
+ * keys, so keys are compared with those of the object before, and only a new sequence is looked up.
  */
 export class UnknownFields {
   readonly #known: ReadonlySet<string>;
   #layout: string[] = [];
-  /** For each key of the layout, whether nobody knows it. */
+  /** For each key of the layout, whether it is unknown. */
   #unknown: boolean[] = [];
+  /** The unknown fields so far. */
   readonly kept: JsonObject;
 
   constructor(known: ReadonlySet<string>, kept: JsonObject = {}) {
@@ -19,6 +20,7 @@ export class UnknownFields {
     this.kept = kept;
   }
 
+  /** Collects the unknown fields of the next object. */
   look(source: object): void {
     if (this.#read(source)) return;
     this.#layout = Object.keys(source);
@@ -26,7 +28,10 @@ export class UnknownFields {
     this.#read(source);
   }
 
-  /** False when a key is not the one at its place in the layout. One loop for comparing and reading: V8 loads `source[key]` of a `for in` almost for free. */
+  /**
+   * False when a key differs from the layout. Compares and reads in one `for in` loop, where `source[key]` is nearly
+   * free.
+   */
   #read(source: JsonObject | object): boolean {
     const layout = this.#layout;
     const unknown = this.#unknown;
@@ -43,14 +48,35 @@ export class UnknownFields {
   }
 }
 
-/** Adds copies of what was kept to an object of known fields. A spread there creates a new hidden class per call: 6 µs. */
-export function addCopies<T extends JsonObject>(target: T, kept: JsonObject): T {
-  for (const key in kept) setOwn(target, key, copyOf(kept[key]));
-  return target;
-}
+/**
+ * Collects the fields of chat chunks that are passed through; the last non-null value wins. Chunks of OpenAI have a
+ * fixed set of fields: counting the keys and reading two of them by name makes accumulating 1000 chunks of text 7 %
+ * faster (25.2 instead of 26.9 us).
+ */
+export class ChunkFields {
+  readonly #others: UnknownFields;
 
-/** A value that later fields do not change. */
-const copyOf = (value: unknown): unknown => (Array.isArray(value) ? [...value] : isObject(value) ? overlay({}, value) : value);
+  constructor(kept?: JsonObject) {
+    this.#others = new UnknownFields(KNOWN, kept);
+  }
+
+  /** The collected fields. */
+  get kept(): JsonObject {
+    return this.#others.kept;
+  }
+
+  /** Collects the fields of the next chunk. */
+  look(chunk: WireChunk): void {
+    const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = chunk;
+    const known = present(id) + present(object) + present(created) + present(model) + present(choices) + present(usage);
+    if (countKeys(chunk) !== known + present(tier) + present(fingerprint)) {
+      this.#others.look(chunk);
+      return;
+    }
+    if (isSet(tier)) this.kept['service_tier'] = tier;
+    if (isSet(fingerprint)) this.kept['system_fingerprint'] = fingerprint;
+  }
+}
 
 const KNOWN: ReadonlySet<string> = new Set([
   'id',
@@ -62,29 +88,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   'obfuscation', // OpenAI's padding of each chunk
 ]);
 
-/**
- * The fields of chat chunks that have no meaning of their own; the last non-null value wins. Chunks of OpenAI have a fixed set of fields:
- * counting the keys and reading two of them by name makes accumulating 1000 chunks of text 7 % faster (25.2 instead of 26.9 us).
- */
-export class ChunkFields {
-  readonly #others: UnknownFields;
-
-  constructor(kept?: JsonObject) {
-    this.#others = new UnknownFields(KNOWN, kept);
-  }
-
-  get kept(): JsonObject {
-    return this.#others.kept;
-  }
-
-  look(chunk: WireChunk): void {
-    const { id, object, created, model, choices, usage, service_tier: tier, system_fingerprint: fingerprint } = chunk;
-    const meant = present(id) + present(object) + present(created) + present(model) + present(choices) + present(usage);
-    if (countKeys(chunk) !== meant + present(tier) + present(fingerprint)) {
-      this.#others.look(chunk);
-      return;
-    }
-    if (isSet(tier)) this.kept['service_tier'] = tier;
-    if (isSet(fingerprint)) this.kept['system_fingerprint'] = fingerprint;
-  }
+/** Adds copies of the kept fields to an object of known fields. A spread creates a new hidden class per call: 6 µs. */
+export function addCopies<T extends JsonObject>(target: T, kept: JsonObject): T {
+  for (const key in kept) setOwn(target, key, copyValue(kept[key]));
+  return target;
 }
+
+/** A value that later fields do not change. */
+const copyValue = (value: unknown): unknown => (Array.isArray(value) ? [...value] : isObject(value) ? overlay({}, value) : value);
