@@ -1,6 +1,7 @@
 import type { CanonicalError } from './notes.ts';
 import type { CacheControl, Extensions, Node, ProtocolId, SignedBlob } from './protocol.ts';
 
+/** One block of the content of a message. */
 export type ContentBlock =
   | TextBlock
   | ImageBlock
@@ -11,10 +12,11 @@ export type ContentBlock =
   | ThinkingBlock
   | OpaqueBlock;
 
+/** Text of the user or the model. */
 export interface TextBlock extends Node {
   type: 'text';
   text: string;
-  /** The text came from an OpenAI refusal field; the flag lets an encoder restore it. */
+  /** The text came from an OpenAI refusal field, so that an encoder can restore it. */
   refusal?: boolean;
   citations?: Citation[];
   cache_control?: CacheControl;
@@ -23,6 +25,7 @@ export interface TextBlock extends Node {
   signature?: SignedBlob;
 }
 
+/** An image, by URL, data or file id. */
 export interface ImageBlock extends Node {
   type: 'image';
   source: {
@@ -36,6 +39,7 @@ export interface ImageBlock extends Node {
   cache_control?: CacheControl;
 }
 
+/** Audio, as input or as spoken output. */
 export interface AudioBlock extends Node {
   type: 'audio';
   source: { data?: string; format?: string; media_type?: string; url?: string; file_id?: string };
@@ -45,7 +49,7 @@ export interface AudioBlock extends Node {
   cache_control?: CacheControl;
 }
 
-/** Documents, and video and other media: `media_type` tells. */
+/** A document, video or other media, by `media_type`. */
 export interface FileBlock extends Node {
   type: 'file';
   source: {
@@ -68,16 +72,18 @@ export interface FileBlock extends Node {
   cache_control?: CacheControl;
 }
 
+/** What executes a tool: the client (`function`, `custom`) or the provider (`server`, `mcp`). */
 export type ToolKind = 'function' | 'custom' | 'server' | 'mcp';
 
+/** A tool call. */
 export interface ToolUseBlock extends Node {
   type: 'tool_use';
-  /** Never empty: a decoder derives one when the wire has none. */
+  /** Never empty: a decoder derives an id when the wire has none. */
   id: string;
   name: string;
   /** Object for functions, text for custom tools. */
   input: Record<string, unknown> | string;
-  /** The argument text as the wire had it, whenever there was one: key order, big integers and spacing survive. */
+  /** The argument text of the wire, whenever there was one: preserves key order, big integers and spacing. */
   input_raw?: string;
   /** Default `function`; `server` and `mcp` calls are executed by the provider. */
   kind?: ToolKind;
@@ -88,40 +94,43 @@ export interface ToolUseBlock extends Node {
   cache_control?: CacheControl;
 }
 
+/** The result of a tool call. */
 export interface ToolResultBlock extends Node {
   type: 'tool_result';
   tool_use_id: string;
   name?: string;
   content: string | (TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock)[];
   is_error?: boolean;
-  /** `server` and `mcp` results live inside the assistant message. */
+  /** `server` and `mcp` results are inside the assistant message. */
   kind?: ToolKind;
   cache_control?: CacheControl;
 }
 
+/** Reasoning of the model. */
 export interface ThinkingBlock extends Node {
   type: 'thinking';
   /** `""` when omitted or redacted. */
   thinking: string;
   variant?: 'full' | 'summary' | 'redacted';
   signature?: SignedBlob;
-  /** Responses has several summary parts; `thinking` is their join with a blank line. */
+  /** The summary parts of Responses; `thinking` joins them with a blank line. */
   summary_parts?: string[];
 }
 
-/** Anything only its own protocol understands: compaction, item_reference, executableCode, types of the future. */
+/** Content that only its own protocol understands: compaction, item_reference, executableCode, future types. */
 export interface OpaqueBlock extends Node {
   type: 'opaque';
   origin: ProtocolId;
   raw: unknown;
-  /** Human-readable stand-in for other protocols, when the source has one. */
+  /** Human-readable replacement for other protocols, when the source has one. */
   text?: string;
-  /** The id of something that only the origin's server holds: without it, the conversation would be another one. */
+  /** The id of state that only the origin's server holds: dropping the block would change the conversation. */
   held?: string;
-  /** The tools that it declares are tools of the request, too: without the block only their position is lost. */
+  /** The tools that the block declares are also tools of the request: dropping it only loses their position. */
   hoisted?: boolean;
 }
 
+/** A source that a text cites. */
 export interface Citation {
   kind: 'url' | 'document' | 'file' | 'search_result';
   url?: string;
@@ -139,16 +148,19 @@ export interface Citation {
   origin: ProtocolId;
 }
 
+/** A token and its log probability. */
 export interface TopLogprob {
   token: string;
   logprob: number;
   bytes?: number[] | null;
 }
 
+/** The log probability of a generated token, with the most likely alternatives. */
 export interface TokenLogprob extends TopLogprob {
   top?: TopLogprob[];
 }
 
+/** Token counts of a response. */
 export interface CanonicalUsage {
   /** All prompt tokens charged: uncached, cache read, cache written and tool-use prompt. */
   input_tokens: number;
@@ -161,12 +173,13 @@ export interface CanonicalUsage {
   /** Subset of `output_tokens`; as reported when `uncertain`. */
   reasoning_tokens?: number;
   details?: UsageDetails;
-  /** The reported counts contradict each other and nothing tells which of them is right. Never written on the wire. */
+  /** The reported counts contradict each other, and it is unknown which are right. Never written to the wire. */
   uncertain?: true;
-  /** The usage object of the source, as the wire had it. */
+  /** The usage object of the source, verbatim. */
   extensions?: Extensions;
 }
 
+/** Token counts by kind, and counts of server tool requests. */
 export interface UsageDetails {
   cache_creation_5m?: number;
   cache_creation_1h?: number;
@@ -183,6 +196,7 @@ export interface UsageDetails {
   web_fetch_requests?: number;
 }
 
+/** Why generation stopped. */
 export type StopReason =
   | 'end_turn'
   | 'max_tokens'
@@ -196,12 +210,14 @@ export type StopReason =
   /** Generation aborted by the provider. */
   | 'error';
 
+/** What the provider reports about the stop reason. */
 export interface StopDetails {
   category?: string | null;
   explanation?: string | null;
   raw?: string;
 }
 
+/** A complete response. */
 export interface CanonicalResponse extends Node {
   id: string;
   model: string;
@@ -222,6 +238,7 @@ export interface CanonicalResponse extends Node {
   error?: CanonicalError;
 }
 
+/** One choice of a response with several. */
 export interface CanonicalChoice extends Node {
   index: number;
   content: ContentBlock[];
@@ -229,15 +246,12 @@ export interface CanonicalChoice extends Node {
   logprobs?: { content?: TokenLogprob[]; refusal?: TokenLogprob[] };
 }
 
-/**
- * Providers that say "stop" although the model called a tool are corrected here, once, for every protocol.
- * Calls that the provider executed itself do not count.
- */
+/** Corrects `end_turn` to `tool_use` when there are calls for the client to run, for all protocols. */
 export function recomputeStop(stop: StopReason, content: Iterable<ContentBlock>): StopReason {
   if (stop !== 'end_turn') return stop;
   for (const block of content) if (block.type === 'tool_use' && isClientCall(block.kind)) return 'tool_use';
   return stop;
 }
 
-export const isClientCall = (kind: 'function' | 'custom' | 'server' | 'mcp' | undefined): boolean =>
-  kind !== 'server' && kind !== 'mcp';
+/** Whether the client, not the provider, runs calls of this kind. */
+export const isClientCall = (kind: ToolKind | undefined): boolean => kind !== 'server' && kind !== 'mcp';

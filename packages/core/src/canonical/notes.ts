@@ -1,5 +1,26 @@
+/** Errors and notes of conversions. */
 import type { ProtocolId } from './protocol.ts';
 
+/** An error of an upstream, of the input, or of the gateway. */
+export interface CanonicalError {
+  code: ErrorCode;
+  message: string;
+  http_status?: number;
+  param?: string | null;
+  retry_after_ms?: number;
+  request_id?: string;
+  upstream?: {
+    protocol: ProtocolId;
+    status?: number;
+    type?: string;
+    code?: string | number | null;
+    /** The error object of the wire, verbatim. */
+    body?: unknown;
+  };
+  details?: Record<string, unknown>;
+}
+
+/** The kinds of errors, independent of protocol and provider. */
 export type ErrorCode =
   | 'INVALID_INPUT'
   | 'MISSING_REQUIRED_FIELD'
@@ -23,34 +44,17 @@ export type ErrorCode =
   | 'UPSTREAM_ERROR'
   | 'INTERNAL';
 
-export interface CanonicalError {
-  code: ErrorCode;
-  message: string;
-  http_status?: number;
-  param?: string | null;
-  retry_after_ms?: number;
-  request_id?: string;
-  upstream?: {
-    protocol: ProtocolId;
-    status?: number;
-    type?: string;
-    code?: string | number | null;
-    /** The error object as the wire had it. */
-    body?: unknown;
-  };
-  details?: Record<string, unknown>;
-}
-
-/** Names of failures that no provider reports and that we find ourselves; they stand in `details.code`. */
+/** Failures that are found while reading a response, not reported by a provider; the value of `details.code`. */
 export type OwnErrorCode = 'empty_stream' | 'stream_error' | 'response_failed' | 'not_a_stream' | 'too_large';
 
+/** An error that was found while reading a response. */
 export function ownError(own: OwnErrorCode, code: ErrorCode, message: string): CanonicalError {
   return { code, message, details: { code: own } };
 }
 
 /**
- * How the system would name the end of a response that broke off: the connection was lost (`details.connection`), the stream ended early, or
- * nothing came in time. Undefined for errors that an upstream reports itself.
+ * The system error code for a response that broke off: the connection was lost (`details.connection`), the stream ended
+ * early, or a timeout passed. Undefined for errors that an upstream reports itself.
  */
 export function brokenOffBy({ code, upstream, details }: CanonicalError): 'ECONNRESET' | 'ETIMEDOUT' | undefined {
   if (upstream) return undefined;
@@ -70,9 +74,7 @@ export class CodecError extends Error {
   }
 }
 
-export type NoteCode = 'DROPPED' | 'APPROXIMATED' | 'REPAIRED' | 'CLAMPED' | 'RENAMED';
-
-/** A loss or a repair, told to the caller. Nothing is lost silently. */
+/** A loss or a repair of a conversion. Nothing is lost without a note. */
 export interface Note {
   code: NoteCode;
   /** JSON pointer in the *source* document. */
@@ -81,3 +83,6 @@ export interface Note {
   feature: string;
   message: string;
 }
+
+/** The kinds of notes. */
+export type NoteCode = 'DROPPED' | 'APPROXIMATED' | 'REPAIRED' | 'CLAMPED' | 'RENAMED';

@@ -1,23 +1,24 @@
-/** The languages. Aliases that users may type are resolved in `protocols/index.ts`. */
+/** The protocols. Aliases that users may type are resolved in `protocols/index.ts`. */
 export type ProtocolId = 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini';
 
-/** Values that only one protocol understands, under their wire names, keyed by that protocol. */
+/** Fields that only one protocol has, under their wire names, keyed by that protocol. */
 export type Extensions = { [P in ProtocolId]?: Record<string, unknown> };
 
+/** A part of a canonical value that can have extensions. */
 export interface Node {
   extensions?: Extensions;
 }
 
-/** Cache breakpoint: "the prefix up to and including this node is worth caching". */
+/** Cache breakpoint: the prefix up to and including this node should be cached. */
 export interface CacheControl {
   type: 'ephemeral';
   ttl?: '5m' | '30m' | '1h' | '12h' | '24h';
 }
 
-/** Opaque, provider-issued proof or ciphertext. Only its issuer can use it; the value is never re-encoded. */
+/** An opaque signature or ciphertext of a provider. Only its issuer can use it; the value is never re-encoded. */
 export interface SignedBlob {
   origin: ProtocolId;
-  /** Who issued it: a blob never goes to another provider. */
+  /** The issuer: a blob is never sent to another provider. */
   provider?: string;
   form: 'signature' | 'redacted' | 'encrypted' | 'thought_signature';
   value: string;
@@ -27,4 +28,5 @@ export interface SignedBlob {
   model?: string;
 }
 
+/** A JSON schema. */
 export type JsonSchema = Record<string, unknown>;

@@ -1,8 +1,9 @@
 import type { ContentBlock } from './message.ts';
 import type { CacheControl, JsonSchema, Node, ProtocolId } from './protocol.ts';
 
+/** A chat request. */
 export interface CanonicalRequest extends Node {
-  /** As the client asked; the encoder writes the upstream's name instead. */
+  /** The model the client requested; the encoder writes the upstream's name instead. */
   model: string;
   system?: SystemBlock[];
   messages: CanonicalMessage[];
@@ -10,18 +11,18 @@ export interface CanonicalRequest extends Node {
   tool_choice?: ToolChoice;
   parameters: RequestParameters;
   user_id?: string;
-  /** Absent means plain text. */
+  /** Absent: plain text. */
   output_format?: OutputFormat;
-  /** Absent means the provider's default. */
+  /** Absent: the provider's default. */
   parallel_tool_use?: boolean;
   thinking?: ThinkingConfig;
   stream?: boolean;
-  /** What the *client* asked for. */
+  /** The options the client sent. */
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean };
   metadata?: Record<string, string>;
   service_tier?: string;
   store?: boolean;
-  /** Server-held conversation: a stateless converter can only reject it or use a state store. */
+  /** State held by a server: a stateless converter can only reject it or use a state store. */
   state?: {
     previous_response_id?: string;
     conversation_id?: string;
@@ -39,14 +40,16 @@ export interface CanonicalRequest extends Node {
   include?: string[];
 }
 
+/** System instructions before the conversation. */
 export interface SystemBlock extends Node {
   type: 'text';
   text: string;
   cache_control?: CacheControl;
-  /** Which OpenAI role it came from. */
+  /** The OpenAI role it came from. */
   role?: 'system' | 'developer';
 }
 
+/** One message of the conversation. */
 export interface CanonicalMessage extends Node {
   /** `system` only for instructions in the middle of a conversation, kept in position. */
   role: 'user' | 'assistant' | 'tool' | 'system';
@@ -57,8 +60,9 @@ export interface CanonicalMessage extends Node {
   phase?: 'commentary' | 'final_answer';
 }
 
+/** Sampling and output parameters. */
 export interface RequestParameters {
-  /** Total output bound, reasoning included. */
+  /** Limit of all output tokens, including reasoning. */
   max_tokens?: number;
   temperature?: number;
   top_p?: number;
@@ -74,8 +78,10 @@ export interface RequestParameters {
   max_tool_calls?: number;
 }
 
+/** How much a model should think. */
 export type Effort = 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
+/** Whether and how much the model thinks, and what it shows of it. */
 export interface ThinkingConfig {
   /** `adaptive`: the model decides. */
   type: 'enabled' | 'disabled' | 'adaptive';
@@ -85,6 +91,7 @@ export interface ThinkingConfig {
   summary?: 'auto' | 'concise' | 'detailed';
 }
 
+/** The format that the response must have. */
 export type OutputFormat =
   | { type: 'json_object' }
   | {
@@ -92,13 +99,14 @@ export type OutputFormat =
       json_schema: { name?: string; description?: string; schema: JsonSchema; strict?: boolean };
     };
 
+/** A tool that the model may call. */
 export interface CanonicalTool extends Node {
   name: string;
   description?: string;
-  /** Absent means an object without properties. */
+  /** Absent: an object without properties. */
   input_schema?: JsonSchema;
   kind?: 'function' | 'custom' | 'server' | 'mcp';
-  /** Absent keeps each provider's default. */
+  /** Absent: the provider's default. */
   strict?: boolean;
   format?: { type: 'text' } | { type: 'grammar'; syntax: 'lark' | 'regex'; definition: string };
   server?: {
@@ -118,17 +126,20 @@ export interface CanonicalTool extends Node {
   cache_control?: CacheControl;
 }
 
+/** Whether the model may or must call tools. */
 export interface ToolMode {
   type: 'auto' | 'none' | 'any';
   allowed_tools?: string[];
   /** Gemini's mode VALIDATED: the model may choose, and its calls satisfy their schemas. */
   validated?: boolean;
-  /** A choice that has no canonical form, as the client sent it; other protocols go by `type`. */
+  /** A choice without a canonical form, verbatim; other protocols use `type`. */
   native?: { value: unknown; origin: ProtocolId };
 }
 
+/** Whether the model may or must call tools, or the one tool that it must call. */
 export type ToolChoice = ToolMode | { type: 'tool'; name: string };
 
+/** The kinds of endpoints. */
 export type InterfaceType =
   | 'CHAT'
   | 'MODELS'
@@ -140,6 +151,7 @@ export type InterfaceType =
   | 'COUNT_TOKENS'
   | 'PASSTHROUGH';
 
+/** A model in a list of models. */
 export interface CanonicalModel extends Node {
   id: string;
   name?: string;
@@ -152,15 +164,17 @@ export interface CanonicalModel extends Node {
   actions?: string[];
 }
 
+/** One page of models. */
 export interface CanonicalModelList extends Node {
   models: CanonicalModel[];
   next_page?: string;
   has_more?: boolean;
 }
 
+/** A request for embeddings. */
 export interface CanonicalEmbeddingRequest extends Node {
   model: string;
-  /** Always a list; `single` remembers the scalar form. */
+  /** Always a list; `single` records the scalar form. */
   input: (string | number[])[];
   single?: boolean;
   encoding_format?: 'float' | 'base64';
@@ -170,18 +184,21 @@ export interface CanonicalEmbeddingRequest extends Node {
   title?: string;
 }
 
+/** One embedding. */
 export interface CanonicalEmbedding extends Node {
   index: number;
-  /** A string is base64 of little-endian float32. */
+  /** Text is base64 of little-endian float32. */
   embedding: number[] | string;
 }
 
+/** The embeddings of a request. */
 export interface CanonicalEmbeddingResponse extends Node {
   model: string;
   data: CanonicalEmbedding[];
   usage?: { input_tokens: number };
 }
 
+/** A request to rank documents by relevance. */
 export interface CanonicalRerankRequest extends Node {
   model: string;
   query: string;
@@ -193,6 +210,7 @@ export interface CanonicalRerankRequest extends Node {
   rank_fields?: string[];
 }
 
+/** The ranked documents. */
 export interface CanonicalRerankResponse extends Node {
   id?: string;
   model?: string;
@@ -200,8 +218,10 @@ export interface CanonicalRerankResponse extends Node {
   usage?: { input_tokens?: number; search_units?: number };
 }
 
+/** A request to count tokens. */
 export type CanonicalCountTokensRequest = CanonicalRequest;
 
+/** The token count of a request. */
 export interface CanonicalCountTokensResponse {
   input_tokens: number;
   cached_tokens?: number;

@@ -1,12 +1,13 @@
-/** Everything that streams has this one shape: synchronous, no I/O, `end()` is idempotent. */
+/** The one shape of everything that streams: synchronous, no I/O, `end()` is idempotent. */
 export interface Stage<In, Out> {
   push(input: In): Iterable<Out>;
   end(): Iterable<Out>;
 }
 
-/** Returned by a stage that has nothing to say: the hot path allocates no empty arrays. */
+/** Returned by a stage without output: the hot path allocates no empty arrays. */
 export const NOTHING: readonly never[] = Object.freeze([]);
 
+/** Connects two stages. */
 export function pipe<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
   const feed = (middle: Iterable<B>): C[] => {
     const out: C[] = [];

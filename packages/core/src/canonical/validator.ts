@@ -1,50 +1,10 @@
 import type { BlockDelta, BlockDeltaEvent, BlockStart, BlockStop, CanonicalStreamEvent, MessageDelta } from './events.ts';
 import type { ContentBlock } from './message.ts';
 
-/** A decoder broke a rule of the canonical stream: a bug of ours, so it is thrown. */
-export class StreamRuleError extends Error {
-  override readonly name = 'StreamRuleError';
-  readonly rule: string;
-
-  constructor(rule: string, message: string) {
-    super(`${rule}: ${message}`);
-    this.rule = rule;
-  }
-}
-
-interface CheckedBlock {
-  type: ContentBlock['type'];
-  isOpen: boolean;
-}
-
-class CheckedChoice {
-  readonly blocks: CheckedBlock[] = [];
-  openTools = 0;
-  openOthers = 0;
-  stopReason: string | null | undefined;
-
-  count(type: ContentBlock['type'], by: 1 | -1): void {
-    if (type === 'tool_use') this.openTools += by;
-    else this.openOthers += by;
-  }
-
-  get hasOpen(): boolean {
-    return this.openTools + this.openOthers > 0;
-  }
-}
-
-const DELTAS: Record<BlockDelta['type'], ContentBlock['type'][]> = {
-  text_delta: ['text'],
-  input_json_delta: ['tool_use'],
-  input_text_delta: ['tool_use'],
-  thinking_delta: ['thinking'],
-  signature_delta: ['thinking', 'text', 'tool_use'],
-  citations_delta: ['text'],
-  audio_delta: ['audio'],
-  opaque_delta: ['opaque'],
-};
-
-/** Passes events on and throws a StreamRuleError when they break one of the rules S1-S11. For tests and for debugging. */
+/**
+ * Passes events through and throws a StreamRuleError when they break one of the rules S1 to S11 of docs/canonical.md.
+ * For tests and debugging.
+ */
 export class StreamValidator {
   #started = false;
   #ended = false;
@@ -153,6 +113,50 @@ export class StreamValidator {
     }
   }
 }
+
+/** A decoder broke a rule of the canonical stream. This is a bug in the decoder, so it is thrown. */
+export class StreamRuleError extends Error {
+  override readonly name = 'StreamRuleError';
+  readonly rule: string;
+
+  constructor(rule: string, message: string) {
+    super(`${rule}: ${message}`);
+    this.rule = rule;
+  }
+}
+
+class CheckedChoice {
+  readonly blocks: CheckedBlock[] = [];
+  openTools = 0;
+  openOthers = 0;
+  stopReason: string | null | undefined;
+
+  count(type: ContentBlock['type'], by: 1 | -1): void {
+    if (type === 'tool_use') this.openTools += by;
+    else this.openOthers += by;
+  }
+
+  get hasOpen(): boolean {
+    return this.openTools + this.openOthers > 0;
+  }
+}
+
+interface CheckedBlock {
+  type: ContentBlock['type'];
+  isOpen: boolean;
+}
+
+/** The blocks that each delta may be in. */
+const DELTAS: Record<BlockDelta['type'], ContentBlock['type'][]> = {
+  text_delta: ['text'],
+  input_json_delta: ['tool_use'],
+  input_text_delta: ['tool_use'],
+  thinking_delta: ['thinking'],
+  signature_delta: ['thinking', 'text', 'tool_use'],
+  citations_delta: ['text'],
+  audio_delta: ['audio'],
+  opaque_delta: ['opaque'],
+};
 
 function checkToolUse(block: Extract<ContentBlock, { type: 'tool_use' }>): void {
   if (block.id === '' || block.name === '') throw new StreamRuleError('S5', 'a call starts without id or name');

@@ -1,91 +1,12 @@
+/**
+ * Finds and replaces values in JSON text, so that everything else stays verbatim: big integers, `1.0`, and the order
+ * and spacing that prompt caches depend on. The text must be valid JSON; it is not checked again.
+ */
 import { CLOSE_ARRAY, CLOSE_OBJECT, endOfString, JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './scanner.ts';
 
-const COMMA = 0x2c;
-
-// Positions in JSON text, so that a value can be replaced and everything else stays to the letter: big integers, `1.0`, the order and the spaces
-// by which prompts are cached. The text is valid JSON: nothing is checked again.
-
-/** A value in a text, from its first character to the one behind its last. */
-export interface Span {
-  start: number;
-  end: number;
-}
-
-const AFTER_KEY = /\s*:\s*/y;
-
-/** Where the value of a key begins that ends at `at`; undefined when what ended there is no key. */
-function valueAfter(text: string, at: number): number | undefined {
-  AFTER_KEY.lastIndex = at;
-  return AFTER_KEY.test(text) ? AFTER_KEY.lastIndex : undefined;
-}
-
-/** The value of a top-level field. */
-interface Field extends Span {
-  name: string;
-}
-
-interface Found {
-  spans: Field[];
-  /** Where the object closes. */
-  close: number;
-}
-
-/** The values of these top-level fields, in their order; undefined when one of them is named twice. One pass over the text. */
-function findFields(text: string, names: readonly string[]): Found | undefined {
-  const spans: Field[] = [];
-  const scanner = new JsonScanner();
-  let close = 0;
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at);
-    if (char === QUOTE) {
-      const end = endOfString(text, at);
-      const span = scanner.depth === 1 ? fieldAt(text, at, end, names) : undefined;
-      if (span && spans.some(({ name }) => name === span.name)) return undefined;
-      if (span) spans.push(span);
-      at = (span?.end ?? end) - 1;
-    } else if (scanner.step(char) && scanner.depth === 0) close = at;
-  }
-  return { spans, close };
-}
-
-/** The field whose key stands from `at` to `end`; undefined when it is none of these, or no key. */
-function fieldAt(text: string, at: number, end: number, names: readonly string[]): Field | undefined {
-  const name = nameIn(text.slice(at, end), names);
-  const start = name === undefined ? undefined : valueAfter(text, end);
-  return name === undefined || start === undefined ? undefined : { name, start, end: endOfValue(text, start) };
-}
-
-const AFTER_SCALAR = /[,}\]\s]/g;
-
-/** The position after the value that begins at `from`. */
-function endOfValue(text: string, from: number): number {
-  const first = text.charCodeAt(from);
-  if (first === QUOTE) return endOfString(text, from);
-  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) {
-    AFTER_SCALAR.lastIndex = from;
-    return AFTER_SCALAR.exec(text)?.index ?? text.length;
-  }
-  const scanner = new JsonScanner();
-  for (let at = from; at < text.length; at++) {
-    const char = text.charCodeAt(at);
-    if (char === QUOTE) at = endOfString(text, at) - 1;
-    else if (scanner.step(char) && scanner.depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-/** The JSON text of a key that has escapes is at most six times as long as the key. */
-const ESCAPE_LENGTH = 6;
-
-function nameIn(key: string, names: readonly string[]): string | undefined {
-  const bare = key.slice(1, -1);
-  if (!bare.includes('\\')) return names.includes(bare) ? bare : undefined;
-  return names.find((name) => bare.length <= name.length * ESCAPE_LENGTH && JSON.parse(key) === name);
-}
-
 /**
- * The JSON text of an object with other values of these top-level fields, and everything else to the letter. Fields that it lacks are added at its end. Undefined when a field is named more than once: two readers
- * might not see the same value.
+ * The JSON text of an object with new values for these top-level fields; missing ones are added at the end. Everything
+ * else stays verbatim. Undefined when a field occurs twice, because readers may disagree about its value.
  */
 export function withFields(text: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   const found = findFields(text, Object.keys(fields));
@@ -107,31 +28,99 @@ export function withFields(text: string, fields: Readonly<Record<string, unknown
   return written + text.slice(found.close);
 }
 
-const SPACE = /\s*/y;
-
-const COLON = /\s*:\s*/y;
-
-function skip(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  pattern.test(text);
-  return pattern.lastIndex;
+interface Found {
+  spans: Field[];
+  /** The position of the closing brace. */
+  close: number;
 }
 
-/** Any entry of a list. */
-const EACH = '*';
+/** The value of a top-level field. */
+interface Field extends Span {
+  name: string;
+}
+
+/** A value in a text, from its first character to the one after its last. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** The values of these top-level fields, in order; undefined when one of them occurs twice. One pass over the text. */
+function findFields(text: string, names: readonly string[]): Found | undefined {
+  const spans: Field[] = [];
+  const scanner = new JsonScanner();
+  let close = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      const end = endOfString(text, at);
+      const span = scanner.depth === 1 ? fieldAt(text, at, end, names) : undefined;
+      if (span && spans.some(({ name }) => name === span.name)) return undefined;
+      if (span) spans.push(span);
+      at = (span?.end ?? end) - 1;
+    } else if (scanner.step(char) && scanner.depth === 0) close = at;
+  }
+  return { spans, close };
+}
+
+/** The field whose key is between `at` and `end`; undefined when it is none of `names`, or not a key. */
+function fieldAt(text: string, at: number, end: number, names: readonly string[]): Field | undefined {
+  const name = findName(text.slice(at, end), names);
+  const start = name === undefined ? undefined : findValueStart(text, end);
+  return name === undefined || start === undefined ? undefined : { name, start, end: endOfValue(text, start) };
+}
+
+function findName(key: string, names: readonly string[]): string | undefined {
+  const bare = key.slice(1, -1);
+  if (!bare.includes('\\')) return names.includes(bare) ? bare : undefined;
+  return names.find((name) => bare.length <= name.length * ESCAPE_LENGTH && JSON.parse(key) === name);
+}
+
+/** Every character of a key may be written as an escape of six characters. */
+const ESCAPE_LENGTH = 6;
+
+/** The start of the value whose key ends at `at`; undefined when no key ends there. */
+function findValueStart(text: string, at: number): number | undefined {
+  AFTER_KEY.lastIndex = at;
+  return AFTER_KEY.test(text) ? AFTER_KEY.lastIndex : undefined;
+}
+
+const AFTER_KEY = /\s*:\s*/y;
+
+/** The position after the value that begins at `from`. */
+function endOfValue(text: string, from: number): number {
+  const first = text.charCodeAt(from);
+  if (first === QUOTE) return endOfString(text, from);
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) {
+    AFTER_SCALAR.lastIndex = from;
+    return AFTER_SCALAR.exec(text)?.index ?? text.length;
+  }
+  const scanner = new JsonScanner();
+  for (let at = from; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) at = endOfString(text, at) - 1;
+    else if (scanner.step(char) && scanner.depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+const AFTER_SCALAR = /[,}\]\s]/g;
 
 /**
- * The strings at a path of a JSON text: `['requests', '*', 'params', 'model']`. Undefined when a key on the path stands twice in its object: then
- * two readers might not see the same value.
+ * The strings at a path of a JSON text: `['requests', '*', 'params', 'model']`. Undefined when a key of the path occurs
+ * twice in its object, because readers may disagree about its value.
  */
 export function findJsonStrings(text: string, path: readonly string[]): readonly Span[] | undefined {
   const found: Span[] = [];
   return collect(text, skip(SPACE, text, 0), path, found) === AMBIGUOUS ? undefined : found;
 }
 
+/** Any entry of a list. */
+const EACH = '*';
+
 const AMBIGUOUS = -1;
 
-/** Behind the value that begins at `at`, as `endOfValue`; the depth of recursion is that of the path. */
+/** The position after the value that starts at `at`, or AMBIGUOUS. Recursion is as deep as the path. */
 function collect(text: string, at: number, path: readonly string[], found: Span[]): number {
   const [key] = path;
   const first = text.charCodeAt(at);
@@ -162,11 +151,11 @@ function collectMember(text: string, from: number, [key = '', ...rest]: readonly
   let at = skip(SPACE, text, from + 1);
   while (text.charCodeAt(at) === QUOTE) {
     const endOfKey = endOfString(text, at);
-    const isIt = isKey(text, at, endOfKey, key);
-    if (isIt && isFound) return AMBIGUOUS;
-    isFound ||= isIt;
-    const value = skip(COLON, text, endOfKey);
-    const end = isIt ? collect(text, value, rest, found) : endOfValue(text, value);
+    const isMatch = isKey(text, at, endOfKey, key);
+    if (isMatch && isFound) return AMBIGUOUS;
+    isFound ||= isMatch;
+    const value = skip(AFTER_KEY, text, endOfKey);
+    const end = isMatch ? collect(text, value, rest, found) : endOfValue(text, value);
     if (end === AMBIGUOUS) return AMBIGUOUS;
     at = skip(SPACE, text, end);
     if (text.charCodeAt(at) !== COMMA) return at + 1;
@@ -175,11 +164,20 @@ function collectMember(text: string, from: number, [key = '', ...rest]: readonly
   return at + 1;
 }
 
-/** Every letter of a key may be written as an escape of six characters. */
 function isKey(text: string, start: number, end: number, key: string): boolean {
   const length = end - start - 2;
   if (length === key.length) return text.startsWith(key, start + 1);
-  if (length < key.length || length > 6 * key.length) return false;
+  if (length < key.length || length > ESCAPE_LENGTH * key.length) return false;
   const written = text.slice(start, end);
   return written.includes('\\') && JSON.parse(written) === key;
 }
+
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  pattern.test(text);
+  return pattern.lastIndex;
+}
+
+const SPACE = /\s*/y;
+
+const COMMA = 0x2c;

@@ -1,45 +1,56 @@
-// Constants in a file without imports: bundlers inline them.
+/** JSON scanners. The constants come first, in a file without imports, so that bundlers inline them. */
+
 export const QUOTE = 0x22;
 
+/** `\` */
 export const BACKSLASH = 0x5c;
 
+/** `[` */
 export const OPEN_ARRAY = 0x5b;
 
+/** `]` */
 export const CLOSE_ARRAY = 0x5d;
 
+/** `{` */
 export const OPEN_OBJECT = 0x7b;
 
+/** `}` */
 export const CLOSE_OBJECT = 0x7d;
 
-/** `[` and `{`, `]` and `}` differ in this bit only. */
+/** `[` and `{`, `]` and `}` differ only in this bit. */
 const BRACE_BIT = 0x20;
 
 const SPACE = 0x20;
 
-/** What begins the text, as far as it is known: only an empty object can be a prefix that some servers send before the real arguments. */
+/** `head`: only white space so far. */
 const HEAD_BLANK = 0;
 
+/** `head`: an opening brace. */
 const HEAD_BRACE = 1;
 
+/** `head`: only an empty object, which some servers send before the real arguments. */
 export const HEAD_EMPTY_OBJECT = 2;
 
+/** `head`: an empty object and more. */
 export const HEAD_AFTER_EMPTY_OBJECT = 3;
 
+/** `head`: anything else. */
 export const HEAD_OTHER = 4;
 
 type Head = typeof HEAD_BLANK | typeof HEAD_BRACE | typeof HEAD_EMPTY_OBJECT | typeof HEAD_AFTER_EMPTY_OBJECT | typeof HEAD_OTHER;
 
 /** After this many characters of a string without a quote or an escape, a native search is faster than the loop. */
-const LONGEST_LOOP = 24;
+const MAX_LOOP = 24;
 
 const STRING_MARK = /["\\]/g;
 
 /**
- * Follows strings, escapes and nesting of JSON that arrives in pieces, as text or as bytes. It does not validate: it neither pairs braces
- * with brackets nor looks at other characters, and `depth` is negative after unmatched closing brackets.
+ * Tracks strings, escapes and nesting of JSON that arrives in pieces, as text or as bytes. It does not validate: it
+ * neither pairs braces with brackets nor checks other characters, and `depth` is negative after unmatched closing
+ * brackets.
  */
 export class JsonScanner {
-  /** Objects and arrays that are open. */
+  /** The number of open objects and arrays. */
   depth = 0;
   /** The highest `depth` so far. */
   deepest = 0;
@@ -47,7 +58,7 @@ export class JsonScanner {
   /** The next character belongs to an escape. */
   #isEscaped = false;
 
-  /** Takes one character or byte. True if it closed a string, an object or an array. */
+  /** Reads one character or byte. True if it closed a string, an object or an array. */
   step(code: number): boolean {
     if (this.isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
@@ -66,7 +77,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** In a string: takes all up to its closing quote. The position of the quote, or the length of the text. */
+  /** Inside a string: reads up to its closing quote. Returns the position of the quote, or the length of the text. */
   skipString(text: string, from: number): number {
     let isEscaped = this.#isEscaped;
     let mark = from;
@@ -79,7 +90,7 @@ export class JsonScanner {
       } else if (c === QUOTE) {
         this.#isEscaped = false;
         return at;
-      } else if (at - mark >= LONGEST_LOOP) {
+      } else if (at - mark >= MAX_LOOP) {
         STRING_MARK.lastIndex = at;
         at = STRING_MARK.test(text) ? STRING_MARK.lastIndex - 2 : text.length;
       }
@@ -90,34 +101,20 @@ export class JsonScanner {
 }
 
 /**
- * The position after the string whose opening quote is at `from`, or the length of the text if the string does not end. With native
- * searches for quotes: a regular expression for a whole string overflows the stack at some megabytes.
- */
-export function endOfString(text: string, from: number): number {
-  let end = text.indexOf('"', from + 1);
-  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end < 0 ? text.length : end + 1;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
-  return backslashes % 2 === 1;
-}
-
-/**
- * The nesting of a JSON text that arrives in fragments: each character is looked at once, nothing is parsed and nothing is kept.
- * It does not validate: whether a closed document is JSON is decided once, by JSON.parse, when it matters.
+ * The nesting of a JSON text that arrives in fragments: each character is read once, nothing is parsed or stored. It
+ * does not validate: JSON.parse decides once, when it matters, whether a closed document is JSON.
  */
 export class JsonNesting extends JsonScanner {
-  /** The text ends in a closed object or array, and nothing but white space follows. */
+  /** The text ends in a closed object or array, followed only by white space. */
   complete = false;
+  /** How the text begins. */
   head: Head = HEAD_BLANK;
-  /** Characters seen. */
+  /** Characters read. */
   length = 0;
   /** Where the first document ended, or -1. */
   firstEnd = -1;
 
+  /** Reads a fragment. */
   push(fragment: string): void {
     for (let at = 0; at < fragment.length; at++) {
       if (this.isInString) at = this.skipString(fragment, at);
@@ -132,18 +129,34 @@ export class JsonNesting extends JsonScanner {
     this.length += fragment.length;
   }
 
-  /** A string, object or array closed, and nothing is open around it. */
+  /** A string, object or array closed at the top level. */
   #end(c: number, end: number): void {
     this.complete = this.depth === 0 && c !== QUOTE;
-    // A closing bracket without an opening one belongs to no document.
+    // An unmatched closing bracket belongs to no document.
     if (this.depth < 0) this.depth = 0;
     else if (this.firstEnd < 0) this.firstEnd = end;
   }
 }
 
-/** The head after one more character that is no white space. */
+/** The head after one more character that is not white space. */
 function nextHead(head: Head, c: number): Head {
   if (head === HEAD_BLANK) return c === OPEN_OBJECT ? HEAD_BRACE : HEAD_OTHER;
   if (head === HEAD_BRACE) return c === CLOSE_OBJECT ? HEAD_EMPTY_OBJECT : HEAD_OTHER;
   return HEAD_AFTER_EMPTY_OBJECT;
+}
+
+/**
+ * The position after the string whose opening quote is at `from`, or the length of the text if the string does not end.
+ * Uses native searches for quotes: a regular expression for a whole string overflows the stack at a few megabytes.
+ */
+export function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from + 1);
+  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end < 0 ? text.length : end + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
 }

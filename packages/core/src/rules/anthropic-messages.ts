@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Anthropic Messages as servers and relays speak it. */
+/** Departures of servers and relays from Anthropic Messages. */
 export const ANTHROPIC_MESSAGES_RULES = {
   'anthropic/event-name-missing': {
     title: 'A frame has no event line',

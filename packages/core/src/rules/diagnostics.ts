@@ -1,26 +1,26 @@
 import type { Diagnostic, Report, RuleId } from './index.ts';
 
 /**
- * Collects departures, one entry a rule: a stream that errs in every chunk costs no more than one that errs once. It does not look into the table of
- * rules, whose prose would be most of a small bundle.
+ * Collects departures, one entry per rule: a stream with a departure in every chunk costs no more than one with a
+ * single departure. It does not import the table of rules, whose texts would be most of a small bundle.
  */
 export class Diagnostics {
-  readonly #met = new Map<RuleId, Diagnostic>();
-  /** How many departures there were, all rules together. */
+  readonly #byRule = new Map<RuleId, Diagnostic>();
+  /** The number of departures, over all rules. */
   total = 0;
 
   readonly report: Report = (rule, offset, detail) => {
     this.total++;
-    const known = this.#met.get(rule);
+    const known = this.#byRule.get(rule);
     if (known) known.count++;
-    else this.#met.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });
+    else this.#byRule.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });
   };
 
-  /** In the order of the body, whatever pieces it came in. */
+  /** The departures in the order of the body. */
   list(): Diagnostic[] {
-    return [...this.#met.values()].toSorted((a, b) => a.offset - b.offset);
+    return [...this.#byRule.values()].toSorted((a, b) => a.offset - b.offset);
   }
 }
 
-/** The id of a rule in words. */
+/** The id of a rule as words. */
 export const wordsOf = (rule: RuleId): string => rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');

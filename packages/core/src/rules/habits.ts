@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** What the doctor alone names: our decoders read it without a second look, other clients do not. */
+/** Departures that only the doctor reports: the decoders accept them, other clients do not. */
 export const HABIT_RULES = {
   'sse/empty-stream': {
     title: 'The stream says nothing',

@@ -8,15 +8,7 @@ import { SSE_RULES } from './sse.ts';
 
 export type { Rule, Severity } from './rule.ts';
 
-export type RuleId =
-  | keyof typeof SSE_RULES
-  | keyof typeof OPENAI_CHAT_RULES
-  | keyof typeof ANTHROPIC_MESSAGES_RULES
-  | keyof typeof OPENAI_RESPONSES_RULES
-  | keyof typeof GEMINI_RULES
-  | keyof typeof HABIT_RULES;
-
-/** Every departure from the standards that a decoder or the doctor can name. Plain data: anyone may import it. */
+/** Every departure from the standards that a decoder or the doctor can report. Plain data, without dependencies. */
 export const RULES: Record<RuleId, Rule> = {
   ...SSE_RULES,
   ...OPENAI_CHAT_RULES,
@@ -26,16 +18,27 @@ export const RULES: Record<RuleId, Rule> = {
   ...HABIT_RULES,
 };
 
-/** A departure met: what it was, where (in bytes from the start of the body), how often. `RULES[rule]` says all about it. */
+/** The ids of all rules. */
+export type RuleId =
+  | keyof typeof SSE_RULES
+  | keyof typeof OPENAI_CHAT_RULES
+  | keyof typeof ANTHROPIC_MESSAGES_RULES
+  | keyof typeof OPENAI_RESPONSES_RULES
+  | keyof typeof GEMINI_RULES
+  | keyof typeof HABIT_RULES;
+
+/**
+ * A departure that was found: its rule, its position (in bytes from the start of the body) and how often it occurred.
+ */
 export interface Diagnostic {
   rule: RuleId;
-  /** Of this finding, which may be less severe than its rule. A decoder leaves it out: only the doctor judges. */
+  /** The severity of this finding, which may be lower than that of its rule. Set by the doctor, not by decoders. */
   severity?: Severity;
-  /** What was found, where there is more to say than the rule; otherwise the words of its id. */
+  /** What was found, if there is more to say than the rule; otherwise the id of the rule as words. */
   message: string;
   offset: number;
   count: number;
 }
 
-/** How a decoder names a departure; `detail` says more than the rule. */
+/** Reports a departure; `detail` adds to the text of the rule. */
 export type Report = (rule: RuleId, offset: number, detail?: string) => void;

@@ -1,4 +1,4 @@
-/** Chat Completions as compatible servers speak it. */
+/** Departures of compatible servers from Chat Completions. */
 export const OPENAI_CHAT_RULES = {
   'chat/tool-id-empty': {
     title: 'A tool-call delta carries a blank id',

@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** OpenAI Responses, as OpenAI and compatible servers speak it. */
+/** Departures of OpenAI and compatible servers from OpenAI Responses. */
 export const OPENAI_RESPONSES_RULES = {
   'responses/event-line-missing': {
     title: 'Events come without an event: line',
