@@ -1,5 +1,9 @@
 /** Source positions of decoded nodes, so that notes about a request point into the document that the client sent. */
 
+/**
+ * The position of a node in its source, a JSON pointer. A symbol, so that copies of the node keep it and JSON never
+ * shows it.
+ */
 export const SOURCE: unique symbol = Symbol('source');
 
 /** Positions of fields that the source names differently, by their path within the node. */

@@ -1,5 +1,9 @@
 /** What providers and models accept, and the bounded cache that profiles are looked up through. */
 
+/**
+ * What a provider or model is known to accept. About half of all 400 responses come from such quirks, not from rules of
+ * the protocol.
+ */
 export interface ProviderProfile {
   // OpenAI Chat
   /**

@@ -270,7 +270,6 @@ const LENIENT_SOURCES: ReadonlySet<ProtocolId | undefined> = new Set(['anthropic
 /** Whether a value is a known image detail. */
 export const isDetail = (detail: unknown): detail is Detail => DETAILS.includes(detail);
 
-// What both protocols of OpenAI say in the same words.
 type Detail = NonNullable<ImageBlock['source']['detail']>;
 
 const DETAILS: readonly unknown[] = ['auto', 'low', 'high', 'original'] satisfies Detail[];

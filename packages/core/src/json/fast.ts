@@ -1,5 +1,8 @@
 /** Cheap tests for the hot path. */
 
+/**
+ * Neither undefined nor null. In the hot path cheaper than truthiness, which is a call once several types were seen.
+ */
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** 1 for a field that is present, 0 for one that is not: JSON has no undefined. */

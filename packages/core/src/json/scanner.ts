@@ -1,5 +1,6 @@
 /** JSON scanners. The constants come first, in a file without imports, so that bundlers inline them. */
 
+/** `"` */
 export const QUOTE = 0x22;
 
 /** `\` */

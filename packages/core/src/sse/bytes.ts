@@ -1,5 +1,6 @@
 /** Bytes of a stream. The constants come first, in a file without imports, so that bundlers inline them. */
 
+/** Tab. */
 export const TAB = 0x09;
 
 /** Line feed. */
