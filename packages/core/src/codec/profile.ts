@@ -46,15 +46,25 @@ export interface ProviderProfile {
   // OpenAI Responses
   /** Accepts `include: ["reasoning.encrypted_content"]`; other servers may reject an unknown entry. */
   encrypted_reasoning: boolean;
+  /** Accepts temperature, top_p and the like while it reasons (OpenAI's protocols). */
   supports_sampling: boolean;
+  /** Accepts stop sequences. */
   supports_stop: boolean;
+  /** The role of system instructions. */
   system_role: 'system' | 'developer';
+  /** Requires user and assistant messages to alternate. */
   strict_alternation: boolean;
+  /** Accepts content as a list of parts; otherwise several texts are joined. */
   content_parts: boolean;
+  /** Accepts images in tool results. */
   tool_images: boolean;
+  /** Accepts custom tools, whose input is text. */
   custom_tools: boolean;
+  /** Accepts a tool choice that lists allowed tools. */
   allowed_tools: boolean;
+  /** Accepts a JSON schema as the response format. */
   json_schema: boolean;
+  /** The maximum number of stop sequences. */
   max_stop: number;
   /** Requests with more tools are rejected before they are sent. Set only where the vendor documents a limit. */
   max_tools: number;
@@ -68,15 +78,21 @@ export interface ProviderProfile {
   // Anthropic
   /** An adaptive model that still accepts `thinking.budget_tokens`: an Anthropic client's budget goes unchanged. */
   accepts_budget?: boolean;
+  /** Rejects temperature, top_p and top_k. */
   rejects_sampling: boolean;
+  /** Continues a trailing assistant message. */
   prefill: boolean;
+  /** Accepts system messages in the middle of a conversation. */
   mid_system: boolean;
+  /** The output limit of the model: sent as `max_tokens` when the client sends none. */
   max_output_tokens: number;
   /**
    * Absent: unknown; an Anthropic client's format goes unchanged, that of other clients is added to the instructions.
    */
   structured_outputs?: boolean;
+  /** Rejects temperature and top_p in one request. */
   temperature_xor_top_p: boolean;
+  /** Rejects disabled thinking with an effort above `high`. */
   rejects_disabled_above_high: boolean;
   /** The only `anthropic-version` that the server accepts. Absent: the client's, else 2023-06-01. */
   anthropic_version?: string;
@@ -88,12 +104,17 @@ export interface ProviderProfile {
   gemini3: boolean;
   /** The range of the thinking budget in tokens, and whether thinking can be switched off. */
   thinking_budgets?: { least: number; most: number; off: boolean };
+  /** Accepts JSON schemas for tools and responses, not only OpenAPI schemas. */
   json_schema_params: boolean;
+  /** Accepts ids of function calls. */
   function_call_ids: boolean;
+  /** Accepts function tools together with JSON output. */
   tools_with_json_output: boolean;
+  /** Accepts built-in tools together with functions. */
   builtin_with_functions: boolean;
-  // Names and ids
+  /** The characters and length of tool names. */
   tool_name: { pattern: RegExp; max: number };
+  /** The characters and length of tool call ids. */
   tool_id: { pattern: RegExp; max: number };
 }
 
