@@ -188,12 +188,12 @@ export class CallTracker {
   #joinPieces(last: PendingCall): PendingCall {
     let call = last;
     while (call.pieceOf) {
-      const { pieceOf: first, position, name, arguments: own } = call;
+      const { pieceOf: first, position, name, arguments: argumentText } = call;
       this.calls.splice(position, 1);
       call.position = -1;
       for (const [at, later] of this.calls.entries()) later.position = at;
       first.name = joinName(first.name, name);
-      const text = this.#append(first, own.text);
+      const text = this.#append(first, argumentText.text);
       rebind(this.byIndex, call, first);
       rebind(this.byId, call, first);
       this.batch = this.batch.filter((one) => one !== call);
@@ -520,9 +520,9 @@ function repeatsName(call: PendingCall, idMatch: IdMatch, isBound: boolean, comp
 }
 
 /** Whether another name without an id, from a server that begins calls with one, is a piece of the name. */
-function continuesName({ arguments: own, isNamedLate }: PendingCall, compared: Compared): boolean {
-  if (compared === IS_SAME || own.isEmptyObject) return true;
-  return compared === IS_BLANK && (own.snapshot || isNamedLate);
+function continuesName({ arguments: argumentText, isNamedLate }: PendingCall, compared: Compared): boolean {
+  if (compared === IS_SAME || argumentText.isEmptyObject) return true;
+  return compared === IS_BLANK && (argumentText.snapshot || isNamedLate);
 }
 
 /** 1: servers that give one id to several calls give each its own index. */

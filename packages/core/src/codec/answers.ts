@@ -128,8 +128,7 @@ export function endingOf(
 /** The error for a response without an end, or with a failed one: no stop reason is invented. */
 export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
   if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  const message = details?.explanation || details?.raw || 'the provider broke off the generation';
-  return { code: 'UPSTREAM_ERROR', message, http_status: 502 };
+  return upstreamError(details?.explanation || details?.raw || 'the provider broke off the generation');
 }
 
 /**

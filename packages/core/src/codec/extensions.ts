@@ -1,7 +1,7 @@
 /** Extensions: fields that only one protocol has. Decoders keep them, encoders of the same protocol write them back. */
-import type { Note } from '../canonical/notes.ts';
 import type { Node, ProtocolId } from '../canonical/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
+import type { Loss } from '../passes/rules.ts';
 import { objectOf } from './read.ts';
 
 /** Fields that only one protocol has: kept beside the canonical ones when decoding, written back when encoding. */
@@ -46,8 +46,6 @@ interface Source {
   id: string;
   idle?: ReadonlySet<string> | undefined;
 }
-
-type Loss = Omit<Note, 'code'>;
 
 /** Calls `report` for every field of an embeddings request or response that only another protocol has. */
 export function eachForeign({ extensions = {} }: Node, own: ProtocolId, path: string, report: (loss: Loss) => void): void {

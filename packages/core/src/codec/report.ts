@@ -1,8 +1,8 @@
 /**
  * How codecs report what they cannot convert: errors that stop the conversion, and notes on what was lost or repaired.
  */
-import { CodecError, type Note } from '../canonical/notes.ts';
-import type { Telling } from '../passes/rules.ts';
+import { CodecError } from '../canonical/notes.ts';
+import type { Loss, Telling } from '../passes/rules.ts';
 import type { CodecContext } from './protocol.ts';
 
 /** Reports a loss: a note, or an error when the policy is strict about its feature. */
@@ -42,9 +42,6 @@ export const rulesTelling = (context: CodecContext): Telling => ({
   repair: (loss) => repair(context, loss),
   refuse: (loss) => refuse(context, loss),
 });
-
-/** A note whose code the reporting function adds. */
-type Loss = Omit<Note, 'code'>;
 
 /** An error for invalid input at `param`, a JSON path such as `messages[3].content`. */
 export function invalid(param: string, message: string): CodecError {

@@ -1,3 +1,5 @@
+import type { Rule } from './rule.ts';
+
 /** Departures of compatible servers from Chat Completions. */
 export const OPENAI_CHAT_RULES = {
   'chat/tool-id-empty': {
@@ -293,3 +295,5 @@ export const OPENAI_CHAT_RULES = {
     providers: ['OpenRouter', 'hosted_vllm', 'LM Studio', 'Groq'],
   },
 } as const;
+
+OPENAI_CHAT_RULES satisfies Record<`chat/${string}`, Rule>;
