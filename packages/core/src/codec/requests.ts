@@ -244,7 +244,7 @@ export function namedSchema(format: Format, context: CodecContext): Format & { n
 }
 
 function strictFlag({ schema }: Format, context: CodecContext): true | undefined {
-  if (!LENIENT_SOURCES.has(context.source)) return undefined;
+  if (!NON_OPENAI.has(context.source)) return undefined;
   if (fitsStrictMode(schema)) return true;
   approximate(context, {
     path: '/output_format',
@@ -260,10 +260,10 @@ type Format = Extract<OutputFormat, { type: 'json_schema' }>['json_schema'];
 const DEFAULT_SCHEMA_NAME = 'response';
 
 /** Whether the source protocol continues a trailing assistant message. */
-export const continuesPrefill = ({ source }: CodecContext): boolean => LENIENT_SOURCES.has(source);
+export const continuesPrefill = ({ source }: CodecContext): boolean => NON_OPENAI.has(source);
 
 /** Protocols that continue a trailing assistant message and enforce every schema; OpenAI does neither by default. */
-const LENIENT_SOURCES: ReadonlySet<ProtocolId | undefined> = new Set(['anthropic-messages', 'gemini']);
+const NON_OPENAI: ReadonlySet<ProtocolId | undefined> = new Set(['anthropic-messages', 'gemini']);
 
 // ---- fields that both protocols of OpenAI share
 
@@ -321,15 +321,15 @@ const MAX_USER = 64;
 /** OpenAI's three prompt cache fields as one canonical object. */
 export function decodePromptCache(body: JsonObject, context: CodecContext): { prompt_cache?: PromptCache } {
   const key = optional(body['prompt_cache_key'], 'prompt_cache_key', expectText);
-  const { mode, ttl: named } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
-  const ttl = named ?? body['prompt_cache_retention'];
+  const { mode, ttl: optionTtl } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
+  const ttl = optionTtl ?? body['prompt_cache_retention'];
   const cache: PromptCache = {
     ...(key !== undefined && { key }),
     ...((mode === 'implicit' || mode === 'explicit') && { mode }),
     ...(typeof ttl === 'string' && { ttl }),
   };
   if (Object.keys(cache).length === 0) return {};
-  const places = { key: '/prompt_cache_key', ...(named === undefined && { ttl: '/prompt_cache_retention' }) };
+  const places = { key: '/prompt_cache_key', ...(optionTtl === undefined && { ttl: '/prompt_cache_retention' }) };
   return { prompt_cache: at('/prompt_cache_options', cache, context, places) };
 }
 
