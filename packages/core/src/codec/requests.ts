@@ -20,7 +20,7 @@ const PATHS = { entries: 200, bytes: 256 * 1024 };
 /**
  * The segments of a path, without query, fragment and the empty segments that a base URL with a trailing slash causes.
  */
-export const segmentsOf: (path: string) => readonly string[] = memo(PATHS, (path) => {
+export const segmentsOf: (path: string) => readonly string[] = /* @__PURE__ */ memo(PATHS, (path) => {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 });
@@ -490,7 +490,7 @@ const PAD = 0x3d;
 const NO_DIGIT = 255;
 
 /** The value of each character, in both alphabets of base64. */
-const DIGITS: Uint8Array = buildDigitTable();
+const DIGITS: Uint8Array = /* @__PURE__ */ buildDigitTable();
 
 function buildDigitTable(): Uint8Array {
   const table = new Uint8Array(128).fill(NO_DIGIT);
