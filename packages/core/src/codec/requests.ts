@@ -15,12 +15,10 @@ import { approximate, drop, invalid, refuse } from './report.ts';
 
 // ---- paths and URLs
 
-const PATHS = { entries: 200, bytes: 256 * 1024 };
-
 /**
  * The segments of a path, without query, fragment and the empty segments that a base URL with a trailing slash causes.
  */
-export const segmentsOf: (path: string) => readonly string[] = /* @__PURE__ */ memo(PATHS, (path) => {
+export const segmentsOf: (path: string) => readonly string[] = /* @__PURE__ */ memo({ entries: 200, bytes: 262_144 }, (path) => {
   const end = path.search(/[?#]/);
   return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
 });
