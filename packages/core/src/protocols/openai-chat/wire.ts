@@ -1,3 +1,8 @@
+/**
+ * Wire types of OpenAI Chat, and the wire fields that travel as extensions because the canonical model has no place for
+ * them.
+ */
+
 import type { TokenLogprob } from '../../canonical/message.ts';
 import type { CacheControl, Extensions } from '../../canonical/protocol.ts';
 import { type Keeper, keeper } from '../../codec/extensions.ts';
@@ -8,13 +13,15 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 
 export { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireChunk, type WireDelta } from '../../accumulate/chat-delta.ts';
 
-const kept: Keeper = keeper('openai-chat');
+const chatExtensions: Keeper = keeper('openai-chat');
 
-export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
+/** Reads the extensions of a node: wire fields without a canonical place. */
+export const fieldsOf: Keeper['fieldsOf'] = chatExtensions.fieldsOf;
 
-export const keep: Keeper['keep'] = kept.keep;
+/** Builds the `extensions` of a node from wire fields; empty if there are none. */
+export const keep: Keeper['keep'] = chatExtensions.keep;
 
-/** The unknown fields of an object and, under its own name, those of one object inside it. */
+/** The unknown fields of an object, and under the name of one inner object the unknown fields of that. */
 export function unknownWithin(
   source: JsonObject,
   known: ReadonlySet<string>,
@@ -25,20 +32,61 @@ export function unknownWithin(
   return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
 }
 
-/** A cache breakpoint in OpenAI's words, or in Anthropic's, which OpenRouter and others take. */
+/** A cache breakpoint in OpenAI's form, or in Anthropic's, which OpenRouter and others accept. */
 export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
   if (isBreakpoint(source)) return decodeBreakpoint(source);
   const { type, ttl } = objectOf(source['cache_control']);
   return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
 
-/** A mark in Anthropic's words, for servers that take it; one that the client itself sent in this protocol is among the kept fields. */
+/**
+ * A cache mark in Anthropic's form, for servers that accept it. A mark that a chat client sent is among the extensions.
+ */
 export const encodeMark = (node: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
   profile.cache_control && node.cache_control
     ? { cache_control: { type: 'ephemeral', ...(node.cache_control.ttl && { ttl: node.cache_control.ttl }) } }
     : {};
 
-/** What a part calls otherwise than the canonical block. */
+/** Extensions that the canonical request holds too, with the path of the canonical field. */
+export const FIELDS: Readonly<Record<string, string>> = {
+  prompt_cache_retention: '/prompt_cache',
+  service_tier: '/service_tier',
+  thinking: '/thinking',
+  reasoning: '/thinking',
+  enable_thinking: '/thinking',
+  thinking_budget: '/thinking',
+  disable_thinking: '/thinking',
+  cache_control: '',
+  file_id: '',
+  // The index of a call in a stream, which some clients send back.
+  index: '',
+};
+
+/** The wire location of each canonical field whose path differs. */
+const FIELD_PATHS: Readonly<Record<string, string>> = {
+  parameters: '',
+  'parameters/stop_sequences': '/stop',
+  output_format: '/response_format',
+  parallel_tool_use: '/parallel_tool_calls',
+  thinking: '/reasoning_effort',
+  prompt_cache: '/prompt_cache_options',
+  'prompt_cache/key': '/prompt_cache_key',
+  audio_output: '/audio',
+};
+
+/** The wire locations for this body; a field with an old and a new name has the one that the body uses. */
+export function placesIn(body: JsonObject): Record<string, string> {
+  const findName = (name: string, old: string): string =>
+    `/${(body[name] ?? undefined) === undefined && (body[old] ?? undefined) !== undefined ? old : name}`;
+  return {
+    ...FIELD_PATHS,
+    'parameters/max_tokens': findName('max_completion_tokens', 'max_tokens'),
+    tool_choice: findName('tool_choice', 'function_call'),
+    user_id: findName('safety_identifier', 'user'),
+  };
+}
+
+/** The wire location of each field of a content part whose canonical path differs. */
 export function placesOf(pointer: string, part: JsonObject): Record<string, string | undefined> {
   return {
     'source/detail': `${pointer}/image_url/detail`,
@@ -48,31 +96,45 @@ export function placesOf(pointer: string, part: JsonObject): Record<string, stri
   };
 }
 
-/** Under which names a message had its reasoning; kept in the extensions of whole responses only. */
-export const REASONING_NAMES = 'reasoning_names';
+// ---- extensions of responses
 
-/** What of the logprobs has no place in the canonical tokens: other sides, token ids. */
-export const LOGPROBS_REST = 'logprobs_rest';
+/**
+ * Extensions of a response that other protocols can do without: canonical fields hold the same, or the decoder added
+ * them.
+ */
+export const IDLE: ReadonlySet<string> = new Set([
+  'finish_reason',
+  'choice/',
+  'message/',
+  'message/role',
+  'message/reasoning_names',
+  'message/function_call',
+  'message/audio',
+  'content/index',
+]);
 
-/** What the decoder keeps of a choice and of its message. */
+/** The extensions of a choice and of its message. */
 export interface KeptChoice {
   /** Fields of the body or chunk around the choices. */
   envelope: JsonObject;
   choice: JsonObject;
   message: JsonObject;
-  /** Undefined: the usual one. Empty: the text stood in `reasoning_details` only. */
+  /** Undefined for `reasoning_content` alone; empty if the text was in `reasoning_details` only. */
   reasoningNames: readonly string[] | undefined;
   reasoningDetails: readonly unknown[];
-  /** Canonical tokens that came while no text was open. */
+  /** Canonical tokens that arrived while no text block was open. */
   logprobs: readonly TokenLogprob[];
   logprobsRest: JsonObject;
-  /** Beside data and transcript, which stand in the block. */
+  /** Fields other than data and transcript, which are in the block. */
   audio: JsonObject;
   /** The call was a `function_call`. */
   isLegacy: boolean;
 }
 
-/** The extensions that the stream decoder writes, told apart: fields that go back as they came, and what is encoded again. */
+/** The fields for reasoning text, in order of precedence. */
+const REASONING_TEXT_FIELDS: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text']);
+
+/** Splits the extensions that the stream decoder writes into wire fields to pass back and values to encode. */
 export function readKept(extensions: Extensions | undefined): KeptChoice {
   const { finish_reason: _finish, choice, message, ...envelope }: JsonObject = extensions?.['openai-chat'] ?? {};
   const { [LOGPROBS_REST]: rest, ...choiceFields } = objectOf(choice);
@@ -89,7 +151,7 @@ export function readKept(extensions: Extensions | undefined): KeptChoice {
     envelope,
     choice: choiceFields,
     message: messageFields,
-    reasoningNames: Array.isArray(names) ? names.filter((name) => NAMES.has(name)) : undefined,
+    reasoningNames: Array.isArray(names) ? names.filter((name) => REASONING_TEXT_FIELDS.has(name)) : undefined,
     reasoningDetails: listOf(details),
     logprobs: listOf(logprobs) as TokenLogprob[], // written by our decoder, not by the wire
     logprobsRest: objectOf(rest),
@@ -98,82 +160,40 @@ export function readKept(extensions: Extensions | undefined): KeptChoice {
   };
 }
 
-/** In the order in which they are read. */
-const NAMES: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text']);
+/** Extension that lists the fields in which a message had its reasoning; only whole responses have it. */
+export const REASONING_NAMES = 'reasoning_names';
 
-/** The names that hold the reasoning text; gateways that send two send the same text twice. Undefined for the usual one. */
+/**
+ * Lists the fields that hold the reasoning text (gateways that fill two send the same text twice); undefined for
+ * `reasoning_content` alone.
+ */
 export function reasoningNames(message: JsonObject): string[] | undefined {
-  const texts = [...NAMES].filter((name) => typeof message[name] === 'string' && message[name] !== '');
+  const texts = [...REASONING_TEXT_FIELDS].filter((name) => typeof message[name] === 'string' && message[name] !== '');
   if (texts.length === 0) return Array.isArray(message['reasoning_details']) ? [] : undefined;
   const names = texts.filter((name) => message[name] === message[texts[0] ?? '']);
   return names.join() === 'reasoning_content' ? undefined : names;
 }
 
-const SIDES: ReadonlySet<string> = new Set(['content', 'refusal']);
+/** Extension for logprobs that canonical tokens cannot hold: unknown sides, token ids. */
+export const LOGPROBS_REST = 'logprobs_rest';
 
-const TOKEN_FIELDS: ReadonlySet<string> = new Set(['token', 'logprob', 'bytes', 'top_logprobs']);
+const LOGPROB_SIDES: ReadonlySet<string> = new Set(['content', 'refusal']);
 
+/** The part of the logprobs that canonical tokens cannot hold, or undefined. */
 export function logprobsRest(logprobs: unknown): JsonObject | undefined {
   if (!isObject(logprobs)) return undefined;
-  const rest = Object.entries(logprobs).filter(([side, tokens]) => tokens !== null && (!SIDES.has(side) || hasUnknown(tokens)));
+  const rest = Object.entries(logprobs).filter(
+    ([side, tokens]) => tokens !== null && (!LOGPROB_SIDES.has(side) || hasUnknownFields(tokens)),
+  );
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }
 
-const hasUnknown = (tokens: unknown): boolean =>
+const TOKEN_FIELDS: ReadonlySet<string> = new Set(['token', 'logprob', 'bytes', 'top_logprobs']);
+
+const hasUnknownFields = (tokens: unknown): boolean =>
   listOf(tokens).some(
     (token) =>
       isObject(token) &&
       (Object.keys(token).some((key) => !TOKEN_FIELDS.has(key)) ||
-        ('top_logprobs' in token && hasUnknown(token['top_logprobs']))),
+        ('top_logprobs' in token && hasUnknownFields(token['top_logprobs']))),
   );
-
-/** Where OpenAI Chat says what the canonical request says elsewhere. */
-const PLACES: Readonly<Record<string, string>> = {
-  parameters: '',
-  'parameters/stop_sequences': '/stop',
-  output_format: '/response_format',
-  parallel_tool_use: '/parallel_tool_calls',
-  thinking: '/reasoning_effort',
-  prompt_cache: '/prompt_cache_options',
-  'prompt_cache/key': '/prompt_cache_key',
-  audio_output: '/audio',
-};
-
-/** What has an old name and a new one stands where this body says it. */
-export function placesIn(body: JsonObject): Record<string, string> {
-  const nameOf = (name: string, old: string): string =>
-    `/${(body[name] ?? undefined) === undefined && (body[old] ?? undefined) !== undefined ? old : name}`;
-  return {
-    ...PLACES,
-    'parameters/max_tokens': nameOf('max_completion_tokens', 'max_tokens'),
-    tool_choice: nameOf('tool_choice', 'function_call'),
-    user_id: nameOf('safety_identifier', 'user'),
-  };
-}
-
-/** Fields that are kept as they came although the canonical request says them, too. */
-export const FIELDS: Readonly<Record<string, string>> = {
-  prompt_cache_retention: '/prompt_cache',
-  service_tier: '/service_tier',
-  thinking: '/thinking',
-  reasoning: '/thinking',
-  enable_thinking: '/thinking',
-  thinking_budget: '/thinking',
-  disable_thinking: '/thinking',
-  cache_control: '',
-  file_id: '',
-  // The number of a call in a stream, which some clients keep.
-  index: '',
-};
-
-/** Fields of an answer that nobody elsewhere misses: the reason and the role are canonical, and some are the decoder's own remarks. */
-export const IDLE: ReadonlySet<string> = new Set([
-  'finish_reason',
-  'choice/',
-  'message/',
-  'message/role',
-  'message/reasoning_names',
-  'message/function_call',
-  'message/audio',
-  'content/index',
-]);
