@@ -1,3 +1,5 @@
+/** Blocks of a response to chat choices: the encoder of blocks, and the sink that writes them as stream deltas. */
+
 import type { BlockDelta, BlockStop, MessageDelta } from '../../canonical/events.ts';
 import type {
   AudioBlock,
@@ -30,146 +32,6 @@ import {
 import { encodeStop, type FinishReason, isCutStop } from './outcome.ts';
 import { readKept } from './wire.ts';
 
-interface OpenCall {
-  /** Chat numbers the calls of a choice by themselves. */
-  index: number;
-  block: ToolUseBlock;
-  hasArguments: boolean;
-}
-
-const bodyKey = ({ kind }: ToolUseBlock): 'custom' | 'function' => (kind === 'custom' ? 'custom' : 'function');
-
-const textKey = ({ kind }: ToolUseBlock): 'input' | 'arguments' => (kind === 'custom' ? 'input' : 'arguments');
-
-/** Where the calls of a choice are written. */
-export interface CallSink {
-  /** The number of calls. */
-  readonly size: number;
-  /** Whether the block at this position is a call. */
-  has(at: number): boolean;
-  start(at: number, block: ToolUseBlock): void;
-  /** Adds fields beside the standard ones. */
-  add(at: number, fields: JsonObject): void;
-}
-
-/** The calls of one choice, blocks to entries of `tool_calls`: id, type and name at once and once, then the arguments. */
-class CallEncoder implements CallSink {
-  readonly #context: CodecContext;
-  readonly #send: (call: JsonObject) => void;
-  /** By block: ids can collide. */
-  readonly #calls = new Map<number, OpenCall>();
-  /** A call that stopped without arguments: it has none if the message goes on or ends well, and has lost them if it was cut. */
-  #bare: OpenCall | undefined;
-  /** Gemini signs a call right after it has named it; clients (AI SDK) look for the signature where a call begins, and nowhere else. */
-  readonly #awaitsSignature: boolean;
-  #head: JsonObject | undefined;
-
-  constructor(context: CodecContext, send: (call: JsonObject) => void) {
-    this.#context = context;
-    this.#send = send;
-    this.#awaitsSignature = (context.source ?? context.target?.provider.protocol) === 'gemini';
-  }
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  has(at: number): boolean {
-    return this.#calls.has(at);
-  }
-
-  start(at: number, block: ToolUseBlock): void {
-    const index = this.#calls.size;
-    this.#calls.set(at, { index, block, hasArguments: false });
-    tellIncomplete(block, `/content/${at}`, this.#context);
-    const { outer, inner } = callFields(block);
-    const { id, name } = block;
-    const type = bodyKey(block);
-    this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textKey(block)]: '' } };
-    if (!this.#awaitsSignature) this.#sendHead();
-    this.write(at, argumentsOf(block, true));
-  }
-
-  #sendHead(fields: JsonObject = {}): void {
-    const head = this.#head;
-    this.#head = undefined;
-    if (head) this.#send({ ...fields, ...head });
-  }
-
-  /** Argument text of a function, or input text of a custom tool. */
-  write(at: number, text: string): void {
-    const call = this.#calls.get(at);
-    if (!call || text === '') return;
-    call.hasArguments = true;
-    this.#sendHead();
-    this.#send({ index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: text } });
-  }
-
-  /** Fields beside the standard ones. An entry without its body is refused by clients that check what they read (AI SDK). */
-  add(at: number, fields: JsonObject): void {
-    const call = this.#calls.get(at);
-    if (!call) return;
-    if (this.#head?.['index'] === call.index) this.#sendHead(fields);
-    else this.#send({ ...fields, index: call.index, [bodyKey(call.block)]: { [textKey(call.block)]: '' } });
-  }
-
-  /** `final` corrects what was settled late. */
-  stop(at: number, final: ToolUseBlock | undefined): void {
-    const call = this.#calls.get(at);
-    if (!call) return;
-    this.#sendHead();
-    if (final) this.#sendLate(call, final);
-    if (call.hasArguments || call.block.kind === 'custom') return;
-    this.settle();
-    this.#bare = call;
-  }
-
-  /** A call without arguments gets the empty object: JSON.parse("") throws, and clients call it. */
-  settle(): void {
-    this.#sendHead();
-    const call = this.#bare;
-    this.#bare = undefined;
-    if (call) this.#send({ index: call.index, function: { arguments: '{}' } });
-  }
-
-  /** An id stands as it was sent: every id names the call as well as another. A name that grew is the only one that is right. */
-  #sendLate({ index, block }: OpenCall, final: ToolUseBlock): void {
-    const before = callFields(block);
-    const after = callFields(final);
-    const outer = changed(before.outer, after.outer);
-    const inner = changed(before.inner, after.inner);
-    if (final.name !== block.name) {
-      inner['name'] = final.name;
-      const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
-      this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
-    }
-    const isChanged = Object.keys(inner).length > 0 || Object.keys(outer).length > 0;
-    if (isChanged) this.#send({ ...outer, index, [bodyKey(block)]: { ...inner, [textKey(block)]: '' } });
-  }
-}
-
-const changed = (before: JsonObject, after: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
-
-/** Separates the thinking blocks of another protocol; those of chat are one text that other content interrupts. */
-const PARAGRAPH = '\n\n';
-
-/** Where a choice is written: into the deltas of a stream, or into the fields of a whole message. */
-export interface ChoiceSink {
-  readonly calls: CallSink;
-  readonly hasRefusal: boolean;
-  /** The number of entries in `reasoning_details`. */
-  readonly details: number;
-  /** Creates the counter of a text, for the offsets of citations. */
-  newCount(): TextCount;
-  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void;
-  /** Returns false if the text is not written because the client reads no reasoning. */
-  think(text: string): boolean;
-  addDetail(detail: JsonObject): void;
-  /** Returns false if there is no room for another audio. */
-  startAudio(block: AudioBlock): boolean;
-}
-
 /** A text block, and its position in the text of the message, in code points. */
 interface OpenText {
   refusal: boolean;
@@ -177,6 +39,9 @@ interface OpenText {
   length: TextCount;
   isEmpty: boolean;
 }
+
+/** Separates thinking blocks of other protocols; blocks of chat are one text interrupted by other content. */
+const PARAGRAPH = '\n\n';
 
 /** Encodes the blocks of one choice into a sink. */
 export class ChoiceEncoder {
@@ -203,6 +68,7 @@ export class ChoiceEncoder {
     this.#length = sink.newCount();
   }
 
+  /** Starts a block and writes the content that it starts with. */
   start(at: number, block: ContentBlock): void {
     switch (block.type) {
       case 'text':
@@ -249,6 +115,7 @@ export class ChoiceEncoder {
     this.#write(text, block.refusal, logprobs);
   }
 
+  /** Adds text to a thinking block. */
   think(thinking: string): void {
     if (thinking === '') return;
     this.#hasThinking = true;
@@ -258,12 +125,14 @@ export class ChoiceEncoder {
     this.#thinkingLength += text.length;
   }
 
+  /** Adds the signature of a block. */
   sign(at: number, signature: SignedBlob): void {
     const { calls } = this.#sink;
     if (calls.has(at) && isGoogleSigned(signature)) calls.add(at, encodeCallSignature(signature));
     else if (!this.#dropped.has(at)) this.#addSignature(signature, calls.has(at) || this.#texts.has(at) ? 'next' : 'self', at);
   }
 
+  /** Adds a citation to a text block. */
   cite(at: number, citation: Citation): void {
     const block = this.#texts.get(at);
     const annotation = encodeCitation(citation, block?.offset ?? 0, block?.length ?? NO_COUNT);
@@ -272,7 +141,7 @@ export class ChoiceEncoder {
       lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
   }
 
-  /** `explanation`: of a refusal, written if the model wrote none. */
+  /** Returns the finish reason; `explanation` of a refusal is written if the model wrote none. */
   finish(stop: Exclude<StopReason, 'error'>, explanation: string | null | undefined): FinishReason {
     if (stop === 'pause_turn')
       approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
@@ -320,64 +189,38 @@ export class ChoiceEncoder {
   }
 }
 
+/** Where a choice is written: into the deltas of a stream, or into the fields of a whole message. */
+export interface ChoiceSink {
+  readonly calls: CallSink;
+  readonly hasRefusal: boolean;
+  /** The number of entries in `reasoning_details`. */
+  readonly details: number;
+  /** Creates the counter of a text, for the offsets of citations. */
+  newCount(): TextCount;
+  /** Adds text, or the text of a refusal. */
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void;
+  /** Returns false if the text is not written because the client reads no reasoning. */
+  think(text: string): boolean;
+  /** Adds an entry to `reasoning_details`. */
+  addDetail(detail: JsonObject): void;
+  /** Returns false if there is no room for another audio. */
+  startAudio(block: AudioBlock): boolean;
+}
+
+/** Where the calls of a choice are written. */
+export interface CallSink {
+  /** The number of calls. */
+  readonly size: number;
+  /** Whether the block at this position is a call. */
+  has(at: number): boolean;
+  /** Starts the call at a block index. */
+  start(at: number, block: ToolUseBlock): void;
+  /** Adds non-standard fields. */
+  add(at: number, fields: JsonObject): void;
+}
+
 /** Sends a choice of a chunk; `envelope`: fields beside the choices. */
 export type SendChoice = (choice: JsonObject, envelope?: JsonObject) => void;
-
-/** Writes a choice as deltas. */
-class DeltaSink implements ChoiceSink {
-  readonly calls: CallEncoder;
-  hasRefusal = false;
-  details = 0;
-  readonly #index: number;
-  readonly #isForeign: boolean;
-  readonly #context: CodecContext;
-  readonly #send: SendChoice;
-  #hasLostThinking = false;
-
-  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
-    this.#index = index;
-    this.#isForeign = isForeign;
-    this.#context = context;
-    this.#send = send;
-    this.calls = new CallEncoder(context, (call) => this.delta({ tool_calls: [call] }));
-  }
-
-  /** Citations of chat itself have their offsets already. */
-  newCount(): TextCount {
-    return this.#isForeign ? new EagerCount() : NO_COUNT;
-  }
-
-  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void {
-    if (isRefusal) this.hasRefusal = true;
-    const tokens = logprobs && encodeTokens(logprobs, undefined);
-    const sides = tokens && (isRefusal ? { content: null, refusal: tokens } : { content: tokens, refusal: null });
-    this.delta(isRefusal ? { refusal: text } : { content: text }, sides);
-  }
-
-  think(text: string): boolean {
-    const field = reasoningField(this.#context);
-    if (field !== undefined) this.delta({ [field]: text });
-    else if (!this.#hasLostThinking) {
-      this.#hasLostThinking = true;
-      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
-    }
-    return field !== undefined;
-  }
-
-  addDetail(detail: JsonObject): void {
-    this.details++;
-    this.delta({ reasoning_details: [detail] });
-  }
-
-  startAudio({ source: { data }, transcript, audio_id: id = this.#context.newId('audio_') }: AudioBlock): boolean {
-    this.delta({ audio: { id, ...(data && { data }), ...(transcript && { transcript }) } });
-    return true;
-  }
-
-  delta(delta: JsonObject, logprobs?: JsonObject): void {
-    this.#send({ index: this.#index, delta, ...(logprobs && { logprobs }), finish_reason: null });
-  }
-}
 
 /** One choice of a stream: block events to deltas. */
 export class ChoiceStreamEncoder {
@@ -441,7 +284,7 @@ export class ChoiceStreamEncoder {
     this.#sink.calls.stop(at, final?.type === 'tool_use' ? final : undefined);
   }
 
-  /** Sends the finish chunk, after everything that had to wait for it. */
+  /** Sends the finish chunk, after everything that was held back until the end. */
   finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
     const kept = readKept(extensions);
     if (!isCutStop(stop)) this.#sink.calls.settle();
@@ -466,7 +309,7 @@ export class ChoiceStreamEncoder {
     );
   }
 
-  /** What has been sent cannot be taken back. */
+  /** A call that was sent cannot be corrected. */
   #noteLate(at: number): void {
     const message = 'the source changed a call after it had been passed on';
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
@@ -480,3 +323,174 @@ export class ChoiceStreamEncoder {
     if (parts.length > 0) this.#sink.delta({ content_parts: parts });
   }
 }
+
+/** Writes a choice as deltas. */
+class DeltaSink implements ChoiceSink {
+  readonly calls: CallEncoder;
+  hasRefusal = false;
+  details = 0;
+  readonly #index: number;
+  readonly #isForeign: boolean;
+  readonly #context: CodecContext;
+  readonly #send: SendChoice;
+  #hasLostThinking = false;
+
+  constructor(index: number, isForeign: boolean, context: CodecContext, send: SendChoice) {
+    this.#index = index;
+    this.#isForeign = isForeign;
+    this.#context = context;
+    this.#send = send;
+    this.calls = new CallEncoder(context, (call) => this.delta({ tool_calls: [call] }));
+  }
+
+  /** Citations of chat have their offsets already, so nothing is counted. */
+  newCount(): TextCount {
+    return this.#isForeign ? new EagerCount() : NO_COUNT;
+  }
+
+  write(text: string, isRefusal: boolean, logprobs: readonly TokenLogprob[] | undefined): void {
+    if (isRefusal) this.hasRefusal = true;
+    const tokens = logprobs && encodeTokens(logprobs, undefined);
+    const sides = tokens && (isRefusal ? { content: null, refusal: tokens } : { content: tokens, refusal: null });
+    this.delta(isRefusal ? { refusal: text } : { content: text }, sides);
+  }
+
+  think(text: string): boolean {
+    const field = reasoningField(this.#context);
+    if (field !== undefined) this.delta({ [field]: text });
+    else if (!this.#hasLostThinking) {
+      this.#hasLostThinking = true;
+      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+    }
+    return field !== undefined;
+  }
+
+  addDetail(detail: JsonObject): void {
+    this.details++;
+    this.delta({ reasoning_details: [detail] });
+  }
+
+  startAudio({ source: { data }, transcript, audio_id: id = this.#context.newId('audio_') }: AudioBlock): boolean {
+    this.delta({ audio: { id, ...(data && { data }), ...(transcript && { transcript }) } });
+    return true;
+  }
+
+  delta(delta: JsonObject, logprobs?: JsonObject): void {
+    this.#send({ index: this.#index, delta, ...(logprobs && { logprobs }), finish_reason: null });
+  }
+}
+
+interface OpenCall {
+  /** The position among the calls of the choice. */
+  index: number;
+  block: ToolUseBlock;
+  hasArguments: boolean;
+}
+
+/** Writes the calls of a choice as deltas of `tool_calls`: id, type and name first and once, then the arguments. */
+class CallEncoder implements CallSink {
+  readonly #context: CodecContext;
+  readonly #send: (call: JsonObject) => void;
+  /** By block index, because ids can collide. */
+  readonly #calls = new Map<number, OpenCall>();
+  /**
+   * A stopped call without arguments: it has none if the message continues or ends normally, and has lost them if the
+   * message was cut.
+   */
+  #bare: OpenCall | undefined;
+  /**
+   * Gemini sends the signature of a call right after its name, and clients (AI SDK) read it from the first delta only.
+   */
+  readonly #awaitsSignature: boolean;
+  #head: JsonObject | undefined;
+
+  constructor(context: CodecContext, send: (call: JsonObject) => void) {
+    this.#context = context;
+    this.#send = send;
+    this.#awaitsSignature = (context.source ?? context.target?.provider.protocol) === 'gemini';
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(at: number): boolean {
+    return this.#calls.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    const index = this.#calls.size;
+    this.#calls.set(at, { index, block, hasArguments: false });
+    tellIncomplete(block, `/content/${at}`, this.#context);
+    const { outer, inner } = callFields(block);
+    const { id, name } = block;
+    const type = bodyField(block);
+    this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textField(block)]: '' } };
+    if (!this.#awaitsSignature) this.#sendHead();
+    this.write(at, argumentsOf(block, true));
+  }
+
+  #sendHead(fields: JsonObject = {}): void {
+    const head = this.#head;
+    this.#head = undefined;
+    if (head) this.#send({ ...fields, ...head });
+  }
+
+  /** Writes argument text of a function, or input text of a custom tool. */
+  write(at: number, text: string): void {
+    const call = this.#calls.get(at);
+    if (!call || text === '') return;
+    call.hasArguments = true;
+    this.#sendHead();
+    this.#send({ index: call.index, [bodyField(call.block)]: { [textField(call.block)]: text } });
+  }
+
+  /** Adds non-standard fields. Each entry needs a body: clients that validate (AI SDK) reject one without. */
+  add(at: number, fields: JsonObject): void {
+    const call = this.#calls.get(at);
+    if (!call) return;
+    if (this.#head?.['index'] === call.index) this.#sendHead(fields);
+    else this.#send({ ...fields, index: call.index, [bodyField(call.block)]: { [textField(call.block)]: '' } });
+  }
+
+  /** Ends a call; `final` is its corrected form if it changed after the start. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#calls.get(at);
+    if (!call) return;
+    this.#sendHead();
+    if (final) this.#sendLate(call, final);
+    if (call.hasArguments || call.block.kind === 'custom') return;
+    this.settle();
+    this.#bare = call;
+  }
+
+  /** Sends `{}` for a stopped call without arguments: clients call JSON.parse, which throws on ''. */
+  settle(): void {
+    this.#sendHead();
+    const call = this.#bare;
+    this.#bare = undefined;
+    if (call) this.#send({ index: call.index, function: { arguments: '{}' } });
+  }
+
+  /** Sends a corrected name and changed fields. The id stays as it was sent, because any id identifies the call. */
+  #sendLate({ index, block }: OpenCall, final: ToolUseBlock): void {
+    const before = callFields(block);
+    const after = callFields(final);
+    const outer = diffFields(before.outer, after.outer);
+    const inner = diffFields(before.inner, after.inner);
+    if (final.name !== block.name) {
+      inner['name'] = final.name;
+      const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
+      this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
+    }
+    const isChanged = Object.keys(inner).length > 0 || Object.keys(outer).length > 0;
+    if (isChanged) this.#send({ ...outer, index, [bodyField(block)]: { ...inner, [textField(block)]: '' } });
+  }
+}
+
+const bodyField = ({ kind }: ToolUseBlock): 'custom' | 'function' => (kind === 'custom' ? 'custom' : 'function');
+
+const textField = ({ kind }: ToolUseBlock): 'input' | 'arguments' => (kind === 'custom' ? 'input' : 'arguments');
+
+const diffFields = (before: JsonObject, after: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(after).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));

@@ -35,166 +35,186 @@ import {
 import { encodeToolFields, serverTools } from './tools.ts';
 import { encodeMark, fieldsOf } from './wire.ts';
 
-/** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. Empty text is left out. */
-function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
-  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
+/** Encodes a canonical request as a chat request. */
+export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const body = encodeRequestBody(request, context);
+  return { method: 'POST', path: '/v1/chat/completions', headers: { 'content-type': 'application/json' }, body };
 }
 
-function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
-  switch (block.type) {
-    case 'text':
-      return block.text === '' ? [] : [encodeText(block, context)];
-    case 'image':
-      return [encodeImage(block, at, context)];
-    case 'audio':
-      return [encodeAudio(block, context)];
-    case 'file':
-      return [encodeFile(block, context)];
-    case 'opaque':
-      // A part of our own, which goes back as it came.
-      return [objectOf(block.raw)];
-    case 'thinking':
-    case 'tool_use':
-    case 'tool_result':
-      drop(context, {
-        path: at,
-        feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Chat`,
-      });
-      return [];
-    default:
-      return block satisfies never;
-  }
+/** Encodes the body: extensions first, then the canonical fields over them. */
+export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const { request, context } = prepare(source, buildRules(source, caller), caller);
+  dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
+  const sent = fieldsOf(request);
+  const thinking = encodeThinking(request.thinking, sent, context);
+  // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
+  const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
+  const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
+  const messages = encodeMessages(request, context);
+  if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
+  if (request.service_tier === 'batch')
+    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
+  const body = withoutMapped(sent);
+  body['model'] = context.target?.model ?? request.model;
+  body['messages'] = hint ? addHint(messages, hint, context) : messages;
+  Object.assign(body, encodeToolFields(request, context), encodeParameters(request, isSampling, sent, context));
+  if (format) body['response_format'] = format;
+  Object.assign(body, encodeMark(request.prompt_cache ?? {}, context));
+  return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
 }
 
-/** A mark in the words of OpenRouter goes back as it came, wherever it stood; only models that know breakpoints get one. */
-const breakpoint = (block: { cache_control?: CacheControl }, context: CodecContext): JsonObject =>
-  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeMark(block, context);
+/** Formats of audio sent as text, which has no format field. */
+const AUDIO_TEXT_FORMATS = ['wav', 'mp3', 'flac', 'ogg', 'm4a', 'webm', ''];
 
-function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
-  return { ...fieldsOf(block), type: 'text', text: block.text, ...breakpoint(block, context) };
-}
+const OPENAI_PROTOCOLS = ['openai-chat', 'openai-responses'] as const;
 
-function encodeImage(block: ImageBlock, at: string, context: CodecContext): JsonObject {
-  const { url, data, media_type: type, detail } = block.source;
-  const { image_url: rest, ...fields } = fieldsOf(block);
-  if (detail === 'original')
-    approximate(context, {
-      path: `${at}/source/detail`,
-      feature: 'image.detail',
-      message: 'the detail "original" is sent as "high"',
-    });
-  const image_url = {
-    ...objectOf(rest),
-    url: data === undefined ? url : `data:${type ?? 'image/png'};base64,${data}`,
-    ...(detail && { detail: detail === 'original' ? 'high' : detail }),
-  };
-  return { ...fields, type: 'image_url', image_url, ...breakpoint(block, context) };
-}
+const MAX_BREAKPOINTS = 4;
 
-function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
-  const { data, format } = block.source;
-  const { input_audio: rest, ...fields } = fieldsOf(block);
-  // A text goes back as it came, and to those who take nothing else; OpenAI takes no text.
-  const isText = context.profile.audio_text ?? (typeof rest === 'string' && !context.profile.official);
-  if (isText) return { ...fields, type: 'input_audio', input_audio: typeof rest === 'string' ? rest : data };
-  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...breakpoint(block, context) };
-}
+const CLAUDE_TTLS = ['5m', '1h'] as const;
 
-/** What a file is, by the end of its name; the API wants a name and a media type for each. */
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+const OPENAI_TTLS = ['30m', '12h'] as const;
+
+const CAPABILITIES: Vocabulary = {
+  names: true,
+  titles: 'filename',
+  contexts: false,
+  logprobs: false,
+  citable: false,
+  stretches: false,
+  detail: 'everywhere',
+  validated: false,
+  foreignCallers: /./,
+  tools: ['strict'],
 };
 
-function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
-  const { file_data: data, file_id, filename: name, media_type: named } = block.source;
-  const { file: rest, ...fields } = fieldsOf(block);
-  const type = named || typeOf(name);
-  const filename = name ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
-  const file =
-    data === undefined
-      ? { ...objectOf(rest), file_id, ...(name !== undefined && { filename: name }) }
-      : { ...objectOf(rest), filename, file_data: `data:${type};base64,${data}` };
-  return { ...fields, type: 'file', file, ...breakpoint(block, context) };
+// Every field is listed because spreads are slow here: a spread of this size takes about 500 times as long as a
+// literal.
+function buildRules({ output_format: format }: CanonicalRequest, context: CodecContext): Rules {
+  const { profile, policy, target } = context;
+  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+  return {
+    note,
+    drop,
+    repair,
+    refuse,
+    toolName,
+    custom,
+    namespaces,
+    objectRoot,
+    protocol: 'openai-chat',
+    provider: target?.provider.id,
+    model: target?.model,
+    toolId: profile.tool_id,
+    foreignThinking: policy.foreignThinking ?? 'drop',
+    unsignedThinking: 'keep',
+    // Google's compatible endpoint signs calls in `extra_content`.
+    carriesSignature: (block) => fieldsOf(block)['extra_content'] !== undefined,
+    serverTools: serverTools(profile),
+    media: {
+      audio: profile.audio_text ? AUDIO_TEXT_FORMATS : ['wav', 'mp3'],
+      imageUrls: true,
+      fileUrls: false,
+      imageIds: false,
+      fileIds: true,
+      // File ids of OpenAI are valid in both of its protocols.
+      idsOf: profile.official ? OPENAI_PROTOCOLS : undefined,
+      // Servers other than OpenAI may accept video files.
+      video: !profile.official,
+      spoken: 'id',
+      inToolResults: profile.tool_images,
+    },
+    alternate: profile.strict_alternation,
+    emptyMessages: 'keep',
+    dropWhitespace: false,
+    firstUser: false,
+    trailingAssistant: !profile.prefix && continuesPrefill(context) ? 'tell' : 'keep',
+    midSystem: 'keep',
+    schemas: {
+      tool: 'openai',
+      // Only OpenAI itself is known to reject schemas outside its strict subset.
+      strictTool: profile.official ? 'openai-strict' : 'openai',
+      output: profile.official && format?.type === 'json_schema' && format.json_schema.strict ? 'openai-strict' : 'openai',
+    },
+    bounds: BOUNDS,
+    // Without support all stop sequences are dropped later, so none is cut here.
+    maxStop: profile.supports_stop ? profile.max_stop : Number.POSITIVE_INFINITY,
+    maxTools: profile.max_tools,
+    cacheMarks: {
+      places: findMarkPlaces(profile),
+      most: MAX_BREAKPOINTS,
+      ttls: profile.cache_control ? CLAUDE_TTLS : OPENAI_TTLS,
+    },
+    says: CAPABILITIES,
+  };
 }
 
-function typeOf(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
+/** Only models that support breakpoints get them; other OpenAI models cache automatically. */
+function findMarkPlaces({
+  cache_breakpoints: hasBreakpoints,
+  cache_control: isClaude,
+  official,
+}: ProviderProfile): CacheMarkRule['places'] {
+  if (isClaude) return 'everywhere';
+  return hasBreakpoints ? 'parts' : official ? 'automatic' : 'none';
 }
 
-const isPlainText = (part: JsonObject): boolean => part['type'] === 'text' && Object.keys(part).length === 2;
+/** Extensions that are replaced by canonical fields. */
+const MAPPED_FIELDS: ReadonlySet<string> = new Set([
+  ...OPTION_FIELDS,
+  ...THINKING_FIELDS,
+  'response_format',
+  'stream_options',
+  'top_k',
+]);
 
-/** Plain texts in one; parts where there is more than text, or where several texts may stand side by side. */
-function encodeContent(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
-  const parts = encodeParts(blocks, at, context);
-  const isText = parts.every(isPlainText) && (parts.length <= 1 || !context.profile.content_parts);
-  return isText ? parts.map(({ text }) => text).join('\n\n') : parts;
+/** Object.fromEntries defines fields, so that one called `__proto__` is data. */
+const withoutMapped = (sent: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED_FIELDS.has(name)));
+
+/** Usage is always requested; the response encoder hides it from clients that did not request it. */
+function encodeStreaming(
+  { stream: wanted, stream_options: options }: CanonicalRequest,
+  sent: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const stream = context.target?.stream ?? wanted;
+  if (!stream) return wanted === undefined ? {} : { stream: false };
+  const { stream_usage: hasUsage, official } = context.profile;
+  const padding = options?.include_obfuscation;
+  if (!hasUsage && options?.include_usage)
+    drop(context, {
+      path: '/stream_options',
+      feature: 'stream_options.include_usage',
+      message: 'this server is not asked for usage',
+    });
+  const stream_options = {
+    ...objectOf(sent['stream_options']),
+    ...(hasUsage && { include_usage: true }),
+    ...(official && padding !== undefined && { include_obfuscation: padding }),
+  };
+  return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
 }
 
-/** Instructions first, then the conversation in its order. */
+// ---- messages
+
+/** The system prompt first, then the conversation in its order. */
 function encodeMessages({ system = [], messages }: CanonicalRequest, context: CodecContext): JsonObject[] {
   const encoded = messages.flatMap((message, i) => encodeMessage(message, `/messages/${i}`, context));
   if (context.profile.prefix && messages.at(-1)?.role === 'assistant') Object.assign(encoded.at(-1) ?? {}, { prefix: true });
   return [...encodeSystem(system, context), ...encoded];
 }
 
-/** A block that names a role begins a message; the others continue it. */
-function encodeSystem(system: readonly SystemBlock[], context: CodecContext): JsonObject[] {
-  const runs: SystemBlock[][] = [];
-  for (const block of system) {
-    const run = runs.at(-1);
-    if (run && block.role === undefined) run.push(block);
-    else runs.push([block]);
-  }
-  return runs.map((run) => {
-    const [first] = run;
-    const fields = objectOf(first && fieldsOf(first)['message']);
-    const content = joinPlain(
-      (context.profile.cache_control ? unmarked(run, fields) : run).map((block) => encodeText(withoutMessage(block), context)),
-    );
-    return { ...fields, role: systemRole(first?.role, context), content };
-  });
-}
-
-/** A mark that the client itself set on the whole message stands there, and not on its last block too. */
-function unmarked<T extends ContentBlock | SystemBlock>(blocks: readonly T[], message: JsonObject): readonly T[] {
-  if (message['cache_control'] === undefined) return blocks;
-  return blocks.map((block) => {
-    const { cache_control: _, ...rest } = block as T & { cache_control?: CacheControl }; // opaque blocks have none
-    return rest as T; // the mark is optional
-  });
-}
-
-/** Instructions are one text, unless a part of them has more to say. */
-const joinPlain = (parts: JsonObject[]): string | JsonObject[] =>
-  parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n\n') : parts;
-
-function withoutMessage(block: SystemBlock): SystemBlock {
-  const { message: _, ...fields } = fieldsOf(block);
-  return { ...block, extensions: { 'openai-chat': fields } };
-}
-
-/** Who knows `developer` knows both roles; the others know only `system`. */
-const systemRole = (role: unknown, { profile }: CodecContext): string =>
-  profile.system_role === 'developer' ? (role === 'system' ? 'system' : 'developer') : 'system';
-
 function encodeMessage(message: CanonicalMessage, at: string, context: CodecContext): JsonObject[] {
   const name = message.name !== undefined && { name: message.name };
   const content = `${at}/content`;
-  const said = context.profile.cache_control ? unmarked(message.content, fieldsOf(message)) : message.content;
+  const blocks = context.profile.cache_control ? withoutMarks(message.content, fieldsOf(message)) : message.content;
   switch (message.role) {
     case 'user':
-      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(said, content, context), ...name }];
+      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(blocks, content, context), ...name }];
     case 'system': {
       const { role = 'system', ...fields } = fieldsOf(message);
-      const parts = encodeParts(said, content, context);
+      const parts = encodeParts(blocks, content, context);
       return [{ ...fields, role: systemRole(role, context), content: joinPlain(parts), ...name }];
     }
     case 'assistant': {
@@ -210,26 +230,32 @@ function encodeMessage(message: CanonicalMessage, at: string, context: CodecCont
   }
 }
 
-/** A block of thinking and where it stands. */
-interface Thought {
-  block: ThinkingBlock;
-  path: string;
+/** A cache mark that the client set on the whole message stays there and is not repeated on the last block. */
+function withoutMarks<T extends ContentBlock | SystemBlock>(blocks: readonly T[], message: JsonObject): readonly T[] {
+  if (message['cache_control'] === undefined) return blocks;
+  return blocks.map((block) => {
+    const { cache_control: _, ...rest } = block as T & { cache_control?: CacheControl }; // opaque blocks have no mark
+    return rest as T; // the mark is optional
+  });
 }
 
-/** The blocks of an assistant message by what the wire makes of them. */
-interface Sorted {
-  /** Text and parts of our own; thinking too where that is a part. */
-  content: (JsonObject | TextBlock)[];
-  thinking: Thought[];
-  refusals: string[];
-  calls: ToolUseBlock[];
-  audio: AudioBlock | undefined;
-}
+/** Servers that support `developer` support both roles; others only `system`. */
+const systemRole = (role: unknown, { profile }: CodecContext): string =>
+  profile.system_role === 'developer' ? (role === 'system' ? 'system' : 'developer') : 'system';
 
-/** Undefined when all that it held was dropped. A message that was empty before stays, and so does one that keeps two user turns apart. */
+/** One text if all parts are plain text, otherwise the parts. */
+const joinPlain = (parts: JsonObject[]): string | JsonObject[] =>
+  parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n\n') : parts;
+
+const isPlainText = (part: JsonObject): boolean => part['type'] === 'text' && Object.keys(part).length === 2;
+
+/**
+ * Undefined if all content was dropped. An empty message is kept, and so is one between two user turns of a server that
+ * requires alternation.
+ */
 function encodeAssistant(message: CanonicalMessage, at: string, context: CodecContext): JsonObject | undefined {
-  const { content, thinking, refusals, calls, audio } = sort(message.content, at, context);
-  const replayed = replay(thinking, calls.length > 0, context);
+  const { content, thinking, refusals, calls, audio } = sortBlocks(message.content, at, context);
+  const replayed = encodeReplay(thinking, calls.length > 0, context);
   const hasMore = calls.length + refusals.length > 0 || audio !== undefined;
   const isEmptied = !hasMore && content.length === 0 && message.content.length > 0 && Object.keys(replayed).length === 0;
   if (isEmptied && !context.profile.strict_alternation) return undefined;
@@ -244,8 +270,24 @@ function encodeAssistant(message: CanonicalMessage, at: string, context: CodecCo
   };
 }
 
-function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext): Sorted {
-  const sorted: Sorted = { content: [], thinking: [], refusals: [], calls: [], audio: undefined };
+/** A thinking block and its path. */
+interface Thought {
+  block: ThinkingBlock;
+  path: string;
+}
+
+/** The blocks of an assistant message, sorted by the wire field that holds them. */
+interface SortedBlocks {
+  /** Text and parts of chat; also thinking, for servers that expect it as a part. */
+  content: (JsonObject | TextBlock)[];
+  thinking: Thought[];
+  refusals: string[];
+  calls: ToolUseBlock[];
+  audio: AudioBlock | undefined;
+}
+
+function sortBlocks(blocks: readonly ContentBlock[], at: string, context: CodecContext): SortedBlocks {
+  const sorted: SortedBlocks = { content: [], thinking: [], refusals: [], calls: [], audio: undefined };
   let late: string | undefined;
   blocks.forEach((block, i) => {
     const path = `${at}/${i}`;
@@ -274,28 +316,22 @@ function sort(blocks: readonly ContentBlock[], at: string, context: CodecContext
   return sorted;
 }
 
-/** The thinking of others is gone by now: what is left was thought here, or nobody signed it. */
-function sortThinking(thought: Thought, sorted: Sorted, { profile }: CodecContext): void {
+/** Signed thinking of other providers has been removed before: the rest is from chat, or unsigned. */
+function sortThinking(thought: Thought, sorted: SortedBlocks, { profile }: CodecContext): void {
   const { block } = thought;
   if (block.thinking === '' && Object.keys(fieldsOf(block)).length === 0) return;
   if (profile.reasoning_field === 'parts' && profile.reasoning_replay !== 'never') sorted.content.push(encodeThinkingPart(block));
   else sorted.thinking.push(thought);
 }
 
-/** Texts in one, parts where one has more to say than its text; undefined when there is nothing. */
-function joinContent(content: Sorted['content'], context: CodecContext): string | JsonObject[] | undefined {
-  if (content.length === 0) return undefined;
-  const parts = content.map((item) => (isText(item) ? encodeText(item, context) : item));
-  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('') : parts;
-}
-
-const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type'] === 'text' && typeof item['text'] === 'string';
-
-/** Servers that want their reasoning back want it with every call, even when there is none to give. */
-function replay(thinking: readonly Thought[], hasCalls: boolean, context: CodecContext): JsonObject {
+/**
+ * The reasoning fields of an earlier turn. Servers that require reasoning require it on every turn with calls, even if
+ * empty.
+ */
+function encodeReplay(thinking: readonly Thought[], hasCalls: boolean, context: CodecContext): JsonObject {
   const { reasoning_replay: when, reasoning_field: field } = context.profile;
   const isNeeded = when === 'always' ? thinking.length > 0 || hasCalls : when === 'tool_turns' && hasCalls;
-  // What a chat client replays is kept on every turn, unless the server is known to refuse it.
+  // Reasoning that a chat client sends is passed on, unless the server is known to reject it.
   const isKept = when !== 'never' && context.source === 'openai-chat' && thinking.length > 0;
   if ((isNeeded || isKept) && field !== 'parts') {
     const blocks = thinking.map(({ block }) => block);
@@ -308,28 +344,35 @@ function replay(thinking: readonly Thought[], hasCalls: boolean, context: CodecC
   return {};
 }
 
-/** The text says that it is an error: there is no other place for it. */
-const SAYS_ERROR = /^\s*error/i;
+/** One text if all parts are plain text, otherwise the parts; undefined if there is no content. */
+function joinContent(content: SortedBlocks['content'], context: CodecContext): string | JsonObject[] | undefined {
+  if (content.length === 0) return undefined;
+  const parts = content.map((item) => (isText(item) ? encodeText(item, context) : item));
+  return parts.every(isPlainText) ? parts.map(({ text }) => text).join('') : parts;
+}
+
+const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type'] === 'text' && typeof item['text'] === 'string';
+
+function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
+  return { ...fieldsOf(block), type: 'text', text: block.text, ...encodeCacheMark(block, context) };
+}
+
+/** A cache breakpoint for models that support it, or a mark in Anthropic's form for servers that accept that. */
+const encodeCacheMark = (block: { cache_control?: CacheControl }, context: CodecContext): JsonObject =>
+  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeMark(block, context);
 
 function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
   const fields = fieldsOf(block);
-  const said = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
-  const content = markResult(said, encodeMark(block, context));
+  const encoded = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
+  const content = markResult(encoded, encodeMark(block, context));
   return {
     ...fields,
     role: 'tool',
     tool_call_id: block.tool_use_id,
-    // Only servers that were sent a name before know one.
+    // A name is sent only if the client sent one.
     ...(fields['name'] !== undefined && block.name !== undefined && { name: block.name }),
     content: block.is_error ? markError(content, at, context) : content,
   };
-}
-
-/** A result as a whole has no place for a mark: its last part has. */
-function markResult(content: string | JsonObject[], mark: JsonObject): string | JsonObject[] {
-  if (Object.keys(mark).length === 0 || content.length === 0) return content;
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  return parts.map((part, i) => (i === parts.length - 1 ? { ...part, ...mark } : part));
 }
 
 function encodeResultParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
@@ -337,9 +380,19 @@ function encodeResultParts(blocks: readonly ContentBlock[], at: string, context:
   return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
 }
 
+/** A cache mark goes on the last part, because a result has no field for it. */
+function markResult(content: string | JsonObject[], mark: JsonObject): string | JsonObject[] {
+  if (Object.keys(mark).length === 0 || content.length === 0) return content;
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return parts.map((part, i) => (i === parts.length - 1 ? { ...part, ...mark } : part));
+}
+
+/** Matches text that already names an error: chat has no field for it. */
+const ERROR_PREFIX = /^\s*error/i;
+
 function markError(content: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
   const text = typeof content === 'string' ? content : String(content.find(({ type }) => type === 'text')?.['text'] ?? '');
-  if (SAYS_ERROR.test(text)) return content;
+  if (ERROR_PREFIX.test(text)) return content;
   context.note({
     code: 'APPROXIMATED',
     path: at,
@@ -349,31 +402,159 @@ function markError(content: string | JsonObject[], at: string, context: CodecCon
   return typeof content === 'string' ? `Error: ${content}` : [{ type: 'text', text: 'Error:' }, ...content];
 }
 
+/** A block with a role starts a message; the others continue it. */
+function encodeSystem(system: readonly SystemBlock[], context: CodecContext): JsonObject[] {
+  const runs: SystemBlock[][] = [];
+  for (const block of system) {
+    const run = runs.at(-1);
+    if (run && block.role === undefined) run.push(block);
+    else runs.push([block]);
+  }
+  return runs.map((run) => {
+    const [first] = run;
+    const fields = objectOf(first && fieldsOf(first)['message']);
+    const content = joinPlain(
+      (context.profile.cache_control ? withoutMarks(run, fields) : run).map((block) =>
+        encodeText(withoutMessageFields(block), context),
+      ),
+    );
+    return { ...fields, role: systemRole(first?.role, context), content };
+  });
+}
+
+function withoutMessageFields(block: SystemBlock): SystemBlock {
+  const { message: _, ...fields } = fieldsOf(block);
+  return { ...block, extensions: { 'openai-chat': fields } };
+}
+
+// ---- content parts
+
+/** Plain text as one string; parts if there is more than text, or if the server accepts several text parts. */
+function encodeContent(blocks: readonly ContentBlock[], at: string, context: CodecContext): string | JsonObject[] {
+  const parts = encodeParts(blocks, at, context);
+  const isText = parts.every(isPlainText) && (parts.length <= 1 || !context.profile.content_parts);
+  return isText ? parts.map(({ text }) => text).join('\n\n') : parts;
+}
+
 /**
- * Streams are asked for their usage, which the encoder of the response hides from clients that did not ask. What the server is known to refuse is
- * removed.
+ * The blocks of a user message, system message or tool result as parts; `at` is their JSON pointer. Empty text is left
+ * out.
+ */
+function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
+  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
+}
+
+function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return block.text === '' ? [] : [encodeText(block, context)];
+    case 'image':
+      return [encodeImage(block, at, context)];
+    case 'audio':
+      return [encodeAudio(block, context)];
+    case 'file':
+      return [encodeFile(block, context)];
+    case 'opaque':
+      // A part that a chat client sent, passed on unchanged.
+      return [objectOf(block.raw)];
+    case 'thinking':
+    case 'tool_use':
+    case 'tool_result':
+      drop(context, {
+        path: at,
+        feature: `messages.${block.type}`,
+        message: `a ${block.type} block cannot stand here in OpenAI Chat`,
+      });
+      return [];
+    default:
+      return block satisfies never;
+  }
+}
+
+function encodeImage(block: ImageBlock, at: string, context: CodecContext): JsonObject {
+  const { url, data, media_type: type, detail } = block.source;
+  const { image_url: rest, ...fields } = fieldsOf(block);
+  if (detail === 'original')
+    approximate(context, {
+      path: `${at}/source/detail`,
+      feature: 'image.detail',
+      message: 'the detail "original" is sent as "high"',
+    });
+  const image_url = {
+    ...objectOf(rest),
+    url: data === undefined ? url : `data:${type ?? 'image/png'};base64,${data}`,
+    ...(detail && { detail: detail === 'original' ? 'high' : detail }),
+  };
+  return { ...fields, type: 'image_url', image_url, ...encodeCacheMark(block, context) };
+}
+
+function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
+  const { data, format } = block.source;
+  const { input_audio: rest, ...fields } = fieldsOf(block);
+  // Text for servers that accept nothing else, and for other servers if the client sent text; OpenAI rejects it.
+  const isText = context.profile.audio_text ?? (typeof rest === 'string' && !context.profile.official);
+  if (isText) return { ...fields, type: 'input_audio', input_audio: typeof rest === 'string' ? rest : data };
+  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...encodeCacheMark(block, context) };
+}
+
+/** Media types by file extension: the API requires a name and a media type for each file. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+};
+
+function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
+  const { file_data: data, file_id, filename: name, media_type: named } = block.source;
+  const { file: rest, ...fields } = fieldsOf(block);
+  const type = named || findMediaType(name);
+  const filename = name ?? `document.${Object.keys(MEDIA_TYPES).find((end) => MEDIA_TYPES[end] === type) ?? 'bin'}`;
+  const file =
+    data === undefined
+      ? { ...objectOf(rest), file_id, ...(name !== undefined && { filename: name }) }
+      : { ...objectOf(rest), filename, file_data: `data:${type};base64,${data}` };
+  return { ...fields, type: 'file', file, ...encodeCacheMark(block, context) };
+}
+
+function findMediaType(name = ''): string {
+  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+  return (Object.hasOwn(MEDIA_TYPES, end) && MEDIA_TYPES[end]) || 'application/pdf';
+}
+
+// ---- requests that are passed through
+
+/**
+ * Adjusts a request that is passed through: requests usage for streams (hidden from clients that did not request it)
+ * and removes fields that the server is known to reject.
  */
 export function adjustPassed(body: JsonObject, target: PassedTarget): JsonObject | undefined {
   const changes = {
-    ...askForUsage(body, target),
+    ...requestUsage(body, target),
     ...(target.profile.reasoning_replay === 'never' && dropReasoning(body, target)),
   };
   return Object.keys(changes).length > 0 ? changes : undefined;
 }
 
-function askForUsage(body: JsonObject, { stream, profile, note }: PassedTarget): JsonObject {
+function requestUsage(body: JsonObject, { stream, profile, note }: PassedTarget): JsonObject {
   const options = body['stream_options'];
   if (stream && profile.stream_usage) {
     if (objectOf(options)['include_usage'] === true) return {};
-    // What is no object is the server's to judge.
+    // Let the server reject a value that is not an object.
     return isObject(options) || options === undefined || options === null
       ? { stream_options: { ...objectOf(options), include_usage: true } }
       : {};
   }
   if (profile.stream_usage || options === undefined) return {};
-  note(refused('/stream_options', 'stream_options'));
+  note(rejectedField('/stream_options', 'stream_options'));
   return { stream_options: undefined };
 }
+
+const rejectedField = (path: string, feature: string) =>
+  ({ code: 'DROPPED', path, feature, message: 'the provider refuses this field' }) as const;
 
 function dropReasoning(body: JsonObject, { note }: PassedTarget): JsonObject {
   const messages = listOf(body['messages']);
@@ -382,156 +563,8 @@ function dropReasoning(body: JsonObject, { note }: PassedTarget): JsonObject {
     messages: messages.map((message, i) => {
       if (!isObject(message)) return message;
       const sent = REASONING_FIELDS.filter((name) => Object.hasOwn(message, name));
-      for (const name of sent) note(refused(`/messages/${i}/${name}`, 'assistant.thinking'));
+      for (const name of sent) note(rejectedField(`/messages/${i}/${name}`, 'assistant.thinking'));
       return sent.length === 0 ? message : Object.fromEntries(Object.entries(message).filter(([name]) => !sent.includes(name)));
     }),
   };
-}
-
-const refused = (path: string, feature: string) =>
-  ({ code: 'DROPPED', path, feature, message: 'the provider refuses this field' }) as const;
-
-export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  const body = encodeRequestBody(request, context);
-  return { method: 'POST', path: '/v1/chat/completions', headers: { 'content-type': 'application/json' }, body };
-}
-
-/** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(source, rulesOf(source, caller), caller);
-  dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
-  const sent = fieldsOf(request);
-  const thinking = encodeThinking(request.thinking, sent, context);
-  // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
-  const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
-  const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
-  const messages = encodeMessages(request, context);
-  if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
-  if (request.service_tier === 'batch')
-    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
-  const body = withoutMapped(sent);
-  body['model'] = context.target?.model ?? request.model;
-  body['messages'] = hint ? addHint(messages, hint, context) : messages;
-  Object.assign(body, encodeToolFields(request, context), encodeParameters(request, isSampling, sent, context));
-  if (format) body['response_format'] = format;
-  Object.assign(body, encodeMark(request.prompt_cache ?? {}, context));
-  return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
-}
-
-const MAX_BREAKPOINTS = 4;
-
-/** Formats of audio that is sent as a text, which names none. */
-const AUDIO_TEXTS = ['wav', 'mp3', 'flac', 'ogg', 'm4a', 'webm', ''];
-
-const OPENAI = ['openai-chat', 'openai-responses'] as const;
-
-const SAYS: Vocabulary = {
-  names: true,
-  titles: 'filename',
-  contexts: false,
-  logprobs: false,
-  citable: false,
-  stretches: false,
-  detail: 'everywhere',
-  validated: false,
-  foreignCallers: /./,
-  tools: ['strict'],
-};
-
-// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
-function rulesOf({ output_format: format }: CanonicalRequest, context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
-  return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
-    protocol: 'openai-chat',
-    provider: target?.provider.id,
-    model: target?.model,
-    toolId: profile.tool_id,
-    foreignThinking: policy.foreignThinking ?? 'drop',
-    unsignedThinking: 'keep',
-    // Google's own endpoint signs calls in `extra_content`.
-    carriesSignature: (block) => fieldsOf(block)['extra_content'] !== undefined,
-    serverTools: serverTools(profile),
-    media: {
-      audio: profile.audio_text ? AUDIO_TEXTS : ['wav', 'mp3'],
-      imageUrls: true,
-      fileUrls: false,
-      imageIds: false,
-      fileIds: true,
-      // OpenAI's files are the same in both of its protocols.
-      idsOf: profile.official ? OPENAI : undefined,
-      // Others than OpenAI may take films as files.
-      video: !profile.official,
-      spoken: 'id',
-      inToolResults: profile.tool_images,
-    },
-    alternate: profile.strict_alternation,
-    emptyMessages: 'keep',
-    dropWhitespace: false,
-    firstUser: false,
-    trailingAssistant: !profile.prefix && continuesPrefill(context) ? 'tell' : 'keep',
-    midSystem: 'keep',
-    schemas: {
-      tool: 'openai',
-      // Only OpenAI itself is known to refuse what its strict mode does not know.
-      strictTool: profile.official ? 'openai-strict' : 'openai',
-      output: profile.official && format?.type === 'json_schema' && format.json_schema.strict ? 'openai-strict' : 'openai',
-    },
-    bounds: BOUNDS,
-    // Where there are none they are lost, whatever their number.
-    maxStop: profile.supports_stop ? profile.max_stop : Number.POSITIVE_INFINITY,
-    maxTools: profile.max_tools,
-    cacheMarks: { places: placesOf(profile), most: MAX_BREAKPOINTS, ttls: profile.cache_control ? CLAUDE_TTLS : OPENAI_TTLS },
-    says: SAYS,
-  };
-}
-
-const OPENAI_TTLS = ['30m', '12h'] as const;
-
-const CLAUDE_TTLS = ['5m', '1h'] as const;
-
-/** Only models that know breakpoints get them; OpenAI's others cache by themselves. */
-function placesOf({ cache_breakpoints: knows, cache_control: isClaude, official }: ProviderProfile): CacheMarkRule['places'] {
-  if (isClaude) return 'everywhere';
-  return knows ? 'parts' : official ? 'automatic' : 'none';
-}
-
-/** What the client sent under these names is said by the canonical fields. */
-const MAPPED: ReadonlySet<string> = new Set([...OPTION_FIELDS, ...THINKING_FIELDS, 'response_format', 'stream_options', 'top_k']);
-
-/** fromEntries defines, it does not assign: a field may be called `__proto__`. */
-const withoutMapped = (sent: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED.has(name)));
-
-/** Usage is always asked for: the answer's encoder hides it from clients that did not. */
-function encodeStreaming(
-  { stream: asked, stream_options: options }: CanonicalRequest,
-  sent: JsonObject,
-  context: CodecContext,
-): JsonObject {
-  const stream = context.target?.stream ?? asked;
-  if (!stream) return asked === undefined ? {} : { stream: false };
-  const { stream_usage: isCounting, official } = context.profile;
-  const padding = options?.include_obfuscation;
-  if (!isCounting && options?.include_usage)
-    drop(context, {
-      path: '/stream_options',
-      feature: 'stream_options.include_usage',
-      message: 'this server is not asked for usage',
-    });
-  const stream_options = {
-    ...objectOf(sent['stream_options']),
-    ...(isCounting && { include_usage: true }),
-    ...(official && padding !== undefined && { include_obfuscation: padding }),
-  };
-  return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
 }

@@ -11,14 +11,16 @@ import { ChoiceDecoder } from './content-decode.ts';
 import { decodeError, decodeUsage, findError } from './outcome.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
+/** Decodes a chat stream, or a whole body in place of one, to canonical events. */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
   return new PayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
 }
 
+/** The event machine: envelope, usage, errors and the end of the stream; the content is decoded per choice. */
 class ChatMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
-  #started = false;
+  #hasStarted = false;
   #id = '';
   #model = '';
   #created: number | undefined;
@@ -57,8 +59,8 @@ class ChatMachine implements PayloadMachine {
     }
     if (typeof model === 'string') this.#model ||= model;
     if (typeof created === 'number' && created !== 0) this.#created ??= created;
-    // One object in place of a stream, or once more at the end of one.
-    if (object === 'chat.completion') this.#isWholeBody = !this.#started;
+    // A whole body in place of a stream; some servers also send one at the end of a stream.
+    if (object === 'chat.completion') this.#isWholeBody = !this.#hasStarted;
     const usage = readUsage(chunk);
     if (usage) {
       this.#usage ??= {};
@@ -69,21 +71,21 @@ class ChatMachine implements PayloadMachine {
   }
 
   #pushChoices(choices: unknown[]): void {
-    // Azure's first chunk has no choices and a blank id: the message starts with a better one.
-    if (!this.#started && (choices.length > 0 || this.#id !== '')) this.#start();
+    // Azure's first chunk has no choices and a blank id: wait for a chunk with an id.
+    if (!this.#hasStarted && (choices.length > 0 || this.#id !== '')) this.#start();
     for (const choice of choices) if (isObject(choice)) this.#pushChoice(choice);
     if (choices.length > 1) this.isRepeatable = false;
   }
 
   #pushChoice(choice: WireChoice & JsonObject): void {
     if (isObject(choice.message) && !this.#isWholeBody) this.#context.report('chat/message-instead-of-delta', this.#offset);
-    const decoder = this.#choiceOf(choice.index);
+    const decoder = this.#findChoice(choice.index);
     decoder.push(choice, this.#offset);
     this.isRepeatable = decoder.isRepeatable;
   }
 
   #start(): void {
-    this.#started = true;
+    this.#hasStarted = true;
     if (this.#id === '') this.#context.report('chat/id-missing', this.#offset);
     this.#emit({
       type: 'message_start',
@@ -95,7 +97,7 @@ class ChatMachine implements PayloadMachine {
     });
   }
 
-  #choiceOf(wireIndex: unknown): ChoiceDecoder {
+  #findChoice(wireIndex: unknown): ChoiceDecoder {
     const index = Number.isSafeInteger(wireIndex) ? Number(wireIndex) : 0;
     let choice = this.#choices.get(index);
     if (!choice) {
@@ -110,7 +112,7 @@ class ChatMachine implements PayloadMachine {
     this.#offset = offset;
     if (!this.#hasAnything) {
       const message = 'the stream ended without a message: only [DONE]';
-      // A chunk that was understood and says nothing is no other kind of stream.
+      // A choice that was understood, but is empty, shows that this is a chat stream.
       const isRead = [...this.#choices.values()].some(({ unread }) => unread === '');
       this.fail({ code: 'UPSTREAM_ERROR', message, details: { code: 'empty_stream', terminal: true, isRead } });
       return;
@@ -119,10 +121,10 @@ class ChatMachine implements PayloadMachine {
   }
 
   end(): void {
-    if (this.#isFinished || (this.#isWholeBody && this.#started)) {
+    if (this.#isFinished || (this.#isWholeBody && this.#hasStarted)) {
       if (!this.#isWholeBody) this.#context.report('sse/missing-done', this.#offset);
       this.#finish();
-    } else if (this.#started) {
+    } else if (this.#hasStarted) {
       this.fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a finish_reason and without [DONE]' });
     } else {
       this.fail(ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message'));
@@ -142,7 +144,10 @@ class ChatMachine implements PayloadMachine {
     return this.#isFinished || [...this.#choices.values()].some((choice) => choice.hasContent);
   }
 
-  /** Some servers (Snowflake) never send a finish reason; `[DONE]`, or the end of a whole body, shows at least that nothing was cut. */
+  /**
+   * Some servers (Snowflake) never send a finish reason; `[DONE]` or the end of a whole body shows that nothing is
+   * missing.
+   */
   #reportMissingFinish(): void {
     this.#context.report('chat/finish-missing', this.#offset);
     this.#context.note({
@@ -154,7 +159,7 @@ class ChatMachine implements PayloadMachine {
   }
 
   #finish(): void {
-    // Choices that have other fields only: another server's form, which must not pass for an empty message.
+    // Choices with unknown fields only are another format, which must not pass for an empty message.
     const unread = [...this.#choices.values()].map((choice) => choice.unread);
     const last = unread.at(-1);
     if (last && !unread.includes('')) {

@@ -19,17 +19,17 @@ const DONE: SseFrame = { data: '[DONE]' };
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
-  /** Clients that did not ask crash on a chunk without choices. */
+  /** Clients that did not request usage fail on a chunk without choices. */
   readonly #wantsUsage: boolean;
   #isForeign = false;
-  /** Id, created and model: the same on every chunk, and written once. */
+  /** Id, created and model: the same on every chunk, so serialized once. */
   #envelope: JsonObject = {};
   #head = '{';
   readonly #tail: string;
   readonly #choices = new Map<number, ChoiceStreamEncoder>();
   #usage: CanonicalUsage | undefined;
   #out: SseFrame[] = [];
-  #ended = false;
+  #hasEnded = false;
 
   constructor(context: CodecContext) {
     this.#context = context;
@@ -38,11 +38,11 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   push(event: CanonicalStreamEvent): Iterable<SseFrame> {
-    if (this.#ended) return NOTHING;
+    if (this.#hasEnded) return NOTHING;
     try {
       this.#write(event);
     } catch (error) {
-      // A loss that the policy refuses: the stream has begun, so that only an error chunk can say it.
+      // The policy rejects a loss, but the stream has started: only an error chunk can report it.
       if (!(error instanceof CodecError)) throw error;
       this.#fail(error.error);
     }
@@ -50,7 +50,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   end(): Iterable<SseFrame> {
-    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    if (!this.#hasEnded) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
     return this.#take();
   }
 
@@ -85,7 +85,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         this.#fail(event.error);
         return;
       case 'ping':
-        return; // a comment line, which a frame cannot say
+        return; // written as a comment line, which is not a frame
       default:
         event satisfies never;
     }
@@ -118,7 +118,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #send(choice: JsonObject, fields?: JsonObject): void {
-    // Fields that nobody knows are rare and come once: the chunk that has them is built as a whole.
+    // Unknown fields are rare, so a chunk that has them is serialized as a whole.
     const head = fields ? `${JSON.stringify({ ...fields, ...this.#envelope }).slice(0, -1)},` : this.#head;
     this.#out.push({ data: `${head}"choices":[${JSON.stringify(choice)}]${this.#tail}` });
   }
@@ -140,23 +140,23 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #stop(): void {
-    for (const choice of this.#choices.values()) if (!choice.isFinished) this.#finishUnsaid(choice);
+    for (const choice of this.#choices.values()) if (!choice.isFinished) this.#finishEmpty(choice);
     if (this.#wantsUsage && this.#usage)
       this.#out.push({ data: `${this.#head}"choices":[],"usage":${JSON.stringify(encodeUsage(this.#usage))}}` });
     this.#out.push(DONE);
-    this.#ended = true;
+    this.#hasEnded = true;
   }
 
-  /** The first choice was announced, and the source had only others. */
-  #finishUnsaid(choice: ChoiceStreamEncoder): void {
+  /** Finishes a choice that was announced although the source never sent it. */
+  #finishEmpty(choice: ChoiceStreamEncoder): void {
     const message = 'the first choice was never sent; it is empty';
     this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
     choice.finish({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, 'end_turn', {});
   }
 
-  /** Without `[DONE]`: to a client, that would be a good end. */
+  /** Sends an error without `[DONE]`, which clients would take for a normal end. */
   #fail(error: CanonicalError): void {
     this.#out.push({ data: JSON.stringify(encodeErrorChunk(error)) });
-    this.#ended = true;
+    this.#hasEnded = true;
   }
 }
