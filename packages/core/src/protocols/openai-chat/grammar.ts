@@ -17,7 +17,7 @@ import type { SseFrame } from '../../sse/encode.ts';
 const FINISHES = new Set<unknown>(['stop', 'length', 'tool_calls', 'content_filter']);
 
 interface Call {
-  /** Where its words stand: `function` or `custom`. */
+  /** The field that holds name and arguments. */
   body: 'function' | 'custom';
   text: 'arguments' | 'input';
   name: string;
@@ -31,18 +31,22 @@ interface Choice {
 
 type Outcome = 'done' | 'error';
 
-/** What every client accepts: role, deltas, finish for each choice; usage if asked; [DONE]. Or an error, and nothing after it. */
+/**
+ * Checks a chat stream that the gateway writes, in the form that every client accepts: role, deltas and finish for each
+ * choice; usage if requested; [DONE]. Or an error, after which nothing follows.
+ */
 export class ChatGrammar implements StreamGrammar {
   readonly #wantsUsage: boolean;
   readonly #choices = new Map<number, Choice>();
   #envelope: string | undefined;
   #state: 'open' | 'usage' | Outcome = 'open';
 
-  /** `wantsUsage`: the client asked for usage (`stream_options.include_usage`). */
+  /** `wantsUsage`: the client requested usage (`stream_options.include_usage`). */
   constructor(wantsUsage = true) {
     this.#wantsUsage = wantsUsage;
   }
 
+  /** Checks all frames of a stream and returns how it ended. */
   static check(frames: Iterable<SseFrame>, wantsUsage = true): Outcome {
     return accept(new ChatGrammar(wantsUsage), frames);
   }
@@ -112,8 +116,8 @@ export class ChatGrammar implements StreamGrammar {
   }
 
   #oneChoice(chunk: JsonObject, choices: readonly unknown[]): void {
-    const isSaid = 'usage' in chunk;
-    must(isSaid === this.#wantsUsage && (chunk['usage'] ?? null) === null, 'usage is null beside choices, or not there');
+    const hasUsage = 'usage' in chunk;
+    must(hasUsage === this.#wantsUsage && (chunk['usage'] ?? null) === null, 'usage is null beside choices, or not there');
     must(choices.length === 1, 'one choice a chunk');
     this.#choice(objectAt(choices[0], 'a choice'));
   }
@@ -157,12 +161,12 @@ function checkDelta(delta: JsonObject, { once, calls }: Choice): void {
     const call = objectAt(wire, 'a call');
     must(isCount(call['index']), 'a call has an index');
     const known = calls[call['index']];
-    if (known) checkMore(known, call);
-    else calls.push(opened(call, calls.length));
+    if (known) checkContinuation(known, call);
+    else calls.push(openCall(call, calls.length));
   }
 }
 
-function opened({ index, id, type, ...rest }: JsonObject, due: number): Call {
+function openCall({ index, id, type, ...rest }: JsonObject, due: number): Call {
   must(index === due, 'calls are numbered 0, 1, 2');
   must(isFilled(id), 'a call begins with its id');
   must(type === 'function' || type === 'custom', 'a call begins with its type');
@@ -174,11 +178,11 @@ function opened({ index, id, type, ...rest }: JsonObject, due: number): Call {
   return { body: type, text, name };
 }
 
-function checkMore(known: Call, call: JsonObject): void {
+function checkContinuation(known: Call, call: JsonObject): void {
   must(!('id' in call) && !('type' in call), 'id and type come once');
   const body = objectAt(call[known.body], 'the body of a call (the AI SDK refuses an entry without)');
   must(body['name'] !== known.name, 'the name is not repeated, at most corrected');
   const text = body[known.text];
-  const saysMore = Object.keys(call).length > 2 || Object.keys(body).length > 1;
-  must(isText(text) && (text !== '' || saysMore), 'arguments are text');
+  const hasOtherFields = Object.keys(call).length > 2 || Object.keys(body).length > 1;
+  must(isText(text) && (text !== '' || hasOtherFields), 'arguments are text');
 }

@@ -6,11 +6,30 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import { encodeImage, encodeLogprobs } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
 
-/** What a chat message holds beside text, reasoning and calls, in the words of the wire. */
+/** OpenAI Chat Completions, and the many servers that call themselves compatible with it. */
+export const openaiChat: Protocol = {
+  id: 'openai-chat',
+  streamDecoder: decodeStream,
+  recognises,
+  extras: extrasOf,
+  callFields,
+  callIndex,
+};
+
+function recognises({ object, choices }: JsonObject): boolean {
+  // Azure has `extensions.chat.completion.chunk`.
+  if (typeof object === 'string' && (object.includes('chat.completion') || object === 'text_completion')) return true;
+  return (
+    Array.isArray(choices) &&
+    choices.every((choice) => isObject(choice) && (isObject(choice['delta']) || isObject(choice['message'])))
+  );
+}
+
+/** The content of a chat message other than text, reasoning and calls, in wire form. */
 export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
   const fields = objectOf(extensions?.['openai-chat']);
   const message = objectOf(fields['message']);
-  const annotations = citationsOf(content);
+  const annotations = listAnnotations(content);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
   const audio = content.find((block) => block.type === 'audio');
   const extras: JsonObject = {
@@ -28,30 +47,11 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
   return Object.fromEntries(Object.entries(extras).filter(([, value]) => isSet(value)));
 }
 
-const citationsOf = (content: readonly ContentBlock[]): unknown[] =>
+const listAnnotations = (content: readonly ContentBlock[]): unknown[] =>
   content.flatMap((block) => (block.type === 'text' && block.citations ? block.citations.map(({ raw }) => raw) : []));
 
 function encodeAudio({ source, transcript, audio_id }: AudioBlock, rest: JsonObject): JsonObject {
   return { id: audio_id, data: source.data, transcript, ...rest };
-}
-
-/** OpenAI Chat Completions, and the many servers that call themselves compatible with it. */
-export const openaiChat: Protocol = {
-  id: 'openai-chat',
-  streamDecoder: decodeStream,
-  recognises,
-  extras: extrasOf,
-  callFields,
-  callIndex,
-};
-
-function recognises({ object, choices }: JsonObject): boolean {
-  // Azure: extensions.chat.completion.chunk.
-  if (typeof object === 'string' && (object.includes('chat.completion') || object === 'text_completion')) return true;
-  return (
-    Array.isArray(choices) &&
-    choices.every((choice) => isObject(choice) && (isObject(choice['delta']) || isObject(choice['message'])))
-  );
 }
 
 function callFields({ extensions }: ToolUseBlock): JsonObject {

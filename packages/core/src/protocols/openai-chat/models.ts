@@ -1,3 +1,5 @@
+/** Models, embeddings and rerank of OpenAI Chat. */
+
 import type { Note } from '../../canonical/notes.ts';
 import type {
   CanonicalEmbeddingRequest,
@@ -32,25 +34,110 @@ import { locatedContext } from '../../passes/prepare.ts';
 import { modelOf } from './endpoints.ts';
 import { answerOf } from './response.ts';
 
-/** `POST /embeddings`, the question and the answer. */
+/** `GET /models`. */
+export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+
+const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
+
+function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
+  // Together sends the bare list.
+  const body = Array.isArray(wire) ? { data: wire } : answerOf(wire);
+  // Ollama and Codex have `models`, llama.cpp has both.
+  const key = Array.isArray(body['data']) ? 'data' : 'models';
+  const entries = body[key];
+  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
+  const unknown = unknownFields(body, LIST_FIELDS);
+  const found: CanonicalModel[] = [];
+  entries.forEach((entry, i) => {
+    const model = decodeModel(entry);
+    if (model) found.push(model);
+    else drop(context, { path: `/${key}/${i}`, feature: 'models.entry', message: 'a model without an id' });
+  });
+  return {
+    models: found,
+    ...(typeof body['has_more'] === 'boolean' && { has_more: body['has_more'] }),
+    ...(unknown && { extensions: { 'openai-chat': unknown } }),
+  };
+}
+
+/** Fields for the context size: OpenRouter, Groq, Mistral, vLLM. */
+const INPUT_LIMITS = ['context_length', 'context_window', 'max_context_length', 'max_model_len'];
+
+const OUTPUT_LIMITS = ['max_output_tokens', 'max_completion_tokens'];
+
+const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by']);
+
+/** Undefined if the entry names no model. Unknown fields become extensions. */
+function decodeModel(entry: unknown): CanonicalModel | undefined {
+  if (typeof entry === 'string') return entry === '' ? undefined : { id: entry, name: entry };
+  if (!isObject(entry)) return undefined;
+  const id = textOf(entry['id']) || textOf(entry['model']) || textOf(entry['name']);
+  if (id === '') return undefined;
+  const created = countOf(entry['created']);
+  const input = readLimit(entry, INPUT_LIMITS);
+  const output = readLimit(entry, OUTPUT_LIMITS);
+  const extensions = unknownFields(entry, MODEL_FIELDS);
+  return {
+    id,
+    name: textOf(entry['name']) || id,
+    ...(created !== undefined && { created }),
+    ...(textOf(entry['owned_by']) && { owned_by: textOf(entry['owned_by']) }),
+    ...(textOf(entry['description']) && { description: textOf(entry['description']) }),
+    ...(input !== undefined && { max_input_tokens: input }),
+    ...(output !== undefined && { max_output_tokens: output }),
+    ...(extensions && { extensions: { 'openai-chat': extensions } }),
+  };
+}
+
+const readLimit = (entry: JsonObject, names: readonly string[]): number | undefined =>
+  names.map((name) => countOf(entry[name])).find((value) => value !== undefined);
+
+function encodeModels({ models, has_more, next_page, extensions }: CanonicalModelList, context: CodecContext): JsonObject {
+  if (has_more || next_page !== undefined)
+    drop(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI Chat lists all models at once' });
+  return { ...extensions?.['openai-chat'], object: 'list', data: models.map(encodeModel) };
+}
+
+function encodeModel(model: CanonicalModel): JsonObject {
+  const { id, name, created, owned_by, description, max_input_tokens, max_output_tokens, extensions } = model;
+  const kept = extensions?.['openai-chat'] ?? {};
+  return {
+    ...kept,
+    id,
+    object: 'model',
+    created: created ?? 0,
+    owned_by: owned_by ?? 'unknown',
+    ...(name !== undefined && (name !== id || Object.hasOwn(kept, 'name')) && { name }),
+    ...(description !== undefined && { description }),
+    ...(max_input_tokens !== undefined && { [findLimitName(kept, INPUT_LIMITS)]: max_input_tokens }),
+    ...(max_output_tokens !== undefined && { [findLimitName(kept, OUTPUT_LIMITS)]: max_output_tokens }),
+  };
+}
+
+/** The field in which the limit came, otherwise the first, which most clients read. */
+const findLimitName = (kept: JsonObject, names: readonly string[]): string =>
+  names.find((name) => countOf(kept[name]) !== undefined) ?? names[0] ?? '';
+
+/** `GET /models/{model}`. */
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+
+function decodeModelInfo(wire: unknown): CanonicalModel {
+  const body = answerOf(wire);
+  // Some servers wrap the model as they wrap the list.
+  const model = decodeModel(isObject(body['data']) ? body['data'] : body);
+  if (!model) throw badAnswer('id', 'must be the name of the model');
+  return model;
+}
+
+// ---- embeddings
+
+/** `POST /embeddings`: the request. */
 export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
   decode: decodeEmbeddingRequest,
   encode: encodeEmbeddingRequest,
 };
 
-export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
-  decode: decodeEmbeddingResponse,
-  encode: encodeEmbeddingResponse,
-};
-
-/** The API's own bound on a list of inputs. */
-export const MAX_INPUTS = 2048;
-
 const EMBEDDING_REQUEST_FIELDS: ReadonlySet<string> = new Set(['model', 'input', 'encoding_format', 'dimensions', 'user']);
-
-const EMBEDDING_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'model', 'usage']);
-
-const ENTRY_FIELDS: ReadonlySet<string> = new Set(['object', 'index', 'embedding']);
 
 function decodeEmbeddingRequest({ path, body: wire }: WireRequest, context: CodecContext): CanonicalEmbeddingRequest {
   const body = expectObject(wire, 'body');
@@ -59,7 +146,7 @@ function decodeEmbeddingRequest({ path, body: wire }: WireRequest, context: Code
   const dimensions = optional(body['dimensions'], 'dimensions', expectCount);
   const user = optional(body['user'], 'user', expectText);
   const unknown = unknownFields(body, EMBEDDING_REQUEST_FIELDS);
-  // Vendors have formats of their own (int8, binary): kept as they are.
+  // Formats of other vendors (int8, binary) are kept as an extension.
   const kept = isKnownFormat || format === undefined || format === null ? unknown : { ...unknown, encoding_format: format };
   const request: CanonicalEmbeddingRequest = {
     model: modelOf(path) ?? expectName(body['model'], 'model'),
@@ -72,23 +159,26 @@ function decodeEmbeddingRequest({ path, body: wire }: WireRequest, context: Code
   return at('', request, context, { user_id: '/user', 'extensions/openai-chat': '' });
 }
 
-/** Text, texts, tokens, lists of tokens: always a list, which remembers that it was one input. */
+/** Text, a list of texts, tokens or a list of token lists: always decoded to a list; `single` marks one input. */
 function decodeInput(input: unknown): { input: (string | number[])[]; single?: boolean } {
   if (typeof input === 'string') return { input: [input], single: true };
   if (input === undefined || input === null) throw missing('input');
   if (!Array.isArray(input) || input.length === 0)
     throw invalid('input', 'must be text, tokens, or a list of these that is not empty');
-  if (typeof input[0] === 'number') return { input: [tokensOf(input, 'input')], single: true };
+  if (typeof input[0] === 'number') return { input: [expectTokens(input, 'input')], single: true };
   if (input.length > MAX_INPUTS) throw invalid('input', `has ${input.length} entries, and ${MAX_INPUTS} are allowed`);
-  return { input: input.map((entry: unknown, i) => (typeof entry === 'string' ? entry : tokensOf(entry, `input[${i}]`))) };
+  return { input: input.map((entry: unknown, i) => (typeof entry === 'string' ? entry : expectTokens(entry, `input[${i}]`))) };
 }
 
-function tokensOf(value: unknown, param: string): number[] {
+function expectTokens(value: unknown, param: string): number[] {
   if (!Array.isArray(value) || value.length === 0) throw invalid(param, 'must be text or a list of tokens');
   const wrong = value.findIndex((token) => !isIndex(token));
   if (wrong >= 0) throw invalid(`${param}[${wrong}]`, 'must be a token, that is an integer');
   return value;
 }
+
+/** The limit of the API for a list of inputs. */
+export const MAX_INPUTS = 2048;
 
 function encodeEmbeddingRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
   const context = locatedContext(caller, request);
@@ -109,12 +199,20 @@ function encodeEmbeddingRequest(request: CanonicalEmbeddingRequest, caller: Code
   return { method: 'POST', path: '/v1/embeddings', headers: { 'content-type': 'application/json' }, body };
 }
 
+/** `POST /embeddings`: the response. */
+export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
+  decode: decodeEmbeddingResponse,
+  encode: encodeEmbeddingResponse,
+};
+
+const EMBEDDING_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'model', 'usage']);
+
 function decodeEmbeddingResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
   const body = answerOf(wire);
   if (!Array.isArray(body['data'])) throw badAnswer('data', 'must be a list of embeddings');
   const usage = objectOf(body['usage']);
   const tokens = countOf(usage['prompt_tokens']) ?? countOf(usage['total_tokens']);
-  // Costs and details that vendors count stay with the answer.
+  // Costs and other counts of vendors are kept as extensions.
   const kept = { ...unknownFields(body, EMBEDDING_RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usage }) };
   return {
     model: textOf(body['model']) || (context.target?.model ?? ''),
@@ -123,6 +221,8 @@ function decodeEmbeddingResponse(wire: unknown, context: CodecContext): Canonica
     ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
   };
 }
+
+const ENTRY_FIELDS: ReadonlySet<string> = new Set(['object', 'index', 'embedding']);
 
 function decodeEntries(entries: readonly unknown[], context: CodecContext): CanonicalEmbeddingResponse['data'] {
   let lost: string | undefined;
@@ -142,23 +242,25 @@ const isVector = (value: unknown): value is number[] => Array.isArray(value) && 
 
 function encodeEmbeddingResponse(response: CanonicalEmbeddingResponse, context: CodecContext): JsonObject {
   const { model, data, usage, extensions } = response;
-  tellForeign(response, context);
+  noteForeign(response, context);
   const kept = extensions?.['openai-chat'] ?? {};
-  const { embedding: question } = context;
-  const format = question && formatOf(question);
+  const { embedding: request } = context;
+  const format = request && findFormat(request);
   const counted = objectOf(kept['usage']);
   const tokens = usage?.input_tokens ?? 0;
   return {
     ...kept,
     object: 'list',
-    data: data.map(({ index, embedding }, i) => ({ object: 'embedding', index, embedding: inFormat(embedding, format, i) })),
-    model: question?.model ?? model,
+    data: data.map(({ index, embedding }, i) => ({ object: 'embedding', index, embedding: convertFormat(embedding, format, i) })),
+    model: request?.model ?? model,
     usage: { ...counted, prompt_tokens: tokens, total_tokens: Math.max(tokens, countOf(counted['total_tokens']) ?? 0) },
   };
 }
 
-/** Nobody asked for them: they are told, and not refused. Entries of one kind are told once. */
-function tellForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
+/**
+ * Notes foreign extensions without rejecting them, because the client did not request them; one note per kind of entry.
+ */
+function noteForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
   const tell = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
   eachForeign(response, 'openai-chat', '', tell);
   const at = response.data.findIndex(({ extensions }) => extensions);
@@ -166,14 +268,14 @@ function tellForeign(response: CanonicalEmbeddingResponse, { note }: CodecContex
   if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, tell);
 }
 
-/** The format that the client waits for; undefined for one that only its server knows. */
-function formatOf({ encoding_format: format, extensions }: CanonicalEmbeddingRequest): 'float' | 'base64' | undefined {
+/** The format that the client expects; undefined for one that only its server supports. */
+function findFormat({ encoding_format: format, extensions }: CanonicalEmbeddingRequest): 'float' | 'base64' | undefined {
   const own = extensions?.['openai-chat']?.['encoding_format'];
   return format ?? (own === undefined ? 'float' : undefined);
 }
 
-/** The official client asks for base64 unless told otherwise, and servers answer with floats all the same. */
-function inFormat(embedding: number[] | string, format: 'float' | 'base64' | undefined, i: number): number[] | string {
+/** The official client requests base64 by default, and some servers respond with floats anyway. */
+function convertFormat(embedding: number[] | string, format: 'float' | 'base64' | undefined, i: number): number[] | string {
   if (format === 'base64' && typeof embedding !== 'string') return packFloats(embedding);
   if (format !== 'float' || typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
@@ -181,118 +283,16 @@ function inFormat(embedding: number[] | string, format: 'float' | 'base64' | und
   return floats;
 }
 
-/** `GET /models`. */
-export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+// ---- rerank
 
-/** `GET /models/{model}`. */
-export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
-
-const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
-
-const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by']);
-
-/** What servers call the size of the context: OpenRouter, Groq, Mistral, vLLM. */
-const INPUT_LIMITS = ['context_length', 'context_window', 'max_context_length', 'max_model_len'];
-
-const OUTPUT_LIMITS = ['max_output_tokens', 'max_completion_tokens'];
-
-function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
-  // Together answers with the bare list.
-  const body = Array.isArray(wire) ? { data: wire } : answerOf(wire);
-  // Ollama and Codex say `models`, llama.cpp says both.
-  const key = Array.isArray(body['data']) ? 'data' : 'models';
-  const entries = body[key];
-  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
-  const unknown = unknownFields(body, LIST_FIELDS);
-  const found: CanonicalModel[] = [];
-  entries.forEach((entry, i) => {
-    const model = decodeModel(entry);
-    if (model) found.push(model);
-    else drop(context, { path: `/${key}/${i}`, feature: 'models.entry', message: 'a model without an id' });
-  });
-  return {
-    models: found,
-    ...(typeof body['has_more'] === 'boolean' && { has_more: body['has_more'] }),
-    ...(unknown && { extensions: { 'openai-chat': unknown } }),
-  };
-}
-
-function decodeModelInfo(wire: unknown): CanonicalModel {
-  const body = answerOf(wire);
-  // Some wrap the one model as they wrap the list.
-  const model = decodeModel(isObject(body['data']) ? body['data'] : body);
-  if (!model) throw badAnswer('id', 'must be the name of the model');
-  return model;
-}
-
-/** Undefined when the entry names no model. Whatever else it says stays with it. */
-function decodeModel(entry: unknown): CanonicalModel | undefined {
-  if (typeof entry === 'string') return entry === '' ? undefined : { id: entry, name: entry };
-  if (!isObject(entry)) return undefined;
-  const id = textOf(entry['id']) || textOf(entry['model']) || textOf(entry['name']);
-  if (id === '') return undefined;
-  const created = countOf(entry['created']);
-  const input = limitOf(entry, INPUT_LIMITS);
-  const output = limitOf(entry, OUTPUT_LIMITS);
-  const extensions = unknownFields(entry, MODEL_FIELDS);
-  return {
-    id,
-    name: textOf(entry['name']) || id,
-    ...(created !== undefined && { created }),
-    ...(textOf(entry['owned_by']) && { owned_by: textOf(entry['owned_by']) }),
-    ...(textOf(entry['description']) && { description: textOf(entry['description']) }),
-    ...(input !== undefined && { max_input_tokens: input }),
-    ...(output !== undefined && { max_output_tokens: output }),
-    ...(extensions && { extensions: { 'openai-chat': extensions } }),
-  };
-}
-
-function encodeModels({ models, has_more, next_page, extensions }: CanonicalModelList, context: CodecContext): JsonObject {
-  if (has_more || next_page !== undefined)
-    drop(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI Chat lists all models at once' });
-  return { ...extensions?.['openai-chat'], object: 'list', data: models.map(encodeModel) };
-}
-
-function encodeModel(model: CanonicalModel): JsonObject {
-  const { id, name, created, owned_by, description, max_input_tokens, max_output_tokens, extensions } = model;
-  const kept = extensions?.['openai-chat'] ?? {};
-  return {
-    ...kept,
-    id,
-    object: 'model',
-    created: created ?? 0,
-    owned_by: owned_by ?? 'unknown',
-    ...(name !== undefined && (name !== id || Object.hasOwn(kept, 'name')) && { name }),
-    ...(description !== undefined && { description }),
-    ...(max_input_tokens !== undefined && { [nameOf(kept, INPUT_LIMITS)]: max_input_tokens }),
-    ...(max_output_tokens !== undefined && { [nameOf(kept, OUTPUT_LIMITS)]: max_output_tokens }),
-  };
-}
-
-const limitOf = (entry: JsonObject, names: readonly string[]): number | undefined =>
-  names.map((name) => countOf(entry[name])).find((value) => value !== undefined);
-
-/** The name under which the limit came, else the first, which most clients know. */
-const nameOf = (kept: JsonObject, names: readonly string[]): string =>
-  names.find((name) => countOf(kept[name]) !== undefined) ?? names[0] ?? '';
-
-// OpenAI has no such endpoint. The shapes are those of Jina (`usage.total_tokens`) and of Cohere (`meta.billed_units.search_units`), which the
-// compatible servers follow: one question, two ways to count.
-
-/** `POST /rerank`, the question and the answer. */
+/**
+ * `POST /rerank`: the request. Not an endpoint of OpenAI: compatible servers follow Jina (`usage.total_tokens`) or
+ * Cohere (`meta.billed_units.search_units`).
+ */
 export const rerankRequest: WireCodec<WireRequest, CanonicalRerankRequest> = {
   decode: decodeRerankRequest,
   encode: encodeRerankRequest,
 };
-
-export const rerankResponse: WireCodec<unknown, CanonicalRerankResponse> = {
-  decode: decodeRerankResponse,
-  encode: encodeRerankResponse,
-};
-
-type Result = CanonicalRerankResponse['results'][number];
-
-type Document = CanonicalRerankRequest['documents'][number];
 
 const COUNTS = ['top_n', 'max_chunks_per_doc', 'max_tokens_per_doc'] as const;
 
@@ -304,10 +304,6 @@ const RERANK_REQUEST_FIELDS: ReadonlySet<string> = new Set([
   'rank_fields',
   ...COUNTS,
 ]);
-
-const RERANK_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'model', 'results', 'data', 'usage', 'meta']);
-
-const RESULT_FIELDS: ReadonlySet<string> = new Set(['index', 'relevance_score', 'score', 'document', 'text', 'object']);
 
 function decodeRerankRequest({ path, body: wire }: WireRequest): CanonicalRerankRequest {
   const body = expectObject(wire, 'body');
@@ -326,6 +322,8 @@ function decodeRerankRequest({ path, body: wire }: WireRequest): CanonicalRerank
     ...(unknown && { extensions: { 'openai-chat': unknown } }),
   };
 }
+
+type Document = CanonicalRerankRequest['documents'][number];
 
 function decodeDocument(document: unknown, i: number): Document {
   if (typeof document === 'string' || isObject(document)) return document;
@@ -346,13 +344,21 @@ function encodeRerankRequest({ extensions, model, ...request }: CanonicalRerankR
   return { method: 'POST', path: '/v1/rerank', headers: { 'content-type': 'application/json' }, body };
 }
 
+/** `POST /rerank`: the response. */
+export const rerankResponse: WireCodec<unknown, CanonicalRerankResponse> = {
+  decode: decodeRerankResponse,
+  encode: encodeRerankResponse,
+};
+
+const RERANK_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'model', 'results', 'data', 'usage', 'meta']);
+
 function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRerankResponse {
-  // text-embeddings-inference answers with the bare list, Voyage calls it `data`.
+  // text-embeddings-inference sends the bare list, Voyage calls it `data`.
   const body = Array.isArray(wire) ? { results: wire } : answerOf(wire);
   const results = body['results'] ?? body['data'];
   if (!Array.isArray(results)) throw badAnswer('results', 'must be a list of results');
   const usage = decodeUsage(objectOf(body['usage']), objectOf(body['meta']));
-  // What is counted beside tokens and search units is kept, and shows in which of the two shapes the answer came.
+  // Other counts are kept as extensions, and show whether the response has the form of Jina or of Cohere.
   const counted = {
     ...(isObject(body['usage']) && { usage: body['usage'] }),
     ...(isObject(body['meta']) && { meta: body['meta'] }),
@@ -361,7 +367,7 @@ function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRe
   return {
     ...(textOf(body['id']) && { id: textOf(body['id']) }),
     ...(textOf(body['model']) && { model: textOf(body['model']) }),
-    results: sorted(decodeResults(results, context), context),
+    results: sortResults(decodeResults(results, context), context),
     ...(usage && { usage }),
     ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
   };
@@ -375,29 +381,10 @@ function decodeUsage(usage: JsonObject, meta: JsonObject): CanonicalRerankRespon
   return { ...(tokens !== undefined && { input_tokens: tokens }), ...(units !== undefined && { search_units: units }) };
 }
 
-function decodeResults(results: readonly unknown[], context: CodecContext): Result[] {
-  const documents = context.rerank?.documents.length ?? Number.POSITIVE_INFINITY;
-  let lost: string | undefined;
-  const found = results.map((result, i) => {
-    const { index, relevance_score, score, document, text } = objectOf(result);
-    const value = relevance_score ?? score;
-    if (!isIndex(index)) throw badAnswer(`results[${i}].index`, 'must be the place of a document');
-    if (typeof value !== 'number') throw badAnswer(`results[${i}].relevance_score`, 'must be a number');
-    if (index >= documents) throw badAnswer(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
-    lost ??= Object.keys(unknownFields(objectOf(result), RESULT_FIELDS) ?? {})[0];
-    const shown = decodeShown(document ?? text);
-    return { index, relevance_score: value, ...(shown && { document: shown }) };
-  });
-  if (lost !== undefined)
-    drop(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
-  return found;
-}
+type Result = CanonicalRerankResponse['results'][number];
 
-const decodeShown = (document: unknown): Result['document'] =>
-  typeof document === 'string' ? { text: document } : isObject(document) ? document : undefined;
-
-/** Best first, as every client expects. */
-function sorted(results: Result[], { note }: CodecContext): Result[] {
+/** Sorts the results by score, best first, as every client expects. */
+function sortResults(results: Result[], { note }: CodecContext): Result[] {
   const isSorted = results.every(
     ({ relevance_score }, i) => relevance_score <= (results[i - 1]?.relevance_score ?? relevance_score),
   );
@@ -411,27 +398,50 @@ function sorted(results: Result[], { note }: CodecContext): Result[] {
   return results.toSorted((a, b) => b.relevance_score - a.relevance_score);
 }
 
-function encodeRerankResponse(response: CanonicalRerankResponse, { rerank: question }: CodecContext): JsonObject {
+const RESULT_FIELDS: ReadonlySet<string> = new Set(['index', 'relevance_score', 'score', 'document', 'text', 'object']);
+
+function decodeResults(results: readonly unknown[], context: CodecContext): Result[] {
+  const documents = context.rerank?.documents.length ?? Number.POSITIVE_INFINITY;
+  let lost: string | undefined;
+  const found = results.map((result, i) => {
+    const { index, relevance_score, score, document, text } = objectOf(result);
+    const value = relevance_score ?? score;
+    if (!isIndex(index)) throw badAnswer(`results[${i}].index`, 'must be the place of a document');
+    if (typeof value !== 'number') throw badAnswer(`results[${i}].relevance_score`, 'must be a number');
+    if (index >= documents) throw badAnswer(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
+    lost ??= Object.keys(unknownFields(objectOf(result), RESULT_FIELDS) ?? {})[0];
+    const shown = decodeReturned(document ?? text);
+    return { index, relevance_score: value, ...(shown && { document: shown }) };
+  });
+  if (lost !== undefined)
+    drop(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
+  return found;
+}
+
+const decodeReturned = (document: unknown): Result['document'] =>
+  typeof document === 'string' ? { text: document } : isObject(document) ? document : undefined;
+
+function encodeRerankResponse(response: CanonicalRerankResponse, { rerank: request }: CodecContext): JsonObject {
   const { id, model, results, usage: { input_tokens: tokens, search_units: units } = {}, extensions } = response;
   const kept = extensions?.['openai-chat'] ?? {};
   const usage = objectOf(kept['usage']);
   const meta = objectOf(kept['meta']);
-  // A count goes back to where it came from; one from another protocol goes to its usual place.
+  // A count goes back to the field where it came from; one of another protocol to the usual field.
   const inMeta = kept['meta'] !== undefined && kept['usage'] === undefined;
   const billed = units !== undefined && usage['search_units'] === undefined;
   return {
     ...kept,
     ...(id !== undefined && { id }),
-    ...(model !== undefined && { model: question?.model ?? model }),
-    results: results.map((result) => encodeResult(result, question)),
+    ...(model !== undefined && { model: request?.model ?? model }),
+    results: results.map((result) => encodeResult(result, request)),
     ...(tokens !== undefined && !inMeta && { usage: { ...usage, total_tokens: tokens } }),
     ...(billed && { meta: { ...meta, billed_units: { ...objectOf(meta['billed_units']), search_units: units } } }),
   };
 }
 
-/** Cohere's v2 no longer returns documents; the client that asks for them gets its own back. */
-function encodeResult({ index, relevance_score, document }: Result, question: CanonicalRerankRequest | undefined): JsonObject {
-  const asked = question?.return_documents ? question.documents[index] : undefined;
-  const shown = document ?? (typeof asked === 'string' ? { text: asked } : asked);
+/** Cohere's v2 does not return documents; a client that requests them gets those of its request. */
+function encodeResult({ index, relevance_score, document }: Result, request: CanonicalRerankRequest | undefined): JsonObject {
+  const requested = request?.return_documents ? request.documents[index] : undefined;
+  const shown = document ?? (typeof requested === 'string' ? { text: requested } : requested);
   return { index, relevance_score, ...(shown && { document: shown }) };
 }

@@ -1,3 +1,5 @@
+/** How a chat response ends, both directions: errors, stop reasons, usage. */
+
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/notes.ts';
 import type { Context } from '../../codec/context.ts';
@@ -7,51 +9,65 @@ import { cachedOutside, countOf, noteUsage, objectOf, within } from '../../codec
 import { countKeys, isSet } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
-/** The error of a chunk or body, wherever compatible servers put it: `error`, `choices[].error`, or the whole payload of `event: error`. */
+// ---- errors
+
+/**
+ * Finds the error of a chunk or body where compatible servers put it: `error`, `choices[].error`, or the whole payload
+ * of `event: error`.
+ */
 export function findError(payload: JsonObject, event: string | undefined): unknown {
   if (payload['error']) return payload['error'];
   const choices = payload['choices'];
   if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice) && choice['error']) return choice['error'];
   const failure = payload['base_resp'];
   if (isObject(failure) && isFailure(failure)) return failure;
-  // FastAPI servers answer {"detail": …}, others {"object":"error","message": …} or {"code": …,"message": …}.
+  // FastAPI servers send {"detail": …}, others {"object":"error","message": …} or {"code": …,"message": …}.
   const isAlone = !Array.isArray(choices) && (payload['detail'] !== undefined || isBareError(payload));
   return event === 'error' || payload['object'] === 'error' || isAlone ? payload : undefined;
 }
 
-/** MiniMax puts a verdict on every answer; 0 is success. */
+/** MiniMax puts a status on every response; 0 is success. */
 const isFailure = ({ status_code: code }: JsonObject): boolean => typeof code === 'number' && code !== 0;
 
+/** Decodes an error object of any shape. */
 export const decodeError = (error: unknown): CanonicalError => decodeWireError('openai-chat', errorBody(error));
 
-/** An error answer of a compatible server, whatever shape it has. */
+/** Decodes an error response of a compatible server, in any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
   return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'openai-chat');
 }
 
-/** The error of a body that was to be a completion and is none. */
+/** Decodes the error of a body that is not a completion. */
 export const decodeErrorBody = (body: unknown, status?: number, context?: CodecContext): CanonicalError =>
-  decodeWireError('openai-chat', errorObject(body, status, context));
+  decodeWireError('openai-chat', readErrorObject(body, status, context));
 
-/** One object with a message, out of `{error}`, `{error:"text"}`, `{message}`, `{detail}`, `[{error}]`, JSON in a string, HTML, nothing. */
-function errorObject(body: unknown, status: number | undefined, context: CodecContext | undefined): JsonObject {
+/**
+ * Normalizes `{error}`, `{error:"text"}`, `{message}`, `{detail}`, `[{error}]`, JSON in a string, HTML and empty bodies
+ * to one object with a message.
+ */
+function readErrorObject(body: unknown, status: number | undefined, context: CodecContext | undefined): JsonObject {
   const value = errorValue(body);
   if (!isObject(value)) return { message: messageOfText(value, status, context) };
   const error = findError(value, 'error');
-  // xAI and Hugging Face write the text into `error` and what kind it is beside it.
+  // xAI and Hugging Face have the text in `error` and the type beside it.
   return typeof error === 'string' ? { ...value, message: error } : errorBody(error);
 }
 
-interface WireError {
-  status: number;
-  type: string;
-  /** Clients switch on these: they are OpenAI's own words. */
-  code: string | null;
+/** Encodes an error response; SDKs choose the exception by HTTP status, so status and body must match. */
+export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
+  return { status: findStatus(error), headers: buildHeaders(error), body: encodeErrorBody(error) };
 }
 
 const INVALID = 'invalid_request_error';
 
 const SERVER = 'server_error';
+
+interface WireError {
+  status: number;
+  type: string;
+  /** A code of OpenAI, which clients switch on. */
+  code: string | null;
+}
 
 const WIRE_ERRORS: Record<ErrorCode, WireError> = {
   INVALID_INPUT: { status: 400, type: INVALID, code: 'invalid_value' },
@@ -78,19 +94,24 @@ const WIRE_ERRORS: Record<ErrorCode, WireError> = {
   TIMEOUT: { status: 504, type: SERVER, code: 'timeout' },
 };
 
-/** Statuses that this protocol does not have, or has for something else: Anthropic's overload, and payment due. */
+/** Statuses that OpenAI does not use, or uses otherwise: Anthropic's 529 (overloaded), and 402 (payment required). */
 const FOREIGN_STATUS: Record<number, number> = { 529: 503, 402: 429 };
 
-/** SDKs choose the exception by the HTTP status, so that it and the body agree. */
-export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
+function findStatus({ code, http_status: status, upstream }: CanonicalError): number {
+  const own = WIRE_ERRORS[code].status;
+  if (status === undefined || status < 400 || status > 599) return own;
+  if (status === 402 && upstream?.protocol === 'openai-chat') return status;
+  return FOREIGN_STATUS[status] ?? status;
 }
 
-/** The payload of an error chunk. Qwen Code and Continue retry a response that broke off by the system's name for it. */
-export function encodeErrorChunk(error: CanonicalError): { error: JsonObject } {
-  const body = encodeErrorBody(error);
-  const code = brokenOffBy(error);
-  return code === undefined ? body : { error: { ...body.error, code } };
+function buildHeaders({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
+  const retry = details?.['should_retry'];
+  return {
+    'content-type': 'application/json',
+    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)), 'retry-after-ms': String(wait) }),
+    ...(id !== undefined && { 'x-request-id': id }),
+    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
+  };
 }
 
 /** `{error:{…}}`: the body of an error response. */
@@ -104,36 +125,31 @@ function encodeErrorBody(error: CanonicalError): { error: JsonObject } {
       message: error.message,
       type: upstream?.type ?? type,
       param: error.param ?? null,
-      // OpenRouter and others put the status here; the word is what clients read.
+      // OpenRouter and others put the status here, but clients expect a word.
       code: typeof upstream?.code === 'string' ? upstream.code : code,
     },
   };
 }
 
-function statusOf({ code, http_status: status, upstream }: CanonicalError): number {
-  const own = WIRE_ERRORS[code].status;
-  if (status === undefined || status < 400 || status > 599) return own;
-  if (status === 402 && upstream?.protocol === 'openai-chat') return status;
-  return FOREIGN_STATUS[status] ?? status;
+/**
+ * The payload of an error chunk. If the connection broke, the code is the system's error code, on which Qwen Code and
+ * Continue retry.
+ */
+export function encodeErrorChunk(error: CanonicalError): { error: JsonObject } {
+  const body = encodeErrorBody(error);
+  const code = brokenOffBy(error);
+  return code === undefined ? body : { error: { ...body.error, code } };
 }
 
-function headersOf({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
-  const retry = details?.['should_retry'];
-  return {
-    'content-type': 'application/json',
-    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)), 'retry-after-ms': String(wait) }),
-    ...(id !== undefined && { 'x-request-id': id }),
-    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
-  };
-}
+// ---- stop reasons
 
-/** What servers write into `finish_reason`. Anything else, like nothing at all, is `end_turn`. */
-const FROM_WIRE: Record<string, StopReason> = {
+/** Values of `finish_reason`; anything else, or none, is `end_turn`. */
+const STOP_REASONS: Record<string, StopReason> = {
   stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
   content_filter: 'content_filter',
-  // Before tool calls, and the vocabularies of other protocols and servers.
+  // The value before tool calls existed, and those of other protocols and servers.
   function_call: 'tool_use',
   tool_call: 'tool_use',
   tool_use: 'tool_use',
@@ -153,17 +169,19 @@ const FROM_WIRE: Record<string, StopReason> = {
   insufficient_system_resource: 'error',
 };
 
-/** Values that are no departure: the official four and the deprecated one. */
-const STANDARD = new Set(['stop', 'length', 'tool_calls', 'content_filter', 'function_call']);
+/** The canonical stop reason of a `finish_reason`. */
+export const decodeStop = (finish: string | null): StopReason => getOwn(STOP_REASONS, finish) ?? 'end_turn';
 
-export const isStandardStop = (finish: string): boolean => STANDARD.has(finish);
+/** The standard values: the official four and the deprecated one. */
+const STANDARD_STOPS = new Set(['stop', 'length', 'tool_calls', 'content_filter', 'function_call']);
 
-export const decodeStop = (finish: string | null): StopReason => getOwn(FROM_WIRE, finish) ?? 'end_turn';
+/** Whether OpenAI itself uses this `finish_reason`. */
+export const isStandardStop = (finish: string): boolean => STANDARD_STOPS.has(finish);
 
-/** What a chat client may read in `finish_reason`. */
+/** The values of `finish_reason` that chat clients know. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** `error` has no word: it is an error object. */
+/** `error` has no `finish_reason`: it is sent as an error object. */
 const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, FinishReason> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
@@ -172,56 +190,76 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, FinishReason> = {
   context_window: 'length',
   tool_use: 'tool_calls',
   content_filter: 'content_filter',
-  // Without a text in `refusal`, "stop" would be a silent empty answer, and agents loop on it.
+  // Without text in `refusal`, "stop" would be an empty response without a reason, and agents loop on it.
   refusal: 'content_filter',
 };
 
-/** `saysRefusal`: the message holds text, and its `refusal` says that it is one. */
+/** The `finish_reason` of a stop reason. `saysRefusal`: the message has text, and a `refusal`. */
 export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): FinishReason =>
   stop === 'refusal' && saysRefusal ? 'stop' : WIRE_STOPS[stop];
 
-/** Stops after which a call without arguments may have lost them: it gets no `{}`. */
-export const isCutStop = (stop: StopReason): boolean => TO_CUT.has(stop);
+const CUT_STOPS: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
 
-const TO_CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
+/** Whether the response was cut, so that a call without arguments may have lost them and must not get `{}`. */
+export const isCutStop = (stop: StopReason): boolean => CUT_STOPS.has(stop);
+
+// ---- usage
 
 type UsageContext = Pick<Context, 'note' | 'profile'>;
 
 /**
- * The spellings of one count, in the details of the prompt or beside them: `cached_tokens` (Moonshot: at the top level), `num_cached_tokens`,
- * `precached_prompt_tokens` (GigaChat), `prompt_cache_hit_tokens` (DeepSeek), `cache_read_input_tokens` (LiteLLM, and Anthropic's own).
+ * Fields for cached tokens, in the prompt details or beside them: `cached_tokens` (Moonshot: at the top level),
+ * `num_cached_tokens`, `precached_prompt_tokens` (GigaChat), `prompt_cache_hit_tokens` (DeepSeek),
+ * `cache_read_input_tokens` (LiteLLM, Anthropic).
  */
-const READ = /^(num_|pre)?cached(_prompt)?_tokens$|_cache_hit_|^cache_read_/;
+const CACHE_READ = /^(num_|pre)?cached(_prompt)?_tokens$|_cache_hit_|^cache_read_/;
 
-/** `cache_write_tokens`, `cache_creation_tokens` and `cache_creation_input_tokens` (LiteLLM), `cached_creation_tokens` (new-api). */
-const WRITTEN = /^cached?_(write|creation)(_input)?_tokens$/;
+/**
+ * Fields for tokens written to the cache: `cache_write_tokens`, `cache_creation_tokens` and
+ * `cache_creation_input_tokens` (LiteLLM), `cached_creation_tokens` (new-api).
+ */
+const CACHE_WRITTEN = /^cached?_(write|creation)(_input)?_tokens$/;
 
-const REASONING = 'reasoning_tokens';
+const REASONING_TOKENS = 'reasoning_tokens';
 
-/** `prompt_tokens` includes what was cached, `completion_tokens` what was reasoned: the canonical counts do too. */
+/** Wire fields of the details; zeros are left out. */
+const PROMPT_DETAILS = { audio_tokens: 'input_audio', image_tokens: 'input_image' } as const;
+
+const COMPLETION_DETAILS = {
+  audio_tokens: 'output_audio',
+  image_tokens: 'output_image',
+  accepted_prediction_tokens: 'accepted_prediction',
+  rejected_prediction_tokens: 'rejected_prediction',
+} as const;
+
+/**
+ * Decodes usage. `prompt_tokens` includes cached tokens and `completion_tokens` reasoning tokens, like the canonical
+ * counts.
+ */
 export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): CanonicalUsage {
   const prompt = objectOf(raw['prompt_tokens_details'] ?? raw['input_tokens_details']);
   const completion = objectOf(raw['completion_tokens_details'] ?? raw['output_tokens_details']);
-  const read = largest(READ, prompt, raw);
-  const written = largest(WRITTEN, prompt, raw);
-  const reasoned = countOf(completion[REASONING]) ?? countOf(raw[REASONING]);
+  const read = largest(CACHE_READ, prompt, raw);
+  const written = largest(CACHE_WRITTEN, prompt, raw);
+  const reasoned = countOf(completion[REASONING_TOKENS]) ?? countOf(raw[REASONING_TOKENS]);
   const counted = countOf(raw['prompt_tokens']);
   let input = counted || countOf(raw['input_tokens']) || 0;
   let output = countOf(raw['completion_tokens']) || countOf(raw['output_tokens']) || 0;
   const isCounted = input + output > 0;
-  // Anthropic's own counts leave out what the cache had.
+  // Anthropic's counts exclude cached tokens.
   if (!counted && isSet(raw['cache_read_input_tokens'] ?? raw['cache_creation_input_tokens']))
     input += (read ?? 0) + (written ?? 0);
   const excluded = cachedOutside(read, input, note);
   input += excluded;
-  // Tokens that only the total shows: xAI and Gemini's compatible endpoint leave out reasoning, Mistral leaves out audio of the prompt.
+  // Tokens that only the total includes: reasoning (xAI, Gemini's compatible endpoint) or audio of the prompt
+  // (Mistral).
   const outside = isCounted ? Math.max(0, (countOf(raw['total_tokens']) ?? 0) - input - output) : 0;
   const additive = profile?.reasoning_additive;
   if (isSet(raw['prompt_audio_seconds'])) input += outside;
   else if (additive !== false) output += outside || (additive && reasoned) || 0;
   const isOver = additive === undefined && reasoned !== undefined && reasoned > output;
-  if (isOver) noteUsage(note, REASONING, reasoned, output, 'usage is uncertain');
-  const reasoning = isOver ? reasoned : within(reasoned, output, REASONING, note);
+  if (isOver) noteUsage(note, REASONING_TOKENS, reasoned, output, 'usage is uncertain');
+  const reasoning = isOver ? reasoned : within(reasoned, output, REASONING_TOKENS, note);
   const details = { ...readDetails(prompt, PROMPT_DETAILS), ...readDetails(completion, COMPLETION_DETAILS) };
   return {
     input_tokens: input,
@@ -235,23 +273,13 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
   };
 }
 
-/** Relays fill in one spelling and leave zeros in the others. */
+/** The largest value of the matching fields: relays fill one and set the others to 0. */
 function largest(names: RegExp, ...sources: readonly JsonObject[]): number | undefined {
   let most: number | undefined;
   for (const source of sources)
     for (const key in source) if (names.test(key)) most = Math.max(most ?? 0, countOf(source[key]) ?? 0);
   return most;
 }
-
-/** Where each detail stands on the wire; zeros say nothing. */
-const PROMPT_DETAILS = { audio_tokens: 'input_audio', image_tokens: 'input_image' } as const;
-
-const COMPLETION_DETAILS = {
-  audio_tokens: 'output_audio',
-  image_tokens: 'output_image',
-  accepted_prediction_tokens: 'accepted_prediction',
-  rejected_prediction_tokens: 'rejected_prediction',
-} as const;
 
 function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails {
   const details: UsageDetails = {};
@@ -262,7 +290,10 @@ function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetai
   return details;
 }
 
-/** Over what the wire had, so that counts nobody knows survive. The details are always objects: clients read through them. */
+/**
+ * Encodes usage over the original, so that unknown counts survive. The details are always objects, because clients read
+ * them unchecked.
+ */
 export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage): JsonObject {
   const raw = objectOf(extensions?.['openai-chat']);
   const input = Math.max(0, usage.input_tokens);

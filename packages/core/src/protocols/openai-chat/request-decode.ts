@@ -88,6 +88,74 @@ function expectMessages(value: unknown): readonly unknown[] {
   return list;
 }
 
+/** Notes deprecated fields that are ignored because the new field is set as well. */
+function noteDeprecated(body: JsonObject, context: CodecContext): void {
+  const pairs = [
+    ['functions', 'tools'],
+    ['function_call', 'tool_choice'],
+    ['max_tokens', 'max_completion_tokens'],
+  ] as const;
+  for (const [old, name] of pairs)
+    if (isGiven(body[old]) && isGiven(body[name]) && body[old] !== body[name])
+      drop(context, { path: `/${old}`, feature: old, message: `${name} is there too, and counts` });
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
+  const stream = optional(body['stream'], 'stream', expectBoolean);
+  const { include_usage: usage, include_obfuscation: padding } = objectOf(
+    optional(body['stream_options'], 'stream_options', expectObject),
+  );
+  const options = {
+    ...(typeof usage === 'boolean' && { include_usage: usage }),
+    ...(typeof padding === 'boolean' && { include_obfuscation: padding }),
+  };
+  return { ...(stream !== undefined && { stream }), ...(Object.keys(options).length > 0 && { stream_options: options }) };
+}
+
+const STREAM_FIELDS = new Set(['include_usage', 'include_obfuscation']);
+
+/** Fields with a canonical place. Everything else is kept as an extension, including the options. */
+const MAPPED_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'functions',
+  'function_call',
+  'web_search_options',
+  'max_completion_tokens',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'stop',
+  'seed',
+  'n',
+  'logprobs',
+  'top_logprobs',
+  'logit_bias',
+  'response_format',
+  'stream',
+  'stream_options',
+  ...THINKING_FIELDS,
+]);
+
+/** Together's numeric `logprobs` is not OpenAI's boolean, so it is kept as an extension. */
+function readUnmapped(body: JsonObject): JsonObject {
+  const stream = unknownFields(objectOf(body['stream_options']), STREAM_FIELDS);
+  return {
+    ...unknownFields(body, MAPPED_FIELDS),
+    ...(typeof body['logprobs'] === 'number' && { logprobs: body['logprobs'] }),
+    ...(stream && { stream_options: stream }),
+  };
+}
+
+// ---- messages
+
 interface Conversation {
   system: SystemBlock[];
   messages: CanonicalMessage[];
@@ -97,6 +165,192 @@ interface Conversation {
 interface Scope {
   context: CodecContext;
   book: CallBook;
+}
+
+type DecodeMessage = (message: JsonObject, at: string, scope: Scope) => CanonicalMessage;
+
+const ROLES: Readonly<Record<string, DecodeMessage>> = {
+  system: decodeSystem,
+  developer: decodeSystem,
+  user: decodeUser,
+  assistant: decodeAssistant,
+  tool: decodeTool,
+  function: decodeFunction,
+};
+
+const MESSAGE_FIELDS = new Set(['role', 'content', 'name']);
+
+/** The role is kept as an extension only if it is `developer`. */
+function decodeSystem(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
+  const content = decodeMarkedContent(message, at, decodeSystemContent, scope);
+  const fields = unknownFields(message, MESSAGE_FIELDS);
+  const role = message['role'] === 'developer' && { role: 'developer' };
+  return { role: 'system', content, ...decodeName(message, at), ...keep({ ...fields, ...role }) };
+}
+
+/** The blocks of a user message or a tool result. */
+type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
+
+/** User and system messages need content; a cache mark on the message is one on its last block. */
+function decodeMarkedContent(message: JsonObject, at: string, decode: typeof decodeContent, { context }: Scope): Part[] {
+  const { content } = message;
+  if (typeof content !== 'string') expectList(content, `${at}.content`);
+  const blocks = decode(content, { at: `${at}.content`, context });
+  const last = blocks.at(-1);
+  return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...decodeMark(message, at, context) }] : blocks;
+}
+
+function decodeMark(message: JsonObject, at: string, context: CodecContext): { cache_control?: CacheControl } {
+  const { cache_control: mark } = decodeCacheControl(message);
+  return mark ? { cache_control: withSource(`${at}.cache_control`, mark, context) } : {};
+}
+
+/** The node; if the caller traces sources, with its location. */
+const withSource = <T extends object>(param: string, node: T, context: CodecContext): T =>
+  context.trace ? at(pointerOf(param), node, context) : node;
+
+const decodeName = (message: JsonObject, at: string): { name?: string } => {
+  const name = optional(message['name'], `${at}.name`, expectText);
+  return name === undefined ? {} : { name };
+};
+
+function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
+  const content = decodeMarkedContent(message, at, decodeContent, scope);
+  return { role: 'user', content, ...decodeName(message, at), ...keep(unknownFields(message, MESSAGE_FIELDS)) };
+}
+
+const ASSISTANT_FIELDS = new Set([
+  'role',
+  'content',
+  'name',
+  'refusal',
+  'audio',
+  'tool_calls',
+  'function_call',
+  ...REASONING_FIELDS,
+]);
+
+/** The wire has no order between thinking, text, refusal and calls: they are decoded in this order. */
+function decodeAssistant(message: JsonObject, at: string, { context, book }: Scope): CanonicalMessage {
+  const { blocks, next } = decodeReasoning(message);
+  const others: ContentBlock[] = [
+    ...decodeAssistantContent(message['content'], { at: `${at}.content`, context }).toSorted(refusalLast),
+    ...decodeRefusal(message['refusal'], at).map((block) => withSource(`${at}.refusal`, block, context)),
+    ...decodeReplayedAudio(message['audio'], `${at}.audio`).map((block) => withSource(`${at}.audio`, block, context)),
+    ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context).map((call, i) =>
+      withSource(`${at}.tool_calls[${i}]`, call, context),
+    ),
+    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, book, context).map((call) =>
+      withSource(`${at}.function_call`, call, context),
+    ),
+  ];
+  const thinking = blocks.map(({ block, place }) => withSource(`${at}.${place}`, block, context));
+  const signing = next.map(({ blob, place }) => withSource(`${at}.${place}`, blob, context));
+  const content = [...thinking, ...signNext(others, signing)];
+  for (const block of content) if (block.type === 'tool_use') book.add(block.id, block.name);
+  const fields = unknownFields(message, ASSISTANT_FIELDS);
+  return { role: 'assistant', content, ...decodeName(message, at), ...keep(fields) };
+}
+
+/** The blocks of an assistant message. */
+type AssistantPart = TextBlock | ThinkingBlock | OpaqueBlock;
+
+const refusalLast = (a: AssistantPart, b: AssistantPart): number => Number(isRefusal(a)) - Number(isRefusal(b));
+
+const isRefusal = (block: AssistantPart): boolean => block.type === 'text' && block.refusal === true;
+
+function decodeRefusal(refusal: unknown, at: string): TextBlock[] {
+  const text = optional(refusal, `${at}.refusal`, expectText);
+  return text ? [{ type: 'text', text, refusal: true }] : [];
+}
+
+/** The audio of an earlier response, by its id. */
+function decodeReplayedAudio(value: unknown, at: string): AudioBlock[] {
+  const audio = optional(value, at, expectObject);
+  if (!audio) return [];
+  const { id, ...rest } = audio;
+  return [{ type: 'audio', source: {}, audio_id: expectName(id, `${at}.id`), ...keep(rest) }];
+}
+
+const TOOL_FIELDS = new Set(['role', 'content', 'tool_call_id']);
+
+function decodeTool(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
+  const { book, context } = scope;
+  const named = textOf(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
+  const id = named || (book.takeOldest() ?? deriveId('call_', at));
+  if (!named) noteRepairedId(`${at}.tool_call_id`, `the result names no call; it is taken for that of ${id}`, context);
+  return decodeResult(message, id, at, TOOL_FIELDS, scope);
+}
+
+function noteRepairedId(param: string, message: string, context: CodecContext): void {
+  repair(context, { path: pointerOf(param), feature: 'messages.tool_use.id', message });
+}
+
+function decodeResult(
+  message: JsonObject,
+  id: string,
+  at: string,
+  known: ReadonlySet<string>,
+  { book, context }: Scope,
+): CanonicalMessage {
+  const { content } = message;
+  const called = book.resolve(id);
+  const name = optional(message['name'], `${at}.name`, expectText) ?? called;
+  const result: ToolResultBlock = {
+    type: 'tool_result',
+    tool_use_id: id,
+    content: typeof content === 'string' ? content : textIfEmpty(decodeContent(content, { at: `${at}.content`, context })),
+    ...(name !== undefined && { name }),
+    ...decodeCacheControl(message),
+    ...keep(unknownFields(message, known)),
+  };
+  return { role: 'tool', content: [withSource(at, result, context)] };
+}
+
+const textIfEmpty = (blocks: Part[]): string | Part[] => (blocks.length === 0 ? '' : blocks);
+
+const FUNCTION_MESSAGE_FIELDS = new Set(['role', 'content', 'name']);
+
+/** A deprecated `function` message: the result of the latest open call of that name. */
+function decodeFunction(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
+  const name = expectName(message['name'], `${at}.name`);
+  return decodeResult(message, scope.book.takeNamed(name) ?? deriveId('fc_', at, name), at, FUNCTION_MESSAGE_FIELDS, scope);
+}
+
+function decodeMessages(list: readonly unknown[], context: CodecContext): Conversation {
+  const scope: Scope = { context, book: new CallBook() };
+  const conversation: Conversation = { system: [], messages: [] };
+  list.forEach((item, i) => {
+    const at = `messages[${i}]`;
+    const message = expectObject(item, at);
+    const role = expectText(message['role'], `${at}.role`);
+    const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
+    if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
+    addMessage(conversation, withSource(at, decode(message, at, scope), context), context);
+  });
+  return conversation;
+}
+
+/** System messages before the first turn become the system prompt; consecutive results become one message. */
+function addMessage({ system, messages }: Conversation, message: CanonicalMessage, { policy }: CodecContext): void {
+  const isHoisted = message.role === 'system' && (messages.length === 0 || policy.systemHoist === 'all');
+  const last = messages.at(-1);
+  if (isHoisted && message.content.every((block) => block.type === 'text'))
+    for (const block of hoist(message)) system.push(block);
+  else if (message.role === 'tool' && last?.role === 'tool') for (const block of message.content) last.content.push(block);
+  else messages.push(message);
+}
+
+/** The first block of each message has its role and fields: a block without a role continues the message. */
+function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
+  const { role = 'system', ...rest } = objectOf(extensions?.['openai-chat']);
+  const message = { ...rest, ...(name !== undefined && { name }) };
+  return content
+    .filter((block) => block.type === 'text')
+    .map(({ extensions: own, ...block }, i): SystemBlock => {
+      const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
+      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...keep(fields) };
+    });
 }
 
 /** The calls of a conversation that have no result yet. */
@@ -147,38 +401,7 @@ class CallBook {
   }
 }
 
-type DecodeMessage = (message: JsonObject, at: string, scope: Scope) => CanonicalMessage;
-
-const ROLES: Readonly<Record<string, DecodeMessage>> = {
-  system: decodeSystem,
-  developer: decodeSystem,
-  user: decodeUser,
-  assistant: decodeAssistant,
-  tool: decodeTool,
-  function: decodeFunction,
-};
-
-const MESSAGE_FIELDS = new Set(['role', 'content', 'name']);
-
-/** The role is kept as an extension only if it is `developer`. */
-function decodeSystem(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
-  const content = decodeMarkedContent(message, at, decodeSystemContent, scope);
-  const fields = unknownFields(message, MESSAGE_FIELDS);
-  const role = message['role'] === 'developer' && { role: 'developer' };
-  return { role: 'system', content, ...decodeName(message, at), ...keep({ ...fields, ...role }) };
-}
-
-/** The blocks of a user message or a tool result. */
-type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
-
-/** User and system messages need content; a cache mark on the message is one on its last block. */
-function decodeMarkedContent(message: JsonObject, at: string, decode: typeof decodeContent, { context }: Scope): Part[] {
-  const { content } = message;
-  if (typeof content !== 'string') expectList(content, `${at}.content`);
-  const blocks = decode(content, { at: `${at}.content`, context });
-  const last = blocks.at(-1);
-  return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...decodeMark(message, at, context) }] : blocks;
-}
+// ---- content parts
 
 /** Where a part is, for error messages and the source trace. */
 interface Site {
@@ -289,92 +512,11 @@ function decodeFile(part: JsonObject, { at }: Site): FileBlock {
 
 const decodeContent = (content: unknown, site: Site): Part[] => decodeParts(content, site, PARTS);
 
-/** Decodes text or a list of parts; empty text is left out. */
-function decodeParts<Block extends { type: string }>(
-  content: unknown,
-  { at, context }: Site,
-  table: Readonly<Record<string, Decode<Block>>>,
-): (Block | TextBlock | OpaqueBlock)[] {
-  if (typeof content === 'string') return content === '' ? [] : [withSource(at, { type: 'text', text: content }, context)];
-  return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
-    const site = { at: `${at}[${i}]`, context };
-    if (typeof value === 'string') return value === '' ? [] : [withSource(site.at, { type: 'text', text: value }, context)];
-    const part = expectObject(value, site.at);
-    const type = expectText(part['type'], `${site.at}.type`);
-    if (part['text'] === '') return [];
-    const decode = Object.hasOwn(table, type) ? table[type] : undefined;
-    const block = decode ? decode(part, site) : ({ type: 'opaque', origin: 'openai-chat', raw: part } satisfies OpaqueBlock);
-    return [withPartSource(site.at, block, part, context)];
-  });
-}
-
-/** The node; if the caller traces sources, with its location. */
-const withSource = <T extends object>(param: string, node: T, context: CodecContext): T =>
-  context.trace ? at(pointerOf(param), node, context) : node;
-
-/** A content part with its location, and those of its fields whose canonical path differs. */
-function withPartSource<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
-  if (!context.trace) return node;
-  const pointer = pointerOf(param);
-  return at(pointer, node, context, placesOf(pointer, part));
-}
-
-function decodeMark(message: JsonObject, at: string, context: CodecContext): { cache_control?: CacheControl } {
-  const { cache_control: mark } = decodeCacheControl(message);
-  return mark ? { cache_control: withSource(`${at}.cache_control`, mark, context) } : {};
-}
-
 /** Text only; other parts are kept as opaque blocks. */
 const SYSTEM_PARTS: Readonly<Record<string, Decode<TextBlock>>> = { text: decodeText };
 
 const decodeSystemContent = (content: unknown, site: Site): (TextBlock | OpaqueBlock)[] =>
   decodeParts(content, site, SYSTEM_PARTS);
-
-const decodeName = (message: JsonObject, at: string): { name?: string } => {
-  const name = optional(message['name'], `${at}.name`, expectText);
-  return name === undefined ? {} : { name };
-};
-
-function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
-  const content = decodeMarkedContent(message, at, decodeContent, scope);
-  return { role: 'user', content, ...decodeName(message, at), ...keep(unknownFields(message, MESSAGE_FIELDS)) };
-}
-
-const ASSISTANT_FIELDS = new Set([
-  'role',
-  'content',
-  'name',
-  'refusal',
-  'audio',
-  'tool_calls',
-  'function_call',
-  ...REASONING_FIELDS,
-]);
-
-/** The wire has no order between thinking, text, refusal and calls: they are decoded in this order. */
-function decodeAssistant(message: JsonObject, at: string, { context, book }: Scope): CanonicalMessage {
-  const { blocks, next } = decodeReasoning(message);
-  const others: ContentBlock[] = [
-    ...decodeAssistantContent(message['content'], { at: `${at}.content`, context }).toSorted(refusalLast),
-    ...decodeRefusal(message['refusal'], at).map((block) => withSource(`${at}.refusal`, block, context)),
-    ...decodeReplayedAudio(message['audio'], `${at}.audio`).map((block) => withSource(`${at}.audio`, block, context)),
-    ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context).map((call, i) =>
-      withSource(`${at}.tool_calls[${i}]`, call, context),
-    ),
-    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, book, context).map((call) =>
-      withSource(`${at}.function_call`, call, context),
-    ),
-  ];
-  const thinking = blocks.map(({ block, place }) => withSource(`${at}.${place}`, block, context));
-  const signing = next.map(({ blob, place }) => withSource(`${at}.${place}`, blob, context));
-  const content = [...thinking, ...signNext(others, signing)];
-  for (const block of content) if (block.type === 'tool_use') book.add(block.id, block.name);
-  const fields = unknownFields(message, ASSISTANT_FIELDS);
-  return { role: 'assistant', content, ...decodeName(message, at), ...keep(fields) };
-}
-
-/** The blocks of an assistant message. */
-type AssistantPart = TextBlock | ThinkingBlock | OpaqueBlock;
 
 /** The assistant's parts; others are kept as opaque blocks. */
 const ASSISTANT_PARTS: Readonly<Record<string, Decode<AssistantPart>>> = {
@@ -403,22 +545,33 @@ function decodeThinkingPart(part: JsonObject): ThinkingBlock {
 
 const decodeAssistantContent = (content: unknown, site: Site): AssistantPart[] => decodeParts(content, site, ASSISTANT_PARTS);
 
-const refusalLast = (a: AssistantPart, b: AssistantPart): number => Number(isRefusal(a)) - Number(isRefusal(b));
-
-const isRefusal = (block: AssistantPart): boolean => block.type === 'text' && block.refusal === true;
-
-function decodeRefusal(refusal: unknown, at: string): TextBlock[] {
-  const text = optional(refusal, `${at}.refusal`, expectText);
-  return text ? [{ type: 'text', text, refusal: true }] : [];
+/** Decodes text or a list of parts; empty text is left out. */
+function decodeParts<Block extends { type: string }>(
+  content: unknown,
+  { at, context }: Site,
+  table: Readonly<Record<string, Decode<Block>>>,
+): (Block | TextBlock | OpaqueBlock)[] {
+  if (typeof content === 'string') return content === '' ? [] : [withSource(at, { type: 'text', text: content }, context)];
+  return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
+    const site = { at: `${at}[${i}]`, context };
+    if (typeof value === 'string') return value === '' ? [] : [withSource(site.at, { type: 'text', text: value }, context)];
+    const part = expectObject(value, site.at);
+    const type = expectText(part['type'], `${site.at}.type`);
+    if (part['text'] === '') return [];
+    const decode = Object.hasOwn(table, type) ? table[type] : undefined;
+    const block = decode ? decode(part, site) : ({ type: 'opaque', origin: 'openai-chat', raw: part } satisfies OpaqueBlock);
+    return [withPartSource(site.at, block, part, context)];
+  });
 }
 
-/** The audio of an earlier response, by its id. */
-function decodeReplayedAudio(value: unknown, at: string): AudioBlock[] {
-  const audio = optional(value, at, expectObject);
-  if (!audio) return [];
-  const { id, ...rest } = audio;
-  return [{ type: 'audio', source: {}, audio_id: expectName(id, `${at}.id`), ...keep(rest) }];
+/** A content part with its location, and those of its fields whose canonical path differs. */
+function withPartSource<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
+  if (!context.trace) return node;
+  const pointer = pointerOf(param);
+  return at(pointer, node, context, placesOf(pointer, part));
 }
+
+// ---- calls
 
 function decodeCalls(value: unknown, at: string, context: CodecContext): ToolUseBlock[] {
   return (optional(value, at, expectList) ?? []).map((item, i) =>
@@ -493,153 +646,6 @@ function decodeLegacyCall(value: unknown, at: string, book: CallBook, context: C
   if (!call) return [];
   const name = expectName(call['name'], `${at}.name`);
   return [{ type: 'tool_use', id: book.nextLegacy(), name, ...decodeArguments(call['arguments'], `${at}.arguments`, context) }];
-}
-
-const TOOL_FIELDS = new Set(['role', 'content', 'tool_call_id']);
-
-function decodeTool(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
-  const { book, context } = scope;
-  const named = textOf(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
-  const id = named || (book.takeOldest() ?? deriveId('call_', at));
-  if (!named) noteRepairedId(`${at}.tool_call_id`, `the result names no call; it is taken for that of ${id}`, context);
-  return decodeResult(message, id, at, TOOL_FIELDS, scope);
-}
-
-function noteRepairedId(param: string, message: string, context: CodecContext): void {
-  repair(context, { path: pointerOf(param), feature: 'messages.tool_use.id', message });
-}
-
-function decodeResult(
-  message: JsonObject,
-  id: string,
-  at: string,
-  known: ReadonlySet<string>,
-  { book, context }: Scope,
-): CanonicalMessage {
-  const { content } = message;
-  const called = book.resolve(id);
-  const name = optional(message['name'], `${at}.name`, expectText) ?? called;
-  const result: ToolResultBlock = {
-    type: 'tool_result',
-    tool_use_id: id,
-    content: typeof content === 'string' ? content : textIfEmpty(decodeContent(content, { at: `${at}.content`, context })),
-    ...(name !== undefined && { name }),
-    ...decodeCacheControl(message),
-    ...keep(unknownFields(message, known)),
-  };
-  return { role: 'tool', content: [withSource(at, result, context)] };
-}
-
-const textIfEmpty = (blocks: Part[]): string | Part[] => (blocks.length === 0 ? '' : blocks);
-
-const FUNCTION_MESSAGE_FIELDS = new Set(['role', 'content', 'name']);
-
-/** A deprecated `function` message: the result of the latest open call of that name. */
-function decodeFunction(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
-  const name = expectName(message['name'], `${at}.name`);
-  return decodeResult(message, scope.book.takeNamed(name) ?? deriveId('fc_', at, name), at, FUNCTION_MESSAGE_FIELDS, scope);
-}
-
-function decodeMessages(list: readonly unknown[], context: CodecContext): Conversation {
-  const scope: Scope = { context, book: new CallBook() };
-  const conversation: Conversation = { system: [], messages: [] };
-  list.forEach((item, i) => {
-    const at = `messages[${i}]`;
-    const message = expectObject(item, at);
-    const role = expectText(message['role'], `${at}.role`);
-    const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
-    if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
-    addMessage(conversation, withSource(at, decode(message, at, scope), context), context);
-  });
-  return conversation;
-}
-
-/** System messages before the first turn become the system prompt; consecutive results become one message. */
-function addMessage({ system, messages }: Conversation, message: CanonicalMessage, { policy }: CodecContext): void {
-  const isHoisted = message.role === 'system' && (messages.length === 0 || policy.systemHoist === 'all');
-  const last = messages.at(-1);
-  if (isHoisted && message.content.every((block) => block.type === 'text'))
-    for (const block of hoist(message)) system.push(block);
-  else if (message.role === 'tool' && last?.role === 'tool') for (const block of message.content) last.content.push(block);
-  else messages.push(message);
-}
-
-/** The first block of each message has its role and fields: a block without a role continues the message. */
-function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
-  const { role = 'system', ...rest } = objectOf(extensions?.['openai-chat']);
-  const message = { ...rest, ...(name !== undefined && { name }) };
-  return content
-    .filter((block) => block.type === 'text')
-    .map(({ extensions: own, ...block }, i): SystemBlock => {
-      const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
-      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...keep(fields) };
-    });
-}
-
-/** Notes deprecated fields that are ignored because the new field is set as well. */
-function noteDeprecated(body: JsonObject, context: CodecContext): void {
-  const pairs = [
-    ['functions', 'tools'],
-    ['function_call', 'tool_choice'],
-    ['max_tokens', 'max_completion_tokens'],
-  ] as const;
-  for (const [old, name] of pairs)
-    if (isGiven(body[old]) && isGiven(body[name]) && body[old] !== body[name])
-      drop(context, { path: `/${old}`, feature: old, message: `${name} is there too, and counts` });
-}
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
-
-function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
-  const stream = optional(body['stream'], 'stream', expectBoolean);
-  const { include_usage: usage, include_obfuscation: padding } = objectOf(
-    optional(body['stream_options'], 'stream_options', expectObject),
-  );
-  const options = {
-    ...(typeof usage === 'boolean' && { include_usage: usage }),
-    ...(typeof padding === 'boolean' && { include_obfuscation: padding }),
-  };
-  return { ...(stream !== undefined && { stream }), ...(Object.keys(options).length > 0 && { stream_options: options }) };
-}
-
-const STREAM_FIELDS = new Set(['include_usage', 'include_obfuscation']);
-
-/** Fields with a canonical place. Everything else is kept as an extension, including the options. */
-const MAPPED_FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'messages',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'functions',
-  'function_call',
-  'web_search_options',
-  'max_completion_tokens',
-  'max_tokens',
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'stop',
-  'seed',
-  'n',
-  'logprobs',
-  'top_logprobs',
-  'logit_bias',
-  'response_format',
-  'stream',
-  'stream_options',
-  ...THINKING_FIELDS,
-]);
-
-/** Together's numeric `logprobs` is not OpenAI's boolean, so it is kept as an extension. */
-function readUnmapped(body: JsonObject): JsonObject {
-  const stream = unknownFields(objectOf(body['stream_options']), STREAM_FIELDS);
-  return {
-    ...unknownFields(body, MAPPED_FIELDS),
-    ...(typeof body['logprobs'] === 'number' && { logprobs: body['logprobs'] }),
-    ...(stream && { stream_options: stream }),
-  };
 }
 
 /** A custom call where the server supports custom tools; elsewhere a call of the function that replaces the tool. */

@@ -33,15 +33,139 @@ import { effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsuppo
 import { limitFieldOf } from './profiles.ts';
 import { unknownWithin } from './wire.ts';
 
+// ---- parameters
+
+/** The ranges that the API accepts; other numbers are rejected with 400. */
+export const BOUNDS: Bounds = {
+  max_tokens: [1, Number.MAX_SAFE_INTEGER],
+  temperature: [0, 2],
+  top_p: [0, 1],
+  top_k: [0, Number.MAX_SAFE_INTEGER],
+  frequency_penalty: [-2, 2],
+  presence_penalty: [-2, 2],
+  n: [1, 128],
+  top_logprobs: [0, 20],
+};
+
+type NumberName = 'temperature' | 'top_p' | 'top_k' | 'frequency_penalty' | 'presence_penalty' | 'seed' | 'n' | 'top_logprobs';
+
+/** Numeric parameters with the same name in both formats; reasoning models reject the `sampling` ones. */
+const NUMBERS: Record<NumberName, 'sampling' | 'other'> = {
+  temperature: 'sampling',
+  top_p: 'sampling',
+  frequency_penalty: 'sampling',
+  presence_penalty: 'sampling',
+  // Not a field of OpenAI; passed on if a chat client sent it.
+  top_k: 'other',
+  seed: 'other',
+  n: 'other',
+  top_logprobs: 'other',
+};
+
+const NUMBER_NAMES = Object.keys(NUMBERS) as NumberName[]; // the keys of a closed table
+
+/** Decodes the parameters; null means absent, 0 is a value. `max_completion_tokens` overrides `max_tokens`. */
+export function decodeParameters(body: JsonObject): RequestParameters {
+  const parameters: RequestParameters = {};
+  for (const name of NUMBER_NAMES) {
+    const value = optional(body[name], name, expectNumber);
+    if (value !== undefined) parameters[name] = value;
+  }
+  const max = optional(body['max_completion_tokens'], 'max_completion_tokens', expectNumber);
+  const oldMax = optional(body['max_tokens'], 'max_tokens', expectNumber);
+  const limit = max ?? oldMax;
+  const stop = decodeStop(body['stop']);
+  const bias = optional(body['logit_bias'], 'logit_bias', expectBias);
+  return {
+    ...parameters,
+    ...(limit !== undefined && { max_tokens: limit }),
+    ...(stop && { stop_sequences: stop }),
+    ...(typeof body['logprobs'] !== 'number' && decodeLogprobs(body['logprobs'])),
+    ...(bias && { logit_bias: bias }),
+  };
+}
+
+function decodeStop(stop: unknown): string[] | undefined {
+  if (stop === undefined || stop === null) return undefined;
+  if (typeof stop === 'string') return [stop];
+  if (!Array.isArray(stop)) throw invalid('stop', 'must be a string or a list of strings');
+  return stop.length > 0 ? stop.map((item, i) => expectText(item, `stop[${i}]`)) : undefined;
+}
+
+function expectBias(value: unknown, param: string): Record<string, number> {
+  const bias = expectObject(value, param);
+  return Object.fromEntries(Object.entries(bias).map(([token, weight]) => [token, expectNumber(weight, `${param}.${token}`)]));
+}
+
+function decodeLogprobs(value: unknown): Pick<RequestParameters, 'logprobs'> {
+  const logprobs = optional(value, 'logprobs', expectBoolean);
+  return logprobs === undefined ? {} : { logprobs };
+}
+
+/** Encodes the parameters. `isSampling`: whether the model accepts sampling parameters; `sent`: the extensions. */
+export function encodeParameters(
+  request: CanonicalRequest,
+  isSampling: boolean,
+  sent: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const { profile, target: { model } = request } = context;
+  const { parameters } = request;
+  const body: JsonObject = {};
+  const dropParameter = (name: string, message: string): void =>
+    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+  for (const name of NUMBER_NAMES) {
+    const value = parameters[name];
+    if (value === undefined) continue;
+    if (name === 'top_k' && sent['top_k'] === undefined) dropParameter(name, 'OpenAI Chat has no top_k');
+    else if (NUMBERS[name] === 'other' || isSampling) body[name] = value;
+    else if (!isUsual(name, value)) dropParameter(name, `this model takes no ${name}`);
+  }
+  const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
+  if (max !== undefined) body[profile.max_tokens_field ?? findSentLimit(request, context) ?? limitFieldOf(model)] = max;
+  if (stop && stop.length > 0) {
+    if (profile.supports_stop) body['stop'] = stop;
+    else dropParameter('stop_sequences', 'this model takes no stop sequences');
+  }
+  if (logprobs !== undefined) body['logprobs'] = logprobs;
+  if (bias) body['logit_bias'] = bias;
+  if (calls !== undefined) dropParameter('max_tool_calls', 'OpenAI Chat cannot limit the number of calls');
+  return body;
+}
+
+/** The field in which a chat client sent its token limit; undefined for other clients. */
+function findSentLimit(request: CanonicalRequest, { source }: CodecContext): ProviderProfile['max_tokens_field'] {
+  if (source !== 'openai-chat') return undefined;
+  return placesOf(request)['parameters/max_tokens'] === '/max_tokens' ? 'max_tokens' : 'max_completion_tokens';
+}
+
+// ---- options
+
+/** Fields that are mapped and kept as extensions; the canonical value replaces the extension. */
+export const OPTION_FIELDS: readonly string[] = [
+  'user',
+  'safety_identifier',
+  'metadata',
+  'service_tier',
+  'store',
+  'modalities',
+  'audio',
+  'verbosity',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+];
+
 /**
- * What a request says beside the conversation. OpenAI knows all of it, compatible servers some, and strict ones refuse what they do not know:
- * these fields are mapped and kept, so that a server which is not OpenAI gets those that the client itself sent in this protocol.
+ * Request fields other than the conversation. OpenAI supports all of them, and strict servers reject unknown fields: so
+ * they are mapped and kept as extensions, and a server other than OpenAI gets only those that a chat client sent.
  */
 type Options = Pick<
   CanonicalRequest,
   'user_id' | 'metadata' | 'service_tier' | 'store' | 'modalities' | 'audio_output' | 'prompt_cache' | 'verbosity'
 >;
 
+/** Decodes the options of a request. */
 export function decodeOptions(body: JsonObject, context: CodecContext): Options {
   const user = optional(body['user'], 'user', expectText);
   const safety = optional(body['safety_identifier'], 'safety_identifier', expectText);
@@ -71,23 +195,54 @@ function decodeAudio({ format, voice }: JsonObject): NonNullable<Options['audio_
   return { ...(typeof format === 'string' && { format }), ...(voice !== undefined && { voice }) };
 }
 
-/** `sent`: what the client itself sent in this protocol. */
+const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
+  word === 'low' || word === 'medium' || word === 'high';
+
+/** Encodes the options. `sent`: the extensions, that is what a chat client sent. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   const body: JsonObject = { ...encodeUser(request, sent, context) };
-  const options = wanted(request, sent);
+  const options = buildOptions(request, sent);
   for (const name of Object.keys(options)) {
     const value = options[name];
     if (value === undefined) continue;
-    const message = sent[name] === undefined ? objectionTo(name, request, context) : undefined;
+    const message = sent[name] === undefined ? findObjection(name, request, context) : undefined;
     if (message === undefined) body[name] = value;
     else if (!isDefaultOption(name, value))
-      for (const path of optionPlaces(name, value)) drop(context, { path, feature: name, message });
+      for (const path of listOptionPaths(name, value)) drop(context, { path, feature: name, message });
   }
   return body;
 }
 
-/** Why a server would refuse what a client of another protocol asked for. */
-function objectionTo(name: string, request: CanonicalRequest, { profile }: CodecContext): string | undefined {
+/** OpenAI has two fields for the user, other servers only `user`. A client that sent two ids gets both passed on. */
+function encodeUser({ user_id: id }: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
+  if (id === undefined) return {};
+  const short = encodeUserId(id, context);
+  const safety = (context.profile.official || sent['safety_identifier'] !== undefined) && { safety_identifier: short };
+  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? shortUser(sent['user']) : short;
+  return { ...safety, user };
+}
+
+function buildOptions(request: CanonicalRequest, sent: JsonObject): JsonObject {
+  const { metadata, service_tier: tier, store, modalities, audio_output: audio, verbosity } = request;
+  return {
+    metadata: metadata ?? unmapped(sent['metadata'], hasUnmappedMetadata),
+    service_tier: encodeTier(tier, sent['service_tier']),
+    store,
+    modalities: modalities ?? unmapped(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
+    audio: audio && { ...objectOf(sent['audio']), ...audio },
+    verbosity: verbosity ?? unmapped(sent['verbosity'], (value) => !isVerbosity(value)),
+    ...encodePromptCache(request, sent),
+  };
+}
+
+/** A value that could not be mapped, to be passed on unchanged. */
+const unmapped = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>
+  value !== undefined && isOdd(value) ? value : undefined;
+
+const hasUnmappedMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
+
+/** Why a server would reject an option that a client of another protocol set; undefined if it would not. */
+function findObjection(name: string, request: CanonicalRequest, { profile }: CodecContext): string | undefined {
   const { store, modalities = [], audio_output: audio } = request;
   if (!profile.official) return `only OpenAI knows ${name}`;
   // 400 "The 'metadata' parameter is only allowed when 'store' is enabled."
@@ -99,73 +254,30 @@ function objectionTo(name: string, request: CanonicalRequest, { profile }: Codec
     : undefined;
 }
 
-/** What is so anyway: nothing is stored where nothing can be. */
+/** Whether the value is the default, so that dropping it loses nothing. */
 function isDefaultOption(name: string, value: unknown): boolean {
   if (name === 'modalities') return Array.isArray(value) && value.every((word) => word === 'text');
   return value === (name === 'store' ? false : name === 'service_tier' && 'auto');
 }
 
-const PLACES: Readonly<Record<string, string>> = {
+const OPTION_PATHS: Readonly<Record<string, string>> = {
   audio: '/audio_output',
   prompt_cache_key: '/prompt_cache/key',
   prompt_cache_retention: '/prompt_cache/ttl',
 };
 
-/** Where the canonical request says what would have been this field. */
-const optionPlaces = (name: string, value: unknown): string[] =>
+/** The canonical paths of an option. */
+const listOptionPaths = (name: string, value: unknown): string[] =>
   name === 'prompt_cache_options'
     ? Object.keys(objectOf(value)).map((option) => `/prompt_cache/${option}`)
-    : [PLACES[name] ?? `/${name}`];
+    : [OPTION_PATHS[name] ?? `/${name}`];
 
-/** The names of the fields that are mapped and kept: an old value never outlives the canonical one. */
-export const OPTION_FIELDS: readonly string[] = [
-  'user',
-  'safety_identifier',
-  'metadata',
-  'service_tier',
-  'store',
-  'modalities',
-  'audio',
-  'verbosity',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-];
+// ---- output format
 
-function wanted(request: CanonicalRequest, sent: JsonObject): JsonObject {
-  const { metadata, service_tier: tier, store, modalities, audio_output: audio, verbosity } = request;
-  return {
-    metadata: metadata ?? odd(sent['metadata'], isOddMetadata),
-    service_tier: encodeTier(tier, sent['service_tier']),
-    store,
-    modalities: modalities ?? odd(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
-    audio: audio && { ...objectOf(sent['audio']), ...audio },
-    verbosity: verbosity ?? odd(sent['verbosity'], (value) => !isVerbosity(value)),
-    ...encodePromptCache(request, sent),
-  };
-}
-
-/** A value that could not be mapped goes back as it came. */
-const odd = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>
-  value !== undefined && isOdd(value) ? value : undefined;
-
-const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
-  word === 'low' || word === 'medium' || word === 'high';
-
-const isOddMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
-
-/** OpenAI has two names for the user, the others know the old one. A client that sent two ids gets two through. */
-function encodeUser({ user_id: id }: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
-  if (id === undefined) return {};
-  const short = encodeUserId(id, context);
-  const safety = (context.profile.official || sent['safety_identifier'] !== undefined) && { safety_identifier: short };
-  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? shortUser(sent['user']) : short;
-  return { ...safety, user };
-}
-
-interface Decoded {
+/** The output format, and the rest of `response_format`. */
+interface DecodedFormat {
   format?: OutputFormat;
-  /** What of `response_format` is not mapped: a format that only some server knows, or fields of its own. */
+  /** Unmapped content of `response_format`: an unknown format, or unknown fields. */
   rest?: JsonObject;
 }
 
@@ -173,7 +285,8 @@ const FORMAT_FIELDS = new Set(['type', 'json_schema']);
 
 const SCHEMA_FIELDS = new Set(['name', 'description', 'schema', 'strict']);
 
-export function decodeOutputFormat(value: unknown): Decoded {
+/** Decodes `response_format`. */
+export function decodeOutputFormat(value: unknown): DecodedFormat {
   const format = optional(value, 'response_format', expectObject);
   if (!format) return {};
   const type = expectText(format['type'], 'response_format.type');
@@ -201,14 +314,14 @@ function decodeSchema(format: JsonObject): OutputFormat {
   };
 }
 
-interface Encoded {
+interface EncodedFormat {
   response_format?: JsonObject;
-  /** What has to be said in words. */
+  /** Text to add to the system prompt. */
   hint?: string;
 }
 
-/** A server without schemas is asked for JSON, and told the schema. */
-export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonObject, context: CodecContext): Encoded {
+/** Encodes the output format. Servers without schema support get `json_object`, and the schema in the prompt. */
+export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonObject, context: CodecContext): EncodedFormat {
   if (!format) return kept['type'] === undefined ? {} : { response_format: kept };
   if (format.type === 'json_object') return { response_format: { ...kept, type: 'json_object' }, hint: 'Respond in JSON.' };
   const { schema } = format.json_schema;
@@ -224,13 +337,16 @@ export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonO
   };
 }
 
-/** The API refuses `json_object` unless some message says the word; the schema has to be said in any case. */
+/**
+ * Adds the hint to the system prompt, unless a message has it: the API rejects `json_object` if no message contains
+ * "JSON".
+ */
 export function addHint(messages: JsonObject[], hint: string, context: CodecContext): JsonObject[] {
   const isSchema = hint.includes('schema');
   if (
     isSchema
-      ? messages.some((message) => textIn(message).includes(hint))
-      : messages.some((message) => /json/i.test(textIn(message)))
+      ? messages.some((message) => joinText(message).includes(hint))
+      : messages.some((message) => /json/i.test(joinText(message)))
   )
     return messages;
   if (!isSchema)
@@ -248,156 +364,48 @@ export function addHint(messages: JsonObject[], hint: string, context: CodecCont
   return [{ ...first, content: extended }, ...rest];
 }
 
-function textIn({ content }: JsonObject): string {
+function joinText({ content }: JsonObject): string {
   if (typeof content === 'string') return content;
   return listOf(content)
     .map((part) => textOf(objectOf(part)['text']))
     .join('\n');
 }
 
-type NumberName = 'temperature' | 'top_p' | 'top_k' | 'frequency_penalty' | 'presence_penalty' | 'seed' | 'n' | 'top_logprobs';
+// ---- thinking
 
-/** Numbers that have one name in both languages; `sampling` ones are refused by models that reason. */
-const NUMBERS: Record<NumberName, 'sampling' | 'other'> = {
-  temperature: 'sampling',
-  top_p: 'sampling',
-  frequency_penalty: 'sampling',
-  presence_penalty: 'sampling',
-  // Not OpenAI's: goes back to those who sent it.
-  top_k: 'other',
-  seed: 'other',
-  n: 'other',
-  top_logprobs: 'other',
-};
+/** Fields that control reasoning: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras. */
+const REASONING_CONTROLS = [
+  'reasoning_effort',
+  'thinking',
+  'reasoning',
+  'enable_thinking',
+  'thinking_budget',
+  'disable_thinking',
+] as const;
 
-const NAMES = Object.keys(NUMBERS) as NumberName[]; // the keys of a closed table
-
-/** What the API takes; a number outside is a 400 there. */
-export const BOUNDS: Bounds = {
-  max_tokens: [1, Number.MAX_SAFE_INTEGER],
-  temperature: [0, 2],
-  top_p: [0, 1],
-  top_k: [0, Number.MAX_SAFE_INTEGER],
-  frequency_penalty: [-2, 2],
-  presence_penalty: [-2, 2],
-  n: [1, 128],
-  top_logprobs: [0, 20],
-};
-
-/** null is absence, 0 is a value. The new name of the limit wins over the old one. */
-export function decodeParameters(body: JsonObject): RequestParameters {
-  const parameters: RequestParameters = {};
-  for (const name of NAMES) {
-    const value = optional(body[name], name, expectNumber);
-    if (value !== undefined) parameters[name] = value;
-  }
-  const max = optional(body['max_completion_tokens'], 'max_completion_tokens', expectNumber);
-  const oldMax = optional(body['max_tokens'], 'max_tokens', expectNumber);
-  const limit = max ?? oldMax;
-  const stop = decodeStop(body['stop']);
-  const bias = optional(body['logit_bias'], 'logit_bias', expectBias);
-  return {
-    ...parameters,
-    ...(limit !== undefined && { max_tokens: limit }),
-    ...(stop && { stop_sequences: stop }),
-    ...(typeof body['logprobs'] !== 'number' && decodeLogprobs(body['logprobs'])),
-    ...(bias && { logit_bias: bias }),
-  };
-}
-
-function decodeLogprobs(value: unknown): Pick<RequestParameters, 'logprobs'> {
-  const logprobs = optional(value, 'logprobs', expectBoolean);
-  return logprobs === undefined ? {} : { logprobs };
-}
-
-function decodeStop(stop: unknown): string[] | undefined {
-  if (stop === undefined || stop === null) return undefined;
-  if (typeof stop === 'string') return [stop];
-  if (!Array.isArray(stop)) throw invalid('stop', 'must be a string or a list of strings');
-  return stop.length > 0 ? stop.map((item, i) => expectText(item, `stop[${i}]`)) : undefined;
-}
-
-function expectBias(value: unknown, param: string): Record<string, number> {
-  const bias = expectObject(value, param);
-  return Object.fromEntries(Object.entries(bias).map(([token, weight]) => [token, expectNumber(weight, `${param}.${token}`)]));
-}
-
-/** `isSampling`: whether the model may be told how to sample. `sent`: what the client itself sent in this protocol. */
-export function encodeParameters(
-  request: CanonicalRequest,
-  isSampling: boolean,
-  sent: JsonObject,
-  context: CodecContext,
-): JsonObject {
-  const { profile, target: { model } = request } = context;
-  const { parameters } = request;
-  const body: JsonObject = {};
-  const lose = (name: string, message: string): void =>
-    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
-  for (const name of NAMES) {
-    const value = parameters[name];
-    if (value === undefined) continue;
-    if (name === 'top_k' && sent['top_k'] === undefined) lose(name, 'OpenAI Chat has no top_k');
-    else if (NUMBERS[name] === 'other' || isSampling) body[name] = value;
-    else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
-  }
-  const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
-  if (max !== undefined) body[profile.max_tokens_field ?? sentLimit(request, context) ?? limitFieldOf(model)] = max;
-  if (stop && stop.length > 0) {
-    if (profile.supports_stop) body['stop'] = stop;
-    else lose('stop_sequences', 'this model takes no stop sequences');
-  }
-  if (logprobs !== undefined) body['logprobs'] = logprobs;
-  if (bias) body['logit_bias'] = bias;
-  if (calls !== undefined) lose('max_tool_calls', 'OpenAI Chat cannot limit the number of calls');
-  return body;
-}
-
-/** The name under which a chat client sent its limit of tokens; undefined for other clients. */
-function sentLimit(request: CanonicalRequest, { source }: CodecContext): ProviderProfile['max_tokens_field'] {
-  if (source !== 'openai-chat') return undefined;
-  return placesOf(request)['parameters/max_tokens'] === '/max_tokens' ? 'max_tokens' : 'max_completion_tokens';
-}
-
-/** Request fields that control reasoning: OpenAI; DeepSeek, GLM and Kimi; OpenRouter; Qwen; Cerebras. */
-const FIELDS = ['reasoning_effort', 'thinking', 'reasoning', 'enable_thinking', 'thinking_budget', 'disable_thinking'] as const;
-
-export const THINKING_FIELDS: readonly string[] = FIELDS;
-
-/** What these fields say together; undefined when they leave it to the provider. */
-export function decodeThinking(body: JsonObject, context: Tracing = {}): ThinkingConfig | undefined {
-  const said = readThinking(body);
-  const place = FIELDS.find((name) => body[name] !== undefined && body[name] !== null) ?? 'reasoning_effort';
-  return said && at(`/${place}`, said, context, thinkingPlaces(body, place));
-}
+/** Request fields that control reasoning. */
+export const THINKING_FIELDS: readonly string[] = REASONING_CONTROLS;
 
 type Tracing = Pick<CodecContext, 'trace'>;
 
-/** Which of the fields says what. */
-function thinkingPlaces(body: JsonObject, place: string): Record<string, string> {
-  const thinking = objectOf(body['thinking']);
-  const reasoning = objectOf(body['reasoning']);
-  const effort = isEffort(body['reasoning_effort']) ? '' : isEffort(thinking['effort']) ? '/thinking' : '/reasoning';
-  const inThinking = thinking['budget_tokens'] !== undefined && '/thinking/budget_tokens';
-  return {
-    type: `/${place}`,
-    effort: effort === '' ? '/reasoning_effort' : `${effort}/effort`,
-    budget_tokens: inThinking || (reasoning['max_tokens'] === undefined ? '/thinking_budget' : '/reasoning/max_tokens'),
-    summary: '/reasoning/summary',
-  };
+/** Reads the reasoning settings from all of these fields; undefined if none is set. */
+export function decodeThinking(body: JsonObject, context: Tracing = {}): ThinkingConfig | undefined {
+  const thinking = readThinking(body);
+  const place = REASONING_CONTROLS.find((name) => body[name] !== undefined && body[name] !== null) ?? 'reasoning_effort';
+  return thinking && at(`/${place}`, thinking, context, listThinkingPaths(body, place));
 }
 
 function readThinking(body: JsonObject): ThinkingConfig | undefined {
   const thinking = objectOf(body['thinking']);
   const reasoning = objectOf(body['reasoning']);
-  const words = [body['reasoning_effort'], thinking['effort'], reasoning['effort']];
-  const effort = words.find(isEffort);
+  const efforts = [body['reasoning_effort'], thinking['effort'], reasoning['effort']];
+  const effort = efforts.find(isEffort);
   const budget = [thinking['budget_tokens'], reasoning['max_tokens'], body['thinking_budget']]
     .map(countOf)
     .find((n) => n !== undefined);
   const summary = reasoning['summary'];
   const type =
-    typeOf(body, thinking, reasoning, words.includes('none') || budget === 0) ?? (effort || budget ? 'enabled' : undefined);
+    readType(body, thinking, reasoning, efforts.includes('none') || budget === 0) ?? (effort || budget ? 'enabled' : undefined);
   if (!type) return undefined;
   return {
     type,
@@ -414,7 +422,7 @@ const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
   auto: 'adaptive',
 };
 
-function typeOf(
+function readType(
   body: JsonObject,
   thinking: JsonObject,
   reasoning: JsonObject,
@@ -427,20 +435,36 @@ function typeOf(
   return isNone ? 'disabled' : undefined;
 }
 
-/** The fields that were not the standard one, or not in standard words: kept, so that they can go back as they came. */
-export function keptThinking(body: JsonObject): JsonObject {
-  const said = Object.fromEntries(
-    FIELDS.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => [name, body[name]]),
-  );
-  const { reasoning_effort: effort, ...dialect } = said;
-  const isStandard = Object.keys(dialect).length === 0 && (effort === undefined || effort === 'none' || isEffort(effort));
-  return isStandard ? {} : said;
+/** The wire location of each canonical field. */
+function listThinkingPaths(body: JsonObject, place: string): Record<string, string> {
+  const thinking = objectOf(body['thinking']);
+  const reasoning = objectOf(body['reasoning']);
+  const effort = isEffort(body['reasoning_effort']) ? '' : isEffort(thinking['effort']) ? '/thinking' : '/reasoning';
+  const inThinking = thinking['budget_tokens'] !== undefined && '/thinking/budget_tokens';
+  return {
+    type: `/${place}`,
+    effort: effort === '' ? '/reasoning_effort' : `${effort}/effort`,
+    budget_tokens: inThinking || (reasoning['max_tokens'] === undefined ? '/thinking_budget' : '/reasoning/max_tokens'),
+    summary: '/reasoning/summary',
+  };
 }
 
-type Field = NonNullable<CodecContext['profile']['thinking_field']>;
+/**
+ * The reasoning fields to keep as extensions: all of them, unless only `reasoning_effort` is set to a standard value.
+ */
+export function keptThinking(body: JsonObject): JsonObject {
+  const sent = Object.fromEntries(
+    REASONING_CONTROLS.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => [name, body[name]]),
+  );
+  const { reasoning_effort: effort, ...dialect } = sent;
+  const isStandard = Object.keys(dialect).length === 0 && (effort === undefined || effort === 'none' || isEffort(effort));
+  return isStandard ? {} : sent;
+}
 
-/** Which of the kept fields is whose. */
-const DIALECT_OF: Record<(typeof FIELDS)[number], Field> = {
+type ThinkingField = NonNullable<CodecContext['profile']['thinking_field']>;
+
+/** The form that each reasoning field belongs to. */
+const FIELD_FORMS: Record<(typeof REASONING_CONTROLS)[number], ThinkingField> = {
   reasoning_effort: 'reasoning_effort',
   thinking: 'thinking',
   reasoning: 'reasoning',
@@ -449,70 +473,77 @@ const DIALECT_OF: Record<(typeof FIELDS)[number], Field> = {
   disable_thinking: 'enable_thinking',
 };
 
-/** The client's own words, where the server may know them and they still say what the request says; else the server's. */
-export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonObject, context: CodecContext): JsonObject {
-  const { thinking_field: named, official } = context.profile;
-  const field = named ?? (official ? 'reasoning_effort' : undefined);
-  const said = Object.fromEntries(Object.entries(kept).filter(([name]) => THINKING_FIELDS.includes(name)));
-  const isSpoken =
-    !field || FIELDS.every((name) => said[name] === undefined || name === 'reasoning_effort' || DIALECT_OF[name] === field);
-  if (Object.keys(said).length > 0 && isSpoken && sameJson(decodeThinking(said), thinking)) return said;
-  if (!thinking) return {};
-  dropIdleEffort(thinking, context);
-  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
-  // A server shows what it thinks, in its own way.
-  if (thinking.display === 'omitted') lose('display', 'OpenAI Chat cannot be asked not to show thinking', context);
-  if (thinking.summary !== undefined) lose('summary', 'OpenAI Chat has no word for the summary of thinking', context);
-  return WRITERS[field ?? 'reasoning_effort'](thinking, context);
-}
-
-const WRITERS: Record<Field, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
-  reasoning_effort: writeEffort,
+const THINKING_ENCODERS: Record<ThinkingField, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
+  reasoning_effort: encodeEffort,
   thinking: (thinking, context) => ({
     thinking: { type: thinking.type === 'disabled' ? 'disabled' : 'enabled' },
-    ...(thinking.type !== 'disabled' && writeEffort(thinking, context)),
+    ...(thinking.type !== 'disabled' && encodeEffort(thinking, context)),
   }),
-  reasoning: writeReasoning,
+  reasoning: encodeReasoning,
   enable_thinking: ({ type, effort, budget_tokens: budget }, context) => {
     if (type === 'disabled') return { enable_thinking: false };
-    if (effort) lose('effort', 'this provider knows a budget of thinking, no effort', context);
+    if (effort) dropThinkingField('effort', 'this provider knows a budget of thinking, no effort', context);
     return { enable_thinking: true, ...(budget !== undefined && { thinking_budget: budget }) };
   },
 };
 
-/** OpenRouter takes an effort or a budget, not both. */
-function writeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
+/** Enabled without an effort is the provider's default, so nothing is written. */
+function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObject {
+  const allowed = context.profile.effort_values;
+  if (thinking.type === 'disabled') {
+    if (!allowed || allowed.includes('none')) return { reasoning_effort: 'none' };
+    dropThinkingField('type', 'this model cannot be told not to think', context);
+    return {};
+  }
+  const buildOptions = thinking.effort ?? effortOf(thinking.budget_tokens);
+  if (!buildOptions) return {};
+  const place = thinking.effort ? 'effort' : 'budget_tokens';
+  if (thinking.effort && thinking.budget_tokens !== undefined)
+    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
+  if (!thinking.effort)
+    noteEffort(place, `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${buildOptions}"`, context);
+  const effort = allowed ? nearestEffort(buildOptions, allowed) : buildOptions;
+  if (effort === undefined) {
+    dropThinkingField(place, 'this model takes no effort', context);
+    return {};
+  }
+  if (effort !== buildOptions) noteEffort(place, `the effort "${buildOptions}" is sent as "${effort}"`, context);
+  return { reasoning_effort: effort };
+}
+
+const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
+
+const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
+
+/** OpenRouter accepts an effort or a budget, not both. */
+function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   if (type === 'disabled') return { reasoning: { enabled: false } };
-  if (effort && budget !== undefined) lose('budget_tokens', 'this provider takes an effort or a budget, not both', context);
+  if (effort && budget !== undefined)
+    dropThinkingField('budget_tokens', 'this provider takes an effort or a budget, not both', context);
   if (effort) return { reasoning: { effort } };
   return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
 }
 
-/** Enabled without a word on how much is the provider's default: nothing is written. */
-function writeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObject {
-  const allowed = context.profile.effort_values;
-  if (thinking.type === 'disabled') {
-    if (!allowed || allowed.includes('none')) return { reasoning_effort: 'none' };
-    lose('type', 'this model cannot be told not to think', context);
-    return {};
-  }
-  const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
-  if (!wanted) return {};
-  const place = thinking.effort ? 'effort' : 'budget_tokens';
-  if (thinking.effort && thinking.budget_tokens !== undefined)
-    lose('budget_tokens', 'the effort is sent, and no budget', context);
-  if (!thinking.effort) tell(place, `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${wanted}"`, context);
-  const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
-  if (effort === undefined) {
-    lose(place, 'this model takes no effort', context);
-    return {};
-  }
-  if (effort !== wanted) tell(place, `the effort "${wanted}" is sent as "${effort}"`, context);
-  return { reasoning_effort: effort };
+/**
+ * Encodes the reasoning settings: the fields that the client sent if the server may understand them and they still
+ * match the request, otherwise the server's field.
+ */
+export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonObject, context: CodecContext): JsonObject {
+  const { thinking_field: named, official } = context.profile;
+  const field = named ?? (official ? 'reasoning_effort' : undefined);
+  const sent = Object.fromEntries(Object.entries(kept).filter(([name]) => THINKING_FIELDS.includes(name)));
+  const isUnderstood =
+    !field ||
+    REASONING_CONTROLS.every((name) => sent[name] === undefined || name === 'reasoning_effort' || FIELD_FORMS[name] === field);
+  if (Object.keys(sent).length > 0 && isUnderstood && sameJson(decodeThinking(sent), thinking)) return sent;
+  if (!thinking) return {};
+  dropIdleEffort(thinking, context);
+  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
+  // Chat has no request field for how reasoning is shown.
+  if (thinking.display === 'omitted') dropThinkingField('display', 'OpenAI Chat cannot be asked not to show thinking', context);
+  if (thinking.summary !== undefined)
+    dropThinkingField('summary', 'OpenAI Chat has no word for the summary of thinking', context);
+  return THINKING_ENCODERS[field ?? 'reasoning_effort'](thinking, context);
 }
-
-const lose = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
-
-const tell = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });

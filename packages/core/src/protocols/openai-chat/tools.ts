@@ -20,7 +20,11 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
 import { decodeCacheControl, encodeMark, fieldsOf, keep, unknownWithin } from './wire.ts';
 
-/** The request's tools; search models are told to search by a field of its own, which is a tool like any other. */
+// ---- decode
+
+const WEB_SEARCH_OPTIONS = 'web_search_options';
+
+/** Decodes the tools of a request. `web_search_options`, a field of search models, becomes a server tool. */
 export function decodeTools(body: JsonObject, context: CodecContext): CanonicalTool[] {
   const listed = optional(body['tools'], 'tools', expectList);
   const tools = listed
@@ -36,14 +40,10 @@ export function decodeTools(body: JsonObject, context: CodecContext): CanonicalT
         return at(`/functions/${i}`, tool, context, { input_schema: `/functions/${i}/parameters` });
       });
   const search = optional(body['web_search_options'], 'web_search_options', expectObject);
-  return search ? [...tools, at('/web_search_options', serverTool(WEB_SEARCH_OPTIONS, search), context)] : tools;
+  return search ? [...tools, at('/web_search_options', decodeServerTool(WEB_SEARCH_OPTIONS, search), context)] : tools;
 }
 
-const WEB_SEARCH_OPTIONS = 'web_search_options';
-
 const FUNCTION_TOOL_FIELDS = new Set(['type', 'function']);
-
-const CUSTOM_TOOL_FIELDS = new Set(['type', 'custom']);
 
 function decodeTool(tool: JsonObject, param: string): CanonicalTool {
   const type = optional(tool['type'], `${param}.type`, expectText) ?? 'function';
@@ -58,7 +58,7 @@ function decodeTool(tool: JsonObject, param: string): CanonicalTool {
   }
   if (type === 'custom') return decodeCustom(tool, param);
   const { type: _, ...config } = tool;
-  return serverTool(type, config);
+  return decodeServerTool(type, config);
 }
 
 const FUNCTION_FIELDS = new Set(['name', 'description', 'parameters', 'strict']);
@@ -72,10 +72,12 @@ function decodeFunction(body: JsonObject, param: string): CanonicalTool {
     ...(description !== undefined && { description }),
     ...(schema && { input_schema: schema }),
     ...(strict !== undefined && { strict }),
-    // `null` records that the client sent no schema: a function without one takes no arguments, and goes back without.
+    // `null` records that the client sent no schema, so that the tool is passed on without one.
     ...keep({ ...unknownFields(body, FUNCTION_FIELDS), ...(!schema && { parameters: null }) }),
   };
 }
+
+const CUSTOM_TOOL_FIELDS = new Set(['type', 'custom']);
 
 const CUSTOM_FIELDS = new Set(['name', 'description', 'format']);
 
@@ -101,13 +103,84 @@ function decodeFormat(format: JsonObject | undefined, param: string): CanonicalT
   return { type: 'grammar', syntax, definition: expectText(grammar['definition'], `${param}.grammar.definition`) };
 }
 
-/** A tool that the provider runs itself: `openrouter:web_search` and the like. */
-function serverTool(wireType: string, config: JsonObject): CanonicalTool {
+/** A tool that the provider runs, like `openrouter:web_search`. */
+function decodeServerTool(wireType: string, config: JsonObject): CanonicalTool {
   const type = wireType === WEB_SEARCH_OPTIONS ? 'web_search' : wireType.slice(wireType.indexOf(':') + 1);
   return {
     name: textOf(config['name']) || type,
     kind: 'server',
     server: { type, wire_type: wireType, config, origin: 'openai-chat' },
+  };
+}
+
+/** Decodes the tool choice. The deprecated `function_call` counts only if `tool_choice` is absent. */
+export function decodeToolChoice(body: JsonObject): ToolChoice | undefined {
+  const { tool_choice: choice, function_call: legacy } = body;
+  if (choice !== undefined && choice !== null) return decodeChoice(choice, 'tool_choice');
+  if (legacy === undefined || legacy === null) return undefined;
+  return isObject(legacy)
+    ? { type: 'tool', name: expectName(legacy['name'], 'function_call.name') }
+    : decodeChoice(legacy, 'function_call');
+}
+
+function decodeChoice(choice: unknown, at: string): ToolChoice {
+  const mode = findMode(choice);
+  if (mode) return { type: mode };
+  if (typeof choice === 'string') return unknownChoice(choice, 'openai-chat');
+  const body = expectObject(choice, at);
+  const type = expectText(body['type'] ?? (isObject(body['function']) ? 'function' : undefined), `${at}.type`);
+  if (type === 'function' || type === 'custom') return { type: 'tool', name: readName(body, type, at) };
+  if (type === 'allowed_tools') return decodeAllowed(body, at);
+  // Anthropic's form, which some servers accept too.
+  if (type === 'tool') return decodeNamed(body, at);
+  const named = findMode(type);
+  return named ? { type: named } : unknownChoice(choice, 'openai-chat');
+}
+
+/** Tool choice modes; Mistral has "any". */
+const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
+
+const findMode = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
+  typeof word === 'string' && Object.hasOwn(MODES, word) ? MODES[word] : undefined;
+
+/** The name may be nested, as in chat, or flat, as in Responses. */
+function readName(body: JsonObject, type: string, at: string): string {
+  const nested = objectOf(body[type])['name'];
+  return expectName(nested ?? body['name'], `${at}.${type}.name`);
+}
+
+function decodeAllowed(body: JsonObject, at: string): ToolChoice {
+  const inner = optional(body['allowed_tools'], `${at}.allowed_tools`, expectObject) ?? body;
+  const where = inner === body ? at : `${at}.allowed_tools`;
+  const names = expectList(inner['tools'], `${where}.tools`).map((item, i) => {
+    const tool = expectObject(item, `${where}.tools[${i}]`);
+    return readName(tool, tool['type'] === 'custom' ? 'custom' : 'function', `${where}.tools[${i}]`);
+  });
+  return { type: findMode(inner['mode']) === 'any' ? 'any' : 'auto', allowed_tools: names };
+}
+
+/** Without a name the choice is any tool. */
+function decodeNamed({ name }: JsonObject, at: string): ToolChoice {
+  return name === undefined || name === null ? { type: 'any' } : { type: 'tool', name: expectName(name, `${at}.name`) };
+}
+
+// ---- encode
+
+/** Encodes tools, tool choice and parallel calls. Without tools the API rejects a tool choice. */
+export function encodeToolFields(request: CanonicalRequest, context: CodecContext): JsonObject {
+  const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
+  const encoded = encodeTools(restrictTools(tools, choice, context), context);
+  const search = encoded.search && { web_search_options: encoded.search };
+  if (encoded.tools.length === 0) {
+    if (choice && isForcing(choice) && !search)
+      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+    return { ...search };
+  }
+  return {
+    tools: encoded.tools,
+    ...(choice && encodeChoice(choice, tools, context)),
+    ...(parallel !== undefined && { parallel_tool_calls: parallel }),
+    ...search,
   };
 }
 
@@ -117,7 +190,7 @@ interface EncodedTools {
   search: JsonObject | undefined;
 }
 
-/** All that is left of a prepared request's server tools is chat's own. */
+/** Encodes the tools. The server tools of a prepared request are all in the form of chat. */
 function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): EncodedTools {
   const encoded: EncodedTools['tools'] = [];
   let search: JsonObject | undefined;
@@ -129,24 +202,21 @@ function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): En
   return { tools: encoded, search };
 }
 
-const WEB_SEARCH: ServerToolRule = {
-  reads: ['search_context_size', 'user_location'],
-  write: (config) => ({ wire_type: WEB_SEARCH_OPTIONS, config: encodeSearch(config) }),
-};
-
-/** What of other protocols' server tools has a counterpart here: search, on models that search. */
-export const serverTools = ({ web_search_options: isSearching }: ProviderProfile): Readonly<Record<string, ServerToolRule>> =>
-  isSearching ? { web_search: WEB_SEARCH } : {};
-
-/** The portable core of a web search: where the user is, and how much is read. */
-function encodeSearch(config: JsonObject): JsonObject {
-  const { type: _, ...place } = objectOf(config['user_location']);
-  const size = config['search_context_size'];
-  return {
-    ...(typeof size === 'string' && { search_context_size: size }),
-    ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', approximate: place } }),
+function encodeCustom({ name, description, format, ...tool }: CanonicalTool): JsonObject {
+  const { custom: rest, ...fields } = fieldsOf(tool);
+  const custom = {
+    ...objectOf(rest),
+    name,
+    ...(description !== undefined && { description }),
+    ...(format && { format: encodeFormat(format) }),
   };
+  return { ...fields, type: 'custom', custom };
 }
+
+const encodeFormat = (format: NonNullable<CanonicalTool['format']>): JsonObject =>
+  format.type === 'text'
+    ? { type: 'text' }
+    : { type: 'grammar', grammar: { definition: format.definition, syntax: format.syntax } };
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 
@@ -167,97 +237,8 @@ function encodeFunction(tool: CanonicalTool): JsonObject {
   };
 }
 
-function encodeCustom({ name, description, format, ...tool }: CanonicalTool): JsonObject {
-  const { custom: rest, ...fields } = fieldsOf(tool);
-  const custom = {
-    ...objectOf(rest),
-    name,
-    ...(description !== undefined && { description }),
-    ...(format && { format: encodeFormat(format) }),
-  };
-  return { ...fields, type: 'custom', custom };
-}
-
-const encodeFormat = (format: NonNullable<CanonicalTool['format']>): JsonObject =>
-  format.type === 'text'
-    ? { type: 'text' }
-    : { type: 'grammar', grammar: { definition: format.definition, syntax: format.syntax } };
-
-/** Mistral says "any". */
-const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
-
-const TO_WIRE: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
-
-const modeOf = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
-  typeof word === 'string' && Object.hasOwn(MODES, word) ? MODES[word] : undefined;
-
-/** `function_call` is what the choice was called before; it counts only where there is no new one. */
-export function decodeToolChoice(body: JsonObject): ToolChoice | undefined {
-  const { tool_choice: choice, function_call: legacy } = body;
-  if (choice !== undefined && choice !== null) return decodeChoice(choice, 'tool_choice');
-  if (legacy === undefined || legacy === null) return undefined;
-  return isObject(legacy)
-    ? { type: 'tool', name: expectName(legacy['name'], 'function_call.name') }
-    : decodeChoice(legacy, 'function_call');
-}
-
-function decodeChoice(choice: unknown, at: string): ToolChoice {
-  const mode = modeOf(choice);
-  if (mode) return { type: mode };
-  if (typeof choice === 'string') return unknownChoice(choice, 'openai-chat');
-  const body = expectObject(choice, at);
-  const type = expectText(body['type'] ?? (isObject(body['function']) ? 'function' : undefined), `${at}.type`);
-  if (type === 'function' || type === 'custom') return { type: 'tool', name: nameIn(body, type, at) };
-  if (type === 'allowed_tools') return decodeAllowed(body, at);
-  // In the words of Anthropic, which some servers take too.
-  if (type === 'tool') return decodeNamed(body, at);
-  const named = modeOf(type);
-  return named ? { type: named } : unknownChoice(choice, 'openai-chat');
-}
-
-/** Without a name, any tool will do. */
-function decodeNamed({ name }: JsonObject, at: string): ToolChoice {
-  return name === undefined || name === null ? { type: 'any' } : { type: 'tool', name: expectName(name, `${at}.name`) };
-}
-
-/** Nested as chat has it, or flat as in Responses. */
-function nameIn(body: JsonObject, type: string, at: string): string {
-  const nested = objectOf(body[type])['name'];
-  return expectName(nested ?? body['name'], `${at}.${type}.name`);
-}
-
-function decodeAllowed(body: JsonObject, at: string): ToolChoice {
-  const inner = optional(body['allowed_tools'], `${at}.allowed_tools`, expectObject) ?? body;
-  const where = inner === body ? at : `${at}.allowed_tools`;
-  const names = expectList(inner['tools'], `${where}.tools`).map((item, i) => {
-    const tool = expectObject(item, `${where}.tools[${i}]`);
-    return nameIn(tool, tool['type'] === 'custom' ? 'custom' : 'function', `${where}.tools[${i}]`);
-  });
-  return { type: modeOf(inner['mode']) === 'any' ? 'any' : 'auto', allowed_tools: names };
-}
-
-/** All that a request says about tools. Without tools the API refuses to hear about their choice. */
-export function encodeToolFields(request: CanonicalRequest, context: CodecContext): JsonObject {
-  const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
-  const encoded = encodeTools(restrict(tools, choice, context), context);
-  const search = encoded.search && { web_search_options: encoded.search };
-  if (encoded.tools.length === 0) {
-    if (choice && isForcing(choice) && !search)
-      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
-    return { ...search };
-  }
-  return {
-    tools: encoded.tools,
-    ...(choice && encodeChoice(choice, tools, context)),
-    ...(parallel !== undefined && { parallel_tool_calls: parallel }),
-    ...search,
-  };
-}
-
-const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
-
-/** Where a choice cannot be limited to some tools, the others are not offered. */
-function restrict(
+/** If a choice cannot be limited to some tools, the others are not sent. */
+function restrictTools(
   tools: readonly CanonicalTool[],
   choice: ToolChoice | undefined,
   context: CodecContext,
@@ -271,13 +252,36 @@ function restrict(
   return kept;
 }
 
+const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
+
+const WIRE_MODES: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
+
 function encodeChoice(choice: ToolChoice, tools: readonly CanonicalTool[], context: CodecContext): JsonObject {
   const custom = new Set(tools.filter(({ kind }) => kind === 'custom').map(({ name }) => name));
   const entry = (name: string): JsonObject =>
     custom.has(name) ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
   if (choice.type === 'tool') return { tool_choice: entry(choice.name) };
   if (choice.native) return { tool_choice: choice.native.value };
-  if (!choice.allowed_tools || !context.profile.allowed_tools) return { tool_choice: TO_WIRE[choice.type] };
+  if (!choice.allowed_tools || !context.profile.allowed_tools) return { tool_choice: WIRE_MODES[choice.type] };
   const mode = choice.type === 'any' ? 'required' : 'auto';
   return { tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: choice.allowed_tools.map(entry) } } };
 }
+
+const WEB_SEARCH: ServerToolRule = {
+  reads: ['search_context_size', 'user_location'],
+  write: (config) => ({ wire_type: WEB_SEARCH_OPTIONS, config: encodeSearch(config) }),
+};
+
+/** The portable settings of a web search: the user's location and the context size. */
+function encodeSearch(config: JsonObject): JsonObject {
+  const { type: _, ...place } = objectOf(config['user_location']);
+  const size = config['search_context_size'];
+  return {
+    ...(typeof size === 'string' && { search_context_size: size }),
+    ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', approximate: place } }),
+  };
+}
+
+/** Server tools of other protocols with a counterpart in chat: web search, on search models. */
+export const serverTools = ({ web_search_options: isSearching }: ProviderProfile): Readonly<Record<string, ServerToolRule>> =>
+  isSearching ? { web_search: WEB_SEARCH } : {};
