@@ -1,3 +1,5 @@
+/** Single blocks of OpenAI Responses, both directions: text, reasoning items, citations, logprobs. */
+
 import type { Citation, OpaqueBlock, TextBlock, ThinkingBlock, TokenLogprob, TopLogprob } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
@@ -5,9 +7,27 @@ import type { CodecContext } from '../../codec/protocol.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../../codec/read.ts';
 import { assignOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { isDerivedId, replayableId } from './endpoints.ts';
-import { type Channel, fieldsOf, filled, PROTOCOL, type WireItem } from './wire.ts';
+import { type Channel, channelOf, fieldsOf, filled, looseText, PROTOCOL, type WireItem } from './wire.ts';
 
-const ORIGIN = 'openai-responses';
+// ---- decode: streams
+
+/** A text block as it starts. */
+export const startText = (item: WireItem, isRefusal: boolean): TextBlock => {
+  const phase = filled(item.phase);
+  return {
+    type: 'text',
+    text: '',
+    ...(isRefusal && { refusal: true }),
+    ...keepItemFields(item, phase === undefined ? undefined : { phase }),
+  };
+};
+
+/** Wire fields without a place in the block; `item_id` is the id of its item. */
+function keepItemFields(item: WireItem, others: JsonObject | undefined): { extensions?: Extensions } {
+  const id = filled(item.id);
+  if (id === undefined && others === undefined) return {};
+  return { extensions: { [PROTOCOL]: { ...(id !== undefined && { item_id: id }), ...others } } };
+}
 
 const REASONING_FIELDS: ReadonlySet<string> = new Set(
   Object.keys({ type: 0, id: 0, content: 0, summary: 0, encrypted_content: 0 } satisfies {
@@ -15,52 +35,63 @@ const REASONING_FIELDS: ReadonlySet<string> = new Set(
   }),
 );
 
-/** The fields of the wire that a block has no place for, under their own names; `item_id` is the id of the item it came from. */
-function keep(item: WireItem, others: JsonObject | undefined): { extensions?: Extensions } {
-  const id = filled(item.id);
-  if (id === undefined && others === undefined) return {};
-  return { extensions: { [ORIGIN]: { ...(id !== undefined && { item_id: id }), ...others } } };
-}
-
-export const startText = (item: WireItem, isRefusal: boolean): TextBlock => {
-  const phase = filled(item.phase);
-  return {
-    type: 'text',
-    text: '',
-    ...(isRefusal && { refusal: true }),
-    ...keep(item, phase === undefined ? undefined : { phase }),
-  };
-};
-
+/** A thinking block as it starts. */
 export const startThinking = (item: WireItem, channel: Channel | undefined): ThinkingBlock => ({
   type: 'thinking',
   thinking: '',
   ...((channel === 'summary' || channel === 'full') && { variant: channel }),
-  ...keep(item, unknownFields(item, REASONING_FIELDS)),
+  ...keepItemFields(item, unknownFields(item, REASONING_FIELDS)),
 });
 
-/** What OpenRouter and others add to a reasoning item (`format`), which has to go back with it. That it is done, its end says. */
+/**
+ * Unknown fields of a reasoning item (OpenRouter's `format`), which must be sent back with it. The status is kept only
+ * if it is `incomplete`.
+ */
 export function reasoningExtras({ status, ...item }: WireItem): JsonObject | undefined {
   return unknownFields(status === 'incomplete' ? { status, ...item } : item, REASONING_FIELDS);
 }
 
-export const opaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: ORIGIN, raw });
+/** An item or part of this protocol, passed through unchanged. */
+export const opaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: PROTOCOL, raw });
 
+/** The encrypted content of a reasoning item. */
 export function signedBlob(value: string, item: WireItem): SignedBlob {
   const id = filled(item.id);
-  return { origin: ORIGIN, form: 'encrypted', value, ...(id !== undefined && { item_id: id }) };
+  return { origin: PROTOCOL, form: 'encrypted', value, ...(id !== undefined && { item_id: id }) };
 }
 
-const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+/** A content part as a complete item lists it. */
+export interface ListedPart {
+  channel: Channel | undefined;
+  text: string;
+  raw: JsonObject;
+}
 
-/** `url_citation`, `file_citation`, `container_file_citation`, `file_path`; anything else by what it points at. */
+/** Reads the parts of a complete item: a list of objects; some servers send plain text. */
+export function readListedParts(list: unknown, plain: Channel): ListedPart[] {
+  if (typeof list === 'string') return [{ channel: plain, text: list, raw: {} }];
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((raw: unknown): ListedPart[] => {
+    if (typeof raw === 'string') return [{ channel: plain, text: raw, raw: {} }];
+    if (!isObject(raw)) return [];
+    const channel = raw['type'] === undefined ? plain : channelOf(raw['type']);
+    return [
+      { channel: channel === 'text' && plain !== 'text' ? plain : channel, text: looseText(raw['refusal'] ?? raw['text']), raw },
+    ];
+  });
+}
+
+/**
+ * Decodes `url_citation`, `file_citation`, `container_file_citation` and `file_path`; other annotations by their
+ * target.
+ */
 export function decodeCitation(annotation: JsonObject): Citation {
   const url = filled(annotation['url']);
   const title = filled(annotation['title']);
   const file_id = filled(annotation['file_id']);
   const filename = filled(annotation['filename']);
-  const start = number(annotation['start_index']);
-  const end = number(annotation['end_index']);
+  const start = asNumber(annotation['start_index']);
+  const end = asNumber(annotation['end_index']);
   return {
     kind: url === undefined ? 'file' : 'url',
     ...(url !== undefined && { url }),
@@ -70,18 +101,13 @@ export function decodeCitation(annotation: JsonObject): Citation {
     ...(start !== undefined && { start }),
     ...(end !== undefined && { end }),
     raw: annotation,
-    origin: ORIGIN,
+    origin: PROTOCOL,
   };
 }
 
-const isBytes = (value: unknown): value is number[] => Array.isArray(value) && value.every((byte) => typeof byte === 'number');
+const asNumber = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
-function decodeToken(value: unknown): TopLogprob | undefined {
-  if (!isObject(value) || typeof value['token'] !== 'string' || typeof value['logprob'] !== 'number') return undefined;
-  const { token, logprob, bytes } = value;
-  return { token, logprob, ...((bytes === null || isBytes(bytes)) && { bytes }) };
-}
-
+/** The log probabilities of a text, or undefined. */
 export function decodeLogprobs(list: unknown): TokenLogprob[] | undefined {
   if (!Array.isArray(list) || list.length === 0) return undefined;
   const tokens = list.flatMap((value: unknown): TokenLogprob[] => {
@@ -94,52 +120,43 @@ export function decodeLogprobs(list: unknown): TokenLogprob[] | undefined {
   return tokens.length > 0 ? tokens : undefined;
 }
 
-/** A citation as an annotation of its part of this length; undefined for what has a meaning only in another protocol. */
-export function encodeCitation(citation: Citation, length: Length): JsonObject | undefined {
-  const { kind, url, title, start, end, origin, raw } = citation;
-  if (origin === PROTOCOL) return isObject(raw) ? raw : undefined;
-  if (kind !== 'url' || url === undefined) return undefined;
-  return { type: 'url_citation', start_index: start ?? 0, end_index: end ?? length.value, title: title ?? '', url };
+function decodeToken(value: unknown): TopLogprob | undefined {
+  if (!isObject(value) || typeof value['token'] !== 'string' || typeof value['logprob'] !== 'number') return undefined;
+  const { token, logprob, bytes } = value;
+  return { token, logprob, ...((bytes === null || isBytes(bytes)) && { bytes }) };
 }
 
-/** Whether an annotation needs the whole text of its part. */
-export const isOpenEnded = ({ origin, end }: Citation): boolean => origin !== PROTOCOL && end === undefined;
+const isBytes = (value: unknown): value is number[] => Array.isArray(value) && value.every((byte) => typeof byte === 'number');
 
-const encodeToken = ({ token, logprob, bytes }: TopLogprob): JsonObject => ({ token, logprob, bytes: bytes ?? [] });
+// ---- decode: history
 
-export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
-  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
-
-/** The ciphertext of a reasoning item: this protocol's own goes as it came, another's travels in a carrier. */
-export function encodeBlob(blob: SignedBlob, attach: Attach, context: CodecContext): string {
-  if (blob.origin === PROTOCOL && blob.form === 'encrypted') return blob.value;
-  return encodeCarrier(blob, blob.provider ?? context.target?.provider.id ?? '', attach);
-}
-
-/** A reasoning item of the history: what it says, and whom its blob signs. */
+/** A reasoning item of the history: its blocks, and the block that its signature belongs to. */
 export interface Reasoning {
   blocks: ThinkingBlock[];
-  /** For the call or text that follows, or for the text before. */
+  /** A signature of the call or text that follows, or of the text before. */
   signs?: { blob: SignedBlob; which: 'next' | 'last' };
 }
 
-const FIELDS = new Set(['type', 'id', 'summary', 'content', 'encrypted_content']);
+const REASONING_ITEM_FIELDS = new Set(['type', 'id', 'summary', 'content', 'encrypted_content']);
 
-/** A summary and a full text are two blocks of one item. Whose item it is, the kept fields say: ours mean nothing to a provider. */
+/**
+ * Decodes a reasoning item of the history. A summary and a full text are two blocks. Ids that we derived are dropped,
+ * because no provider knows them.
+ */
 export function decodeReasoning(item: JsonObject): Reasoning {
   const { id } = item;
-  const isOurs = isDerivedId(id);
+  const isDerived = isDerivedId(id);
   const carried = decodeCarrier(textOf(item['encrypted_content']));
-  const signature = carried ? carried.blob : encrypted(item);
+  const signature = carried ? carried.blob : readEncrypted(item);
   const blocks = decodeTexts(item, signature?.form === 'redacted');
   const isEmpty = blocks.length === 0;
   if (isEmpty && carried && (carried.attach === 'next' || carried.blob.form === 'thought_signature'))
-    // Gemini signs no empty thought: behind a text it is the text that is signed.
+    // Gemini never signs an empty thought: after a text, the signature belongs to the text.
     return { blocks: [], signs: { blob: carried.blob, which: carried.attach === 'next' ? 'next' : 'last' } };
-  const itemId = !isOurs && typeof id === 'string' && id !== '' ? { item_id: id } : {};
-  if (isEmpty && (signature || Object.keys(itemId).length > 0)) blocks.push(silent(signature?.form === 'redacted'));
-  const fields = { ...unknownFields(item, FIELDS), ...itemId };
-  const isOwn = !isOurs && !carried;
+  const itemId = !isDerived && typeof id === 'string' && id !== '' ? { item_id: id } : {};
+  if (isEmpty && (signature || Object.keys(itemId).length > 0)) blocks.push(buildEmpty(signature?.form === 'redacted'));
+  const fields = { ...unknownFields(item, REASONING_ITEM_FIELDS), ...itemId };
+  const isOwn = !isDerived && !carried;
   return {
     blocks: blocks.map((block, i) => ({
       ...block,
@@ -149,47 +166,45 @@ export function decodeReasoning(item: JsonObject): Reasoning {
   };
 }
 
-/** The number of a block within its item, where that is not the first. */
-export const PART = 'part';
-
-function encrypted({ encrypted_content: value, id }: JsonObject): SignedBlob | undefined {
+function readEncrypted({ encrypted_content: value, id }: JsonObject): SignedBlob | undefined {
   if (typeof value !== 'string' || value === '') return undefined;
   const itemId = typeof id === 'string' && id !== '' && !isDerivedId(id) ? { item_id: id } : {};
   return { origin: PROTOCOL, form: 'encrypted', value, ...itemId };
 }
 
-const silent = (isRedacted: boolean): ThinkingBlock => ({
-  type: 'thinking',
-  thinking: '',
-  ...(isRedacted && { variant: 'redacted' }),
-});
-
-/** The summaries are one block, each part of the full text is another. */
+/** All summaries are one block, each part of the full text is a block. */
 function decodeTexts({ summary, content }: JsonObject, isRedacted: boolean): ThinkingBlock[] {
   if (isRedacted) return [];
-  const summaries = textsOf(summary);
+  const summaries = readTexts(summary);
   return [
-    ...(summaries.length > 0 ? [summarised(summaries)] : []),
-    ...textsOf(content).map((thinking): ThinkingBlock => ({ type: 'thinking', thinking, variant: 'full' })),
+    ...(summaries.length > 0 ? [buildSummary(summaries)] : []),
+    ...readTexts(content).map((thinking): ThinkingBlock => ({ type: 'thinking', thinking, variant: 'full' })),
   ];
 }
 
-const summarised = (parts: string[]): ThinkingBlock => ({
+/** Reads a list of parts; some clients send plain text. */
+const readTexts = (list: unknown): string[] =>
+  (typeof list === 'string' ? [list] : listOf(list).map((part) => textOf(objectOf(part)['text']))).filter((text) => text !== '');
+
+const buildSummary = (parts: string[]): ThinkingBlock => ({
   type: 'thinking',
   thinking: parts.join('\n\n'),
   variant: 'summary',
   ...(parts.length > 1 && { summary_parts: parts }),
 });
 
-/** A list of parts, or plain text as some clients send it. */
-const textsOf = (list: unknown): string[] =>
-  (typeof list === 'string' ? [list] : listOf(list).map((part) => textOf(objectOf(part)['text']))).filter((text) => text !== '');
+const buildEmpty = (isRedacted: boolean): ThinkingBlock => ({
+  type: 'thinking',
+  thinking: '',
+  ...(isRedacted && { variant: 'redacted' }),
+});
 
-/** Whether the block was an item of this protocol, or is signed by it; anything else has no item to go back to. */
-export const isOwnThinking = ({ extensions, signature }: ThinkingBlock): boolean =>
-  extensions?.[PROTOCOL] !== undefined || signature?.origin === PROTOCOL;
+/** Extension with the number of a block within its item; the first block has none. */
+export const PART = 'part';
 
-/** Blocks of one item, as the item they were. */
+// ---- encode
+
+/** Encodes the blocks of one item as that item. */
 export function encodeReasoning(blocks: readonly ThinkingBlock[]): JsonObject {
   const signature = blocks.find((block) => block.signature)?.signature;
   const all: JsonObject = {};
@@ -210,8 +225,35 @@ export function encodeReasoning(blocks: readonly ThinkingBlock[]): JsonObject {
   };
 }
 
-/** Whether two blocks that follow each other are of one item. */
+/** Whether the block came from an item of this protocol or is signed by it; others have no item to return to. */
+export const isOwnThinking = ({ extensions, signature }: ThinkingBlock): boolean =>
+  extensions?.[PROTOCOL] !== undefined || signature?.origin === PROTOCOL;
+
+/** Whether two consecutive blocks belong to one item. */
 export function isSameItem(before: ThinkingBlock, after: ThinkingBlock): boolean {
   const { item_id: id, [PART]: part } = fieldsOf(after);
   return part !== undefined || (id !== undefined && fieldsOf(before)['item_id'] === id);
 }
+
+/** The encrypted content of a reasoning item: that of this protocol unchanged, a signature of another in a carrier. */
+export function encodeBlob(blob: SignedBlob, attach: Attach, context: CodecContext): string {
+  if (blob.origin === PROTOCOL && blob.form === 'encrypted') return blob.value;
+  return encodeCarrier(blob, blob.provider ?? context.target?.provider.id ?? '', attach);
+}
+
+/** A citation as an annotation; undefined if it has no counterpart here. `length` is the length of its part. */
+export function encodeCitation(citation: Citation, length: Length): JsonObject | undefined {
+  const { kind, url, title, start, end, origin, raw } = citation;
+  if (origin === PROTOCOL) return isObject(raw) ? raw : undefined;
+  if (kind !== 'url' || url === undefined) return undefined;
+  return { type: 'url_citation', start_index: start ?? 0, end_index: end ?? length.value, title: title ?? '', url };
+}
+
+/** Whether a citation has no end, so that it can be written only when its part is complete. */
+export const isOpenEnded = ({ origin, end }: Citation): boolean => origin !== PROTOCOL && end === undefined;
+
+/** Token logprobs in the wire form. */
+export const encodeLogprobs = (tokens: readonly TokenLogprob[]): JsonObject[] =>
+  tokens.map(({ top = [], ...token }) => ({ ...encodeToken(token), top_logprobs: top.map(encodeToken) }));
+
+const encodeToken = ({ token, logprob, bytes }: TopLogprob): JsonObject => ({ token, logprob, bytes: bytes ?? [] });

@@ -1,3 +1,5 @@
+/** The content of a Responses stream: output items and their parts to blocks, calls included. */
+
 import { ArgumentText, deriveId } from '../../accumulate/argument-text.ts';
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
 import type { ContentBlock, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
@@ -6,527 +8,31 @@ import { type BlockEmitter, type Flow, unplaced } from '../../codec/block-emitte
 import { unknownFields } from '../../codec/read.ts';
 import { isObject, type JsonObject, parseJson, sameJson, writeJson } from '../../json/json.ts';
 import type { RuleId } from '../../rules/index.ts';
-import { decodeCitation, decodeLogprobs, opaque, reasoningExtras, signedBlob, startText, startThinking } from './blocks.ts';
-import { isClientItem } from './tools.ts';
-import { argumentsOf, type Channel, channelOf, filled, looseText, type WireItem } from './wire.ts';
+import {
+  decodeCitation,
+  decodeLogprobs,
+  type ListedPart,
+  opaque,
+  readListedParts,
+  reasoningExtras,
+  signedBlob,
+  startText,
+  startThinking,
+} from './blocks.ts';
+import { argumentsOf, type Channel, filled, type WireItem } from './wire.ts';
 
-/** Names a departure at the place in the stream that is being read, or at another. */
-export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => void;
-
-/** `built-in`: a call that the client runs, in an item of its own type. */
-export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
-
-const KINDS: Record<string, ItemKind> = {
-  message: 'message',
-  reasoning: 'reasoning',
-  function_call: 'function',
-  custom_tool_call: 'custom',
-};
-
-/** Server tools, and whatever the future brings, are opaque. An item without a type is told by its fields. */
-export function kindOf(item: WireItem): ItemKind {
-  const { type, arguments: args, call_id, content, summary } = item;
-  if (typeof type === 'string' && type !== '') {
-    if (Object.hasOwn(KINDS, type)) return KINDS[type] ?? 'opaque';
-    return isClientItem({ ...item }) ? 'built-in' : 'opaque';
-  }
-  if (args !== undefined && call_id !== undefined) return 'function';
-  if (summary !== undefined) return 'reasoning';
-  return content === undefined ? 'opaque' : 'message';
-}
-
-export interface ItemFlow extends Flow {
-  key: string;
-}
-
-/** One content part or summary part of an item. */
-export interface Part {
-  readonly channel: Channel;
-  readonly index: number;
-  /** Everything written of it. */
-  text: string;
-  citations: number;
-  hasLogprobs: boolean;
-  /** Place among the summary parts of one block, and which block that was. */
-  slot: number;
-  stretch: number;
-  /** Where it is written to, once it has been. */
-  flow: ItemFlow | undefined;
-}
-
-/** The argument or input text of a call on its way out. */
-export interface CallInput {
-  fragments: ArgumentText;
-  /** Certain, but the block has not opened yet. */
-  ready: string;
-  sent: string;
-  /** The whole value was read. */
-  isSettled: boolean;
-  /** Some of it may be another call's: nothing goes out before the item is done. */
-  isGuess: boolean;
-  block: { index: number; start: ToolUseBlock } | undefined;
-}
-
-const startInput = (): CallInput => ({
-  fragments: new ArgumentText(),
-  ready: '',
-  sent: '',
-  isSettled: false,
-  isGuess: false,
-  block: undefined,
-});
-
-/** One output item: what the wire said of it, and what has been written. */
-export class Item {
-  readonly kind: ItemKind;
-  /** Order of arrival, from 0. */
-  readonly position: number;
-  readonly index: number | undefined;
-  /** The latest form: as added, then as done. */
-  wire: WireItem;
-  isDone = false;
-  /** Where its first event was, and the last piece of its arguments. */
-  first = 0;
-  last = 0;
-  /** What the wire says of it may change. */
-  isLive = false;
-  isSigned = false;
-  readonly parts: Part[] = [];
-  readonly call: CallInput | undefined;
-  /** The flows of its blocks, by key. */
-  readonly flows: Map<string, ItemFlow> = new Map();
-  /** Key of its first thinking block, or of its opaque block; undefined until one opened. */
-  blockKey: string | undefined;
-  /** How many blocks its reasoning was spread over, and the summary parts of the latest one. */
-  stretch = 0;
-  slots = 0;
-  readonly #parts = new Map<Channel, Map<number, Part>>();
-  #latest: Part | undefined;
-
-  constructor(kind: ItemKind, position: number, index: number | undefined, wire: WireItem) {
-    this.kind = kind;
-    this.position = position;
-    this.index = index;
-    this.wire = wire;
-    const isCall = kind === 'function' || kind === 'custom';
-    this.call = isCall ? startInput() : undefined;
-  }
-
-  /** As far as it is settled: an item that has just begun is in progress. */
-  get settled(): WireItem {
-    if (!this.isLive) return this.wire;
-    const { status: _, ...wire } = this.wire;
-    return wire;
-  }
-
-  get id(): string | undefined {
-    return filled(this.wire.id);
-  }
-
-  /** Server items have one, too, but OpenAI changes it between added and done. */
-  get callId(): string | undefined {
-    return this.call && filled(this.wire.call_id);
-  }
-
-  /** Without an index: the part that was last spoken of. */
-  findPart(channel: Channel, index: number | undefined): Part | undefined {
-    if (index !== undefined) return this.#parts.get(channel)?.get(index);
-    return this.#latest?.channel === channel ? this.#latest : undefined;
-  }
-
-  addPart(channel: Channel, index: number = this.parts.length): Part {
-    const part: Part = { channel, index, text: '', citations: 0, hasLogprobs: false, slot: 0, stretch: -1, flow: undefined };
-    const ofChannel = this.#parts.get(channel) ?? new Map<number, Part>();
-    ofChannel.set(index, part);
-    this.#parts.set(channel, ofChannel);
-    this.parts.push(part);
-    this.#latest = part;
-    return part;
-  }
-
-  /** From now on the index means this part: a list counts its parts in its own way. */
-  bindPart(index: number, part: Part): void {
-    this.#parts.get(part.channel)?.set(index, part);
-  }
-
-  /** Whether `wire` is about this item: the same call, an item still open, or one that is merely said again. */
-  isSame(wire: WireItem): boolean {
-    if (this.id !== undefined && wire.id === this.id) return true;
-    if ((this.kind === 'opaque' || this.kind === 'built-in') && wire.type !== this.wire.type) return false;
-    const callId = filled(wire.call_id);
-    return this.callId === undefined || callId === undefined ? !this.isDone : callId === this.callId;
-  }
-}
-
-/**
- * The items of a response. They are found by `output_index`; ids are only a fallback, since GitHub Copilot gives every event another one.
- * An index may hold one item of each kind: servers that send 0 for everything are told apart by that.
- */
-export class ItemStore {
-  readonly all: Item[] = [];
-  readonly #byIndex = new Map<number, Map<ItemKind, Item>>();
-  readonly #byId = new Map<string, Item>();
-  readonly #latest = new Map<ItemKind, Item>();
-  /** Calls that may still take arguments, in their order; those that are whole are removed when they are met. */
-  readonly #open = new Set<Item>();
-
-  add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
-    const item = new Item(kind, this.all.length, index, wire);
-    this.all.push(item);
-    this.#latest.set(kind, item);
-    if (item.id !== undefined) this.#byId.set(item.id, item);
-    if (item.callId !== undefined) this.#byId.set(item.callId, item);
-    if (item.call) this.#open.add(item);
-    if (index === undefined) return item;
-    const ofIndex = this.#byIndex.get(index) ?? new Map<ItemKind, Item>();
-    ofIndex.set(kind, item);
-    this.#byIndex.set(index, ofIndex);
-    return item;
-  }
-
-  find(kind: ItemKind, index: number | undefined, id: unknown): Item | undefined {
-    const bound = index === undefined ? undefined : this.#byIndex.get(index)?.get(kind);
-    if (bound) return bound;
-    const named = typeof id === 'string' ? this.#byId.get(id) : undefined;
-    if (named?.kind === kind && !named.isDone) return named;
-    return index === undefined ? this.#latest.get(kind) : undefined;
-  }
-
-  /**
-   * The call that a delta without id and index is for: with several open, the first whose arguments are not whole. That is a guess as long
-   * as calls overlap, and what is guessed waits for the end of its item.
-   */
-  guessCall(): { item: Item; isGuess: boolean } | undefined {
-    let first: Item | undefined;
-    for (const item of this.#open) {
-      if (item.isDone || !item.call || item.call.isSettled || item.call.fragments.isComplete) this.#open.delete(item);
-      else if (first) return { item: first, isGuess: true };
-      else first = item;
-    }
-    return first && { item: first, isGuess: first.call?.isGuess === true };
-  }
-
-  has(index: number | undefined): boolean {
-    return index !== undefined && this.#byIndex.has(index);
-  }
-}
-
-/** Models call it although nobody declared it: several calls in the arguments of one. */
-const WRAPPERS: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel']);
-
-const CALL_FIELDS: ReadonlySet<string> = new Set(
-  Object.keys({ type: 0, id: 0, status: 0, call_id: 0, name: 0, namespace: 0, arguments: 0, input: 0 } satisfies {
-    [K in keyof WireItem]?: 0;
-  }),
-);
-
-/** Writes the calls of a response: `function_call` and `custom_tool_call` items. */
-export class CallEmitter {
-  /** Every call written, for the stop reason. */
-  readonly blocks: ToolUseBlock[] = [];
-  /** Derived ids are made from this, the id of the response. */
-  idSeed = '';
-  /** The request declares a tool of the wrapper's name: then it is no wrapper. */
-  isWrapperDeclared = false;
-  readonly limits: CallLimits = new CallLimits();
-  /** Calls of which the rest came after their blocks had stopped, as they finally are. */
-  readonly late: Map<number, ToolUseBlock> = new Map();
-  readonly #emitter: BlockEmitter;
-  readonly #interrupt: (item: Item) => void;
-  readonly #report: ReportHere;
-  readonly #ids = new Set<string>();
-
-  constructor(emitter: BlockEmitter, interrupt: (item: Item) => void, report: ReportHere) {
-    this.#emitter = emitter;
-    this.#interrupt = interrupt;
-    this.#report = report;
-  }
-
-  added(item: Item): void {
-    this.#open(item, false);
-    this.fragment(item, this.#inputOf(item, item.wire));
-  }
-
-  /** A piece of the arguments. */
-  fragment(item: Item, text: string): void {
-    const { call } = item;
-    if (!call || text === '') return;
-    // After the whole value nothing is left to say.
-    if (call.isSettled) this.#report('responses/done-differs');
-    else {
-      this.limits.count(text.length);
-      call.ready += item.kind === 'custom' ? text : call.fragments.push(text);
-    }
-    this.#flush(item, call);
-  }
-
-  /** The wire gives the arguments whole, and perhaps the name that was missing. */
-  whole(item: Item, value: unknown, name: unknown): void {
-    const { call } = item;
-    if (!call) return;
-    if (filled(item.wire.name) === undefined && filled(name) !== undefined) item.wire = { ...item.wire, name };
-    this.#open(item, false);
-    const text = this.#looseText(value);
-    if (text !== '') this.#settle(item, call, text);
-    this.#flush(item, call);
-  }
-
-  /** The item as it finally is; undefined when the stream ended without saying. */
-  done(item: Item, wire: WireItem | undefined, isWhole: boolean): void {
-    const { call } = item;
-    if (!call) return;
-    if (item.isDone) {
-      if (wire) this.#resume(item, call, this.#inputOf(item, wire));
-      return;
-    }
-    item.isDone = true; // a limit that is passed below must not be met again when the stream is closed
-    if (wire)
-      item.wire = { ...wire, name: filled(wire.name) ?? item.wire.name, call_id: filled(wire.call_id) ?? item.wire.call_id };
-    this.#settle(item, call, wire ? this.#inputOf(item, wire) : '', isWhole);
-    if (this.#expand(item, call) || isNothing(item, call)) return;
-    const block = this.#open(item, true);
-    this.#flush(item, call);
-    if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
-  }
-
-  /** The item was done, and its arguments go on. Nothing is added to a whole document. */
-  #resume({ kind }: Item, { block, sent }: CallInput, whole: string): void {
-    if (!block || whole.length <= sent.length || !whole.startsWith(sent) || parseJson(sent) !== undefined) return;
-    this.late.set(block.index, { ...block.start, ...(kind === 'custom' && { input: whole }), input_raw: whole });
-  }
-
-  /** A call in an item of its own type comes whole. */
-  builtIn(item: Item, { input, ...call }: ToolUseBlock): void {
-    this.limits.open();
-    this.#interrupt(item);
-    const start: ToolUseBlock = { ...call, id: this.#uniqueId(item, call.id), input: {} };
-    const text = argumentsOf(input);
-    this.limits.count(text.length);
-    const index = this.#emitter.openTool(start);
-    this.blocks.push(start);
-    this.#emitter.writeTool(index, text);
-    this.#emitter.stopTool(index);
-  }
-
-  #inputOf(item: Item, wire: WireItem): string {
-    return this.#looseText(item.kind === 'custom' ? wire.input : wire.arguments);
-  }
-
-  #looseText(value: unknown): string {
-    if (isObject(value)) this.#report('responses/arguments-object');
-    return argumentsOf(value);
-  }
-
-  /**
-   * Decides the arguments. What went out stands; beyond that the whole value wins where it is JSON or the deltas are none.
-   */
-  #settle(item: Item, call: CallInput, whole: string, isWhole = false): void {
-    if (call.isGuess && whole !== '') {
-      call.ready = '';
-      call.fragments = new ArgumentText();
-    }
-    const sent = call.sent + call.ready;
-    // Once settled, only more of the same is news; lengths are compared first, for whoever says it again and again.
-    if (call.isSettled && whole.length <= sent.length) {
-      if (whole !== '' && whole !== sent) this.#report('responses/done-differs');
-      return;
-    }
-    // What the fragments are is decided once, however often the whole value comes.
-    const isDecided = call.isSettled || item.kind === 'custom';
-    call.isSettled = true;
-    const { text, reading } = isDecided ? { text: sent, reading: 'plain' } : call.fragments.decide();
-    if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated', undefined, item.last);
-    const isBetter = whole !== '' && whole.startsWith(sent) && whole !== text && isWorthMore(item, whole, text);
-    const chosen = isBetter ? whole : text;
-    if (isBetter) this.limits.count(whole.length - sent.length);
-    if (isBetter && !isWhole) this.#report(text === '' && sent === '' ? 'responses/deltas-missing' : 'responses/done-longer');
-    else if (!isBetter && whole !== '' && whole !== text && !whole.startsWith(sent)) this.#report('responses/done-differs');
-    if (chosen.startsWith(sent)) call.ready += chosen.slice(sent.length);
-  }
-
-  #flush(item: Item, call: CallInput): void {
-    if (!call.block || call.ready === '' || (call.isGuess && !item.isDone)) return;
-    this.#emitter.writeTool(call.block.index, call.ready, item.kind === 'custom');
-    call.sent += call.ready;
-    call.ready = '';
-  }
-
-  /** Opens the block once id and name are known, or when there is no more to wait for. */
-  #open(item: Item, isForced: boolean): CallInput['block'] {
-    const { call } = item;
-    if (!call || call.block) return call?.block;
-    const isSettled = item.callId !== undefined && filled(item.wire.name) !== undefined && !this.#isWrapper(item);
-    if (!isSettled && !isForced) return undefined;
-    const name = filled(item.wire.name);
-    if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
-    this.#interrupt(item);
-    const start = toBlock(item, this.#uniqueId(item), name ?? `tool_${this.blocks.length}`);
-    call.block = { index: this.#emitter.openTool(start), start };
-    this.blocks.push(start);
-    return call.block;
-  }
-
-  #uniqueId(item: Item, wanted: string | undefined = item.callId): string {
-    if (wanted === undefined) this.#report('responses/call-id-missing', undefined, item.first);
-    else if (this.#ids.has(wanted)) this.#report('responses/call-id-repeated');
-    let id = wanted;
-    for (let salt = 0; id === undefined || this.#ids.has(id); salt++)
-      id = deriveId('call_', this.idSeed, this.blocks.length, salt);
-    this.#ids.add(id);
-    return id;
-  }
-
-  /** What was settled only after the block had started. */
-  #final(item: Item, call: CallInput, start: ToolUseBlock): ToolUseBlock | undefined {
-    const block = toBlock(item, start.id, start.name);
-    // Ids that rotate say nothing new.
-    if (start.item_id !== undefined) block.item_id = start.item_id;
-    if (sameJson(block, start)) return undefined;
-    const value = item.kind === 'custom' ? call.sent : parseJson(call.sent);
-    return { ...block, input: typeof value === 'string' || isObject(value) ? value : {} };
-  }
-
-  #isWrapper(item: Item): boolean {
-    return item.kind === 'function' && !this.isWrapperDeclared && WRAPPERS.has(item.wire.name);
-  }
-
-  #expand(item: Item, call: CallInput): boolean {
-    const uses = call.block || !this.#isWrapper(item) ? undefined : readUses(call.ready);
-    if (!uses) return false;
-    this.#report('responses/parallel-wrapper');
-    this.#interrupt(item);
-    for (const [at, { name, input }] of uses.entries()) {
-      this.limits.open();
-      const wanted = item.callId === undefined ? undefined : `${item.callId}_${at}`;
-      const start: ToolUseBlock = { type: 'tool_use', id: this.#uniqueId(item, wanted), name, input: {} };
-      // Its results belong under the id of the wrapper when they go back.
-      if (item.callId !== undefined) start.extensions = { 'openai-responses': { parallel_call_id: item.callId } };
-      const index = this.#emitter.openTool(start);
-      this.blocks.push(start);
-      this.#emitter.writeTool(index, input);
-      this.#emitter.stopTool(index);
-    }
-    return true;
-  }
-}
-
-/** Whole arguments against those of the deltas, of which nothing went out that is not in both. */
-function isWorthMore(item: Item, whole: string, text: string): boolean {
-  if (item.kind === 'custom') return whole.length > text.length;
-  if (parseJson(whole) !== undefined) return true;
-  return whole.length > text.length && parseJson(text) === undefined;
-}
-
-const isNothing = (item: Item, call: CallInput): boolean =>
-  !call.block && call.ready === '' && item.callId === undefined && filled(item.wire.name) === undefined;
-
-function toBlock(item: Item, id: string, name: string): ToolUseBlock {
-  const namespace = filled(item.wire.namespace);
-  const others = unknownFields(item.wire, CALL_FIELDS);
-  return {
-    type: 'tool_use',
-    id,
-    name,
-    input: item.kind === 'custom' ? '' : {},
-    ...(item.kind === 'custom' && { kind: 'custom' }),
-    ...(namespace !== undefined && { namespace }),
-    ...(item.id !== undefined && { item_id: item.id }),
-    // Said only of a call that was cut or has no name: `completed` is the rule, `in_progress` is over when the block is.
-    ...((item.wire.status === 'incomplete' || filled(item.wire.name) === undefined) && { status: 'incomplete' }),
-    ...(others && { extensions: { 'openai-responses': others } }),
-  };
-}
-
-/** `{tool_uses:[{recipient_name:"functions.x",parameters}]}`; anything else is the call of a tool that happens to have the name. */
-function readUses(text: string): { name: string; input: string }[] | undefined {
-  const value = parseJson(text);
-  const uses = isObject(value) ? value['tool_uses'] : undefined;
-  if (!Array.isArray(uses) || uses.length === 0) return undefined;
-  const calls: { name: string; input: string }[] = [];
-  for (const use of uses) {
-    const name = isObject(use) ? filled(filled(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
-    const parameters = isObject(use) ? (use['parameters'] ?? {}) : {};
-    const input = typeof parameters === 'string' ? parameters : writeJson(parameters);
-    if (name === undefined || input === undefined) return undefined;
-    calls.push({ name, input });
-  }
-  return calls;
-}
-
-/** Two ways to name a thing: as the wire's list has it, and as it was seen before. Equal names make a pair; undefined never does. */
-export interface Naming<Wire, Seen> {
-  wire(entry: Wire, at: number): string | undefined;
-  seen(entry: Seen): string | undefined;
-}
-
-/**
- * Finds for each entry of a whole list the thing that the stream showed of it. The surest naming comes first; what is left over goes to the
- * next one. Linear, whatever a stranger sends.
- */
-export function pairUp<Wire, Seen>(
-  wire: readonly Wire[],
-  seen: readonly Seen[],
-  namings: readonly Naming<Wire, Seen>[],
-): (Seen | undefined)[] {
-  const pairs: (Seen | undefined)[] = wire.map(() => undefined);
-  const taken = new Set<Seen>();
-  for (const naming of namings) {
-    if (taken.size === seen.length) break;
-    const free = new Map<string, Seen[]>();
-    // Backwards, so that pop() gives the first.
-    for (const entry of seen.toReversed()) {
-      const name = taken.has(entry) ? undefined : naming.seen(entry);
-      if (name === undefined) continue;
-      const list = free.get(name);
-      if (list) list.push(entry);
-      else free.set(name, [entry]);
-    }
-    for (const [at, entry] of wire.entries()) {
-      if (pairs[at] !== undefined) continue;
-      const name = naming.wire(entry, at);
-      const match = name === undefined ? undefined : free.get(name)?.pop();
-      if (match === undefined) continue;
-      pairs[at] = match;
-      taken.add(match);
-    }
-  }
-  return pairs;
-}
-
-/** A content part as a whole item lists it. */
-interface Entry {
-  channel: Channel | undefined;
-  text: string;
-  raw: JsonObject;
-}
-
-/** By index; Bedrock counts the parts of a message from 1, so after that by order. */
-const PART_NAMINGS: readonly Naming<Entry, Part>[] = [
-  { wire: ({ channel }, at) => channel && `${channel} ${at}`, seen: ({ channel, index }) => `${channel} ${index}` },
-  { wire: ({ channel }) => channel, seen: ({ channel }) => channel },
-];
-
-/** The parts that the entries are about, where there are such. They are looked through once: what is found is bound to its place. */
-function partsOf(item: Item, entries: readonly Entry[]): (Part | undefined)[] {
-  const known = entries.map(({ channel }, at) => channel && item.findPart(channel, at));
-  if (entries.every(({ channel }, at) => channel === undefined || known[at])) return known;
-  const parts = pairUp(entries, item.parts, PART_NAMINGS);
-  for (const [at, part] of parts.entries()) if (part) item.bindPart(at, part);
-  return parts;
-}
-
-/** Writes everything but calls: the text, reasoning and server items of a response, as blocks. */
+/** Writes the text, reasoning and server items of a response as blocks: everything but calls. */
 export class ContentEmitter {
   hasText = false;
   hasRefusal = false;
-  /** Fields of reasoning items that came when their blocks had stopped: items overlap. */
+  /** Fields of reasoning items that arrived after their blocks had stopped, because items overlap. */
   readonly late: JsonObject[] = [];
-  /** Final forms of server items, by the key of a block that had stopped before. */
+  /** Final forms of server items whose block had stopped before, by block key. */
   readonly #replaced = new Map<string, ContentBlock>();
   readonly #emitter: BlockEmitter;
   readonly #report: ReportHere;
   #current: { item: Item | undefined; key: string } | undefined;
-  /** Reasoning items that have begun, have an id and said nothing yet. */
+  /** Reasoning items with an id that have no content yet. */
   readonly #silent = new Set<Item>();
 
   constructor(emitter: BlockEmitter, report: ReportHere) {
@@ -534,16 +40,19 @@ export class ContentEmitter {
     this.#report = report;
   }
 
+  /** Takes an item that was added. */
   added(item: Item): void {
     if (item.kind === 'reasoning') {
       item.isLive = true;
       if (item.id !== undefined) this.#silent.add(item);
     }
     if (item.kind === 'opaque') this.#openOpaque(item);
-    // Empty by the standard; what stands there already is not repeated as deltas. Parts that nobody knows come once more, with the end.
-    if (item.kind === 'message') this.#settleAll(item, readEntries(item.wire.content, 'text'), true, false);
+    // Empty by the standard; content that is present is not repeated as deltas. Unknown parts are read when the item is
+    // done.
+    if (item.kind === 'message') this.#settleAll(item, readListedParts(item.wire.content, 'text'), true, false);
   }
 
+  /** Writes text of a part. */
   write(item: Item, part: Part, text: string, logprobs?: TokenLogprob[]): void {
     if (text === '' && !logprobs) return;
     part.text += text;
@@ -579,7 +88,10 @@ export class ContentEmitter {
     this.#emitter.write(flow, { type: 'thinking_delta', thinking: text, ...place });
   }
 
-  /** The wire gives a part whole: whatever the deltas left out goes out now. `isOpening`: at its start, where nothing can be missing. */
+  /**
+   * Takes the complete text of a part and writes what the deltas left out. `isOpening`: at its start, where nothing can
+   * be missing.
+   */
   settle(item: Item, part: Part, whole: string, isOpening = false): void {
     if (whole === part.text || whole === '') return;
     if (whole.length <= part.text.length || !whole.startsWith(part.text)) {
@@ -590,6 +102,7 @@ export class ContentEmitter {
     this.write(item, part, whole.slice(part.text.length));
   }
 
+  /** Writes an annotation of a part. */
   cite(item: Item, part: Part, annotation: unknown): void {
     if (!isObject(annotation)) return;
     part.citations++;
@@ -599,29 +112,33 @@ export class ContentEmitter {
     this.#emitter.write(flow, { type: 'citations_delta', citation: isLate ? unplaced(citation) : citation });
   }
 
-  /** Annotations and log probabilities of a whole part, where no delta brought them. */
+  /** Writes annotations and log probabilities of a complete part that no delta had. */
   complete(item: Item, part: Part, { annotations, logprobs }: { annotations?: unknown; logprobs?: unknown }): void {
     if (Array.isArray(annotations)) for (const annotation of annotations.slice(part.citations)) this.cite(item, part, annotation);
     const tokens = part.hasLogprobs ? undefined : decodeLogprobs(logprobs);
     if (tokens) this.write(item, part, '', tokens);
   }
 
+  /** Writes audio. */
   audio(delta: Extract<BlockDelta, { type: 'audio_delta' }>): void {
     this.#begin(undefined, 'audio');
     this.#emitter.write({ kind: 'audio', key: 'audio', start: () => ({ type: 'audio', source: {} }) }, delta);
   }
 
-  /** The item as it finally is, or as the response lists it. `isWhole`: there was no stream in which deltas could be missing. */
+  /**
+   * Takes the final form of an item, or the form that the response lists. `isWhole`: there was no stream in which
+   * deltas could be missing.
+   */
   done(item: Item, wire: WireItem, isWhole: boolean): void {
     if (item.kind === 'opaque') this.#finishOpaque(item, wire);
     else if (item.kind === 'reasoning') this.#finishReasoning(item, wire, isWhole);
-    else this.#settleAll(item, readEntries(wire.content, 'text'), isWhole);
+    else this.#settleAll(item, readListedParts(wire.content, 'text'), isWhole);
     this.#silent.delete(item);
     if (this.#current?.item === item) this.#close(undefined);
   }
 
-  #settleAll(item: Item, entries: Entry[], isWhole: boolean, isFinal = !item.isDone): void {
-    const parts = partsOf(item, entries);
+  #settleAll(item: Item, entries: ListedPart[], isWhole: boolean, isFinal = !item.isDone): void {
+    const parts = findParts(item, entries);
     for (const [at, { channel, text, raw }] of entries.entries()) {
       if (channel === undefined) {
         if (isFinal) this.#whole(item, { ...item.wire, content: [raw] });
@@ -639,8 +156,8 @@ export class ContentEmitter {
     const blob = item.isSigned ? undefined : (filled(wire.encrypted_content) ?? filled(before.encrypted_content));
     item.wire = { ...wire, id: filled(wire.id) ?? before.id };
     item.isLive = false;
-    this.#settleAll(item, readEntries(wire.summary, 'summary'), isWhole);
-    this.#settleAll(item, readEntries(wire.content, 'full'), isWhole);
+    this.#settleAll(item, readListedParts(wire.summary, 'summary'), isWhole);
+    this.#settleAll(item, readListedParts(wire.content, 'full'), isWhole);
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
     if (blob !== undefined && item.blockKey !== undefined) {
       item.isSigned = true;
@@ -650,7 +167,10 @@ export class ContentEmitter {
     if (isNew) this.#keepExtras(item, reasoningExtras(wire) ?? {});
   }
 
-  /** Fields of a reasoning item that came with its end: into the block if that is still open and holds all of it. */
+  /**
+   * Keeps fields that arrived with the end of a reasoning item: in the block, if it is still open and holds the whole
+   * item.
+   */
   #keepExtras(item: Item, fields: JsonObject): void {
     if (this.#current?.item !== item || item.stretch > 1) {
       this.late.push({ type: 'reasoning', ...(item.id !== undefined && { id: item.id }), ...fields });
@@ -688,13 +208,13 @@ export class ContentEmitter {
     if (open) this.#emitter.closeFlow(open.key, final);
   }
 
-  /** Another item's call is about to open. */
+  /** Ends the current block, because a call of another item starts. */
   interrupt(item: Item): void {
     this.#begin(item, '');
     this.#current = undefined;
   }
 
-  /** Blocks that had stopped when their final form came. */
+  /** Blocks that had stopped before their final form arrived. */
   get lateBlocks(): NonNullable<MessageDelta['late_blocks']> {
     return [...this.#replaced].flatMap(([key, content_block]) => {
       const index = this.#emitter.indexOf(key);
@@ -702,13 +222,13 @@ export class ContentEmitter {
     });
   }
 
-  /** The stream is over: reasoning that never said a word is kept for its id. */
+  /** Ends the stream; reasoning items without content become blocks, to keep their ids. */
   end(): void {
     for (const item of this.#silent) if (item.blockKey === undefined) this.#openThinking(item);
     this.#silent.clear();
   }
 
-  /** True when the flow is not the open one: a block will start. */
+  /** Makes a block the current one; returns true if it was not, so that a block will start. */
   #begin(item: Item | undefined, key: string): boolean {
     const open = this.#current;
     if (open?.key === key) return false;
@@ -718,11 +238,13 @@ export class ContentEmitter {
     return true;
   }
 
-  /** Reasoning that came before stands before, also when it has nothing to show but an id and, later, its ciphertext. */
+  /**
+   * Starts blocks for earlier reasoning items without content, to keep the order; their encrypted content may follow.
+   */
   #openSilent(before: Item | undefined): void {
     if (before) this.#silent.delete(before);
     for (const item of this.#silent) {
-      if (before && item.position > before.position) return; // they stand in their order
+      if (before && item.position > before.position) return; // items are in order
       this.#report('responses/items-overlap');
       this.#openThinking(item);
     }
@@ -747,7 +269,7 @@ export class ContentEmitter {
     return part.flow;
   }
 
-  /** All summary parts of an item make one block. */
+  /** The thinking block of an item; all summary parts are in one block. */
   #thinkingFlow(item: Item, channel: Channel | undefined): ItemFlow {
     const key = `${item.position}.${channel ?? 'silent'}`;
     item.blockKey ??= key;
@@ -759,16 +281,437 @@ export class ContentEmitter {
   }
 }
 
-/** The parts of a whole item: a list of objects; some servers send plain text. */
-function readEntries(list: unknown, plain: Channel): Entry[] {
-  if (typeof list === 'string') return [{ channel: plain, text: list, raw: {} }];
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((raw: unknown): Entry[] => {
-    if (typeof raw === 'string') return [{ channel: plain, text: raw, raw: {} }];
-    if (!isObject(raw)) return [];
-    const channel = raw['type'] === undefined ? plain : channelOf(raw['type']);
-    return [
-      { channel: channel === 'text' && plain !== 'text' ? plain : channel, text: looseText(raw['refusal'] ?? raw['text']), raw },
-    ];
-  });
+/** By index, then by order, because Bedrock numbers the parts of a message from 1. */
+const PART_NAMINGS: readonly Naming<ListedPart, Part>[] = [
+  { wire: ({ channel }, at) => channel && `${channel} ${at}`, seen: ({ channel, index }) => `${channel} ${index}` },
+  { wire: ({ channel }) => channel, seen: ({ channel }) => channel },
+];
+
+/** The parts that the entries describe. Found parts are bound to their position, so that they are searched once. */
+function findParts(item: Item, entries: readonly ListedPart[]): (Part | undefined)[] {
+  const known = entries.map(({ channel }, at) => channel && item.findPart(channel, at));
+  if (entries.every(({ channel }, at) => channel === undefined || known[at])) return known;
+  const parts = pairUp(entries, item.parts, PART_NAMINGS);
+  for (const [at, part] of parts.entries()) if (part) item.bindPart(at, part);
+  return parts;
+}
+
+/** An undeclared tool that models call: its arguments hold several calls. */
+const WRAPPER_NAMES: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel']);
+
+/** Writes the calls of a response (`function_call` and `custom_tool_call` items) as blocks. */
+export class CallEmitter {
+  /** All calls that were written, for the stop reason. */
+  readonly blocks: ToolUseBlock[] = [];
+  /** The id of the response, from which ids are derived. */
+  idSeed = '';
+  /** The request declares a tool with the name of the wrapper, so calls of it are ordinary calls. */
+  isWrapperDeclared = false;
+  readonly limits: CallLimits = new CallLimits();
+  /** Final forms of calls that continued after their blocks had stopped. */
+  readonly late: Map<number, ToolUseBlock> = new Map();
+  readonly #emitter: BlockEmitter;
+  readonly #interrupt: (item: Item) => void;
+  readonly #report: ReportHere;
+  readonly #ids = new Set<string>();
+
+  constructor(emitter: BlockEmitter, interrupt: (item: Item) => void, report: ReportHere) {
+    this.#emitter = emitter;
+    this.#interrupt = interrupt;
+    this.#report = report;
+  }
+
+  /** Takes a call that was added. */
+  added(item: Item): void {
+    this.#open(item, false);
+    this.fragment(item, this.#readInput(item, item.wire));
+  }
+
+  /** Takes a piece of the arguments. */
+  fragment(item: Item, text: string): void {
+    const { call } = item;
+    if (!call || text === '') return;
+    // Nothing may follow the complete value.
+    if (call.isSettled) this.#report('responses/done-differs');
+    else {
+      this.limits.count(text.length);
+      call.ready += item.kind === 'custom' ? text : call.fragments.push(text);
+    }
+    this.#flush(item, call);
+  }
+
+  /** Takes the complete arguments, and the name if it was missing. */
+  whole(item: Item, value: unknown, name: unknown): void {
+    const { call } = item;
+    if (!call) return;
+    if (filled(item.wire.name) === undefined && filled(name) !== undefined) item.wire = { ...item.wire, name };
+    this.#open(item, false);
+    const text = this.#readArguments(value);
+    if (text !== '') this.#settle(item, call, text);
+    this.#flush(item, call);
+  }
+
+  /** Takes the final form of the item; undefined if the stream ended without one. */
+  done(item: Item, wire: WireItem | undefined, isWhole: boolean): void {
+    const { call } = item;
+    if (!call) return;
+    if (item.isDone) {
+      if (wire) this.#resume(item, call, this.#readInput(item, wire));
+      return;
+    }
+    item.isDone = true; // set first, so that a limit error below does not recur when the stream is closed
+    if (wire)
+      item.wire = { ...wire, name: filled(wire.name) ?? item.wire.name, call_id: filled(wire.call_id) ?? item.wire.call_id };
+    this.#settle(item, call, wire ? this.#readInput(item, wire) : '', isWhole);
+    if (this.#expand(item, call) || isEmptyCall(item, call)) return;
+    const block = this.#open(item, true);
+    this.#flush(item, call);
+    if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
+  }
+
+  /** Handles arguments that continue after the item was done. Nothing is added to complete JSON. */
+  #resume({ kind }: Item, { block, sent }: CallInput, whole: string): void {
+    if (!block || whole.length <= sent.length || !whole.startsWith(sent) || parseJson(sent) !== undefined) return;
+    this.late.set(block.index, { ...block.start, ...(kind === 'custom' && { input: whole }), input_raw: whole });
+  }
+
+  /** Writes a call with an item type of its own, which arrives complete. */
+  builtIn(item: Item, { input, ...call }: ToolUseBlock): void {
+    this.limits.open();
+    this.#interrupt(item);
+    const start: ToolUseBlock = { ...call, id: this.#uniqueId(item, call.id), input: {} };
+    const text = argumentsOf(input);
+    this.limits.count(text.length);
+    const index = this.#emitter.openTool(start);
+    this.blocks.push(start);
+    this.#emitter.writeTool(index, text);
+    this.#emitter.stopTool(index);
+  }
+
+  #readInput(item: Item, wire: WireItem): string {
+    return this.#readArguments(item.kind === 'custom' ? wire.input : wire.arguments);
+  }
+
+  #readArguments(value: unknown): string {
+    if (isObject(value)) this.#report('responses/arguments-object');
+    return argumentsOf(value);
+  }
+
+  /**
+   * Decides the arguments. What was sent stays; beyond that the complete value wins if it is JSON or the deltas are
+   * not.
+   */
+  #settle(item: Item, call: CallInput, whole: string, isWhole = false): void {
+    if (call.isGuess && whole !== '') {
+      call.ready = '';
+      call.fragments = new ArgumentText();
+    }
+    const sent = call.sent + call.ready;
+    // Once settled, only a longer value matters. Lengths are compared first, because servers repeat the value.
+    if (call.isSettled && whole.length <= sent.length) {
+      if (whole !== '' && whole !== sent) this.#report('responses/done-differs');
+      return;
+    }
+    // The fragments are decided once, even if the complete value arrives several times.
+    const isDecided = call.isSettled || item.kind === 'custom';
+    call.isSettled = true;
+    const { text, reading } = isDecided ? { text: sent, reading: 'plain' } : call.fragments.decide();
+    if (reading !== 'plain' && reading !== 'unreadable') this.#report('responses/arguments-repeated', undefined, item.last);
+    const isBetter = whole !== '' && whole.startsWith(sent) && whole !== text && isBetterText(item, whole, text);
+    const chosen = isBetter ? whole : text;
+    if (isBetter) this.limits.count(whole.length - sent.length);
+    if (isBetter && !isWhole) this.#report(text === '' && sent === '' ? 'responses/deltas-missing' : 'responses/done-longer');
+    else if (!isBetter && whole !== '' && whole !== text && !whole.startsWith(sent)) this.#report('responses/done-differs');
+    if (chosen.startsWith(sent)) call.ready += chosen.slice(sent.length);
+  }
+
+  #flush(item: Item, call: CallInput): void {
+    if (!call.block || call.ready === '' || (call.isGuess && !item.isDone)) return;
+    this.#emitter.writeTool(call.block.index, call.ready, item.kind === 'custom');
+    call.sent += call.ready;
+    call.ready = '';
+  }
+
+  /** Starts the block once id and name are known, or when nothing more will come. */
+  #open(item: Item, isForced: boolean): CallInput['block'] {
+    const { call } = item;
+    if (!call || call.block) return call?.block;
+    const isSettled = item.callId !== undefined && filled(item.wire.name) !== undefined && !this.#isWrapper(item);
+    if (!isSettled && !isForced) return undefined;
+    const name = filled(item.wire.name);
+    if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
+    this.#interrupt(item);
+    const start = buildCallBlock(item, this.#uniqueId(item), name ?? `tool_${this.blocks.length}`);
+    call.block = { index: this.#emitter.openTool(start), start };
+    this.blocks.push(start);
+    return call.block;
+  }
+
+  #uniqueId(item: Item, wanted: string | undefined = item.callId): string {
+    if (wanted === undefined) this.#report('responses/call-id-missing', undefined, item.first);
+    else if (this.#ids.has(wanted)) this.#report('responses/call-id-repeated');
+    let id = wanted;
+    for (let salt = 0; id === undefined || this.#ids.has(id); salt++)
+      id = deriveId('call_', this.idSeed, this.blocks.length, salt);
+    this.#ids.add(id);
+    return id;
+  }
+
+  /** The final block if it differs from the one that was started. */
+  #final(item: Item, call: CallInput, start: ToolUseBlock): ToolUseBlock | undefined {
+    const block = buildCallBlock(item, start.id, start.name);
+    // Keep the first id: on servers whose ids change with every event a new one means nothing.
+    if (start.item_id !== undefined) block.item_id = start.item_id;
+    if (sameJson(block, start)) return undefined;
+    const value = item.kind === 'custom' ? call.sent : parseJson(call.sent);
+    return { ...block, input: typeof value === 'string' || isObject(value) ? value : {} };
+  }
+
+  #isWrapper(item: Item): boolean {
+    return item.kind === 'function' && !this.isWrapperDeclared && WRAPPER_NAMES.has(item.wire.name);
+  }
+
+  #expand(item: Item, call: CallInput): boolean {
+    const uses = call.block || !this.#isWrapper(item) ? undefined : readParallelUses(call.ready);
+    if (!uses) return false;
+    this.#report('responses/parallel-wrapper');
+    this.#interrupt(item);
+    for (const [at, { name, input }] of uses.entries()) {
+      this.limits.open();
+      const wanted = item.callId === undefined ? undefined : `${item.callId}_${at}`;
+      const start: ToolUseBlock = { type: 'tool_use', id: this.#uniqueId(item, wanted), name, input: {} };
+      // Results are sent back under the id of the wrapper.
+      if (item.callId !== undefined) start.extensions = { 'openai-responses': { parallel_call_id: item.callId } };
+      const index = this.#emitter.openTool(start);
+      this.blocks.push(start);
+      this.#emitter.writeTool(index, input);
+      this.#emitter.stopTool(index);
+    }
+    return true;
+  }
+}
+
+const isEmptyCall = (item: Item, call: CallInput): boolean =>
+  !call.block && call.ready === '' && item.callId === undefined && filled(item.wire.name) === undefined;
+
+/** Whether the complete arguments are better than those of the deltas; nothing was sent that is not in both. */
+function isBetterText(item: Item, whole: string, text: string): boolean {
+  if (item.kind === 'custom') return whole.length > text.length;
+  if (parseJson(whole) !== undefined) return true;
+  return whole.length > text.length && parseJson(text) === undefined;
+}
+
+const CALL_FIELDS: ReadonlySet<string> = new Set(
+  Object.keys({ type: 0, id: 0, status: 0, call_id: 0, name: 0, namespace: 0, arguments: 0, input: 0 } satisfies {
+    [K in keyof WireItem]?: 0;
+  }),
+);
+
+function buildCallBlock(item: Item, id: string, name: string): ToolUseBlock {
+  const namespace = filled(item.wire.namespace);
+  const others = unknownFields(item.wire, CALL_FIELDS);
+  return {
+    type: 'tool_use',
+    id,
+    name,
+    input: item.kind === 'custom' ? '' : {},
+    ...(item.kind === 'custom' && { kind: 'custom' }),
+    ...(namespace !== undefined && { namespace }),
+    ...(item.id !== undefined && { item_id: item.id }),
+    // Set only for a call that was cut or has no name; other calls are complete when their block stops.
+    ...((item.wire.status === 'incomplete' || filled(item.wire.name) === undefined) && { status: 'incomplete' }),
+    ...(others && { extensions: { 'openai-responses': others } }),
+  };
+}
+
+/** Reads `{tool_uses:[{recipient_name:"functions.x",parameters}]}`; undefined if the arguments have another form. */
+function readParallelUses(text: string): { name: string; input: string }[] | undefined {
+  const value = parseJson(text);
+  const uses = isObject(value) ? value['tool_uses'] : undefined;
+  if (!Array.isArray(uses) || uses.length === 0) return undefined;
+  const calls: { name: string; input: string }[] = [];
+  for (const use of uses) {
+    const name = isObject(use) ? filled(filled(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
+    const parameters = isObject(use) ? (use['parameters'] ?? {}) : {};
+    const input = typeof parameters === 'string' ? parameters : writeJson(parameters);
+    if (name === undefined || input === undefined) return undefined;
+    calls.push({ name, input });
+  }
+  return calls;
+}
+
+// ---- items
+
+/** An output item: its wire form, and what was written of it. */
+export class Item {
+  readonly kind: ItemKind;
+  /** Order of arrival, from 0. */
+  readonly position: number;
+  readonly index: number | undefined;
+  /** The latest wire form: as added, then as done. */
+  wire: WireItem;
+  isDone = false;
+  /** The offsets of its first event and of the last piece of its arguments. */
+  first = 0;
+  last = 0;
+  /** The item is in progress, so its fields may change. */
+  isLive = false;
+  isSigned = false;
+  readonly parts: Part[] = [];
+  readonly call: CallInput | undefined;
+  /** The flows of its blocks, by key. */
+  readonly flows: Map<string, ItemFlow> = new Map();
+  /** The key of its first thinking block or of its opaque block; undefined until one has started. */
+  blockKey: string | undefined;
+  /** The number of blocks of its reasoning, and the number of summary parts in the latest one. */
+  stretch = 0;
+  slots = 0;
+  readonly #parts = new Map<Channel, Map<number, Part>>();
+  #latest: Part | undefined;
+
+  constructor(kind: ItemKind, position: number, index: number | undefined, wire: WireItem) {
+    this.kind = kind;
+    this.position = position;
+    this.index = index;
+    this.wire = wire;
+    const isCall = kind === 'function' || kind === 'custom';
+    this.call = isCall ? newInput() : undefined;
+  }
+
+  /** The wire form without the status while the item is in progress. */
+  get settled(): WireItem {
+    if (!this.isLive) return this.wire;
+    const { status: _, ...wire } = this.wire;
+    return wire;
+  }
+
+  get id(): string | undefined {
+    return filled(this.wire.id);
+  }
+
+  /** The call id; only of calls, because OpenAI changes that of server items between added and done. */
+  get callId(): string | undefined {
+    return this.call && filled(this.wire.call_id);
+  }
+
+  /** The part with this index; without an index, the latest part. */
+  findPart(channel: Channel, index: number | undefined): Part | undefined {
+    if (index !== undefined) return this.#parts.get(channel)?.get(index);
+    return this.#latest?.channel === channel ? this.#latest : undefined;
+  }
+
+  addPart(channel: Channel, index: number = this.parts.length): Part {
+    const part: Part = { channel, index, text: '', citations: 0, hasLogprobs: false, slot: 0, stretch: -1, flow: undefined };
+    const ofChannel = this.#parts.get(channel) ?? new Map<number, Part>();
+    ofChannel.set(index, part);
+    this.#parts.set(channel, ofChannel);
+    this.parts.push(part);
+    this.#latest = part;
+    return part;
+  }
+
+  /** Assigns an index to a part: complete items may number their parts differently. */
+  bindPart(index: number, part: Part): void {
+    this.#parts.get(part.channel)?.set(index, part);
+  }
+
+  /** Whether `wire` is this item: the same call, an open item, or a repetition. */
+  isSame(wire: WireItem): boolean {
+    if (this.id !== undefined && wire.id === this.id) return true;
+    if ((this.kind === 'opaque' || this.kind === 'built-in') && wire.type !== this.wire.type) return false;
+    const callId = filled(wire.call_id);
+    return this.callId === undefined || callId === undefined ? !this.isDone : callId === this.callId;
+  }
+}
+
+const newInput = (): CallInput => ({
+  fragments: new ArgumentText(),
+  ready: '',
+  sent: '',
+  isSettled: false,
+  isGuess: false,
+  block: undefined,
+});
+
+/** A content part or summary part of an item. */
+export interface Part {
+  readonly channel: Channel;
+  readonly index: number;
+  /** The text that was written. */
+  text: string;
+  citations: number;
+  hasLogprobs: boolean;
+  /** The position among the summary parts of a block, and the number of that block. */
+  slot: number;
+  stretch: number;
+  /** The block that it is written to; set with the first text. */
+  flow: ItemFlow | undefined;
+}
+
+/** The argument or input text of a call, and how much of it was sent. */
+export interface CallInput {
+  fragments: ArgumentText;
+  /** Text that is certain, held until the block has started. */
+  ready: string;
+  sent: string;
+  /** The complete value was read. */
+  isSettled: boolean;
+  /** Some of it may belong to another call: nothing is sent before the item is done. */
+  isGuess: boolean;
+  block: { index: number; start: ToolUseBlock } | undefined;
+}
+
+/** A block of an item. */
+export interface ItemFlow extends Flow {
+  key: string;
+}
+
+/** The kind of an item. `built-in`: a call that the client runs, with an item type of its own. */
+export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
+
+/** Reports a departure from the protocol, at the current offset of the stream or at another. */
+export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => void;
+
+// ---- matching
+
+/**
+ * Finds for each entry of a complete list the thing that the stream had shown of it. The surest keys come first;
+ * unmatched entries try the next ones. Takes linear time for any input.
+ */
+export function pairUp<Wire, Seen>(
+  wire: readonly Wire[],
+  seen: readonly Seen[],
+  namings: readonly Naming<Wire, Seen>[],
+): (Seen | undefined)[] {
+  const pairs: (Seen | undefined)[] = wire.map(() => undefined);
+  const taken = new Set<Seen>();
+  for (const naming of namings) {
+    if (taken.size === seen.length) break;
+    const free = new Map<string, Seen[]>();
+    // In reverse, so that pop() returns the first.
+    for (const entry of seen.toReversed()) {
+      const name = taken.has(entry) ? undefined : naming.seen(entry);
+      if (name === undefined) continue;
+      const list = free.get(name);
+      if (list) list.push(entry);
+      else free.set(name, [entry]);
+    }
+    for (const [at, entry] of wire.entries()) {
+      if (pairs[at] !== undefined) continue;
+      const name = naming.wire(entry, at);
+      const match = name === undefined ? undefined : free.get(name)?.pop();
+      if (match === undefined) continue;
+      pairs[at] = match;
+      taken.add(match);
+    }
+  }
+  return pairs;
+}
+
+/**
+ * Keys under which a listed entry and a thing seen in the stream match. Equal keys make a pair; undefined never does.
+ */
+export interface Naming<Wire, Seen> {
+  wire(entry: Wire, at: number): string | undefined;
+  seen(entry: Seen): string | undefined;
 }

@@ -1,14 +1,16 @@
+/** Wire types and events of OpenAI Responses, and the wire fields that travel as extensions. */
+
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type Keeper, keeper } from '../../codec/extensions.ts';
 import { getOwn, isObject, type JsonObject, writeJson } from '../../json/json.ts';
 
-/** One event of the stream. Which fields it has depends on its type; input is hostile, so none is certain. */
+/** An event of the stream. Its fields depend on its type, and input is untrusted: none is certain. */
 export interface WireEvent {
   type?: unknown;
   sequence_number?: unknown;
   output_index?: unknown;
   item_id?: unknown;
-  /** Outside the standard. */
+  /** Not in the standard. */
   call_id?: unknown;
   content_index?: unknown;
   summary_index?: unknown;
@@ -25,7 +27,7 @@ export interface WireEvent {
   response?: unknown;
 }
 
-/** The fields of an output item that have a meaning here; everything else about it is kept as it is. */
+/** The fields of an output item that are decoded; others are kept as extensions. */
 export interface WireItem {
   type?: unknown;
   id?: unknown;
@@ -42,6 +44,7 @@ export interface WireItem {
   input?: unknown;
 }
 
+/** The fields of a response object that are decoded; others are kept as extensions. */
 export interface WireResponse {
   id?: unknown;
   object?: unknown;
@@ -58,10 +61,10 @@ export interface WireResponse {
   tools?: unknown;
 }
 
-/** What a stretch of text is. `full` is the raw chain of thought (`reasoning_text`). */
+/** The kind of a text. `full` is the raw chain of thought (`reasoning_text`). */
 export type Channel = 'text' | 'refusal' | 'summary' | 'full';
 
-/** The names of content parts, of the standard and of histories that are sent back as answers. */
+/** Types of content parts, in responses and in histories that servers send back. */
 const CHANNELS: Record<string, Channel> = {
   output_text: 'text',
   text: 'text',
@@ -71,45 +74,12 @@ const CHANNELS: Record<string, Channel> = {
   reasoning_text: 'full',
 };
 
-/** The channel of a content part; undefined for one that nobody here knows. */
+/** The channel of a content part; undefined for an unknown type. */
 export const channelOf = (type: unknown): Channel | undefined => getOwn(CHANNELS, type);
 
-/** A string with something in it. */
-export const filled = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.trim() !== '' ? value : undefined;
+// ---- events
 
-/** An index; compatible servers also send it as text. */
-export function indexOf(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isInteger(number) ? number : undefined;
-}
-
-/** Text that should be a string: some servers send arguments as an object, and a delta as `{text}`. */
-export function looseText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (isObject(value) && typeof value['text'] === 'string') return value['text'];
-  return '';
-}
-
-/** Arguments as text; objects are written out. */
-export function argumentsOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return '';
-  const text = writeJson(value);
-  if (text === undefined) throw new LimitError('arguments nested too deeply to be written as text');
-  return text;
-}
-
-/** What an event says of an item. */
-export type ItemAction =
-  | { does: 'item-added' }
-  | { does: 'item-done' }
-  | { does: 'annotation' }
-  | { does: 'part'; channel: Channel; isDone: boolean }
-  | { does: 'text'; channel: Channel; isDone: boolean }
-  | { does: 'input'; isCustom: boolean; isDone: boolean };
-
-/** What an event is to us. */
+/** What an event does. */
 export type Action =
   | ItemAction
   | { does: 'start' }
@@ -118,9 +88,24 @@ export type Action =
   | { does: 'audio'; field: 'data' | 'transcript' }
   | { does: 'end'; status?: 'completed' | 'incomplete' | 'failed' | 'cancelled' };
 
-const part = (channel: Channel, isDone: boolean): Action => ({ does: 'part', channel, isDone });
+/** What an event does to an item. */
+export type ItemAction =
+  | { does: 'item-added' }
+  | { does: 'item-done' }
+  | { does: 'annotation' }
+  | { does: 'part'; channel: Channel; isDone: boolean }
+  | { does: 'text'; channel: Channel; isDone: boolean }
+  | { does: 'input'; isCustom: boolean; isDone: boolean };
 
-const text = (channel: Channel, isDone: boolean): Action => ({ does: 'text', channel, isDone });
+interface EventReading {
+  action: Action | undefined;
+  /** Whether the event is in the standard. */
+  isStandard: boolean;
+}
+
+const partAction = (channel: Channel, isDone: boolean): Action => ({ does: 'part', channel, isDone });
+
+const textAction = (channel: Channel, isDone: boolean): Action => ({ does: 'text', channel, isDone });
 
 const ACTIONS: Record<string, Action> = {
   'response.created': { does: 'start' },
@@ -128,18 +113,18 @@ const ACTIONS: Record<string, Action> = {
   'response.in_progress': { does: 'start' },
   'response.output_item.added': { does: 'item-added' },
   'response.output_item.done': { does: 'item-done' },
-  'response.content_part.added': part('text', false),
-  'response.content_part.done': part('text', true),
-  'response.reasoning_summary_part.added': part('summary', false),
-  'response.reasoning_summary_part.done': part('summary', true),
-  'response.output_text.delta': text('text', false),
-  'response.output_text.done': text('text', true),
-  'response.refusal.delta': text('refusal', false),
-  'response.refusal.done': text('refusal', true),
-  'response.reasoning_text.delta': text('full', false),
-  'response.reasoning_text.done': text('full', true),
-  'response.reasoning_summary_text.delta': text('summary', false),
-  'response.reasoning_summary_text.done': text('summary', true),
+  'response.content_part.added': partAction('text', false),
+  'response.content_part.done': partAction('text', true),
+  'response.reasoning_summary_part.added': partAction('summary', false),
+  'response.reasoning_summary_part.done': partAction('summary', true),
+  'response.output_text.delta': textAction('text', false),
+  'response.output_text.done': textAction('text', true),
+  'response.refusal.delta': textAction('refusal', false),
+  'response.refusal.done': textAction('refusal', true),
+  'response.reasoning_text.delta': textAction('full', false),
+  'response.reasoning_text.done': textAction('full', true),
+  'response.reasoning_summary_text.delta': textAction('summary', false),
+  'response.reasoning_summary_text.done': textAction('summary', true),
   'response.output_text.annotation.added': { does: 'annotation' },
   'response.function_call_arguments.delta': { does: 'input', isCustom: false, isDone: false },
   'response.function_call_arguments.done': { does: 'input', isCustom: false, isDone: true },
@@ -154,14 +139,14 @@ const ACTIONS: Record<string, Action> = {
   keepalive: { does: 'ping' },
 };
 
-/** Names outside the standard: older ones, and those of other servers (Bedrock's `reasoning_part`). */
-const OTHER_NAMES: Record<string, Action> = {
-  'response.reasoning_part.added': part('full', false),
-  'response.reasoning_part.done': part('full', true),
-  'response.reasoning.delta': text('full', false),
-  'response.reasoning.done': text('full', true),
-  'response.reasoning_summary.delta': text('summary', false),
-  'response.reasoning_summary.done': text('summary', true),
+/** Names that are not in the standard: older ones, and those of other servers (Bedrock's `reasoning_part`). */
+const NONSTANDARD_ACTIONS: Record<string, Action> = {
+  'response.reasoning_part.added': partAction('full', false),
+  'response.reasoning_part.done': partAction('full', true),
+  'response.reasoning.delta': textAction('full', false),
+  'response.reasoning.done': textAction('full', true),
+  'response.reasoning_summary.delta': textAction('summary', false),
+  'response.reasoning_summary.done': textAction('summary', true),
   'response.output_text_annotation.added': { does: 'annotation' },
   'response.cancelled': { does: 'end', status: 'cancelled' },
   'response.done': { does: 'end' },
@@ -170,39 +155,87 @@ const OTHER_NAMES: Record<string, Action> = {
   'response.ping': { does: 'ping' },
 };
 
-/** Progress of server tools, of a compaction and of audio: the item has the result when it is done. */
+const READINGS: ReadonlyMap<string, EventReading> = new Map([
+  ...Object.entries(ACTIONS).map(([type, action]): [string, EventReading] => [type, { action, isStandard: true }]),
+  ...Object.entries(NONSTANDARD_ACTIONS).map(([type, action]): [string, EventReading] => [type, { action, isStandard: false }]),
+]);
+
+/** Progress of server tools, compaction and audio: the item has the result when it is done. */
 const PROGRESS =
   /^response\.(?:web_search|file_search|code_interpreter|image_generation|mcp|compaction|apply_patch|shell|local_shell|computer|tool_search|program|audio)/;
 
-interface Reading {
-  action: Action | undefined;
-  /** The standard knows the event. */
-  isStandard: boolean;
+const PROGRESS_READING: EventReading = { action: { does: 'ping' }, isStandard: true };
+
+const UNKNOWN_READING: EventReading = { action: undefined, isStandard: false };
+
+/** The action of an event type. */
+export const readType = (type: string): EventReading =>
+  READINGS.get(type) ?? (PROGRESS.test(type) ? PROGRESS_READING : UNKNOWN_READING);
+
+// ---- values
+
+/** The value if it is a string that is not blank. */
+export const filled = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value : undefined;
+
+/** Reads an index; compatible servers also send it as a string. */
+export function indexOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isInteger(number) ? number : undefined;
 }
 
-const READINGS: ReadonlyMap<string, Reading> = new Map([
-  ...Object.entries(ACTIONS).map(([type, action]): [string, Reading] => [type, { action, isStandard: true }]),
-  ...Object.entries(OTHER_NAMES).map(([type, action]): [string, Reading] => [type, { action, isStandard: false }]),
-]);
+/** Reads text; some servers send a delta as `{text}`. */
+export function looseText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (isObject(value) && typeof value['text'] === 'string') return value['text'];
+  return '';
+}
 
-const IN_PROGRESS: Reading = { action: { does: 'ping' }, isStandard: true };
+/** Reads arguments as text; objects are serialized. */
+export function argumentsOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return '';
+  const textAction = writeJson(value);
+  if (textAction === undefined) throw new LimitError('arguments nested too deeply to be written as text');
+  return textAction;
+}
 
-const UNKNOWN: Reading = { action: undefined, isStandard: false };
+// ---- extensions
 
-export const readType = (type: string): Reading => READINGS.get(type) ?? (PROGRESS.test(type) ? IN_PROGRESS : UNKNOWN);
-
+/** The id of this protocol. */
 export const PROTOCOL = 'openai-responses';
 
-const kept: Keeper = keeper(PROTOCOL);
+const ownExtensions: Keeper = keeper(PROTOCOL);
 
-/** What the decoders kept of a node under wire names. */
-export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
+/** Reads the extensions of a node: wire fields without a canonical place. */
+export const fieldsOf: Keeper['fieldsOf'] = ownExtensions.fieldsOf;
 
-/** As a part of a node: nothing when there is nothing to keep. */
-export const keep: Keeper['keep'] = kept.keep;
+/** Builds the `extensions` of a node from wire fields; empty if there are none. */
+export const keep: Keeper['keep'] = ownExtensions.keep;
 
-/** Where OpenAI Responses says what the canonical request says elsewhere. */
-const PLACES: Readonly<Record<string, string>> = {
+/**
+ * Extensions that the canonical request holds too, with the path of the canonical field; '' if the node itself says the
+ * same.
+ */
+export const FIELDS: Readonly<Record<string, string>> = {
+  'reasoning/generate_summary': '/thinking/summary',
+  prompt_cache_retention: '/prompt_cache',
+  service_tier: '/service_tier',
+  id: '',
+  status: '',
+  // Fields of calls that the client runs; the function call holds the same.
+  type: '',
+  call_id: '',
+  operation: '',
+  action: '',
+  output: '',
+  file_id: '',
+  // Added by openai-node to items that it sends back.
+  parsed_arguments: '',
+};
+
+/** The wire location of each canonical field whose path differs. */
+const FIELD_PATHS: Readonly<Record<string, string>> = {
   system: '/instructions',
   messages: '/input',
   parameters: '',
@@ -219,31 +252,16 @@ const PLACES: Readonly<Record<string, string>> = {
   'prompt_cache/key': '/prompt_cache_key',
 };
 
-/** What has an old name and a new one stands where this body says it. */
+/** The wire locations for this body; a field with an old and a new name has the one that the body uses. */
 export const placesIn = (body: JsonObject): Record<string, string> => ({
-  ...PLACES,
+  ...FIELD_PATHS,
   user_id: (body['safety_identifier'] ?? undefined) === undefined ? '/user' : '/safety_identifier',
 });
 
-/** Fields that are kept as they came although the canonical request says them, too; the last ones say nothing more than their node. */
-export const FIELDS: Readonly<Record<string, string>> = {
-  'reasoning/generate_summary': '/thinking/summary',
-  prompt_cache_retention: '/prompt_cache',
-  service_tier: '/service_tier',
-  id: '',
-  status: '',
-  // Of calls that the client runs, what the call of a function says.
-  type: '',
-  call_id: '',
-  operation: '',
-  action: '',
-  output: '',
-  file_id: '',
-  // What openai-node adds to what it sends back.
-  parsed_arguments: '',
-};
-
-/** Fields of an answer that nobody elsewhere misses: those that repeat the question, and those that the canonical answer says, too. */
+/**
+ * Extensions of a response that other protocols can do without: they repeat the request, or canonical fields hold the
+ * same.
+ */
 export const IDLE: ReadonlySet<string> = new Set([
   'background',
   'conversation',
