@@ -11,7 +11,7 @@ import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponsesCodec } from './openai-responses/codec.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 
-// The registry: one line a protocol, in a column for readers and a column for both directions. They are two values so that a bundler leaves all
+// The registry has one line per protocol, in two tables (reading, both directions), so that a bundler can leave all
 // encoders out of a program that only calls `accumulate`.
 
 /** Every protocol, for reading streams. */
@@ -32,6 +32,19 @@ export const CODECS: Readonly<Record<ProtocolId, Codec>> = {
 
 /** The grammar of what each protocol's stream encoder writes for a client that requested everything. */
 export const GRAMMARS: Readonly<Record<ProtocolId, () => StreamGrammar>> = /* @__PURE__ */ mapCodecs(({ grammar }) => grammar);
+
+/**
+ * OpenAI Chat whose results have the whole `chat.completion` beside the message: every choice, every unknown field. Not
+ * the default, because it accumulates every chunk twice.
+ *
+ * ```ts
+ * const { completion } = await accumulate(response.body, { protocol: openaiChatWithCompletion });
+ * ```
+ */
+export const openaiChatWithCompletion: Protocol = {
+  ...openaiChat,
+  accumulator: () => new ChatAccumulator({ everyField: true }),
+};
 
 /** Shorter names that users may type. */
 export const PROTOCOL_ALIASES = {
@@ -74,7 +87,8 @@ function resolve<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T {
 }
 
 function find<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T | undefined {
-  const id = Object.hasOwn(PROTOCOL_ALIASES, name) ? PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES] : name; // hasOwn narrows nothing
+  // hasOwn does not narrow the name
+  const id = Object.hasOwn(PROTOCOL_ALIASES, name) ? PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES] : name;
   return Object.hasOwn(table, id) ? table[id as ProtocolId] : undefined;
 }
 
@@ -82,16 +96,3 @@ function mapCodecs<T>(map: (codec: Codec) => T): Record<ProtocolId, T> {
   const entries = Object.values(CODECS).map((codec) => [codec.id, map(codec)]);
   return Object.fromEntries(entries) as Record<ProtocolId, T>; // fromEntries does not know the keys
 }
-
-/**
- * OpenAI Chat whose results carry the whole `chat.completion` beside the message: every choice, every unknown field. Not the default: it folds every chunk
- * a second time, and few ask for it.
- *
- * ```ts
- * const { completion } = await accumulate(response.body, { protocol: openaiChatWithCompletion });
- * ```
- */
-export const openaiChatWithCompletion: Protocol = {
-  ...openaiChat,
-  accumulator: () => new ChatAccumulator({ everyField: true }),
-};

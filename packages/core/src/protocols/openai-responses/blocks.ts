@@ -5,7 +5,7 @@ import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOf, objectOf, textOf, unknownFields } from '../../codec/read.ts';
-import { assignOwn, isObject, type JsonObject } from '../../json/json.ts';
+import { assignOwn, isObject, type JsonObject, parseJson, writeJson } from '../../json/json.ts';
 import { isDerivedId, replayableId } from './endpoints.ts';
 import { type Channel, channelOf, fieldsOf, filled, looseText, PROTOCOL, type WireItem } from './wire.ts';
 
@@ -127,6 +127,22 @@ function decodeToken(value: unknown): TopLogprob | undefined {
 }
 
 const isBytes = (value: unknown): value is number[] => Array.isArray(value) && value.every((byte) => typeof byte === 'number');
+
+/** Reads `{tool_uses:[{recipient_name:"functions.x",parameters}]}`; undefined if the arguments have another form. */
+export function readParallelUses(text: string): { name: string; input: string }[] | undefined {
+  const value = parseJson(text);
+  const uses = isObject(value) ? value['tool_uses'] : undefined;
+  if (!Array.isArray(uses) || uses.length === 0) return undefined;
+  const calls: { name: string; input: string }[] = [];
+  for (const use of uses) {
+    const name = isObject(use) ? filled(filled(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
+    const parameters = isObject(use) ? (use['parameters'] ?? {}) : {};
+    const input = typeof parameters === 'string' ? parameters : writeJson(parameters);
+    if (name === undefined || input === undefined) return undefined;
+    calls.push({ name, input });
+  }
+  return calls;
+}
 
 // ---- decode: history
 

@@ -13,7 +13,7 @@ import { FIELDS, IDLE } from './wire.ts';
 
 export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
 
-/** OpenAI Responses in both directions: requests, responses, streams, errors, models, and the count of a request's tokens. */
+/** OpenAI Responses in both directions: requests, responses, streams, errors, models and token counts. */
 export const openaiResponsesCodec: Codec = {
   ...openaiResponses,
   roles: ['client', 'upstream'],
@@ -32,7 +32,7 @@ export const openaiResponsesCodec: Codec = {
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },
-  // There is no event for it, and the SDK throws on unknown events; comments are skipped.
+  // The protocol has no such event, and the SDK throws on unknown events but skips comments.
   heartbeat: ': ping\n\n',
   streamEncoder: encodeStream,
   models,

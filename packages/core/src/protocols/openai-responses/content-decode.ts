@@ -6,7 +6,7 @@ import type { ContentBlock, TokenLogprob, ToolUseBlock } from '../../canonical/m
 import { CallLimits } from '../../codec/answers.ts';
 import { type BlockEmitter, type Flow, unplaced } from '../../codec/block-emitter.ts';
 import { unknownFields } from '../../codec/read.ts';
-import { isObject, type JsonObject, parseJson, sameJson, writeJson } from '../../json/json.ts';
+import { isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
 import type { RuleId } from '../../rules/index.ts';
 import {
   decodeCitation,
@@ -14,6 +14,7 @@ import {
   type ListedPart,
   opaque,
   readListedParts,
+  readParallelUses,
   reasoningExtras,
   signedBlob,
   startText,
@@ -522,22 +523,6 @@ function buildCallBlock(item: Item, id: string, name: string): ToolUseBlock {
     ...((item.wire.status === 'incomplete' || filled(item.wire.name) === undefined) && { status: 'incomplete' }),
     ...(others && { extensions: { 'openai-responses': others } }),
   };
-}
-
-/** Reads `{tool_uses:[{recipient_name:"functions.x",parameters}]}`; undefined if the arguments have another form. */
-function readParallelUses(text: string): { name: string; input: string }[] | undefined {
-  const value = parseJson(text);
-  const uses = isObject(value) ? value['tool_uses'] : undefined;
-  if (!Array.isArray(uses) || uses.length === 0) return undefined;
-  const calls: { name: string; input: string }[] = [];
-  for (const use of uses) {
-    const name = isObject(use) ? filled(filled(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
-    const parameters = isObject(use) ? (use['parameters'] ?? {}) : {};
-    const input = typeof parameters === 'string' ? parameters : writeJson(parameters);
-    if (name === undefined || input === undefined) return undefined;
-    calls.push({ name, input });
-  }
-  return calls;
 }
 
 // ---- items

@@ -1,3 +1,5 @@
+/** Blocks of a response to output items, and the envelope around them. */
+
 import type { BlockDelta, MessageDelta, MessageStart } from '../../canonical/events.ts';
 import type { Citation, ContentBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
@@ -23,179 +25,10 @@ import { encodeText, encodeThinking } from './settings.ts';
 import { encodeToolChoice, encodeTools } from './tools.ts';
 import { fieldsOf, PROTOCOL } from './wire.ts';
 
-/** The message or reasoning item that the next block may continue: it stays open until another item begins. */
-export class CurrentItem {
-  readonly #list: ItemList;
-  #item: MessageItem | ReasoningItem | undefined;
-  /** The block that wrote to it last. */
-  #block: ContentBlock | undefined;
-
-  constructor(list: ItemList) {
-    this.#list = list;
-  }
-
-  get block(): ContentBlock | undefined {
-    return this.#block;
-  }
-
-  /** Neighbouring texts share a message, unless the source says that they are two. Each has a part of its own. */
-  messageFor(block: TextBlock): MessageItem {
-    const current = this.#item instanceof MessageItem && this.#block && isContinued(this.#block, block) ? this.#item : undefined;
-    const item = current ?? this.#open(() => this.#message(block));
-    item.openPart(block.refusal === true);
-    this.#block = block;
-    return item;
-  }
-
-  #message(block: TextBlock): MessageItem {
-    const { item_id: wanted, phase } = fieldsOf(block);
-    return this.#list.message(wanted, typeof phase === 'string' ? { phase } : {});
-  }
-
-  /** Blocks of one item, a summary and the full text, become one again. */
-  reasoningFor(block: ThinkingBlock): ReasoningItem {
-    const { signature } = block;
-    const wanted = fieldsOf(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
-    if (this.#item instanceof ReasoningItem && wanted !== undefined && this.#item.json['id'] === wanted) return this.#item;
-    const item = this.#open(() => this.#list.reasoning(wanted, itemFields(block)));
-    this.#block = block;
-    return item;
-  }
-
-  #open<T extends MessageItem | ReasoningItem>(create: () => T): T {
-    this.close();
-    const item = create();
-    this.#item = item;
-    return item;
-  }
-
-  close(): void {
-    this.#item?.close('completed');
-    this.#item = undefined;
-    this.#block = undefined;
-  }
-}
-
-/** Items have ids; texts of other protocols have none, and run on. */
-const isContinued = (before: ContentBlock, block: TextBlock): boolean =>
-  fieldsOf(before)['item_id'] === fieldsOf(block)['item_id'] && fieldsOf(before)['phase'] === fieldsOf(block)['phase'];
-
-/** Fields of a reasoning item that nobody here knows. */
-function itemFields(block: ThinkingBlock): JsonObject {
-  const { item_id: _, ...fields } = fieldsOf(block);
-  return fields;
-}
-
-/** What every form of a response says, from `response.created` to the end; what changes stands elsewhere. */
-export interface Envelope {
-  id: string;
-  /** The answer came in another protocol. */
-  isForeign: boolean;
-  /** In the order in which they are written. `status`, `output` and the like go over them. */
-  fields: JsonObject;
-}
-
-export function encodeEnvelope(message: MessageStart['message'], context: CodecContext): Envelope {
-  const foreign = isForeign(message, PROTOCOL, context);
-  const id = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
-  return {
-    id,
-    isForeign: foreign,
-    fields: {
-      id,
-      object: 'response',
-      created_at: Math.floor(message.created ?? context.now()),
-      status: 'in_progress',
-      error: null,
-      incomplete_details: null,
-      model: context.request?.model || message.model,
-      output: [],
-      ...(foreign && UNREPORTED),
-      ...echo(context, foreign),
-      ...encodeTier(message.service_tier, foreign, context),
-      // No field of OpenAI's; servers of this protocol that have it get it back.
-      ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
-      usage: null,
-    },
-  };
-}
-
-/** Required by the SDK's types or by the Open Responses schema; an upstream of another protocol reports none of them. */
-const UNREPORTED = {
-  access_programs: null,
-  completed_at: null,
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  service_tier: 'default',
-} as const satisfies JsonObject;
-
-const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
-
-/** What the other protocols call the tiers. */
-const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
-
-/** Null is not among the tiers that every client knows. */
-export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): { service_tier?: string } {
-  if (tier === undefined) return {};
-  if (!foreign) return { service_tier: tier };
-  const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
-  if (known !== undefined) return { service_tier: known };
-  drop(context, { path: '/service_tier', feature: 'service_tier', message: `OpenAI Responses has no service tier ${tier}` });
-  return {};
-}
-
-const UNASKED: CanonicalRequest = { model: '', messages: [], parameters: {} };
-
-/** A response repeats what was asked; the defaults of the API where nothing was. */
-function echo(context: CodecContext, foreign: boolean): JsonObject {
-  const { request = UNASKED } = context;
-  const { parameters, state, tools = [] } = request;
-  const kept = objectOf(request.extensions?.[PROTOCOL]);
-  // OpenAI reports the default where nothing was requested; what an upstream of this protocol left out is not known.
-  const unset = foreign ? 1 : null;
-  const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
-  const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
-  return {
-    background: state?.background ?? false,
-    instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
-    max_output_tokens: parameters.max_tokens ?? null,
-    max_tool_calls: parameters.max_tool_calls ?? null,
-    metadata: request.metadata ?? {},
-    parallel_tool_calls: request.parallel_tool_use ?? true,
-    previous_response_id: state?.previous_response_id ?? null,
-    prompt_cache_key: request.prompt_cache?.key ?? null,
-    reasoning: {
-      effort: null,
-      summary: null,
-      ...objectOf(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
-    },
-    safety_identifier: request.user_id ?? null,
-    store: request.store ?? false,
-    temperature: parameters.temperature ?? unset,
-    text: { format: { type: 'text' }, ...objectOf(text) },
-    tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
-    tools: encodeTools(tools, true).map(completeTool),
-    top_logprobs: parameters.top_logprobs ?? 0,
-    top_p: parameters.top_p ?? unset,
-    truncation: request.truncation ?? 'disabled',
-    user: null,
-  };
-}
-
-/** Schemas require these fields of an echoed function, also where the request left them out. */
-const completeTool = (tool: JsonObject): JsonObject =>
-  tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
-
-/** What the decoder kept of a response of this protocol: it knows better than the request what was asked. */
-export function keptEnvelope(extensions: Extensions | undefined): JsonObject {
-  const { finish_reason: _, late_items: __, ...fields } = objectOf(extensions?.[PROTOCOL]);
-  return fields;
-}
-
 interface WrittenText {
   kind: 'text';
   block: TextBlock;
-  /** Absent until there is something to say: empty texts have no item. */
+  /** Absent until there is text: empty texts have no item. */
   item: MessageItem | undefined;
   signature: SignedBlob | undefined;
   isStopped: boolean;
@@ -205,19 +38,17 @@ interface WrittenThinking {
   kind: 'thinking';
   item: ReasoningItem;
   channel: ReasoningChannel;
-  /** Its place among the blocks, which tells its parts from others'. */
+  /** The index of the block, which keeps its parts apart from those of others. */
   at: number;
 }
 
-/** What became of a block. `lost`: it has no form here, and its deltas say nothing. */
+/** How a block is written. `lost`: it has no form here, and its deltas are ignored. */
 type Written = WrittenText | WrittenThinking | { kind: 'call' } | { kind: 'raw'; item: RawItem } | { kind: 'lost' };
 
-/** The separator that stands between two summaries in the text of a block. */
-const BETWEEN_SUMMARIES = '\n\n';
+/** The separator between two summaries in the text of a block. */
+const SUMMARY_SEPARATOR = '\n\n';
 
-const partKey = (at: number, summary: number | undefined): string => `${at} ${summary}`;
-
-/** Blocks to output items, live or whole. Several items may be open at once. */
+/** Encodes blocks as output items, for streams and whole responses. Several items may be open at once. */
 export class OutputEncoder {
   readonly #context: CodecContext;
   readonly #list: ItemList;
@@ -227,7 +58,7 @@ export class OutputEncoder {
   hasText = false;
   hasRefusal = false;
 
-  /** Without `send` nothing but the items is made. */
+  /** Without `send` only the items are built, and no events are sent. */
   constructor(responseId: string, context: CodecContext, send?: Send) {
     this.#context = context;
     this.#list = new ItemList(responseId, context, send);
@@ -239,14 +70,15 @@ export class OutputEncoder {
     return this.#list.items.map(({ json }) => json);
   }
 
+  /** Starts a block and writes the content that it starts with. */
   start(at: number, block: ContentBlock): void {
     this.#calls.settle('completed');
-    const written = this.#begin(at, block);
+    const written = this.#startBlock(at, block);
     this.#blocks.set(at, written);
     if (written.kind === 'text') this.#writeStart(written);
   }
 
-  #begin(at: number, block: ContentBlock): Written {
+  #startBlock(at: number, block: ContentBlock): Written {
     switch (block.type) {
       case 'text':
         return { kind: 'text', block, item: undefined, signature: block.signature, isStopped: false };
@@ -255,7 +87,7 @@ export class OutputEncoder {
       case 'tool_use':
         this.#current.close();
         if (block.kind === 'server' || block.kind === 'mcp')
-          return this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+          return this.#drop(at, 'server_tool_use', `${block.name} was called and run by the provider`);
         this.#calls.start(at, block);
         return { kind: 'call' };
       case 'opaque':
@@ -265,12 +97,13 @@ export class OutputEncoder {
       case 'audio':
       case 'file':
       case 'tool_result':
-        return this.#lose(at, block.type, `an answer of OpenAI Responses holds no ${block.type}`);
+        return this.#drop(at, block.type, `an answer of OpenAI Responses holds no ${block.type}`);
       default:
         return block satisfies never;
     }
   }
 
+  /** Writes a delta of a block. */
   delta(at: number, delta: BlockDelta): void {
     const written = this.#blocks.get(at);
     if (!written) return;
@@ -295,12 +128,13 @@ export class OutputEncoder {
         return;
       case 'opaque_delta':
       case 'audio_delta':
-        return; // the item is whole when it is done, or was lost
+        return; // the finished item has all data, or the block was dropped
       default:
         delta satisfies never;
     }
   }
 
+  /** Ends a block; `final` is its corrected form if it changed. */
   stop(at: number, final: ContentBlock | undefined): void {
     const written = this.#blocks.get(at);
     switch (written?.kind) {
@@ -309,7 +143,7 @@ export class OutputEncoder {
         return;
       case 'thinking':
         written.item.closePart();
-        if (final?.type === 'thinking' && !written.item.isDone) Object.assign(written.item.json, itemFields(final));
+        if (final?.type === 'thinking' && !written.item.isDone) Object.assign(written.item.json, readItemFields(final));
         return;
       case 'call':
         this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
@@ -323,7 +157,9 @@ export class OutputEncoder {
     }
   }
 
-  /** Blocks that changed after they had stopped. What went out cannot be called back, but the whole response has the items as they are. */
+  /**
+   * Applies blocks that changed after they had stopped. Sent events stay, but the whole response has the final items.
+   */
   amend(late: NonNullable<MessageDelta['late_blocks']>): void {
     for (const { index, content_block: block } of late) {
       const written = this.#blocks.get(index);
@@ -334,7 +170,7 @@ export class OutputEncoder {
     }
   }
 
-  /** Everything that is still open ends with the response. `late`: fields of items that came when their blocks had stopped. */
+  /** Closes all open items. `late`: fields of items that arrived after their blocks had stopped. */
   finish(status: ItemStatus, late: readonly unknown[] = []): void {
     this.#calls.settle(status);
     for (const item of this.#list.items) if (!item.isDone) item.close(status);
@@ -346,7 +182,7 @@ export class OutputEncoder {
     }
   }
 
-  /** What the provider says about a refusal, when the model said nothing. */
+  /** Writes the provider's explanation of a refusal if the model wrote none. */
   refuse(explanation: string): void {
     const item = this.#current.messageFor({ type: 'text', text: '', refusal: true });
     item.write(explanation, undefined);
@@ -372,7 +208,7 @@ export class OutputEncoder {
     this.#openItem(written)?.cite(citation);
   }
 
-  /** Undefined when another text has taken the place: no block of text is written while another is. */
+  /** The message item of a text, started on first use; undefined if another text has been started since. */
   #openItem(written: WrittenText): MessageItem | undefined {
     if (written.isStopped || (written.item && this.#current.block !== written.block)) return undefined;
     written.item ??= this.#current.messageFor(written.block);
@@ -401,14 +237,14 @@ export class OutputEncoder {
   #think({ item, channel, at }: WrittenThinking, text: string, summary: number | undefined): void {
     if (text === '' || item.isDone) return;
     const key = partKey(at, summary);
-    const isBorder = summary !== undefined && summary > 0 && text === BETWEEN_SUMMARIES && !item.isOpen(channel, key);
+    const isBorder = summary !== undefined && summary > 0 && text === SUMMARY_SEPARATOR && !item.isOpen(channel, key);
     item.think(isBorder ? '' : text, channel, key);
   }
 
   #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {
     if (origin !== PROTOCOL)
       return text === undefined
-        ? this.#lose(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
+        ? this.#drop(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
         : { kind: 'text', block: { type: 'text', text }, item: undefined, signature: undefined, isStopped: false };
     this.#current.close();
     const item = objectOf(raw);
@@ -416,7 +252,7 @@ export class OutputEncoder {
   }
 
   #startImage(at: number, { source }: ImageBlock): Written {
-    if (source.data === undefined) return this.#lose(at, 'image', 'an image without its data has no form in OpenAI Responses');
+    if (source.data === undefined) return this.#drop(at, 'image', 'an image without its data has no form in OpenAI Responses');
     const message = 'the image is written as the result of an image_generation_call';
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
     this.#current.close();
@@ -450,14 +286,194 @@ export class OutputEncoder {
     }
   }
 
-  /** A text is signed when it has been written: the item behind it says so. */
+  /** Writes the signature of a text as a carrier item after it. */
   #carryText(signature: SignedBlob): void {
     this.#current.close();
     this.#list.carrier(signature, 'self');
   }
 
-  #lose(at: number, feature: string, message: string): Written {
+  #drop(at: number, feature: string, message: string): Written {
     drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
     return { kind: 'lost' };
   }
+}
+
+/** Unknown fields of a reasoning item. */
+function readItemFields(block: ThinkingBlock): JsonObject {
+  const { item_id: _, ...fields } = fieldsOf(block);
+  return fields;
+}
+
+const partKey = (at: number, summary: number | undefined): string => `${at} ${summary}`;
+
+/** The message or reasoning item that the next block may continue; it stays open until another item starts. */
+export class CurrentItem {
+  readonly #list: ItemList;
+  #item: MessageItem | ReasoningItem | undefined;
+  /** The block that was last written to it. */
+  #block: ContentBlock | undefined;
+
+  constructor(list: ItemList) {
+    this.#list = list;
+  }
+
+  get block(): ContentBlock | undefined {
+    return this.#block;
+  }
+
+  /** The message of a text block. Adjacent texts share a message, each as a part, unless the source has two. */
+  messageFor(block: TextBlock): MessageItem {
+    const current =
+      this.#item instanceof MessageItem && this.#block && isSameMessage(this.#block, block) ? this.#item : undefined;
+    const item = current ?? this.#open(() => this.#message(block));
+    item.openPart(block.refusal === true);
+    this.#block = block;
+    return item;
+  }
+
+  #message(block: TextBlock): MessageItem {
+    const { item_id: wanted, phase } = fieldsOf(block);
+    return this.#list.message(wanted, typeof phase === 'string' ? { phase } : {});
+  }
+
+  /** The reasoning item of a block. Blocks of one item (a summary and the full text) share it. */
+  reasoningFor(block: ThinkingBlock): ReasoningItem {
+    const { signature } = block;
+    const wanted = fieldsOf(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
+    if (this.#item instanceof ReasoningItem && wanted !== undefined && this.#item.json['id'] === wanted) return this.#item;
+    const item = this.#open(() => this.#list.reasoning(wanted, readItemFields(block)));
+    this.#block = block;
+    return item;
+  }
+
+  #open<T extends MessageItem | ReasoningItem>(create: () => T): T {
+    this.close();
+    const item = create();
+    this.#item = item;
+    return item;
+  }
+
+  /** Closes the item. */
+  close(): void {
+    this.#item?.close('completed');
+    this.#item = undefined;
+    this.#block = undefined;
+  }
+}
+
+/**
+ * Whether two texts are parts of one message: they have the same item id and phase; texts of other protocols have none.
+ */
+const isSameMessage = (before: ContentBlock, block: TextBlock): boolean =>
+  fieldsOf(before)['item_id'] === fieldsOf(block)['item_id'] && fieldsOf(before)['phase'] === fieldsOf(block)['phase'];
+
+// ---- envelope
+
+/** The fields that a response has from `response.created` to its end. */
+export interface Envelope {
+  id: string;
+  /** The response came in another protocol. */
+  isForeign: boolean;
+  /** In wire order; `status`, `output` and the like are overwritten later. */
+  fields: JsonObject;
+}
+
+/**
+ * Required by the SDK's types or by the Open Responses schema; an upstream of another protocol reports none of them.
+ */
+const UNREPORTED = {
+  access_programs: null,
+  completed_at: null,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  service_tier: 'default',
+} as const satisfies JsonObject;
+
+/** Builds the envelope of a response. */
+export function encodeEnvelope(message: MessageStart['message'], context: CodecContext): Envelope {
+  const foreign = isForeign(message, PROTOCOL, context);
+  const id = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
+  return {
+    id,
+    isForeign: foreign,
+    fields: {
+      id,
+      object: 'response',
+      created_at: Math.floor(message.created ?? context.now()),
+      status: 'in_progress',
+      error: null,
+      incomplete_details: null,
+      model: context.request?.model || message.model,
+      output: [],
+      ...(foreign && UNREPORTED),
+      ...echoRequest(context, foreign),
+      ...encodeTier(message.service_tier, foreign, context),
+      // Not a field of OpenAI, but other servers of this protocol send it.
+      ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
+      usage: null,
+    },
+  };
+}
+
+const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
+
+const EMPTY_REQUEST: CanonicalRequest = { model: '', messages: [], parameters: {} };
+
+/** The request fields that a response repeats; the defaults of the API where the request has none. */
+function echoRequest(context: CodecContext, foreign: boolean): JsonObject {
+  const { request = EMPTY_REQUEST } = context;
+  const { parameters, state, tools = [] } = request;
+  const kept = objectOf(request.extensions?.[PROTOCOL]);
+  // OpenAI reports the default for an unset field; for another upstream of this protocol it is unknown.
+  const unset = foreign ? 1 : null;
+  const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
+  const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
+  return {
+    background: state?.background ?? false,
+    instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
+    max_output_tokens: parameters.max_tokens ?? null,
+    max_tool_calls: parameters.max_tool_calls ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_use ?? true,
+    previous_response_id: state?.previous_response_id ?? null,
+    prompt_cache_key: request.prompt_cache?.key ?? null,
+    reasoning: {
+      effort: null,
+      summary: null,
+      ...objectOf(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
+    },
+    safety_identifier: request.user_id ?? null,
+    store: request.store ?? false,
+    temperature: parameters.temperature ?? unset,
+    text: { format: { type: 'text' }, ...objectOf(text) },
+    tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
+    tools: encodeTools(tools, true).map(completeTool),
+    top_logprobs: parameters.top_logprobs ?? 0,
+    top_p: parameters.top_p ?? unset,
+    truncation: request.truncation ?? 'disabled',
+    user: null,
+  };
+}
+
+/** Schemas require these fields of an echoed function, even if the request left them out. */
+const completeTool = (tool: JsonObject): JsonObject =>
+  tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
+
+/** Canonical service tiers by their wire names. */
+const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
+
+/** The service tier in OpenAI's names, or no field: not every client accepts null. */
+export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): { service_tier?: string } {
+  if (tier === undefined) return {};
+  if (!foreign) return { service_tier: tier };
+  const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
+  if (known !== undefined) return { service_tier: known };
+  drop(context, { path: '/service_tier', feature: 'service_tier', message: `OpenAI Responses has no service tier ${tier}` });
+  return {};
+}
+
+/** The extensions of a response of this protocol, which override what is derived from the request. */
+export function keptEnvelope(extensions: Extensions | undefined): JsonObject {
+  const { finish_reason: _, late_items: __, ...fields } = objectOf(extensions?.[PROTOCOL]);
+  return fields;
 }

@@ -1,3 +1,5 @@
+/** Models and token counts of OpenAI Responses. */
+
 import { CodecError } from '../../canonical/notes.ts';
 import type {
   CanonicalCountTokensResponse,
@@ -15,56 +17,14 @@ import { decodeRequest } from './request-decode.ts';
 import { encodeRequestBody } from './request-encode.ts';
 import { fieldsOf, keep } from './wire.ts';
 
-/** `POST /responses/input_tokens`: a request without what concerns only its answer. */
-export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeRequest, encode: encodeCountRequest };
-
-export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
-
-/** What the endpoint knows (openai-node, input-tokens.ts). */
-const FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'input',
-  'instructions',
-  'previous_response_id',
-  'conversation',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'reasoning',
-  'text',
-  'truncation',
-  'personality',
-]);
-
-function encodeCountRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  const whole = encodeRequestBody(request, context);
-  const body = Object.fromEntries(Object.entries(whole).filter(([name]) => FIELDS.has(name)));
-  return { method: 'POST', path: '/v1/responses/input_tokens', headers: { 'content-type': 'application/json' }, body };
-}
-
-function decodeCount(wire: unknown): CanonicalCountTokensResponse {
-  const input_tokens = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
-  if (input_tokens === undefined) throw new CodecError(decodeErrorBody(wire));
-  return { input_tokens };
-}
-
-function encodeCount({ input_tokens }: CanonicalCountTokensResponse): JsonObject {
-  return { object: 'response.input_tokens', input_tokens };
-}
-
-/** `GET /models`: the list of OpenAI, whichever of its protocols is spoken. */
+/** `GET /models`: the same list in both protocols of OpenAI. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
-
-/** `GET /models/{model}`. */
-export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'has_more']);
 
-const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by', 'context_window', 'max_output_tokens']);
-
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
-  const body = Array.isArray(wire) ? { data: wire } : answerOf(wire);
-  // Codex says `models`.
+  const body = Array.isArray(wire) ? { data: wire } : expectBody(wire);
+  // Codex has `models`.
   const entries = body['data'] ?? body['models'];
   if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
   const found = entries.flatMap((entry, i): CanonicalModel[] => {
@@ -79,16 +39,12 @@ function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList 
   };
 }
 
-function decodeModelInfo(wire: unknown): CanonicalModel {
-  const model = decodeModel(answerOf(wire));
-  if (!model) throw badAnswer('id', 'must be the name of the model');
-  return model;
-}
-
-const answerOf = (wire: unknown): JsonObject =>
+const expectBody = (wire: unknown): JsonObject =>
   expectAnswer(wire, ({ error, detail }) => Boolean(error) || detail !== undefined, decodeErrorBody);
 
-/** Undefined when the entry names no model. Whatever else it says stays with it. */
+const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by', 'context_window', 'max_output_tokens']);
+
+/** Undefined if the entry names no model. Unknown fields become extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry)) return undefined;
   const id = textOf(entry['id']) || textOf(entry['slug']) || textOf(entry['name']);
@@ -128,4 +84,53 @@ function encodeModel(model: CanonicalModel): JsonObject {
     ...(input !== undefined && { context_window: input }),
     ...(output !== undefined && { max_output_tokens: output }),
   };
+}
+
+/** `GET /models/{model}`. */
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+
+function decodeModelInfo(wire: unknown): CanonicalModel {
+  const model = decodeModel(expectBody(wire));
+  if (!model) throw badAnswer('id', 'must be the name of the model');
+  return model;
+}
+
+// ---- token counts
+
+/** `POST /responses/input_tokens`: the request, without fields that concern only the response. */
+export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeRequest, encode: encodeCountRequest };
+
+/** The fields that the endpoint accepts (openai-node, input-tokens.ts). */
+const COUNT_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'previous_response_id',
+  'conversation',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'truncation',
+  'personality',
+]);
+
+function encodeCountRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const whole = encodeRequestBody(request, context);
+  const body = Object.fromEntries(Object.entries(whole).filter(([name]) => COUNT_FIELDS.has(name)));
+  return { method: 'POST', path: '/v1/responses/input_tokens', headers: { 'content-type': 'application/json' }, body };
+}
+
+/** `POST /responses/input_tokens`: the response. */
+export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
+
+function decodeCount(wire: unknown): CanonicalCountTokensResponse {
+  const input_tokens = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
+  if (input_tokens === undefined) throw new CodecError(decodeErrorBody(wire));
+  return { input_tokens };
+}
+
+function encodeCount({ input_tokens }: CanonicalCountTokensResponse): JsonObject {
+  return { object: 'response.input_tokens', input_tokens };
 }

@@ -1,3 +1,5 @@
+/** How a response ends, both directions: errors, stop reasons, usage. */
+
 import type { CanonicalUsage, StopReason } from '../../canonical/message.ts';
 import { brokenOffBy, type CanonicalError, type ErrorCode, type Note, ownError } from '../../canonical/notes.ts';
 import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
@@ -7,9 +9,11 @@ import { approximate } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { PROTOCOL } from './wire.ts';
 
+// ---- errors
+
 /**
- * The error that a payload carries: nested in `error` (as the live API sends it), flat (as the SDK types it), a string beside a `code`
- * (xAI), or FastAPI's `detail`.
+ * Finds the error of a payload: nested in `error` (the live API), flat (the SDK types), a string beside a `code` (xAI),
+ * or FastAPI's `detail`.
  */
 export function findError(payload: JsonObject): unknown {
   const nested = payload['error'];
@@ -17,64 +21,73 @@ export function findError(payload: JsonObject): unknown {
   return typeof nested === 'string' ? { ...payload, message: nested } : payload;
 }
 
+/** Decodes an error object of any shape. */
 export function decodeError(error: unknown): CanonicalError {
   const body = errorBody(error);
-  // In the flat form `type` is the name of the event.
+  // In the flat form `type` is the event name.
   return decodeWireError('openai-responses', body, body['type'] === 'error' ? null : body['type']);
 }
 
-/** `response.failed` and `status: "cancelled"`, which may say nothing about the cause. */
+/** Decodes `response.failed` and `status: "cancelled"`, which may not have a cause. */
 export function decodeFailure(status: string, error: unknown): CanonicalError {
   if (isObject(error) || typeof error === 'string') return decodeError(error);
   if (status === 'cancelled') return ownError('response_failed', 'CANCELLED', 'the response was cancelled');
   return ownError('response_failed', 'UPSTREAM_ERROR', 'the response failed; the server did not say why');
 }
 
-/** Whether the server itself said that the response is over: a failure, but not an early end of the stream. */
+/** Marks an error as reported by the server, not caused by an early end of the stream. */
 export const asTerminal = (error: CanonicalError): CanonicalError => ({
   ...error,
   details: { ...error.details, terminal: true },
 });
 
-/** An error answer, whatever shape it has. */
+/** Decodes an error response of any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
   return withReply(decodeErrorBody(reply.body, reply.status, context), reply, PROTOCOL);
 }
 
-/** The error of a body that was to be a response and is none: `{error}`, `{detail}`, `[{error}]`, JSON in a string, HTML, nothing. */
+/**
+ * Decodes the error of a body that is not a response: `{error}`, `{detail}`, `[{error}]`, JSON in a string, HTML,
+ * nothing.
+ */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
   return decodeError(isObject(value) ? findError(value) : { message: messageOfText(value, status, context) });
 }
 
-interface WireError {
-  status: number;
-  type: string;
-  /** Clients switch on these: they are OpenAI's own words. */
-  code: string | null;
-  /** What `response.error.code` says: the few words that a failed response has. */
-  failure?: string;
+/** Encodes an error response; SDKs choose the exception by HTTP status, so status and body must match. */
+export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
+  return { status: findStatus(error), headers: buildHeaders(error), body: { error: encodeErrorObject(error) } };
 }
 
 const INVALID = 'invalid_request_error';
 
+const INVALID_PROMPT = 'invalid_prompt';
+
 const SERVER = 'server_error';
 
-const PROMPT = 'invalid_prompt';
+interface WireError {
+  status: number;
+  type: string;
+  /** A code of OpenAI, which clients switch on. */
+  code: string | null;
+  /** The `response.error.code`, for which the type has few values. */
+  failure?: string;
+}
 
 const WIRE_ERRORS: Record<ErrorCode, WireError> = {
-  INVALID_INPUT: { status: 400, type: INVALID, code: 'invalid_value', failure: PROMPT },
-  MISSING_REQUIRED_FIELD: { status: 400, type: INVALID, code: 'missing_required_parameter', failure: PROMPT },
-  INCOMPATIBLE_FEATURE: { status: 400, type: INVALID, code: 'unsupported_value', failure: PROMPT },
+  INVALID_INPUT: { status: 400, type: INVALID, code: 'invalid_value', failure: INVALID_PROMPT },
+  MISSING_REQUIRED_FIELD: { status: 400, type: INVALID, code: 'missing_required_parameter', failure: INVALID_PROMPT },
+  INCOMPATIBLE_FEATURE: { status: 400, type: INVALID, code: 'unsupported_value', failure: INVALID_PROMPT },
   TOOL_CALL_PARSE_ERROR: { status: 400, type: INVALID, code: 'tool_use_failed' },
-  JSON_PARSE_ERROR: { status: 400, type: INVALID, code: 'invalid_json', failure: PROMPT },
-  // Codex knows this one in a failed response, and shortens the conversation.
+  JSON_PARSE_ERROR: { status: 400, type: INVALID, code: 'invalid_json', failure: INVALID_PROMPT },
+  // Codex compacts the conversation on this code.
   CONTEXT_LENGTH: { status: 400, type: INVALID, code: 'context_length_exceeded', failure: 'context_length_exceeded' },
-  CONTENT_POLICY: { status: 400, type: INVALID, code: 'content_policy_violation', failure: PROMPT },
+  CONTENT_POLICY: { status: 400, type: INVALID, code: 'content_policy_violation', failure: INVALID_PROMPT },
   // The live API sends invalid_request_error for 401 and 403.
   AUTHENTICATION: { status: 401, type: INVALID, code: 'invalid_api_key' },
   PERMISSION: { status: 403, type: INVALID, code: null },
-  // Live, although the type does not list it.
+  // Sent by the live API, although the type does not list it.
   BILLING: { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', failure: 'insufficient_quota' },
   NOT_FOUND: { status: 404, type: INVALID, code: 'model_not_found' },
   UNSUPPORTED_INTERFACE: { status: 404, type: INVALID, code: 'unknown_url' },
@@ -89,49 +102,17 @@ const WIRE_ERRORS: Record<ErrorCode, WireError> = {
   TIMEOUT: { status: 504, type: SERVER, code: 'timeout' },
 };
 
-/** Statuses that this protocol does not have, or has for something else: Anthropic's overload, and payment due. */
+/** Statuses that OpenAI does not use, or uses otherwise: Anthropic's 529 (overloaded), and 402 (payment required). */
 const FOREIGN_STATUS: Record<number, number> = { 529: 503, 402: 429 };
 
-/** SDKs choose the exception by the HTTP status, so that it and the body agree. */
-export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: statusOf(error), headers: headersOf(error), body: { error: encodeErrorObject(error) } };
-}
-
-/** The error in the `error` event of a stream: the code of a response that broke off is the system's, as in Chat. */
-export function encodeStreamError(error: CanonicalError): JsonObject {
-  const object = encodeErrorObject(error);
-  const code = brokenOffBy(error);
-  return code === undefined ? object : { ...object, code };
-}
-
-/** The error in the body of a response. */
-function encodeErrorObject(error: CanonicalError): JsonObject {
-  const { type, code } = WIRE_ERRORS[error.code];
-  const own = error.upstream?.protocol === PROTOCOL ? error.upstream : undefined;
-  return {
-    ...objectOf(own?.body),
-    message: error.message,
-    type: own?.type ?? type,
-    param: error.param ?? null,
-    // Numbers are statuses; the word is what clients read.
-    code: typeof own?.code === 'string' || own?.code === null ? own.code : code,
-  };
-}
-
-/** `response.error` of a response that has failed. */
-export function encodeFailure(error: CanonicalError): JsonObject {
-  const own = error.upstream?.protocol === PROTOCOL ? error.upstream.code : undefined;
-  return { code: typeof own === 'string' ? own : (WIRE_ERRORS[error.code].failure ?? SERVER), message: error.message };
-}
-
-function statusOf({ code, http_status: status, upstream }: CanonicalError): number {
+function findStatus({ code, http_status: status, upstream }: CanonicalError): number {
   const own = WIRE_ERRORS[code].status;
   if (status === undefined || status < 400 || status > 599) return own;
   if (status === 402 && upstream?.protocol === PROTOCOL) return status;
   return FOREIGN_STATUS[status] ?? status;
 }
 
-function headersOf({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
+function buildHeaders({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
   const retry = details?.['should_retry'];
   return {
     'content-type': 'application/json',
@@ -141,36 +122,65 @@ function headersOf({ retry_after_ms: wait, request_id: id, details }: CanonicalE
   };
 }
 
-/** `incomplete_details.reason`. */
-const FROM_REASON: Record<string, StopReason> = {
+/** The `error` object of an error response. */
+function encodeErrorObject(error: CanonicalError): JsonObject {
+  const { type, code } = WIRE_ERRORS[error.code];
+  const own = error.upstream?.protocol === PROTOCOL ? error.upstream : undefined;
+  return {
+    ...objectOf(own?.body),
+    message: error.message,
+    type: own?.type ?? type,
+    param: error.param ?? null,
+    // A number is a status, but clients expect a word.
+    code: typeof own?.code === 'string' || own?.code === null ? own.code : code,
+  };
+}
+
+/** The error of an `error` event. If the connection broke, the code is the system's error code, as in chat. */
+export function encodeStreamError(error: CanonicalError): JsonObject {
+  const object = encodeErrorObject(error);
+  const code = brokenOffBy(error);
+  return code === undefined ? object : { ...object, code };
+}
+
+/** The `response.error` of a failed response. */
+export function encodeFailure(error: CanonicalError): JsonObject {
+  const own = error.upstream?.protocol === PROTOCOL ? error.upstream.code : undefined;
+  return { code: typeof own === 'string' ? own : (WIRE_ERRORS[error.code].failure ?? SERVER), message: error.message };
+}
+
+// ---- stop reasons
+
+/** Stop reasons by `incomplete_details.reason`. */
+const STOP_REASONS: Record<string, StopReason> = {
   max_output_tokens: 'max_tokens',
   max_tokens: 'max_tokens',
   length: 'max_tokens',
   max_messages: 'max_tokens',
   content_filter: 'content_filter',
-  // The conversation went on with other input while this answer was being written.
+  // The conversation continued with other input while this response was generated.
   steered: 'end_turn',
 };
 
 /**
- * The stop reason of a finished response. An incomplete one that does not say why counts as cut: as `end_turn` it would be promoted to
- * `tool_use`, and a call cut in its middle would be run.
+ * The stop reason of a finished response. An incomplete one without a reason counts as cut: as `end_turn` it would
+ * become `tool_use`, and clients would run a truncated call.
  */
 export function decodeStop(status: string, reason: unknown): StopReason {
   if (status !== 'incomplete') return 'end_turn';
-  return getOwn(FROM_REASON, reason) ?? 'max_tokens';
+  return getOwn(STOP_REASONS, reason) ?? 'max_tokens';
 }
 
-/** How a response ends: `incomplete` says why. */
+/** How a response ends; `incomplete` has a reason. */
 export type Ending = { status: 'completed' } | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' };
+
+const FILTERED: Ending = { status: 'incomplete', reason: 'content_filter' };
 
 const COMPLETED: Ending = { status: 'completed' };
 
 const CUT: Ending = { status: 'incomplete', reason: 'max_output_tokens' };
 
-const FILTERED: Ending = { status: 'incomplete', reason: 'content_filter' };
-
-/** `error` has no ending of its own: such a response has failed. */
+/** `error` is not here: such a response has failed. */
 const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, Ending> = {
   end_turn: COMPLETED,
   stop_sequence: COMPLETED,
@@ -182,11 +192,17 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, Ending> = {
   content_filter: FILTERED,
 };
 
-/** `saysRefusal`: the message has a part that says so. Any other text is what the model had said when it was stopped, not an answer. */
+/**
+ * How a response with this stop reason ends. `saysRefusal`: the message has a refusal part; other text is unfinished.
+ */
 export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): Ending =>
   stop === 'refusal' && !saysRefusal ? FILTERED : WIRE_STOPS[stop];
 
-/** `input_tokens` includes what was cached, `output_tokens` what was reasoned: the canonical counts do too. */
+// ---- usage
+
+/**
+ * Decodes usage. `input_tokens` includes cached tokens and `output_tokens` reasoning tokens, like the canonical counts.
+ */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
   const input = objectOf(raw['input_tokens_details']);
   const output = objectOf(raw['output_tokens_details']);
@@ -209,8 +225,8 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
 }
 
 /**
- * The usage of an answer that has come to its end. Who told none gets zeros: the AI SDK takes an end without counts for none, and agents on it ask
- * again, for ever.
+ * Encodes the usage of a finished response; zeros if the upstream sent none, because the AI SDK treats an end without
+ * usage as unfinished, and agents retry forever.
  */
 export function encodeFinalUsage(usage: CanonicalUsage | undefined, context: CodecContext): JsonObject {
   if (usage) return encodeUsage(usage);
@@ -219,7 +235,7 @@ export function encodeFinalUsage(usage: CanonicalUsage | undefined, context: Cod
   return encodeUsage({ input_tokens: 0, output_tokens: 0 });
 }
 
-/** Over what the wire had, so that counts nobody knows survive. The details are required objects. */
+/** Encodes usage over the original, so that unknown counts survive. The details are required objects. */
 export function encodeUsage({ extensions, ...usage }: CanonicalUsage): JsonObject {
   const raw = objectOf(extensions?.['openai-responses']);
   const input = Math.max(0, usage.input_tokens);

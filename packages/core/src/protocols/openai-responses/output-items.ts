@@ -1,3 +1,5 @@
+/** The output items of a response, and the events that each of them sends. */
+
 import type { Citation, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, argumentsOf, CharacterCount, dropLogprobs } from '../../codec/answers.ts';
@@ -9,10 +11,232 @@ import { ItemIds, type ItemPrefix } from './endpoints.ts';
 import { builtInOf, builtInsOf, encodeBuiltIn, encodeBuiltInCall } from './tools.ts';
 import { fieldsOf } from './wire.ts';
 
-/** An event leaves: its type, and its fields as JSON text without the braces. */
-export type Send = (type: string, fields: string) => void;
+/** Creates the output items of a response, numbered in the order in which they start. */
+export class ItemList {
+  readonly items: OutputItem[] = [];
+  readonly #ids: ItemIds;
+  readonly #context: CodecContext;
+  readonly #send: Send | undefined;
 
-export type ItemStatus = 'completed' | 'incomplete';
+  constructor(responseId: string, context: CodecContext, send: Send | undefined) {
+    this.#ids = new ItemIds(responseId);
+    this.#context = context;
+    this.#send = send;
+  }
+
+  message(wanted: unknown, fields: JsonObject): MessageItem {
+    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageItem(id, fields, events, this.#losses));
+  }
+
+  readonly #losses: MessageLosses = {
+    citation: ({ kind }) =>
+      drop(this.#context, {
+        path: '/content',
+        feature: 'citations',
+        message: `a ${kind} citation is no annotation of OpenAI Responses`,
+      }),
+    quote: () =>
+      approximate(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
+    logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
+  };
+
+  reasoning(wanted: unknown, fields: JsonObject): ReasoningItem {
+    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningItem(id, fields, events));
+  }
+
+  /** Adds an empty reasoning item that carries a signature of another provider. */
+  carrier(signature: SignedBlob, attach: Attach): void {
+    const item = this.reasoning(undefined, {});
+    item.sign(encodeBlob(signature, attach, this.#context));
+    item.close();
+  }
+
+  call(block: ToolUseBlock): CallItem {
+    const isCustom = block.kind === 'custom';
+    const call_id = this.callId(block, isCustom ? 'custom' : 'function');
+    const fields = callFields(block);
+    return this.#add(
+      this.#ids.item(block.item_id, isCustom ? 'ctc' : 'fc'),
+      (id, events) => new CallItem({ id, call_id, name: block.name }, fields, isCustom, events),
+    );
+  }
+
+  /** The call id for the client: that of the block, unless another call has it. */
+  callId({ id }: ToolUseBlock, kind: string): string {
+    const given = this.#ids.call(id, kind);
+    if (given === id) return id;
+    const message = `a second call had the id ${id}; it is called ${given}`;
+    this.#context.note({ code: 'RENAMED', path: '/content', feature: 'content.tool_use.id', message });
+    return given;
+  }
+
+  raw(item: JsonObject, wanted: unknown, prefix: ItemPrefix): RawItem {
+    return this.#add(this.#ids.item(wanted, prefix), (id, events) => new RawItem({ ...item, id }, events));
+  }
+
+  #add<T extends OutputItem>(id: string, create: (id: string, events: ItemEvents) => T): T {
+    const item = create(id, new ItemEvents(this.#send, this.items.length, id));
+    this.items.push(item);
+    return item;
+  }
+}
+
+/** The fields of a call other than ids, name and arguments. The id of a `parallel` wrapper is internal. */
+function callFields(block: ToolUseBlock): JsonObject {
+  const { parallel_call_id: _, ...fields } = fieldsOf(block);
+  return { ...fields, ...(block.namespace !== undefined && { namespace: block.namespace }) };
+}
+
+/** Reports content that a message of this protocol cannot hold. */
+export interface MessageLosses {
+  /** A citation of a kind that this protocol does not have. */
+  citation(citation: Citation): void;
+  /** The quoted text of a citation. */
+  quote(): void;
+  /** The log probabilities of a refusal. */
+  logprobs(): void;
+}
+
+// ---- calls
+
+interface WrittenCall {
+  block: ToolUseBlock;
+  /** Absent until the item was sent. */
+  item: CallItem | undefined;
+  isSigned: boolean;
+  /** The arguments of a tool with an item type of its own, which is sent complete. */
+  held: string | undefined;
+}
+
+/** Writes the calls of a response as items. */
+export class CallsEncoder {
+  readonly #list: ItemList;
+  readonly #context: CodecContext;
+  readonly #builtIns: ReturnType<typeof builtInsOf>;
+  readonly #calls = new Map<number, WrittenCall>();
+  /** A call that has started without arguments: its signature, which must precede it, may come with the next delta. */
+  #waiting: WrittenCall | undefined;
+  /** Calls that stopped without complete arguments: they have none, or lost them if the response was cut. */
+  readonly #bare = new Set<CallItem>();
+
+  constructor(list: ItemList, context: CodecContext) {
+    this.#list = list;
+    this.#context = context;
+    this.#builtIns = builtInsOf(context.request);
+  }
+
+  /** Starts a call. */
+  start(at: number, block: ToolUseBlock): void {
+    const isHeld = this.#builtIns.has(block.name) || builtInOf(block) !== undefined;
+    const call: WrittenCall = { block, item: undefined, isSigned: false, held: isHeld ? '' : undefined };
+    this.#calls.set(at, call);
+    this.#waiting = call;
+    if (block.signature) this.#carry(call, block.signature);
+  }
+
+  /** Adds argument text. */
+  write(at: number, text: string): void {
+    this.flush();
+    const call = this.#calls.get(at);
+    if (call?.held === undefined) call?.item?.write(text);
+    else call.held += text;
+  }
+
+  /** Adds the signature of a call. */
+  sign(at: number, signature: SignedBlob): void {
+    const call = this.#calls.get(at);
+    if (call && call === this.#waiting) this.#carry(call, signature);
+    else if (call)
+      approximate(this.#context, {
+        path: `/content/${at}`,
+        feature: 'content.signature',
+        message: 'the signature came after its call had been passed on, and is lost',
+      });
+  }
+
+  /** Writes a signature as an item before the call that it signs. */
+  #carry(call: WrittenCall, signature: SignedBlob): void {
+    if (call.isSigned) return;
+    call.isSigned = true;
+    this.#list.carrier(signature, 'next');
+  }
+
+  /** Sends the waiting call, with the arguments that it started with. */
+  flush(): void {
+    const call = this.#waiting;
+    if (!call) return;
+    this.#waiting = undefined;
+    const text = argumentsOf(call.block, true);
+    if (call.held === undefined) this.#open(call).write(text);
+    else call.held += text;
+  }
+
+  #open(call: WrittenCall): CallItem {
+    call.item = this.#list.call(call.block);
+    return call.item;
+  }
+
+  /** Ends a call of a tool with an item type of its own. If its arguments are not JSON, it becomes an ordinary call. */
+  #stopHeld(call: WrittenCall, held: string): void {
+    const { block } = call;
+    const own = builtInOf(block);
+    const tool = own ?? this.#builtIns.get(block.name);
+    call.held = undefined;
+    const item = own ? encodeBuiltIn(block) : tool && encodeBuiltInCall(tool, held);
+    if (tool && item) this.#list.raw({ ...item, call_id: this.#list.callId(block, tool.call) }, item['id'], tool.prefix).close();
+    else this.#open(call).write(held);
+  }
+
+  /** Ends a call. If its arguments are not JSON they may have been cut, which only the end of the response shows. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#calls.get(at);
+    this.flush();
+    if (call?.held !== undefined) this.#stopHeld(call, call.held);
+    if (!call?.item || call.item.isDone) return;
+    const { item, block } = call;
+    if (final) this.#correct(item, final);
+    if ((final ?? block).status === 'incomplete') item.close('incomplete');
+    else if (block.kind === 'custom' || parseJson(item.text) !== undefined) item.close('completed');
+    else this.#bare.add(item);
+  }
+
+  /** Continues a call after its block had stopped; false if it was sent and cannot change. */
+  amend(at: number, block: ToolUseBlock): boolean {
+    const item = this.#calls.get(at)?.item;
+    const text = argumentsOf(block, true);
+    if (!item || !this.#bare.has(item) || !text.startsWith(item.text)) return false;
+    item.write(text.slice(item.text.length));
+    return true;
+  }
+
+  /** Applies the final form of a call, except for the ids, which the client has read. */
+  #correct(item: CallItem, final: ToolUseBlock): void {
+    const { id, call_id, type, name } = item.json;
+    if (final.name !== name)
+      approximate(this.#context, {
+        path: '/content',
+        feature: 'content.tool_use.name',
+        message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
+      });
+    Object.assign(item.json, callFields(final), { id, call_id, type, name: final.name });
+  }
+
+  /**
+   * Closes calls without complete arguments, before other content starts and at the end. They get `{}`, unless the
+   * response was cut.
+   */
+  settle(status: ItemStatus): void {
+    this.flush();
+    if (this.#bare.size === 0) return;
+    for (const item of this.#bare) {
+      if (status === 'completed' && item.text === '') item.write('{}');
+      item.close(parseJson(item.text) === undefined ? 'incomplete' : status);
+    }
+    this.#bare.clear();
+  }
+}
+
+// ---- items
 
 /** An output item that is being written. */
 export interface OutputItem {
@@ -22,25 +246,206 @@ export interface OutputItem {
   close(status: ItemStatus): void;
 }
 
-/** The events of one item. Whole responses have none: `send` is absent, and nothing is written. */
-export class ItemEvents {
-  readonly send: Send | undefined;
-  /** What every event says about where it belongs. */
-  readonly place: string;
-  readonly #index: number;
+/** The status of a finished item. */
+export type ItemStatus = 'completed' | 'incomplete';
 
-  constructor(send: Send | undefined, index: number, id: unknown) {
-    this.send = send;
-    this.place = `"item_id":${JSON.stringify(id)},"output_index":${index}`;
-    this.#index = index;
+interface OpenMessagePart {
+  isRefusal: boolean;
+  /** Item id, output index and content index of its events. */
+  place: string;
+  text: string;
+  length: CharacterCount;
+  logprobs: JsonObject[];
+  annotations: JsonObject[];
+  /** Citations without an end, which are written when the text is complete. */
+  waiting: Citation[];
+}
+
+/** A `message` item: a sequence of text and refusal parts. */
+export class MessageItem implements OutputItem {
+  isDone = false;
+  readonly json: JsonObject;
+  readonly #events: ItemEvents;
+  readonly #content: JsonObject[] = [];
+  readonly #losses: MessageLosses;
+  #part: OpenMessagePart | undefined;
+
+  constructor(id: string, fields: JsonObject, events: ItemEvents, losses: MessageLosses) {
+    this.json = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
+    this.#events = events;
+    this.#losses = losses;
+    events.added(this.json);
   }
 
-  added(item: JsonObject): void {
-    this.send?.('response.output_item.added', `"output_index":${this.#index},"item":${JSON.stringify(item)}`);
+  openPart(isRefusal: boolean): void {
+    this.closePart();
+    const place = `${this.#events.place},"content_index":${this.#content.length}`;
+    this.#part = { isRefusal, place, text: '', length: new CharacterCount(), logprobs: [], annotations: [], waiting: [] };
+    this.#events.send?.('response.content_part.added', `${place},"part":${JSON.stringify(encodePart(this.#part))}`);
   }
 
-  done(item: JsonObject): void {
-    this.send?.('response.output_item.done', `"output_index":${this.#index},"item":${JSON.stringify(item)}`);
+  write(text: string, logprobs: readonly TokenLogprob[] | undefined): void {
+    const part = this.#part;
+    if (!part || (text === '' && !logprobs)) return;
+    part.text += text;
+    part.length.add(text);
+    if (part.isRefusal) {
+      if (logprobs) this.#losses.logprobs();
+      this.#events.send?.('response.refusal.delta', `${part.place},"delta":${JSON.stringify(text)}`);
+      return;
+    }
+    const tokens = logprobs ? encodeLogprobs(logprobs) : [];
+    for (const token of tokens) part.logprobs.push(token);
+    const written = tokens.length === 0 ? '[]' : JSON.stringify(tokens);
+    this.#events.send?.('response.output_text.delta', `${part.place},"delta":${JSON.stringify(text)},"logprobs":${written}`);
+  }
+
+  cite(citation: Citation): void {
+    const part = this.#part;
+    if (!part || part.isRefusal) return;
+    if (isOpenEnded(citation)) part.waiting.push(citation);
+    else this.#annotate(part, citation);
+  }
+
+  #annotate(part: OpenMessagePart, citation: Citation): void {
+    const annotation = encodeCitation(citation, part.length);
+    if (!annotation) {
+      this.#losses.citation(citation);
+      return;
+    }
+    if (citation.cited_text !== undefined && annotation !== citation.raw) this.#losses.quote();
+    const at = part.annotations.push(annotation) - 1;
+    this.#events.send?.(
+      'response.output_text.annotation.added',
+      `${part.place},"annotation_index":${at},"annotation":${JSON.stringify(annotation)}`,
+    );
+  }
+
+  closePart(): void {
+    const part = this.#part;
+    if (!part) return;
+    for (const citation of part.waiting) this.#annotate(part, citation);
+    this.#part = undefined;
+    const whole = encodePart(part);
+    this.#content.push(whole);
+    if (part.isRefusal) this.#events.send?.('response.refusal.done', `${part.place},"refusal":${JSON.stringify(part.text)}`);
+    else
+      this.#events.send?.(
+        'response.output_text.done',
+        `${part.place},"text":${JSON.stringify(part.text)},"logprobs":${JSON.stringify(part.logprobs)}`,
+      );
+    this.#events.send?.('response.content_part.done', `${part.place},"part":${JSON.stringify(whole)}`);
+  }
+
+  close(status: ItemStatus): void {
+    if (this.isDone) return;
+    this.closePart();
+    this.isDone = true;
+    this.json['status'] = status;
+    this.#events.done(this.json);
+  }
+}
+
+const encodePart = ({ isRefusal, text, annotations, logprobs }: OpenMessagePart): JsonObject =>
+  isRefusal ? { type: 'refusal', refusal: text } : { type: 'output_text', annotations: [...annotations], logprobs, text };
+
+/** The summary that the provider wrote, or the raw chain of thought. */
+export type ReasoningChannel = 'summary' | 'full';
+
+interface OpenReasoningPart {
+  channel: ReasoningChannel;
+  /** Keeps the parts of one channel apart. */
+  key: string;
+  place: string;
+  text: string;
+}
+
+interface ReasoningNames {
+  part: string;
+  added: string;
+  delta: string;
+  textDone: string;
+  done: string;
+  index: string;
+}
+
+const REASONING_NAMES: Record<ReasoningChannel, ReasoningNames> = {
+  summary: {
+    part: 'summary_text',
+    added: 'response.reasoning_summary_part.added',
+    delta: 'response.reasoning_summary_text.delta',
+    textDone: 'response.reasoning_summary_text.done',
+    done: 'response.reasoning_summary_part.done',
+    index: 'summary_index',
+  },
+  full: {
+    part: 'reasoning_text',
+    added: 'response.content_part.added',
+    delta: 'response.reasoning_text.delta',
+    textDone: 'response.reasoning_text.done',
+    done: 'response.content_part.done',
+    index: 'content_index',
+  },
+};
+
+/** A `reasoning` item; one with only encrypted content has no parts. */
+export class ReasoningItem implements OutputItem {
+  isDone = false;
+  readonly json: JsonObject;
+  readonly #events: ItemEvents;
+  readonly #parts: Record<ReasoningChannel, JsonObject[]> = { summary: [], full: [] };
+  #part: OpenReasoningPart | undefined;
+
+  constructor(id: string, fields: JsonObject, events: ItemEvents) {
+    this.json = { ...fields, id, type: 'reasoning', summary: this.#parts.summary };
+    this.#events = events;
+    events.added(this.json);
+  }
+
+  /** Whether this part is the one being written. */
+  isOpen(channel: ReasoningChannel, key: string): boolean {
+    return this.#part?.channel === channel && this.#part.key === key;
+  }
+
+  /** Adds text; a new `key` starts a new part, even without text. */
+  think(text: string, channel: ReasoningChannel, key: string): void {
+    const part = this.#part && this.isOpen(channel, key) ? this.#part : this.#openPart(channel, key);
+    if (text === '') return;
+    part.text += text;
+    this.#events.send?.(REASONING_NAMES[channel].delta, `${part.place},"delta":${JSON.stringify(text)}`);
+  }
+
+  #openPart(channel: ReasoningChannel, key: string): OpenReasoningPart {
+    this.closePart();
+    const { index, part: type, added } = REASONING_NAMES[channel];
+    const place = `${this.#events.place},"${index}":${this.#parts[channel].length}`;
+    this.#part = { channel, key, place, text: '' };
+    this.#events.send?.(added, `${place},"part":${JSON.stringify({ type, text: '' })}`);
+    return this.#part;
+  }
+
+  closePart(): void {
+    const part = this.#part;
+    if (!part) return;
+    this.#part = undefined;
+    const { part: type, textDone, done } = REASONING_NAMES[part.channel];
+    const whole = { type, text: part.text };
+    this.#parts[part.channel].push(whole);
+    if (part.channel === 'full') this.json['content'] = this.#parts.full;
+    this.#events.send?.(textDone, `${part.place},"text":${JSON.stringify(part.text)}`);
+    this.#events.send?.(done, `${part.place},"part":${JSON.stringify(whole)}`);
+  }
+
+  /** Sets the encrypted content; after the item is done only the whole response will have it. */
+  sign(encrypted: string): void {
+    this.json['encrypted_content'] = encrypted;
+  }
+
+  close(): void {
+    if (this.isDone) return;
+    this.closePart();
+    this.isDone = true;
+    this.#events.done(this.json);
   }
 }
 
@@ -90,117 +495,7 @@ export class CallItem implements OutputItem {
   }
 }
 
-interface OpenMessagePart {
-  isRefusal: boolean;
-  /** Item, output and content index of its events. */
-  place: string;
-  text: string;
-  length: CharacterCount;
-  logprobs: JsonObject[];
-  annotations: JsonObject[];
-  /** Citations that end where the text ends. */
-  waiting: Citation[];
-}
-
-/** What a message of this protocol cannot hold. */
-export interface MessageLosses {
-  /** One that points at nothing which this protocol knows. */
-  citation(citation: Citation): void;
-  /** The text that a citation quotes. */
-  quote(): void;
-  /** Those of a refusal. */
-  logprobs(): void;
-}
-
-/** A `message` item: parts of text and refusals, one after the other. */
-export class MessageItem implements OutputItem {
-  isDone = false;
-  readonly json: JsonObject;
-  readonly #events: ItemEvents;
-  readonly #content: JsonObject[] = [];
-  readonly #told: MessageLosses;
-  #part: OpenMessagePart | undefined;
-
-  constructor(id: string, fields: JsonObject, events: ItemEvents, told: MessageLosses) {
-    this.json = { ...fields, id, type: 'message', status: 'in_progress', role: 'assistant', content: this.#content };
-    this.#events = events;
-    this.#told = told;
-    events.added(this.json);
-  }
-
-  openPart(isRefusal: boolean): void {
-    this.closePart();
-    const place = `${this.#events.place},"content_index":${this.#content.length}`;
-    this.#part = { isRefusal, place, text: '', length: new CharacterCount(), logprobs: [], annotations: [], waiting: [] };
-    this.#events.send?.('response.content_part.added', `${place},"part":${JSON.stringify(partOf(this.#part))}`);
-  }
-
-  write(text: string, logprobs: readonly TokenLogprob[] | undefined): void {
-    const part = this.#part;
-    if (!part || (text === '' && !logprobs)) return;
-    part.text += text;
-    part.length.add(text);
-    if (part.isRefusal) {
-      if (logprobs) this.#told.logprobs();
-      this.#events.send?.('response.refusal.delta', `${part.place},"delta":${JSON.stringify(text)}`);
-      return;
-    }
-    const tokens = logprobs ? encodeLogprobs(logprobs) : [];
-    for (const token of tokens) part.logprobs.push(token);
-    const written = tokens.length === 0 ? '[]' : JSON.stringify(tokens);
-    this.#events.send?.('response.output_text.delta', `${part.place},"delta":${JSON.stringify(text)},"logprobs":${written}`);
-  }
-
-  cite(citation: Citation): void {
-    const part = this.#part;
-    if (!part || part.isRefusal) return;
-    if (isOpenEnded(citation)) part.waiting.push(citation);
-    else this.#annotate(part, citation);
-  }
-
-  #annotate(part: OpenMessagePart, citation: Citation): void {
-    const annotation = encodeCitation(citation, part.length);
-    if (!annotation) {
-      this.#told.citation(citation);
-      return;
-    }
-    if (citation.cited_text !== undefined && annotation !== citation.raw) this.#told.quote();
-    const at = part.annotations.push(annotation) - 1;
-    this.#events.send?.(
-      'response.output_text.annotation.added',
-      `${part.place},"annotation_index":${at},"annotation":${JSON.stringify(annotation)}`,
-    );
-  }
-
-  closePart(): void {
-    const part = this.#part;
-    if (!part) return;
-    for (const citation of part.waiting) this.#annotate(part, citation);
-    this.#part = undefined;
-    const whole = partOf(part);
-    this.#content.push(whole);
-    if (part.isRefusal) this.#events.send?.('response.refusal.done', `${part.place},"refusal":${JSON.stringify(part.text)}`);
-    else
-      this.#events.send?.(
-        'response.output_text.done',
-        `${part.place},"text":${JSON.stringify(part.text)},"logprobs":${JSON.stringify(part.logprobs)}`,
-      );
-    this.#events.send?.('response.content_part.done', `${part.place},"part":${JSON.stringify(whole)}`);
-  }
-
-  close(status: ItemStatus): void {
-    if (this.isDone) return;
-    this.closePart();
-    this.isDone = true;
-    this.json['status'] = status;
-    this.#events.done(this.json);
-  }
-}
-
-const partOf = ({ isRefusal, text, annotations, logprobs }: OpenMessagePart): JsonObject =>
-  isRefusal ? { type: 'refusal', refusal: text } : { type: 'output_text', annotations: [...annotations], logprobs, text };
-
-/** An item that goes as it came: of a server tool, or of a kind that nobody here knows. */
+/** An item that is passed on unchanged: of a server tool, or of an unknown type. */
 export class RawItem implements OutputItem {
   isDone = false;
   json: JsonObject;
@@ -212,7 +507,10 @@ export class RawItem implements OutputItem {
     events.added(item);
   }
 
-  /** Another form of the same item: clients know it by its id, and shells by their call. Elsewhere OpenAI changes the call_id. */
+  /**
+   * Replaces the item by a later form. The id stays, by which clients know it, and the call id of shells; elsewhere
+   * OpenAI changes the call id.
+   */
   replace(item: JsonObject): void {
     const { id, type, call_id: call } = this.json;
     const isShell = type === 'shell_call' || type === 'shell_call_output';
@@ -226,309 +524,29 @@ export class RawItem implements OutputItem {
   }
 }
 
-/** A summary that the provider wrote, or the raw chain of thought. */
-export type ReasoningChannel = 'summary' | 'full';
+// ---- events
 
-interface Words {
-  part: string;
-  added: string;
-  delta: string;
-  textDone: string;
-  done: string;
-  index: string;
-}
+/** Sends an event: its type, and its fields as JSON text without the braces. */
+export type Send = (type: string, fields: string) => void;
 
-const WORDS: Record<ReasoningChannel, Words> = {
-  summary: {
-    part: 'summary_text',
-    added: 'response.reasoning_summary_part.added',
-    delta: 'response.reasoning_summary_text.delta',
-    textDone: 'response.reasoning_summary_text.done',
-    done: 'response.reasoning_summary_part.done',
-    index: 'summary_index',
-  },
-  full: {
-    part: 'reasoning_text',
-    added: 'response.content_part.added',
-    delta: 'response.reasoning_text.delta',
-    textDone: 'response.reasoning_text.done',
-    done: 'response.content_part.done',
-    index: 'content_index',
-  },
-};
+/** Sends the events of one item. Whole responses have none: `send` is absent, and nothing is serialized. */
+export class ItemEvents {
+  readonly send: Send | undefined;
+  /** The item id and output index, which every event has. */
+  readonly place: string;
+  readonly #index: number;
 
-interface OpenReasoningPart {
-  channel: ReasoningChannel;
-  /** Tells the parts of one channel apart. */
-  key: string;
-  place: string;
-  text: string;
-}
-
-/** A `reasoning` item. One that only carries a ciphertext has no part at all. */
-export class ReasoningItem implements OutputItem {
-  isDone = false;
-  readonly json: JsonObject;
-  readonly #events: ItemEvents;
-  readonly #parts: Record<ReasoningChannel, JsonObject[]> = { summary: [], full: [] };
-  #part: OpenReasoningPart | undefined;
-
-  constructor(id: string, fields: JsonObject, events: ItemEvents) {
-    this.json = { ...fields, id, type: 'reasoning', summary: this.#parts.summary };
-    this.#events = events;
-    events.added(this.json);
+  constructor(send: Send | undefined, index: number, id: unknown) {
+    this.send = send;
+    this.place = `"item_id":${JSON.stringify(id)},"output_index":${index}`;
+    this.#index = index;
   }
 
-  /** Whether this part is the one being written. */
-  isOpen(channel: ReasoningChannel, key: string): boolean {
-    return this.#part?.channel === channel && this.#part.key === key;
+  added(item: JsonObject): void {
+    this.send?.('response.output_item.added', `"output_index":${this.#index},"item":${JSON.stringify(item)}`);
   }
 
-  /** `key`: a new one begins a new part, also without a text. */
-  think(text: string, channel: ReasoningChannel, key: string): void {
-    const part = this.#part && this.isOpen(channel, key) ? this.#part : this.#openPart(channel, key);
-    if (text === '') return;
-    part.text += text;
-    this.#events.send?.(WORDS[channel].delta, `${part.place},"delta":${JSON.stringify(text)}`);
-  }
-
-  #openPart(channel: ReasoningChannel, key: string): OpenReasoningPart {
-    this.closePart();
-    const { index, part: type, added } = WORDS[channel];
-    const place = `${this.#events.place},"${index}":${this.#parts[channel].length}`;
-    this.#part = { channel, key, place, text: '' };
-    this.#events.send?.(added, `${place},"part":${JSON.stringify({ type, text: '' })}`);
-    return this.#part;
-  }
-
-  closePart(): void {
-    const part = this.#part;
-    if (!part) return;
-    this.#part = undefined;
-    const { part: type, textDone, done } = WORDS[part.channel];
-    const whole = { type, text: part.text };
-    this.#parts[part.channel].push(whole);
-    if (part.channel === 'full') this.json['content'] = this.#parts.full;
-    this.#events.send?.(textDone, `${part.place},"text":${JSON.stringify(part.text)}`);
-    this.#events.send?.(done, `${part.place},"part":${JSON.stringify(whole)}`);
-  }
-
-  /** After the item is done, only the whole response can still say it. */
-  sign(encrypted: string): void {
-    this.json['encrypted_content'] = encrypted;
-  }
-
-  close(): void {
-    if (this.isDone) return;
-    this.closePart();
-    this.isDone = true;
-    this.#events.done(this.json);
-  }
-}
-
-/** The output items of one response, numbered as they open. */
-export class ItemList {
-  readonly items: OutputItem[] = [];
-  readonly #ids: ItemIds;
-  readonly #context: CodecContext;
-  readonly #send: Send | undefined;
-
-  constructor(responseId: string, context: CodecContext, send: Send | undefined) {
-    this.#ids = new ItemIds(responseId);
-    this.#context = context;
-    this.#send = send;
-  }
-
-  message(wanted: unknown, fields: JsonObject): MessageItem {
-    return this.#add(this.#ids.item(wanted, 'msg'), (id, events) => new MessageItem(id, fields, events, this.#losses));
-  }
-
-  readonly #losses: MessageLosses = {
-    citation: ({ kind }) =>
-      drop(this.#context, {
-        path: '/content',
-        feature: 'citations',
-        message: `a ${kind} citation is no annotation of OpenAI Responses`,
-      }),
-    quote: () =>
-      approximate(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
-    logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
-  };
-
-  reasoning(wanted: unknown, fields: JsonObject): ReasoningItem {
-    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningItem(id, fields, events));
-  }
-
-  /** An item that has nothing to show, only a blob of another provider. */
-  carrier(signature: SignedBlob, attach: Attach): void {
-    const item = this.reasoning(undefined, {});
-    item.sign(encodeBlob(signature, attach, this.#context));
-    item.close();
-  }
-
-  call(block: ToolUseBlock): CallItem {
-    const isCustom = block.kind === 'custom';
-    const call_id = this.callId(block, isCustom ? 'custom' : 'function');
-    const fields = callFields(block);
-    return this.#add(
-      this.#ids.item(block.item_id, isCustom ? 'ctc' : 'fc'),
-      (id, events) => new CallItem({ id, call_id, name: block.name }, fields, isCustom, events),
-    );
-  }
-
-  /** The id that the client knows a call by: its own, unless another call has it. */
-  callId({ id }: ToolUseBlock, kind: string): string {
-    const given = this.#ids.call(id, kind);
-    if (given === id) return id;
-    const message = `a second call had the id ${id}; it is called ${given}`;
-    this.#context.note({ code: 'RENAMED', path: '/content', feature: 'content.tool_use.id', message });
-    return given;
-  }
-
-  raw(item: JsonObject, wanted: unknown, prefix: ItemPrefix): RawItem {
-    return this.#add(this.#ids.item(wanted, prefix), (id, events) => new RawItem({ ...item, id }, events));
-  }
-
-  #add<T extends OutputItem>(id: string, create: (id: string, events: ItemEvents) => T): T {
-    const item = create(id, new ItemEvents(this.#send, this.items.length, id));
-    this.items.push(item);
-    return item;
-  }
-}
-
-/** What a call says beside its ids, name and arguments. That it was part of a `parallel` call is nothing for the wire. */
-function callFields(block: ToolUseBlock): JsonObject {
-  const { parallel_call_id: _, ...fields } = fieldsOf(block);
-  return { ...fields, ...(block.namespace !== undefined && { namespace: block.namespace }) };
-}
-
-interface WrittenCall {
-  block: ToolUseBlock;
-  /** Absent until the item has gone out. */
-  item: CallItem | undefined;
-  isSigned: boolean;
-  /** The arguments of a tool that has an item of its own, which is sent whole. */
-  held: string | undefined;
-}
-
-/** The calls of an answer, blocks to items. */
-export class CallsEncoder {
-  readonly #list: ItemList;
-  readonly #context: CodecContext;
-  readonly #builtIns: ReturnType<typeof builtInsOf>;
-  readonly #calls = new Map<number, WrittenCall>();
-  /** A call that has begun and said nothing yet: its signature, which has to stand before it, may come with the next delta. */
-  #waiting: WrittenCall | undefined;
-  /** Calls that stopped without whole arguments: they have none, or have lost them if the answer was cut. */
-  readonly #bare = new Set<CallItem>();
-
-  constructor(list: ItemList, context: CodecContext) {
-    this.#list = list;
-    this.#context = context;
-    this.#builtIns = builtInsOf(context.request);
-  }
-
-  start(at: number, block: ToolUseBlock): void {
-    const isHeld = this.#builtIns.has(block.name) || builtInOf(block) !== undefined;
-    const call: WrittenCall = { block, item: undefined, isSigned: false, held: isHeld ? '' : undefined };
-    this.#calls.set(at, call);
-    this.#waiting = call;
-    if (block.signature) this.#carry(call, block.signature);
-  }
-
-  write(at: number, text: string): void {
-    this.flush();
-    const call = this.#calls.get(at);
-    if (call?.held === undefined) call?.item?.write(text);
-    else call.held += text;
-  }
-
-  sign(at: number, signature: SignedBlob): void {
-    const call = this.#calls.get(at);
-    if (call && call === this.#waiting) this.#carry(call, signature);
-    else if (call)
-      approximate(this.#context, {
-        path: `/content/${at}`,
-        feature: 'content.signature',
-        message: 'the signature came after its call had been passed on, and is lost',
-      });
-  }
-
-  /** An item of its own, in front of the call that it signs. */
-  #carry(call: WrittenCall, signature: SignedBlob): void {
-    if (call.isSigned) return;
-    call.isSigned = true;
-    this.#list.carrier(signature, 'next');
-  }
-
-  /** Sends the item of the call that waits, and whatever came with its start. */
-  flush(): void {
-    const call = this.#waiting;
-    if (!call) return;
-    this.#waiting = undefined;
-    const text = argumentsOf(call.block, true);
-    if (call.held === undefined) this.#open(call).write(text);
-    else call.held += text;
-  }
-
-  #open(call: WrittenCall): CallItem {
-    call.item = this.#list.call(call.block);
-    return call.item;
-  }
-
-  /** A tool that the client runs by its type. Arguments that are none are no item: then it is a call like any other, and says so. */
-  #stopHeld(call: WrittenCall, held: string): void {
-    const { block } = call;
-    const own = builtInOf(block);
-    const tool = own ?? this.#builtIns.get(block.name);
-    call.held = undefined;
-    const item = own ? encodeBuiltIn(block) : tool && encodeBuiltInCall(tool, held);
-    if (tool && item) this.#list.raw({ ...item, call_id: this.#list.callId(block, tool.call) }, item['id'], tool.prefix).close();
-    else this.#open(call).write(held);
-  }
-
-  /** Arguments that are no JSON may have been cut: whether they were, the end of the answer says. */
-  stop(at: number, final: ToolUseBlock | undefined): void {
-    const call = this.#calls.get(at);
-    this.flush();
-    if (call?.held !== undefined) this.#stopHeld(call, call.held);
-    if (!call?.item || call.item.isDone) return;
-    const { item, block } = call;
-    if (final) this.#correct(item, final);
-    if ((final ?? block).status === 'incomplete') item.close('incomplete');
-    else if (block.kind === 'custom' || parseJson(item.text) !== undefined) item.close('completed');
-    else this.#bare.add(item);
-  }
-
-  /** A call that went on after its block had stopped; false when it has been passed on and cannot change. */
-  amend(at: number, block: ToolUseBlock): boolean {
-    const item = this.#calls.get(at)?.item;
-    const text = argumentsOf(block, true);
-    if (!item || !this.#bare.has(item) || !text.startsWith(item.text)) return false;
-    item.write(text.slice(item.text.length));
-    return true;
-  }
-
-  /** What was settled late overwrites, but for the ids: those the client has read. */
-  #correct(item: CallItem, final: ToolUseBlock): void {
-    const { id, call_id, type, name } = item.json;
-    if (final.name !== name)
-      approximate(this.#context, {
-        path: '/content',
-        feature: 'content.tool_use.name',
-        message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
-      });
-    Object.assign(item.json, callFields(final), { id, call_id, type, name: final.name });
-  }
-
-  /** Before anything else begins, and at the end: calls without arguments get the empty object, unless they were cut. */
-  settle(status: ItemStatus): void {
-    this.flush();
-    if (this.#bare.size === 0) return;
-    for (const item of this.#bare) {
-      if (status === 'completed' && item.text === '') item.write('{}');
-      item.close(parseJson(item.text) === undefined ? 'incomplete' : status);
-    }
-    this.#bare.clear();
+  done(item: JsonObject): void {
+    this.send?.('response.output_item.done', `"output_index":${this.#index},"item":${JSON.stringify(item)}`);
   }
 }

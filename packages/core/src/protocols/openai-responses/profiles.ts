@@ -1,28 +1,31 @@
 import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
-/** An unknown server that speaks the protocol: what OpenAI's own document promises, and nothing that only its models have. */
+/**
+ * The profile of an unknown server of this protocol: what OpenAI documents, and nothing that only its models support.
+ */
 export const DEFAULT_RESPONSES_PROFILE: ProviderProfile = {
   ...DEFAULT_PROFILE,
   max_tokens_field: 'max_completion_tokens',
   allowed_tools: true,
   tool_images: true,
   system_role: 'developer',
-  // There are none on the wire: they are lost, whatever their number.
+  // The protocol has no stop sequences.
   supports_stop: false,
   tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 128 },
-  // P22: 1 to 64 characters.
+  // Call ids have 1 to 64 characters.
   tool_id: { pattern: /^[\x21-\x7e]+$/, max: 64 },
 };
 
 /**
- * What is known of each provider beyond the default. `recorded` means recordings/openai-responses/<provider>__*; a row without fields is a
- * provider whose departures are all in its answers, which the decoder reads for everyone. Requests with encrypted reasoning are recorded for each.
+ * Known differences of providers from the default. `recorded` means seen in recorded traffic of the provider. All of
+ * them accept encrypted reasoning. A row without other fields is a provider that differs only in its responses, which
+ * the decoder handles for all.
  */
 export const OPENAI_RESPONSES_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   openai: { official: true, custom_tools: true, encrypted_reasoning: true },
   azure: { official: true, custom_tools: true, encrypted_reasoning: true },
-  // The endpoint of Codex subscriptions.
+  // The endpoint for Codex subscriptions.
   'chatgpt-codex': { official: true, custom_tools: true, encrypted_reasoning: true },
   // recorded: item ids that change with every event.
   'github-copilot': { custom_tools: true, encrypted_reasoning: true },
@@ -34,22 +37,22 @@ export const OPENAI_RESPONSES_PROFILES: Readonly<Record<string, Partial<Provider
   bedrock: { encrypted_reasoning: true },
 };
 
+const OPENAI = ['openai', 'azure', 'chatgpt-codex', 'github-copilot'];
+
+const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
+
 interface ModelRule {
-  /** Absent: wherever the model runs. */
+  /** Absent: for any provider. */
   providers?: readonly string[];
   model: RegExp;
   profile: Partial<ProviderProfile>;
 }
 
-const OPENAI = ['openai', 'azure', 'chatgpt-codex', 'github-copilot'];
-
-const REASONING: Partial<ProviderProfile> = { supports_sampling: false };
-
-/** Every rule that fits is laid over the row of the provider, in this order. */
+/** Every matching rule is applied over the row of the provider, in this order. */
 const MODEL_RULES: readonly ModelRule[] = [
-  // Reasoning models of OpenAI behind whatever gateway; `openai/gpt-5` is how some call them.
+  // Reasoning models of OpenAI behind any gateway; some name them `openai/gpt-5`.
   { model: /^(openai\/)?(o\d|gpt-([5-9]|\d\d)(?!-chat)([.-]|$))/, profile: { encrypted_reasoning: true } },
-  // These refuse `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
+  // These reject `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
   { providers: OPENAI, model: /^(gpt-(3|4)|chatgpt-|gpt-5-chat)/, profile: { thinking_mode: 'none', custom_tools: false } },
   { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, custom_tools: false, effort_values: ['low', 'medium', 'high'] } },
   {
@@ -64,10 +67,12 @@ const MODEL_RULES: readonly ModelRule[] = [
   { providers: ['openai'], model: /^gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)/, profile: { cache_breakpoints: true } },
 ];
 
-/** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
+/**
+ * The profile of a provider and model. An unknown provider gets the default; the operator's `profile` overrides both.
+ */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const row = hasFacts(providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
-  // Fine-tuned models are called after their base: ft:gpt-5-mini:org::id.
+  // Fine-tuned models are named after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_RESPONSES_PROFILE, ...row };
   for (const rule of MODEL_RULES)
@@ -75,10 +80,13 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   return profile;
 });
 
-/** The rules of models are all bound to providers that have a row. */
+/** Whether the provider is known. */
 export const hasFacts = (providerId: string): boolean => Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId);
 
-/** Namespaces are OpenAI's own: elsewhere their tools are flat, and the engine restores them in the answer. */
+/**
+ * The rules for tools. Only OpenAI supports namespaces: elsewhere the tools are flat, and the engine restores them in
+ * the response.
+ */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({
   toolName: profile.tool_name,
   custom: profile.custom_tools,

@@ -46,13 +46,296 @@ import {
 } from './tools.ts';
 import { fieldsOf, keep, PROTOCOL, placesIn } from './wire.ts';
 
-/** What users, systems and tools may say. */
-type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
+/** Decodes a Responses request. */
+export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
+  return decodeRequestBody(wire.body, context);
+}
 
-/** What all parts of one request share. */
+/**
+ * Fields with a canonical place. Everything else is kept as an extension; options and `reasoning` are both mapped and
+ * kept.
+ */
+const MAPPED_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'stream',
+  ...PARAMETER_FIELDS,
+]);
+
+/** Decodes the body of a Responses request. */
+export function decodeRequestBody(wire: unknown, context: CodecContext): CanonicalRequest {
+  const body = expectObject(wire, 'body');
+  const list = readInput(body);
+  expectShallow(body);
+  const { system, messages } = decodeInput(list, { context });
+  const declared = decodeTools(body['tools'], 'tools', context);
+  const tools = [...declared, ...decodeInputTools(list, declared, context)];
+  const choice = decodeToolChoice(body['tool_choice']);
+  const thinking = decodeThinking(body['reasoning'], context);
+  const options = decodeOptions(body, context);
+  const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
+  const instructed = [...decodeInstructions(body['instructions'], context), ...system];
+  const request: CanonicalRequest = {
+    model: readModel(body),
+    ...(instructed.length > 0 && { system: instructed }),
+    messages,
+    ...(tools.length > 0 && { tools }),
+    ...(choice && { tool_choice: choice }),
+    parameters: decodeParameters(body, options.include ?? [], context),
+    ...decodeTextOptions(body['text']),
+    ...(parallel !== undefined && { parallel_tool_use: parallel }),
+    ...(thinking && { thinking }),
+    ...decodeStreaming(body),
+    ...options,
+    // Always set, because it also shows that the request came in this protocol.
+    extensions: {
+      [PROTOCOL]: {
+        ...unknownFields(body, MAPPED_FIELDS),
+        ...keptText(body['text']),
+        ...keptToolChoice(body['tool_choice'], tools),
+      },
+    },
+  };
+  return at('', request, context, placesIn(body));
+}
+
+/** The input items; they are optional with a stored prompt or a stored conversation. */
+function readInput(body: JsonObject): readonly unknown[] {
+  const { input, prompt, previous_response_id: previous, conversation } = body;
+  if (input !== undefined && input !== null) return expectInput(input);
+  if (prompt ?? previous ?? conversation) return [];
+  throw missing('input');
+}
+
+function expectInput(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return [{ role: 'user', content: value }];
+  const list = expectList(value, 'input');
+  expectConversation(list, 'input');
+  return list;
+}
+
+function decodeInstructions(value: unknown, context: CodecContext): SystemBlock[] {
+  const text = optional(value, 'instructions', expectText);
+  if (!text) return [];
+  return [at('/instructions', { type: 'text', text, extensions: { [PROTOCOL]: { instructions: true } } }, context)];
+}
+
+/** The model; a stored prompt may define it. */
+const readModel = ({ model, prompt }: JsonObject): string =>
+  prompt && (model === undefined || model === null) ? '' : expectName(model, 'model');
+
+function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
+  const stream = optional(body['stream'], 'stream', expectBoolean);
+  const padding = objectOf(optional(body['stream_options'], 'stream_options', expectObject))['include_obfuscation'];
+  return {
+    ...(stream !== undefined && { stream }),
+    ...(typeof padding === 'boolean' && { stream_options: { include_obfuscation: padding } }),
+  };
+}
+
+// ---- items
+
+/** State shared by all parts of a request. */
 interface Scope {
   context: CodecContext;
 }
+
+interface Conversation {
+  system: SystemBlock[];
+  messages: CanonicalMessage[];
+}
+
+function decodeInput(list: readonly unknown[], scope: Scope): Conversation {
+  const reader = new InputReader(scope);
+  list.forEach((item, i) => {
+    reader.read(expectObject(item, `input[${i}]`), `input[${i}]`);
+  });
+  return reader.conversation;
+}
+
+type ReadItem = (reader: InputReader, item: JsonObject, param: string) => void;
+
+const ITEMS: Readonly<Record<string, ReadItem>> = {
+  message: (reader, item, param) => reader.message(item, param),
+  reasoning: (reader, item, param) => reader.reasoning(item, param),
+  item_reference: (reader, item, param) => reader.reference(item, param),
+  function_call: (reader, item, param) => reader.call(item, param),
+  custom_tool_call: (reader, item, param) => reader.call(item, param),
+  function_call_output: (reader, item, param) => reader.output(item, param),
+  custom_tool_call_output: (reader, item, param) => reader.output(item, param),
+};
+
+const ROLES = ['user', 'assistant', 'system', 'developer'];
+
+const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id']);
+
+/** The blocks of users, system messages and tool results. */
+type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
+
+/**
+ * Groups items to turns: consecutive reasoning, text and calls are one assistant turn, consecutive outputs one tool
+ * message.
+ */
+class InputReader {
+  readonly conversation: Conversation = { system: [], messages: [] };
+  readonly #scope: Scope;
+  /** The names of calls by id, and the ids of calls without an output. */
+  readonly #calls = new Map<string, string>();
+  readonly #openCalls = new Set<string>();
+  /** The signature of the call or text that follows. */
+  #next: SignedBlob | undefined;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  read(item: JsonObject, param: string): void {
+    const type = optional(item['type'], `${param}.type`, expectText) || findType(item);
+    if (type === undefined) throw invalid(`${param}.type`, 'is required unless the item has a role or an id');
+    const read = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
+    if (read) read(this, item, param);
+    else this.#readOther(item, param);
+  }
+
+  /** Built-in tools that the client runs become calls; items that only the server understands become opaque blocks. */
+  #readOther(item: JsonObject, param: string): void {
+    const call = decodeBuiltInCall(item);
+    const result = decodeBuiltInOutput(item);
+    if (call) this.#addBlock(this.#sign(call), param);
+    else if (result) this.#addResult(result, param);
+    else {
+      const hoisted = item['type'] === 'additional_tools' && { hoisted: true };
+      this.#addBlock({ type: 'opaque', origin: PROTOCOL, raw: item, ...hoisted } satisfies OpaqueBlock, param);
+    }
+  }
+
+  /** Reads a reference to a stored item, which only a server of this protocol can resolve. */
+  reference(item: JsonObject, param: string): void {
+    this.#addBlock({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOf(item['id']) } satisfies OpaqueBlock, param);
+  }
+
+  message(item: JsonObject, param: string): void {
+    const role = expectText(item['role'], `${param}.role`);
+    if (role === 'assistant') {
+      const blocks = decodeAssistantItem(item, param, this.#next !== undefined);
+      for (const [block, place] of blocks) this.#addBlock(this.#sign(block), place);
+      if (blocks.length === 0) {
+        const message = 'a message without content is not accepted; dropped';
+        repair(this.#scope.context, { path: pointerOf(param), feature: 'messages.empty', message });
+      }
+      return;
+    }
+    if (!ROLES.includes(role)) throw invalid(`${param}.role`, `must be one of ${ROLES.join(', ')}`);
+    if (typeof item['content'] !== 'string') expectList(item['content'], `${param}.content`);
+    const content = decodeContent(item['content'], `${param}.content`, this.#scope);
+    if (role === 'user') this.#add({ role, content, ...readId(item), ...keep(unknownFields(item, MESSAGE_FIELDS)) }, param);
+    else this.#addSystem(item, role, content, param);
+  }
+
+  /** Adds a system message; before the first turn it becomes part of the system prompt. */
+  #addSystem(item: JsonObject, role: string, content: Part[], param: string): void {
+    const { system, messages } = this.conversation;
+    const fields = unknownFields(item, MESSAGE_FIELDS);
+    const isHoisted = messages.length === 0 || this.#scope.context.policy.systemHoist === 'all';
+    const texts = content.filter((block) => block.type === 'text');
+    if (isHoisted && texts.length === content.length)
+      for (const [i, block] of texts.entries())
+        system.push(hoist(block, i === 0 ? { role, fields: { ...readId(item), ...fields } } : undefined));
+    else this.#add({ role: 'system', content, ...readId(item), ...keep({ ...fields, role }) }, param);
+  }
+
+  reasoning(item: JsonObject, param: string): void {
+    const { blocks, signs } = decodeReasoning(item);
+    for (const block of blocks) this.#addBlock(block, param);
+    const blob = signs && at(pointerOf(`${param}.encrypted_content`), signs.blob, this.#scope.context);
+    if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;
+  }
+
+  /** Signs the preceding text; false if there is none. */
+  #signLast(signature: SignedBlob): boolean {
+    const content = this.conversation.messages.at(-1)?.content;
+    const last = content?.at(-1);
+    if (!content || last?.type !== 'text' || this.conversation.messages.at(-1)?.role !== 'assistant') return false;
+    content[content.length - 1] = { ...last, signature };
+    return true;
+  }
+
+  call(item: JsonObject, param: string): void {
+    const block = decodeCall(item, param, this.#scope.context);
+    this.#calls.set(block.id, block.name);
+    this.#openCalls.add(block.id);
+    this.#addBlock(this.#sign(block), param);
+  }
+
+  #sign<T extends ContentBlock>(block: T): T {
+    const signature = this.#next;
+    if (!signature || (block.type !== 'text' && block.type !== 'tool_use')) return block;
+    this.#next = undefined;
+    return { ...block, signature };
+  }
+
+  output(item: JsonObject, param: string): void {
+    const [oldest] = this.#openCalls;
+    const named = textOf(optional(item['call_id'], `${param}.call_id`, expectText));
+    const id = named || oldest || deriveId('call_', param);
+    if (!named) {
+      const message = `the output names no call; it is taken for that of ${id}`;
+      repair(this.#scope.context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
+    }
+    this.#openCalls.delete(id);
+    const name = this.#calls.get(id);
+    this.#addResult({ ...decodeOutput(item, id, param, this.#scope), ...(name !== undefined && { name }) }, param);
+  }
+
+  #addResult(result: ToolResultBlock, param: string): void {
+    const last = this.conversation.messages.at(-1);
+    const placed = at(pointerOf(param), result, this.#scope.context);
+    if (last?.role === 'tool') last.content.push(placed);
+    else this.#add({ role: 'tool', content: [placed] }, param);
+  }
+
+  /** Adds a block to the assistant turn. */
+  #addBlock(block: ContentBlock, param: string): void {
+    const last = this.conversation.messages.at(-1);
+    const place = pointerOf(param);
+    const placed = at(place, block, this.#scope.context, listPartPaths(place));
+    if (last?.role === 'assistant') last.content.push(placed);
+    else this.#add({ role: 'assistant', content: [placed] }, param);
+  }
+
+  #add(message: CanonicalMessage, param: string): void {
+    this.conversation.messages.push(at(pointerOf(param), message, this.#scope.context));
+  }
+}
+
+/** The type of an item without one: a message has a role, a reference only an id. */
+const findType = ({ role, id }: JsonObject): string | undefined =>
+  role !== undefined ? 'message' : typeof id === 'string' && id !== '' ? 'item_reference' : undefined;
+
+const readId = ({ id }: JsonObject): { id?: string } => (typeof id === 'string' && id !== '' ? { id } : {});
+
+/** The first block of each message has its role and fields: a block without a role continues the message. */
+function hoist(block: TextBlock, message: { role: string; fields: JsonObject } | undefined): SystemBlock {
+  const { refusal: _, citations: __, logprobs: ___, signature: ____, ...rest } = block;
+  if (!message) return rest;
+  const role = message.role === 'developer' ? 'developer' : 'system';
+  return { ...rest, role, ...keep({ ...fieldsOf(block), message: message.fields }) };
+}
+
+/** The wire location of each field whose canonical path differs. */
+const listPartPaths = (place: string): Record<string, string> => ({
+  'source/detail': `${place}/detail`,
+  'source/filename': `${place}/filename`,
+  cache_control: `${place}/prompt_cache_breakpoint`,
+  citations: `${place}/annotations`,
+});
+
+// ---- content parts
 
 type DecodePart = (part: JsonObject, param: string) => Part;
 
@@ -65,30 +348,6 @@ const PARTS: Readonly<Record<string, DecodePart>> = {
   input_audio: decodeAudio,
 };
 
-/** A text, or a list of parts. Empty text says nothing; a part that nobody here knows goes back as it came. */
-function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
-  const place = pointerOf(param);
-  if (typeof content === 'string')
-    return content === '' ? [] : [at(place, { type: 'text', text: content } satisfies TextBlock, scope.context)];
-  return (optional(content, param, expectList) ?? []).flatMap((value, i): Part[] => {
-    const inner = `${param}[${i}]`;
-    const part = typeof value === 'string' ? { type: 'input_text', text: value } : expectObject(value, inner);
-    if (part['text'] === '') return [];
-    const type = expectText(part['type'], `${inner}.type`);
-    const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-    const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
-    return [at(`${place}/${i}`, block, scope.context, placesOf(`${place}/${i}`))];
-  });
-}
-
-/** What a part calls otherwise than the canonical block. */
-const placesOf = (place: string): Record<string, string> => ({
-  'source/detail': `${place}/detail`,
-  'source/filename': `${place}/filename`,
-  cache_control: `${place}/prompt_cache_breakpoint`,
-  citations: `${place}/annotations`,
-});
-
 const TEXT_FIELDS = new Set(['type', 'text', 'prompt_cache_breakpoint']);
 
 function decodeTextPart(part: JsonObject, param: string): TextBlock {
@@ -100,10 +359,10 @@ function decodeTextPart(part: JsonObject, param: string): TextBlock {
   };
 }
 
-/** An id stays among the kept fields: they say whose it is. */
+/** A file id is kept as an extension, which shows that it belongs to this protocol. */
 const IMAGE_FIELDS = new Set(['type', 'image_url', 'detail', 'prompt_cache_breakpoint']);
 
-/** Chat's `{image_url:{url}}` is read as well. */
+/** Chat's `{image_url:{url}}` is accepted as well. */
 function decodeImage(part: JsonObject, param: string): ImageBlock {
   const link = objectOf(part['image_url'])['url'] ?? part['image_url'];
   const url = optional(link, `${param}.image_url`, expectName);
@@ -124,7 +383,7 @@ function decodeImage(part: JsonObject, param: string): ImageBlock {
 
 const FILE_FIELDS = new Set(['type', 'file_data', 'file_url', 'filename', 'prompt_cache_breakpoint']);
 
-/** Data is a data URL; raw base64 is taken too. */
+/** Accepts a data URL or raw base64. */
 function decodeFile(part: JsonObject, param: string): FileBlock {
   const data = optional(part['file_data'], `${param}.file_data`, expectText);
   const url = optional(part['file_url'], `${param}.file_url`, expectName);
@@ -159,13 +418,27 @@ function decodeAudio(part: JsonObject, param: string): AudioBlock {
   };
 }
 
+/** Decodes text or a list of parts. Empty text is left out; an unknown part becomes an opaque block. */
+function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
+  const place = pointerOf(param);
+  if (typeof content === 'string')
+    return content === '' ? [] : [at(place, { type: 'text', text: content } satisfies TextBlock, scope.context)];
+  return (optional(content, param, expectList) ?? []).flatMap((value, i): Part[] => {
+    const inner = `${param}[${i}]`;
+    const part = typeof value === 'string' ? { type: 'input_text', text: value } : expectObject(value, inner);
+    if (part['text'] === '') return [];
+    const type = expectText(part['type'], `${inner}.type`);
+    const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
+    const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
+    return [at(`${place}/${i}`, block, scope.context, listPartPaths(`${place}/${i}`))];
+  });
+}
+
+// ---- calls
+
 const CALL_FIELDS = new Set(['type', 'id', 'call_id', 'name', 'namespace', 'arguments', 'input', 'status']);
 
-const STATUSES: readonly unknown[] = ['in_progress', 'completed', 'incomplete'] satisfies ToolUseBlock['status'][];
-
-const isStatus = (status: unknown): status is NonNullable<ToolUseBlock['status']> => STATUSES.includes(status);
-
-/** `function_call` and `custom_tool_call`. */
+/** Decodes `function_call` and `custom_tool_call`. */
 function decodeCall(item: JsonObject, param: string, context: CodecContext): ToolUseBlock {
   const isCustom = item['type'] === 'custom_tool_call';
   const name = expectName(item['name'], `${param}.name`);
@@ -185,7 +458,7 @@ function decodeCall(item: JsonObject, param: string, context: CodecContext): Too
   };
 }
 
-/** The same for the same place in the conversation: prompt caches stay warm. */
+/** Derived from the position in the conversation, so that the id is stable and prompt caches stay valid. */
 function callId(item: JsonObject, name: string, param: string, context: CodecContext): string {
   const given = optional(item['call_id'], `${param}.call_id`, expectText);
   if (given) return given;
@@ -195,7 +468,7 @@ function callId(item: JsonObject, name: string, param: string, context: CodecCon
   return derived;
 }
 
-/** The text stays what it was. A text that is no object leaves the input empty: encoders that need one look at `input_raw`. */
+/** The text is kept in `input_raw`. If it is not a JSON object, `input` is empty, and encoders use `input_raw`. */
 function decodeArguments(value: unknown, param: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
   if (isObject(value)) return { input: value };
   const text = optional(value, param, expectText) ?? '';
@@ -212,9 +485,13 @@ function decodeArguments(value: unknown, param: string, context: CodecContext): 
   return { input: {}, input_raw: text };
 }
 
+const STATUSES: readonly unknown[] = ['in_progress', 'completed', 'incomplete'] satisfies ToolUseBlock['status'][];
+
+const isStatus = (status: unknown): status is NonNullable<ToolUseBlock['status']> => STATUSES.includes(status);
+
 const OUTPUT_FIELDS = new Set(['type', 'call_id', 'output']);
 
-/** The output of a call. The wire has no word for an error, but one for an output that was cut short. */
+/** Decodes the output of a call. The wire has no error flag, only the status `incomplete`. */
 function decodeOutput(item: JsonObject, id: string, param: string, scope: Scope): ToolResultBlock {
   return {
     type: 'tool_result',
@@ -226,7 +503,7 @@ function decodeOutput(item: JsonObject, id: string, param: string, scope: Scope)
   };
 }
 
-/** A text or parts; clients that send anything else mean its JSON. */
+/** Decodes text or parts; any other value is serialized. */
 function decodeResult(output: unknown, param: string, scope: Scope): ToolResultBlock['content'] {
   if (typeof output === 'string') return output;
   if (Array.isArray(output)) {
@@ -237,263 +514,4 @@ function decodeResult(output: unknown, param: string, scope: Scope): ToolResultB
   const text = writeJson(output);
   if (text === undefined) throw invalid(param, 'is nested too deeply');
   return text;
-}
-
-interface Conversation {
-  system: SystemBlock[];
-  messages: CanonicalMessage[];
-}
-
-function expectInput(value: unknown): readonly unknown[] {
-  if (typeof value === 'string') return [{ role: 'user', content: value }];
-  const list = expectList(value, 'input');
-  expectConversation(list, 'input');
-  return list;
-}
-
-function decodeInput(list: readonly unknown[], scope: Scope): Conversation {
-  const reader = new InputReader(scope);
-  list.forEach((item, i) => {
-    reader.read(expectObject(item, `input[${i}]`), `input[${i}]`);
-  });
-  return reader.conversation;
-}
-
-type ReadItem = (reader: InputReader, item: JsonObject, param: string) => void;
-
-const ITEMS: Readonly<Record<string, ReadItem>> = {
-  message: (reader, item, param) => reader.message(item, param),
-  reasoning: (reader, item, param) => reader.reasoning(item, param),
-  item_reference: (reader, item, param) => reader.reference(item, param),
-  function_call: (reader, item, param) => reader.call(item, param),
-  custom_tool_call: (reader, item, param) => reader.call(item, param),
-  function_call_output: (reader, item, param) => reader.output(item, param),
-  custom_tool_call_output: (reader, item, param) => reader.output(item, param),
-};
-
-const ROLES = ['user', 'assistant', 'system', 'developer'];
-
-/** Items to turns: reasoning, words and calls that follow each other are one turn of the assistant, outputs one message of tools. */
-class InputReader {
-  readonly conversation: Conversation = { system: [], messages: [] };
-  readonly #scope: Scope;
-  /** Names of the calls by id, and the ids nobody has answered. */
-  readonly #calls = new Map<string, string>();
-  readonly #unanswered = new Set<string>();
-  /** A blob for the call or text that follows. */
-  #next: SignedBlob | undefined;
-
-  constructor(scope: Scope) {
-    this.#scope = scope;
-  }
-
-  read(item: JsonObject, param: string): void {
-    const type = optional(item['type'], `${param}.type`, expectText) || untyped(item);
-    if (type === undefined) throw invalid(`${param}.type`, 'is required unless the item has a role or an id');
-    const read = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
-    if (read) read(this, item, param);
-    else this.#readOther(item, param);
-  }
-
-  /** Tools that the client runs are calls like any other; what only the server understands is kept as it is. */
-  #readOther(item: JsonObject, param: string): void {
-    const call = decodeBuiltInCall(item);
-    const result = decodeBuiltInOutput(item);
-    if (call) this.#say(this.#signed(call), param);
-    else if (result) this.#answer(result, param);
-    else {
-      const hoisted = item['type'] === 'additional_tools' && { hoisted: true };
-      this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, ...hoisted } satisfies OpaqueBlock, param);
-    }
-  }
-
-  /** An item that the server stored, which only a server of this protocol can look up. */
-  reference(item: JsonObject, param: string): void {
-    this.#say({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOf(item['id']) } satisfies OpaqueBlock, param);
-  }
-
-  message(item: JsonObject, param: string): void {
-    const role = expectText(item['role'], `${param}.role`);
-    if (role === 'assistant') {
-      const blocks = decodeAssistantItem(item, param, this.#next !== undefined);
-      for (const [block, place] of blocks) this.#say(this.#signed(block), place);
-      if (blocks.length === 0) {
-        const message = 'a message without content is not accepted; dropped';
-        repair(this.#scope.context, { path: pointerOf(param), feature: 'messages.empty', message });
-      }
-      return;
-    }
-    if (!ROLES.includes(role)) throw invalid(`${param}.role`, `must be one of ${ROLES.join(', ')}`);
-    if (typeof item['content'] !== 'string') expectList(item['content'], `${param}.content`);
-    const content = decodeContent(item['content'], `${param}.content`, this.#scope);
-    if (role === 'user') this.#add({ role, content, ...idOf(item), ...keep(unknownFields(item, MESSAGE_FIELDS)) }, param);
-    else this.#instruct(item, role, content, param);
-  }
-
-  /** Instructions before anyone has spoken are the system's. */
-  #instruct(item: JsonObject, role: string, content: Part[], param: string): void {
-    const { system, messages } = this.conversation;
-    const fields = unknownFields(item, MESSAGE_FIELDS);
-    const isHoisted = messages.length === 0 || this.#scope.context.policy.systemHoist === 'all';
-    const texts = content.filter((block) => block.type === 'text');
-    if (isHoisted && texts.length === content.length)
-      for (const [i, block] of texts.entries())
-        system.push(hoist(block, i === 0 ? { role, fields: { ...idOf(item), ...fields } } : undefined));
-    else this.#add({ role: 'system', content, ...idOf(item), ...keep({ ...fields, role }) }, param);
-  }
-
-  reasoning(item: JsonObject, param: string): void {
-    const { blocks, signs } = decodeReasoning(item);
-    for (const block of blocks) this.#say(block, param);
-    const blob = signs && at(pointerOf(`${param}.encrypted_content`), signs.blob, this.#scope.context);
-    if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;
-  }
-
-  /** The text that stands before; false when there is none to sign. */
-  #signLast(signature: SignedBlob): boolean {
-    const content = this.conversation.messages.at(-1)?.content;
-    const last = content?.at(-1);
-    if (!content || last?.type !== 'text' || this.conversation.messages.at(-1)?.role !== 'assistant') return false;
-    content[content.length - 1] = { ...last, signature };
-    return true;
-  }
-
-  call(item: JsonObject, param: string): void {
-    const block = decodeCall(item, param, this.#scope.context);
-    this.#calls.set(block.id, block.name);
-    this.#unanswered.add(block.id);
-    this.#say(this.#signed(block), param);
-  }
-
-  #signed<T extends ContentBlock>(block: T): T {
-    const signature = this.#next;
-    if (!signature || (block.type !== 'text' && block.type !== 'tool_use')) return block;
-    this.#next = undefined;
-    return { ...block, signature };
-  }
-
-  output(item: JsonObject, param: string): void {
-    const [oldest] = this.#unanswered;
-    const named = textOf(optional(item['call_id'], `${param}.call_id`, expectText));
-    const id = named || oldest || deriveId('call_', param);
-    if (!named) {
-      const message = `the output names no call; it is taken for that of ${id}`;
-      repair(this.#scope.context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
-    }
-    this.#unanswered.delete(id);
-    const name = this.#calls.get(id);
-    this.#answer({ ...decodeOutput(item, id, param, this.#scope), ...(name !== undefined && { name }) }, param);
-  }
-
-  #answer(result: ToolResultBlock, param: string): void {
-    const last = this.conversation.messages.at(-1);
-    const placed = at(pointerOf(param), result, this.#scope.context);
-    if (last?.role === 'tool') last.content.push(placed);
-    else this.#add({ role: 'tool', content: [placed] }, param);
-  }
-
-  /** A block of the assistant's turn. */
-  #say(block: ContentBlock, param: string): void {
-    const last = this.conversation.messages.at(-1);
-    const place = pointerOf(param);
-    const placed = at(place, block, this.#scope.context, placesOf(place));
-    if (last?.role === 'assistant') last.content.push(placed);
-    else this.#add({ role: 'assistant', content: [placed] }, param);
-  }
-
-  #add(message: CanonicalMessage, param: string): void {
-    this.conversation.messages.push(at(pointerOf(param), message, this.#scope.context));
-  }
-}
-
-/** The type is optional for messages, and for references, which are an id alone. */
-const untyped = ({ role, id }: JsonObject): string | undefined =>
-  role !== undefined ? 'message' : typeof id === 'string' && id !== '' ? 'item_reference' : undefined;
-
-const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id']);
-
-const idOf = ({ id }: JsonObject): { id?: string } => (typeof id === 'string' && id !== '' ? { id } : {});
-
-/** The first block of each message names its role, and brings the fields of the message: a block without a role continues one. */
-function hoist(block: TextBlock, message: { role: string; fields: JsonObject } | undefined): SystemBlock {
-  const { refusal: _, citations: __, logprobs: ___, signature: ____, ...rest } = block;
-  if (!message) return rest;
-  const role = message.role === 'developer' ? 'developer' : 'system';
-  return { ...rest, role, ...keep({ ...fieldsOf(block), message: message.fields }) };
-}
-
-export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
-  return decodeRequestBody(wire.body, context);
-}
-
-export function decodeRequestBody(wire: unknown, context: CodecContext): CanonicalRequest {
-  const body = expectObject(wire, 'body');
-  const list = inputOf(body);
-  expectShallow(body);
-  const { system, messages } = decodeInput(list, { context });
-  const declared = decodeTools(body['tools'], 'tools', context);
-  const tools = [...declared, ...decodeInputTools(list, declared, context)];
-  const choice = decodeToolChoice(body['tool_choice']);
-  const thinking = decodeThinking(body['reasoning'], context);
-  const options = decodeOptions(body, context);
-  const parallel = optional(body['parallel_tool_calls'], 'parallel_tool_calls', expectBoolean);
-  const instructed = [...decodeInstructions(body['instructions'], context), ...system];
-  const request: CanonicalRequest = {
-    model: modelOf(body),
-    ...(instructed.length > 0 && { system: instructed }),
-    messages,
-    ...(tools.length > 0 && { tools }),
-    ...(choice && { tool_choice: choice }),
-    parameters: decodeParameters(body, options.include ?? [], context),
-    ...decodeTextOptions(body['text']),
-    ...(parallel !== undefined && { parallel_tool_use: parallel }),
-    ...(thinking && { thinking }),
-    ...decodeStreaming(body),
-    ...options,
-    // Always there: it also says that the request came in this protocol.
-    extensions: {
-      [PROTOCOL]: { ...unknownFields(body, MAPPED), ...keptText(body['text']), ...keptToolChoice(body['tool_choice'], tools) },
-    },
-  };
-  return at('', request, context, placesIn(body));
-}
-
-/** A prompt that is stored there, or the conversation so far, can be all there is. */
-function inputOf(body: JsonObject): readonly unknown[] {
-  const { input, prompt, previous_response_id: previous, conversation } = body;
-  if (input !== undefined && input !== null) return expectInput(input);
-  if (prompt ?? previous ?? conversation) return [];
-  throw missing('input');
-}
-
-/** A stored prompt names its own model. */
-const modelOf = ({ model, prompt }: JsonObject): string =>
-  prompt && (model === undefined || model === null) ? '' : expectName(model, 'model');
-
-function decodeInstructions(value: unknown, context: CodecContext): SystemBlock[] {
-  const text = optional(value, 'instructions', expectText);
-  if (!text) return [];
-  return [at('/instructions', { type: 'text', text, extensions: { [PROTOCOL]: { instructions: true } } }, context)];
-}
-
-/** Fields that have a place of their own. Everything else goes back as it came; the options and `reasoning` as long as they say the same. */
-const MAPPED: ReadonlySet<string> = new Set([
-  'model',
-  'input',
-  'instructions',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'text',
-  'stream',
-  ...PARAMETER_FIELDS,
-]);
-
-function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
-  const stream = optional(body['stream'], 'stream', expectBoolean);
-  const padding = objectOf(optional(body['stream_options'], 'stream_options', expectObject))['include_obfuscation'];
-  return {
-    ...(stream !== undefined && { stream }),
-    ...(typeof padding === 'boolean' && { stream_options: { include_obfuscation: padding } }),
-  };
 }

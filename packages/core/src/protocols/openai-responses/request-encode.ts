@@ -35,35 +35,209 @@ import { BOUNDS, encodeOptions, encodeParameters, encodeText, encodeThinking, OP
 import { encodeBuiltIn, encodeToolChoice, encodeTools, foldParallel, SERVER_TOOLS } from './tools.ts';
 import { channelOf, fieldsOf, PROTOCOL } from './wire.ts';
 
-/** The blocks of a user, of a system message or of a tool result as parts; `at` is their JSON pointer. */
-function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
-  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
+/** Encodes a canonical request as a Responses request. */
+export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const body = encodeRequestBody(request, context);
+  return { method: 'POST', path: '/v1/responses', headers: { 'content-type': 'application/json' }, body };
 }
 
-function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
-  switch (block.type) {
-    case 'text':
-      return block.text === '' ? [] : [encodeInputText(block)];
-    case 'image':
-      return [encodeImage(block)];
-    case 'audio':
-      return [encodeAudio(block)];
-    case 'file':
-      return [encodeFile(block)];
-    case 'opaque':
-      return [objectOf(block.raw)]; // of this protocol: others have been filtered
-    case 'thinking':
-    case 'tool_use':
-    case 'tool_result':
-      drop(context, {
-        path: at,
-        feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Responses`,
-      });
-      return [];
-    default:
-      return block satisfies never;
+/** Encodes the body: extensions first, then the canonical fields over them. */
+export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const { request, context } = prepare(withoutHoisted(source, PROTOCOL), buildRules(source, caller), caller);
+  const sent = readSent(request);
+  const kept = sent ?? {};
+  const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
+  // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
+  const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
+  const conversation = encodeMessages(foldParallel(request.messages), sent !== undefined, context);
+  // The API rejects an empty input, so a system prompt of another protocol that is alone becomes a message.
+  const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && conversation.length === 0);
+  const input = [...items, ...conversation];
+  const hasTemplate = kept['prompt'] !== undefined;
+  const isStored = hasMemory(request) || hasTemplate;
+  if (input.length === 0 && instructions === undefined && !isStored)
+    throw invalid('input', 'must contain at least one message with content');
+  return {
+    ...withoutMapped(kept),
+    ...encodeModel(request, context),
+    ...(instructions !== undefined && { instructions }),
+    ...((input.length > 0 || !hasTemplate) && {
+      input: isStored ? input : withJsonWord(input, request.output_format, context),
+    }),
+    ...encodeToolFields(request, kept, sent !== undefined, context),
+    ...encodeParameters(request, isSampling, context),
+    ...encodeText(request, kept['text'], context),
+    ...thinking,
+    ...encodeOptions(request, sent, context),
+    ...encodeStreaming(request, kept, context),
+  };
+}
+
+/** The extensions of a client of this protocol; undefined for other clients. */
+const readSent = ({ extensions }: CanonicalRequest): JsonObject | undefined => extensions?.[PROTOCOL];
+
+/** Whether the upstream stores a part of the conversation: results may belong to calls that are not in the request. */
+function hasMemory({ state, messages }: CanonicalRequest): boolean {
+  if (state?.previous_response_id !== undefined || state?.conversation_id !== undefined) return true;
+  return messages.some(({ content }) => content.some((block) => block.type === 'opaque' && block.held !== undefined));
+}
+
+function encodeModel({ model }: CanonicalRequest, { target }: CodecContext): JsonObject {
+  const name = target?.model || model;
+  return name === '' ? {} : { model: name };
+}
+
+const MAX_BREAKPOINTS = 4;
+
+const CAPABILITIES: Vocabulary = {
+  names: false,
+  titles: 'filename',
+  contexts: false,
+  logprobs: true,
+  citable: false,
+  stretches: false,
+  detail: 'everywhere',
+  validated: false,
+  foreignCallers: /^code_execution/,
+  tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
+};
+
+// Every field is listed because spreads are slow here: a spread of this size takes about 500 times as long as a
+// literal.
+function buildRules(request: CanonicalRequest, context: CodecContext): Rules {
+  const { profile, policy, target } = context;
+  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+  return {
+    note,
+    drop,
+    repair,
+    refuse,
+    toolName,
+    custom,
+    namespaces,
+    objectRoot,
+    protocol: PROTOCOL,
+    provider: target?.provider.id,
+    model: target?.model,
+    toolId: profile.tool_id,
+    remembersCalls: hasMemory(request),
+    foreignThinking: policy.foreignThinking ?? 'drop',
+    unsignedThinking: 'keep',
+    serverTools: SERVER_TOOLS,
+    media: {
+      // The API accepts no audio in messages; a client of this protocol may use a server that does.
+      audio: readSent(request) ? ['wav', 'mp3'] : [],
+      imageUrls: true,
+      fileUrls: true,
+      imageIds: true,
+      fileIds: true,
+      idsOf: [PROTOCOL, 'openai-chat'],
+      video: !profile.official,
+      spoken: 'transcript',
+      inToolResults: true,
+    },
+    alternate: profile.strict_alternation,
+    emptyMessages: 'drop',
+    dropWhitespace: false,
+    firstUser: false,
+    trailingAssistant: continuesPrefill(context) ? 'tell' : 'keep',
+    midSystem: 'keep',
+    schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai' },
+    bounds: BOUNDS,
+    maxStop: Number.POSITIVE_INFINITY,
+    maxTools: profile.max_tools,
+    // Models without breakpoints cache automatically.
+    cacheMarks: { places: profile.cache_breakpoints ? 'inputs' : 'automatic', most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
+    says: CAPABILITIES,
+  };
+}
+
+/** Extensions that are replaced by canonical fields. */
+const MAPPED_FIELDS: ReadonlySet<string> = new Set([...OPTION_FIELDS, 'reasoning', 'text', 'tool_choice', 'stream_options']);
+
+/** Object.fromEntries defines fields, so that one called `__proto__` is data. */
+const withoutMapped = (kept: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(kept).filter(([name]) => !MAPPED_FIELDS.has(name)));
+
+/**
+ * Encodes tools, tool choice and parallel calls. Without tools there is nothing to choose, unless a stored prompt has
+ * some.
+ */
+function encodeToolFields(request: CanonicalRequest, kept: JsonObject, isOwn: boolean, context: CodecContext): JsonObject {
+  const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
+  const hasTools = tools.length > 0 || isOwn;
+  if (choice && !hasTools && (choice.type === 'any' || choice.type === 'tool'))
+    drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+  return {
+    ...(tools.length > 0 && { tools: encodeTools(tools, isOwn) }),
+    ...(choice && hasTools && { tool_choice: encodeToolChoice(choice, tools, kept['tool_choice']) }),
+    ...(parallel !== undefined && hasTools && { parallel_tool_calls: parallel }),
+  };
+}
+
+function encodeStreaming(
+  { stream: wanted, stream_options: options }: CanonicalRequest,
+  kept: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const stream = context.target?.stream ?? wanted;
+  if (!stream) return wanted === undefined ? {} : { stream: false };
+  const padding = options?.include_obfuscation;
+  const stream_options = {
+    ...objectOf(kept['stream_options']),
+    ...(padding !== undefined && context.profile.official && { include_obfuscation: padding }),
+  };
+  return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
+}
+
+// ---- system
+
+/** The system prompt, split into `instructions` and items of the input. */
+export interface Instructions {
+  instructions: string | undefined;
+  items: JsonObject[];
+}
+
+/**
+ * Leading plain text becomes the `instructions`. The first block with fields of a message, a developer role or a cache
+ * mark is an input item, and so are all that follow, to keep the order. `isInput`: everything is an item.
+ */
+export function encodeSystem(system: readonly SystemBlock[], isInput: boolean): Instructions {
+  const first = isInput ? 0 : system.findIndex((block) => !isInstruction(block));
+  const plain = first < 0 ? system : system.slice(0, first);
+  return {
+    instructions: plain.length > 0 ? plain.map(({ text }) => text).join('\n\n') : undefined,
+    items: first < 0 ? [] : encodeSystemItems(system.slice(first)),
+  };
+}
+
+function isInstruction(block: SystemBlock): boolean {
+  const { instructions, message } = fieldsOf(block);
+  if (instructions === true) return true;
+  return message === undefined && block.role !== 'developer' && !block.cache_control;
+}
+
+/** A block with a role starts a message; the others continue it. */
+function encodeSystemItems(blocks: readonly SystemBlock[]): JsonObject[] {
+  const runs: SystemBlock[][] = [];
+  for (const block of blocks) {
+    const run = runs.at(-1);
+    if (run && block.role === undefined) run.push(block);
+    else runs.push([block]);
   }
+  return runs.map((run) => {
+    const [first] = run;
+    const { id: named, ...fields } = objectOf(first && fieldsOf(first)['message']);
+    const id = replayableId(named, 'msg');
+    return {
+      ...fields,
+      type: 'message',
+      ...(id !== undefined && { id }),
+      role: first?.role ?? 'developer',
+      content: run.map(encodeInputText),
+    };
+  });
 }
 
 function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
@@ -71,122 +245,18 @@ function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
   return { ...fields, type: 'input_text', text: block.text, ...encodeBreakpoint(block) };
 }
 
-function encodeImage(block: ImageBlock): JsonObject {
-  const { url, data, media_type: type, file_id: id, detail } = block.source;
-  const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
-  return {
-    ...fieldsOf(block),
-    type: 'input_image',
-    ...(image_url !== undefined && { image_url }),
-    ...(image_url === undefined && id !== undefined && { file_id: id }),
-    detail: detail ?? 'auto',
-    ...encodeBreakpoint(block),
-  };
-}
+// ---- messages
 
-function encodeAudio(block: AudioBlock): JsonObject {
-  const { data, format } = block.source;
-  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
-}
-
-/** What a file is, by the end of its name; the API wants a name and a media type for each. */
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-};
-
-function encodeFile(block: FileBlock): JsonObject {
-  const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
-  const type = named || typeOf(filename);
-  const name = filename ?? `document.${Object.keys(TYPES).find((end) => TYPES[end] === type) ?? 'bin'}`;
-  const given = filename === undefined ? {} : { filename };
-  const source =
-    data !== undefined
-      ? { filename: name, file_data: `data:${type};base64,${data}` }
-      : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
-  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
-}
-
-function typeOf(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(TYPES, end) && TYPES[end]) || 'application/pdf';
-}
-
-const isPlainText = (part: JsonObject): boolean => part['type'] === 'input_text' && Object.keys(part).length === 2;
-
-/** Which message a text stands in. */
-const ITEM_FIELDS = ['item_id', 'phase', 'status', 'message', PART];
-
-const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id', 'phase', 'status']);
-
-const PART_FIELDS = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs', 'prompt_cache_breakpoint', ...ITEM_FIELDS]);
-
-/** A message of the assistant, block by block, each with its place. What else the item says stays with its first text. */
-export function decodeAssistantItem(
-  item: JsonObject,
-  param: string,
-  isSigned: boolean,
-): [block: TextBlock | OpaqueBlock, param: string][] {
-  const { content, id, phase, status } = item;
-  const inner = `${param}.content`;
-  const parts =
-    typeof content === 'string' ? [{ type: 'output_text', text: content }] : (optional(content, inner, expectList) ?? []);
-  const rest = unknownFields(item, MESSAGE_FIELDS);
-  const head = {
-    ...(typeof id === 'string' && id !== '' && { item_id: id }),
-    ...(typeof phase === 'string' && { phase }),
-    ...(typeof status === 'string' && { status }),
-  };
-  return parts.flatMap((value, i): [TextBlock | OpaqueBlock, string][] => {
-    const place = typeof content === 'string' ? inner : `${inner}[${i}]`;
-    const part = typeof value === 'string' ? { type: 'output_text', text: value } : expectObject(value, place);
-    const channel = channelOf(expectText(part['type'], `${place}.type`));
-    // Only a whole message can hold a part that nobody here knows.
-    if (channel !== 'text' && channel !== 'refusal') return [[opaqueMessage(item, part), place]];
-    const fields = { ...head, ...(i === 0 && rest && { message: rest }), ...(i > 0 && { [PART]: i }) };
-    const block = decodeText(part, place, channel === 'refusal', fields);
-    return block.text === '' && !isSigned ? [] : [[block, place]];
-  });
-}
-
-const opaqueMessage = (item: JsonObject, part: JsonObject): OpaqueBlock => ({
-  type: 'opaque',
-  origin: PROTOCOL,
-  raw: { ...item, type: 'message', content: [part] },
-});
-
-function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject): TextBlock {
-  const name = isRefusal ? 'refusal' : 'text';
-  const citations = listOf(part['annotations']).map((value, i) =>
-    decodeCitation(expectObject(value, `${param}.annotations[${i}]`)),
-  );
-  const logprobs = decodeLogprobs(part['logprobs']);
-  return {
-    type: 'text',
-    text: expectText(part[name], `${param}.${name}`),
-    ...(isRefusal && { refusal: true }),
-    ...(citations.length > 0 && { citations }),
-    ...(logprobs && { logprobs }),
-    ...decodeBreakpoint(part),
-    extensions: { [PROTOCOL]: { ...unknownFields(part, PART_FIELDS), ...fields } },
-  };
-}
-
-/** The conversation as items, in its order. `isOwn`: the client speaks this protocol, and lists of texts stay lists. */
+/** The conversation as items, in order. `isOwn`: the client uses this protocol, so lists of texts stay lists. */
 function encodeMessages(messages: readonly CanonicalMessage[], isOwn: boolean, context: CodecContext): JsonObject[] {
-  const custom = customCalls(messages);
+  const custom = findCustomCalls(messages);
   return messages.flatMap((message, i) => {
     const at = `/messages/${i}`;
     switch (message.role) {
       case 'user':
-        return [encodeSpoken(message, 'user', at, context)];
+        return [encodeMessage(message, 'user', at, context)];
       case 'system':
-        return [encodeSpoken(message, fieldsOf(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
+        return [encodeMessage(message, fieldsOf(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
       case 'assistant':
         return new TurnEncoder(message, at, context).encode();
       case 'tool':
@@ -201,7 +271,7 @@ function encodeMessages(messages: readonly CanonicalMessage[], isOwn: boolean, c
   });
 }
 
-function customCalls(messages: readonly CanonicalMessage[]): Set<string> {
+function findCustomCalls(messages: readonly CanonicalMessage[]): Set<string> {
   const ids = new Set<string>();
   for (const { content } of messages)
     for (const block of content) {
@@ -211,7 +281,7 @@ function customCalls(messages: readonly CanonicalMessage[]): Set<string> {
   return ids;
 }
 
-function encodeSpoken(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
+function encodeMessage(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
   const id = replayableId(message.id, 'msg');
   const { role: _, ...fields } = fieldsOf(message);
   return {
@@ -223,17 +293,17 @@ function encodeSpoken(message: CanonicalMessage, role: string, at: string, conte
   };
 }
 
-/** A turn of the assistant: its blocks as items, in the order in which they were made. */
+/** Encodes an assistant turn: its blocks as items, in their order. */
 class TurnEncoder {
   readonly #message: CanonicalMessage;
   readonly #at: string;
   readonly #context: CodecContext;
   readonly #items: JsonObject[] = [];
   #texts: TextBlock[] = [];
-  /** The path of the first of them. */
+  /** The path of the first text. */
   #textsAt = '';
   #thoughts: ThinkingBlock[] = [];
-  /** Where the latest of them stands. */
+  /** The path of the latest thinking block. */
   #lastThought = '';
 
   constructor(message: CanonicalMessage, at: string, context: CodecContext) {
@@ -268,7 +338,7 @@ class TurnEncoder {
     this.#texts.push(block);
   }
 
-  /** What this protocol did not make has no item to go back to. */
+  /** Thinking of other protocols has no item here. */
   #addThinking(block: ThinkingBlock, path: string): void {
     if (!isOwnThinking(block)) {
       drop(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
@@ -293,12 +363,12 @@ class TurnEncoder {
 
   #flush(): void {
     if (this.#thoughts.length > 0) this.#addReasoning(encodeReasoning(this.#thoughts));
-    if (this.#texts.length > 0) this.#items.push(encodeSaid(this.#texts, this.#message, this.#textsAt));
+    if (this.#texts.length > 0) this.#items.push(encodeAssistantMessage(this.#texts, this.#message, this.#textsAt));
     this.#thoughts = [];
     this.#texts = [];
   }
 
-  /** An item that lost its id, which was no id of this API, may have nothing left to say. */
+  /** An item whose id was dropped, because it is not one of this API, may be empty. */
   #addReasoning(item: JsonObject): void {
     const { id, summary, content, encrypted_content: cipher } = item;
     if (id ?? cipher ?? content ?? listOf(summary)[0]) this.#items.push(item);
@@ -310,7 +380,10 @@ class TurnEncoder {
       });
   }
 
-  /** The API looks up reasoning by its id, and refuses it without the item it led to (P18). Without an id only the ciphertext counts. */
+  /**
+   * The API looks up reasoning by id and rejects it without the item that follows. Without an id only the encrypted
+   * content counts.
+   */
   #dropTrailing(): void {
     const led = 1 + this.#items.findLastIndex(({ type }) => type !== 'reasoning');
     const trailing = this.#items.splice(led);
@@ -326,46 +399,11 @@ class TurnEncoder {
   }
 }
 
-/** Texts of one item say so by its id or by their number in it; texts of other protocols run on. */
+/** Whether two texts belong to one item: they have its id, or a part number; texts of other protocols are joined. */
 function isSameMessage(before: TextBlock, after: TextBlock): boolean {
   const own = after.extensions?.[PROTOCOL];
   if (own === undefined) return before.extensions?.[PROTOCOL] === undefined;
   return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === fieldsOf(before)['item_id']);
-}
-
-/** Always `output_text`: the API refuses `input_text` of an assistant (P39), and llama.cpp refuses a string. */
-function encodeSaid(texts: readonly TextBlock[], message: CanonicalMessage, path: string): JsonObject {
-  const [first] = texts;
-  const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
-  const isUnnamed = itemId === undefined && first?.extensions?.[PROTOCOL] !== undefined;
-  // The published type requires an id; an item that a client of this protocol sent without one stays as it is.
-  const id = replayableId(itemId ?? message.id, 'msg') ?? (isUnnamed ? undefined : deriveId('msg_', path));
-  const said = phase ?? message.phase;
-  return {
-    ...objectOf(rest),
-    type: 'message',
-    ...(id !== undefined && { id }),
-    role: 'assistant',
-    // Who names an output item by its id has to say how far it came.
-    ...(status !== undefined ? { status } : id !== undefined && { status: 'completed' }),
-    content: texts.map(encodeSaidPart),
-    ...(said !== undefined && { phase: said }),
-  };
-}
-
-function encodeSaidPart(block: TextBlock): JsonObject {
-  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
-  if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
-  const length = new CharacterCount();
-  length.add(block.text);
-  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, length) ?? []);
-  return {
-    ...fields,
-    type: 'output_text',
-    text: block.text,
-    annotations,
-    ...(block.logprobs && { logprobs: encodeLogprobs(block.logprobs) }),
-  };
 }
 
 function encodeCall(call: ToolUseBlock): JsonObject {
@@ -384,8 +422,43 @@ function encodeCall(call: ToolUseBlock): JsonObject {
   };
 }
 
-/** The text says that it is an error: there is no other place for it (P40). */
-const SAYS_ERROR = /^\s*error/i;
+/**
+ * An assistant message. Always `output_text`: the API rejects `input_text` of an assistant, and llama.cpp rejects a
+ * string.
+ */
+function encodeAssistantMessage(texts: readonly TextBlock[], message: CanonicalMessage, path: string): JsonObject {
+  const [first] = texts;
+  const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
+  const isUnnamed = itemId === undefined && first?.extensions?.[PROTOCOL] !== undefined;
+  // The published type requires an id; an item that a client of this protocol sent without one stays without.
+  const id = replayableId(itemId ?? message.id, 'msg') ?? (isUnnamed ? undefined : deriveId('msg_', path));
+  const finalPhase = phase ?? message.phase;
+  return {
+    ...objectOf(rest),
+    type: 'message',
+    ...(id !== undefined && { id }),
+    role: 'assistant',
+    // An output item with an id requires a status.
+    ...(status !== undefined ? { status } : id !== undefined && { status: 'completed' }),
+    content: texts.map(encodeAssistantPart),
+    ...(finalPhase !== undefined && { phase: finalPhase }),
+  };
+}
+
+function encodeAssistantPart(block: TextBlock): JsonObject {
+  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
+  if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
+  const length = new CharacterCount();
+  length.add(block.text);
+  const annotations = (block.citations ?? []).flatMap((citation) => encodeCitation(citation, length) ?? []);
+  return {
+    ...fields,
+    type: 'output_text',
+    text: block.text,
+    annotations,
+    ...(block.logprobs && { logprobs: encodeLogprobs(block.logprobs) }),
+  };
+}
 
 interface OutputForm {
   isCustom: boolean;
@@ -395,16 +468,16 @@ interface OutputForm {
 function encodeOutput(block: ToolResultBlock, { isCustom, isOwn }: OutputForm, at: string, context: CodecContext): JsonObject {
   const fields = fieldsOf(block);
   const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, isOwn, at, context);
-  const isUnsaid = block.is_error === true && fields['status'] !== 'incomplete';
+  const isUnmarked = block.is_error === true && fields['status'] !== 'incomplete';
   return {
     ...fields,
     type: isCustom ? 'custom_tool_call_output' : 'function_call_output',
     call_id: block.tool_use_id,
-    output: isUnsaid ? markError(output, at, context) : output,
+    output: isUnmarked ? markError(output, at, context) : output,
   };
 }
 
-/** Text alone is a string unless the client itself sent a list; images and files stay where they are (P31). */
+/** Text alone is a string unless the client sent a list; images and files stay parts. */
 function encodeOutputParts(
   blocks: readonly ContentBlock[],
   isOwn: boolean,
@@ -416,206 +489,153 @@ function encodeOutputParts(
   return parts.every(isPlainText) ? parts.map(({ text }) => text).join('\n') : parts;
 }
 
+const isPlainText = (part: JsonObject): boolean => part['type'] === 'input_text' && Object.keys(part).length === 2;
+
+/** Matches text that already names an error: the wire has no field for it. */
+const ERROR_PREFIX = /^\s*error/i;
+
 function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
   const text = typeof output === 'string' ? output : String(output.find(({ type }) => type === 'input_text')?.['text'] ?? '');
-  if (SAYS_ERROR.test(text)) return output;
+  if (ERROR_PREFIX.test(text)) return output;
   approximate(context, { path: at, feature: 'tool_result.is_error', message: 'the error is told in the text of the output' });
   return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
 }
 
-export interface Instructions {
-  instructions: string | undefined;
-  items: JsonObject[];
+// ---- content parts
+
+/** The blocks of a user message, system message or tool result as parts; `at` is their JSON pointer. */
+function encodeParts(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
+  return blocks.flatMap((block, i) => encodePart(block, `${at}/${i}`, context));
 }
 
-/**
- * What comes first and is plain text are the `instructions`. A block that has a message of its own, a developer's, or a mark for the cache is
- * an item of the input, and so is all that follows it: the order is kept. `isInput`: everything is an item.
- */
-export function encodeSystem(system: readonly SystemBlock[], isInput: boolean): Instructions {
-  const first = isInput ? 0 : system.findIndex((block) => !isInstruction(block));
-  const plain = first < 0 ? system : system.slice(0, first);
+function encodePart(block: ContentBlock, at: string, context: CodecContext): JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return block.text === '' ? [] : [encodeInputText(block)];
+    case 'image':
+      return [encodeImage(block)];
+    case 'audio':
+      return [encodeAudio(block)];
+    case 'file':
+      return [encodeFile(block)];
+    case 'opaque':
+      return [objectOf(block.raw)]; // of this protocol: others were removed before
+    case 'thinking':
+    case 'tool_use':
+    case 'tool_result':
+      drop(context, {
+        path: at,
+        feature: `messages.${block.type}`,
+        message: `a ${block.type} block cannot stand here in OpenAI Responses`,
+      });
+      return [];
+    default:
+      return block satisfies never;
+  }
+}
+
+function encodeImage(block: ImageBlock): JsonObject {
+  const { url, data, media_type: type, file_id: id, detail } = block.source;
+  const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
   return {
-    instructions: plain.length > 0 ? plain.map(({ text }) => text).join('\n\n') : undefined,
-    items: first < 0 ? [] : encodeItems(system.slice(first)),
+    ...fieldsOf(block),
+    type: 'input_image',
+    ...(image_url !== undefined && { image_url }),
+    ...(image_url === undefined && id !== undefined && { file_id: id }),
+    detail: detail ?? 'auto',
+    ...encodeBreakpoint(block),
   };
 }
 
-function isInstruction(block: SystemBlock): boolean {
-  const { instructions, message } = fieldsOf(block);
-  if (instructions === true) return true;
-  return message === undefined && block.role !== 'developer' && !block.cache_control;
+function encodeAudio(block: AudioBlock): JsonObject {
+  const { data, format } = block.source;
+  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
 }
 
-/** A block that names a role begins a message; the others continue it. */
-function encodeItems(blocks: readonly SystemBlock[]): JsonObject[] {
-  const runs: SystemBlock[][] = [];
-  for (const block of blocks) {
-    const run = runs.at(-1);
-    if (run && block.role === undefined) run.push(block);
-    else runs.push([block]);
-  }
-  return runs.map((run) => {
-    const [first] = run;
-    const { id: named, ...fields } = objectOf(first && fieldsOf(first)['message']);
-    const id = replayableId(named, 'msg');
-    return {
-      ...fields,
-      type: 'message',
-      ...(id !== undefined && { id }),
-      role: first?.role ?? 'developer',
-      content: run.map(encodeInputText),
-    };
+/** Media types by file extension: the API requires a name and a media type for each file. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+};
+
+function encodeFile(block: FileBlock): JsonObject {
+  const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
+  const type = named || findMediaType(filename);
+  const name = filename ?? `document.${Object.keys(MEDIA_TYPES).find((end) => MEDIA_TYPES[end] === type) ?? 'bin'}`;
+  const given = filename === undefined ? {} : { filename };
+  const source =
+    data !== undefined
+      ? { filename: name, file_data: `data:${type};base64,${data}` }
+      : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
+  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
+}
+
+function findMediaType(name = ''): string {
+  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+  return (Object.hasOwn(MEDIA_TYPES, end) && MEDIA_TYPES[end]) || 'application/pdf';
+}
+
+// ---- assistant messages of the history
+
+const MESSAGE_FIELDS = new Set(['type', 'role', 'content', 'id', 'phase', 'status']);
+
+/** Decodes an assistant message to blocks, each with its path. Other fields of the item are kept on its first text. */
+export function decodeAssistantItem(
+  item: JsonObject,
+  param: string,
+  isSigned: boolean,
+): [block: TextBlock | OpaqueBlock, param: string][] {
+  const { content, id, phase, status } = item;
+  const inner = `${param}.content`;
+  const parts =
+    typeof content === 'string' ? [{ type: 'output_text', text: content }] : (optional(content, inner, expectList) ?? []);
+  const rest = unknownFields(item, MESSAGE_FIELDS);
+  const head = {
+    ...(typeof id === 'string' && id !== '' && { item_id: id }),
+    ...(typeof phase === 'string' && { phase }),
+    ...(typeof status === 'string' && { status }),
+  };
+  return parts.flatMap((value, i): [TextBlock | OpaqueBlock, string][] => {
+    const place = typeof content === 'string' ? inner : `${inner}[${i}]`;
+    const part = typeof value === 'string' ? { type: 'output_text', text: value } : expectObject(value, place);
+    const channel = channelOf(expectText(part['type'], `${place}.type`));
+    // An unknown part is kept in a message of its own.
+    if (channel !== 'text' && channel !== 'refusal') return [[opaqueMessage(item, part), place]];
+    const fields = { ...head, ...(i === 0 && rest && { message: rest }), ...(i > 0 && { [PART]: i }) };
+    const block = decodeText(part, place, channel === 'refusal', fields);
+    return block.text === '' && !isSigned ? [] : [[block, place]];
   });
 }
 
-export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  const body = encodeRequestBody(request, context);
-  return { method: 'POST', path: '/v1/responses', headers: { 'content-type': 'application/json' }, body };
-}
+const opaqueMessage = (item: JsonObject, part: JsonObject): OpaqueBlock => ({
+  type: 'opaque',
+  origin: PROTOCOL,
+  raw: { ...item, type: 'message', content: [part] },
+});
 
-/** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(withoutHoisted(source, PROTOCOL), rulesOf(source, caller), caller);
-  const sent = sentIn(request);
-  const kept = sent ?? {};
-  const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
-  // Models that reason take sampling only when they are told not to (gpt-5.1 and later).
-  const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
-  const said = encodeMessages(foldParallel(request.messages), sent !== undefined, context);
-  // The API refuses an empty input: instructions of another protocol that stand alone are a message.
-  const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && said.length === 0);
-  const input = [...items, ...said];
-  const hasTemplate = kept['prompt'] !== undefined;
-  const remembers = hasMemory(request) || hasTemplate;
-  if (input.length === 0 && instructions === undefined && !remembers)
-    throw invalid('input', 'must contain at least one message with content');
+/** Extensions that tell which message a text belongs to. */
+const ITEM_FIELDS = ['item_id', 'phase', 'status', 'message', PART];
+
+const PART_FIELDS = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs', 'prompt_cache_breakpoint', ...ITEM_FIELDS]);
+
+function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject): TextBlock {
+  const name = isRefusal ? 'refusal' : 'text';
+  const citations = listOf(part['annotations']).map((value, i) =>
+    decodeCitation(expectObject(value, `${param}.annotations[${i}]`)),
+  );
+  const logprobs = decodeLogprobs(part['logprobs']);
   return {
-    ...withoutMapped(kept),
-    ...modelOf(request, context),
-    ...(instructions !== undefined && { instructions }),
-    ...((input.length > 0 || !hasTemplate) && {
-      input: remembers ? input : withJsonWord(input, request.output_format, context),
-    }),
-    ...encodeToolFields(request, kept, sent !== undefined, context),
-    ...encodeParameters(request, isSampling, context),
-    ...encodeText(request, kept['text'], context),
-    ...thinking,
-    ...encodeOptions(request, sent, context),
-    ...encodeStreaming(request, kept, context),
+    type: 'text',
+    text: expectText(part[name], `${param}.${name}`),
+    ...(isRefusal && { refusal: true }),
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs && { logprobs }),
+    ...decodeBreakpoint(part),
+    extensions: { [PROTOCOL]: { ...unknownFields(part, PART_FIELDS), ...fields } },
   };
-}
-
-/** What the client sent, when it spoke this protocol; undefined when it spoke another. */
-const sentIn = ({ extensions }: CanonicalRequest): JsonObject | undefined => extensions?.[PROTOCOL];
-
-function modelOf({ model }: CanonicalRequest, { target }: CodecContext): JsonObject {
-  const name = target?.model || model;
-  return name === '' ? {} : { model: name };
-}
-
-const MAX_BREAKPOINTS = 4;
-
-const SAYS: Vocabulary = {
-  names: false,
-  titles: 'filename',
-  contexts: false,
-  logprobs: true,
-  citable: false,
-  stretches: false,
-  detail: 'everywhere',
-  validated: false,
-  foreignCallers: /^code_execution/,
-  tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
-};
-
-// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
-function rulesOf(request: CanonicalRequest, context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
-  return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
-    protocol: PROTOCOL,
-    provider: target?.provider.id,
-    model: target?.model,
-    toolId: profile.tool_id,
-    remembersCalls: hasMemory(request),
-    foreignThinking: policy.foreignThinking ?? 'drop',
-    unsignedThinking: 'keep',
-    serverTools: SERVER_TOOLS,
-    media: {
-      // Messages of the API hold no audio: only a client of this protocol knows that its server takes some.
-      audio: sentIn(request) ? ['wav', 'mp3'] : [],
-      imageUrls: true,
-      fileUrls: true,
-      imageIds: true,
-      fileIds: true,
-      idsOf: [PROTOCOL, 'openai-chat'],
-      video: !profile.official,
-      spoken: 'transcript',
-      inToolResults: true,
-    },
-    alternate: profile.strict_alternation,
-    emptyMessages: 'drop',
-    dropWhitespace: false,
-    firstUser: false,
-    trailingAssistant: continuesPrefill(context) ? 'tell' : 'keep',
-    midSystem: 'keep',
-    schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai' },
-    bounds: BOUNDS,
-    maxStop: Number.POSITIVE_INFINITY,
-    maxTools: profile.max_tools,
-    // Models that know no breakpoints cache by themselves.
-    cacheMarks: { places: profile.cache_breakpoints ? 'inputs' : 'automatic', most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
-    says: SAYS,
-  };
-}
-
-/** Whether the upstream holds a part of the conversation: results may answer calls that are not here. */
-function hasMemory({ state, messages }: CanonicalRequest): boolean {
-  if (state?.previous_response_id !== undefined || state?.conversation_id !== undefined) return true;
-  return messages.some(({ content }) => content.some((block) => block.type === 'opaque' && block.held !== undefined));
-}
-
-/** What the client sent under these names is said by the canonical fields. */
-const MAPPED: ReadonlySet<string> = new Set([...OPTION_FIELDS, 'reasoning', 'text', 'tool_choice', 'stream_options']);
-
-/** fromEntries defines, it does not assign: a field may be called `__proto__`. */
-const withoutMapped = (kept: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(kept).filter(([name]) => !MAPPED.has(name)));
-
-/** All that a request says about tools. Without tools there is nothing to choose from, unless the server has a prompt with some. */
-function encodeToolFields(request: CanonicalRequest, kept: JsonObject, isOwn: boolean, context: CodecContext): JsonObject {
-  const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
-  const hasTools = tools.length > 0 || isOwn;
-  if (choice && !hasTools && (choice.type === 'any' || choice.type === 'tool'))
-    drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
-  return {
-    ...(tools.length > 0 && { tools: encodeTools(tools, isOwn) }),
-    ...(choice && hasTools && { tool_choice: encodeToolChoice(choice, tools, kept['tool_choice']) }),
-    ...(parallel !== undefined && hasTools && { parallel_tool_calls: parallel }),
-  };
-}
-
-function encodeStreaming(
-  { stream: asked, stream_options: options }: CanonicalRequest,
-  kept: JsonObject,
-  context: CodecContext,
-): JsonObject {
-  const stream = context.target?.stream ?? asked;
-  if (!stream) return asked === undefined ? {} : { stream: false };
-  const padding = options?.include_obfuscation;
-  const stream_options = {
-    ...objectOf(kept['stream_options']),
-    ...(padding !== undefined && context.profile.official && { include_obfuscation: padding }),
-  };
-  return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
 }

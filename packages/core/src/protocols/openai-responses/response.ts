@@ -11,11 +11,14 @@ import { decodeErrorBody, decodeStop, type Ending, encodeFinalUsage, encodeStop 
 import { decodeStream, isWholeResponse } from './stream-decode.ts';
 import { filled, PROTOCOL } from './wire.ts';
 
-/** A whole response, read by the stream decoder: every rule about items holds for it. Throws when it is an error, or has not ended. */
+/**
+ * Decodes a whole response with the stream decoder, so that the same rules hold; throws a CodecError if it is an error
+ * or unfinished.
+ */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
-  if (!isObject(body) || !isWholeResponse(body)) throw new CodecError(errorOf(body));
+  if (!isObject(body) || !isWholeResponse(body)) throw new CodecError(readError(body));
   const { message, complete } = readWhole([body], decodeStream(context));
-  // A response in the background: whoever asked for it comes back for it.
+  // A background response: the client must fetch it later.
   if (!complete)
     throw new CodecError(
       upstreamError(`the response is ${filled(body['status']) ?? 'without a status'}: it has not been finished`),
@@ -23,12 +26,12 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
   return message;
 }
 
-function errorOf(body: unknown): CanonicalError {
-  const isSilent = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
-  return isSilent ? upstreamError('the answer is no response') : decodeErrorBody(body);
+function readError(body: unknown): CanonicalError {
+  const hasNoError = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
+  return hasNoError ? upstreamError('the answer is no response') : decodeErrorBody(body);
 }
 
-/** A whole response with all fields that the official type requires. Throws when it is a failure. */
+/** Encodes a whole response with all fields that the official type requires; throws if it is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   const { content, stop_details: details, extensions, usage, error, choices } = response;
   const stop = endingOf(response, details, error, context);
@@ -56,11 +59,11 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
 interface End {
   stop: Exclude<StopReason, 'error'>;
   details: StopDetails | undefined;
-  /** What the decoder of this protocol kept. */
+  /** The extensions of the response. */
   kept: JsonObject;
 }
 
-/** Ends the items, and says how the response ends. A status of this protocol stands as long as it means the same. */
+/** Ends the items and returns how the response ends. A status of this protocol is kept if it means the same. */
 export function endOutput(output: OutputEncoder, { stop, details, kept }: End, context: CodecContext): Ending {
   if (stop === 'pause_turn')
     approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
@@ -73,7 +76,7 @@ export function endOutput(output: OutputEncoder, { stop, details, kept }: End, c
   return isSame ? { status, reason: ending.status === 'incomplete' ? ending.reason : 'max_output_tokens' } : ending;
 }
 
-/** The reason in the source's own words, where it gave one. */
+/** The status fields of the end; the original reason of the source is kept. */
 export function encodeEnding(ending: Ending, kept: JsonObject | undefined): JsonObject {
   if (ending.status === 'completed') return { status: 'completed', incomplete_details: null };
   const own = objectOf(kept?.['incomplete_details']);

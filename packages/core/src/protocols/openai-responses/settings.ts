@@ -30,7 +30,9 @@ import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
 import { effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
 
-/** What the API takes; a number outside is a 400 there (P67: at least 16 tokens). */
+// ---- parameters
+
+/** The ranges that the API accepts; other numbers are rejected with 400. */
 export const BOUNDS: Bounds = {
   max_tokens: [16, Number.MAX_SAFE_INTEGER],
   temperature: [0, 2],
@@ -48,17 +50,18 @@ const WIRE_NAMES: Record<NumberName, string> = {
   max_tool_calls: 'max_tool_calls',
 };
 
-const NAMES = Object.keys(WIRE_NAMES) as NumberName[]; // the keys of a closed table
-
+/** The wire fields of the parameters. */
 export const PARAMETER_FIELDS: readonly string[] = Object.values(WIRE_NAMES);
 
-/** The entry of `include` that asks for log probabilities. */
+const NUMBER_NAMES = Object.keys(WIRE_NAMES) as NumberName[]; // the keys of a closed table
+
+/** The entry of `include` that requests log probabilities. */
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** null is absence, 0 is a value. */
+/** Decodes the parameters; null means absent, 0 is a value. */
 export function decodeParameters(body: JsonObject, include: readonly string[], context: CodecContext): RequestParameters {
   const parameters: RequestParameters = {};
-  for (const name of NAMES) {
+  for (const name of NUMBER_NAMES) {
     const value = optional(body[WIRE_NAMES[name]], WIRE_NAMES[name], expectNumber);
     if (value !== undefined) parameters[name] = value;
   }
@@ -69,8 +72,11 @@ export function decodeParameters(body: JsonObject, include: readonly string[], c
   });
 }
 
-/** What the API has no field for. */
-const UNKNOWN = [
+/** Reasoning models reject these, unless reasoning is off. */
+const SAMPLING: ReadonlySet<NumberName> = new Set<NumberName>(['temperature', 'top_p']);
+
+/** Parameters without a field in this API. */
+const UNSUPPORTED = [
   'top_k',
   'frequency_penalty',
   'presence_penalty',
@@ -79,32 +85,52 @@ const UNKNOWN = [
   'logit_bias',
 ] as const satisfies (keyof RequestParameters)[];
 
-/** Reasoning models refuse these, unless they are told not to reason. */
-const SAMPLING: ReadonlySet<NumberName> = new Set<NumberName>(['temperature', 'top_p']);
-
+/** Encodes the parameters. `isSampling`: whether the model accepts sampling parameters. */
 export function encodeParameters({ parameters }: CanonicalRequest, isSampling: boolean, context: CodecContext): JsonObject {
   const body: JsonObject = {};
-  const lose = (name: string, message: string): void =>
+  const dropParameter = (name: string, message: string): void =>
     drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
-  for (const name of NAMES) {
+  for (const name of NUMBER_NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
     if (!SAMPLING.has(name) || isSampling) body[WIRE_NAMES[name]] = value;
-    else if (!isUsual(name, value)) lose(name, `this model takes no ${name}`);
+    else if (!isUsual(name, value)) dropParameter(name, `this model takes no ${name}`);
   }
-  for (const name of UNKNOWN)
+  for (const name of UNSUPPORTED)
     if (parameters[name] !== undefined && !isUsual(name, parameters[name]))
-      lose(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
-  if (parameters.n !== undefined && parameters.n > 1) lose('n', 'OpenAI Responses gives one answer');
+      dropParameter(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
+  if (parameters.n !== undefined && parameters.n > 1) dropParameter('n', 'OpenAI Responses gives one answer');
   return body;
 }
 
+// ---- options
+
+/** Fields that are mapped and kept as extensions; the canonical value replaces the extension. */
+export const OPTION_FIELDS: readonly string[] = [
+  'user',
+  'safety_identifier',
+  'metadata',
+  'service_tier',
+  'store',
+  'previous_response_id',
+  'conversation',
+  'background',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'truncation',
+  'include',
+];
+
+/** Request fields other than conversation, parameters and tools. */
 type Options = Pick<
   CanonicalRequest,
   'user_id' | 'metadata' | 'service_tier' | 'store' | 'state' | 'prompt_cache' | 'truncation' | 'include'
 >;
 
-/** What a request says beside the conversation. Everything is kept as well: the client's own words go back where they say the same. */
+/**
+ * Decodes the options. They are also kept as extensions, so that the client's form is passed on if it still matches.
+ */
 export function decodeOptions(body: JsonObject, context: CodecContext): Options {
   const user = optional(body['user'], 'user', expectText);
   const userId = optional(body['safety_identifier'], 'safety_identifier', expectText) ?? user;
@@ -122,7 +148,7 @@ export function decodeOptions(body: JsonObject, context: CodecContext): Options 
   };
 }
 
-/** A conversation is named by its id, alone or in an object. */
+/** The conversation is an id, or an object with one. */
 function decodeState(body: JsonObject): Pick<Options, 'state'> {
   const previous = optional(body['previous_response_id'], 'previous_response_id', expectText);
   const { conversation } = body;
@@ -147,31 +173,14 @@ function decodeInclude(value: unknown): Pick<Options, 'include'> {
   return list ? { include: list.map((item, i) => expectText(item, `include[${i}]`)) } : {};
 }
 
-/** The names of the fields that are mapped and kept: an old value never outlives the canonical one. */
-export const OPTION_FIELDS: readonly string[] = [
-  'user',
-  'safety_identifier',
-  'metadata',
-  'service_tier',
-  'store',
-  'previous_response_id',
-  'conversation',
-  'background',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'truncation',
-  'include',
-];
-
-/** `sent`: what the client itself sent in this protocol; undefined when it spoke another. */
+/** Encodes the options. `sent`: the extensions of a client of this protocol; undefined for other clients. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject | undefined, context: CodecContext): JsonObject {
   const { metadata, state, truncation } = request;
   const kept = sent ?? {};
   const options = {
     metadata: metadata ?? (isTexts(objectOf(kept['metadata'])) ? undefined : kept['metadata']),
     service_tier: encodeTier(request.service_tier, kept['service_tier']),
-    // Left out it means yes; a client of another protocol never asked for that (P121).
+    // The default of the API is true, which a client of another protocol did not request.
     store: request.store ?? (sent ? undefined : false),
     previous_response_id: state?.previous_response_id,
     conversation: encodeConversation(state?.conversation_id, kept['conversation']),
@@ -190,7 +199,10 @@ const encodeConversation = (id: string | undefined, kept: unknown): unknown =>
 
 const ENCRYPTED = 'reasoning.encrypted_content';
 
-/** Without a store the reasoning has to travel with the conversation. Servers and models that are not known to send it are not asked. */
+/**
+ * Without storage the reasoning must be part of the conversation, so its encrypted content is requested, except from
+ * servers and models that are not known to send it.
+ */
 function encodeInclude(
   { include = [], parameters }: CanonicalRequest,
   sent: JsonObject | undefined,
@@ -202,7 +214,7 @@ function encodeInclude(
   return wanted.length > 0 ? [...new Set(wanted)] : undefined;
 }
 
-/** OpenAI has a new name for it. A client that used the old one, or both, gets through what it said. */
+/** OpenAI replaced `user` by `safety_identifier`. A client that sent the old one, or both, gets them passed on. */
 function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context: CodecContext): JsonObject {
   if (id === undefined) return {};
   const short = encodeUserId(id, context);
@@ -211,15 +223,15 @@ function encodeUser({ user_id: id }: CanonicalRequest, kept: JsonObject, context
   return { user: isNew ? (kept['user'] ?? undefined) : short, safety_identifier: isNew ? short : undefined };
 }
 
-/** What only other protocols can be asked for. */
+/** Notes options that only other protocols have. */
 function dropForeign(
   { modalities, audio_output: audio, state, service_tier: tier }: CanonicalRequest,
   context: CodecContext,
 ): void {
-  const lose = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
-  if (tier === 'batch') lose('service_tier', 'OpenAI Responses has no service tier batch');
-  if (modalities?.some((word) => word !== 'text')) lose('modalities', 'OpenAI Responses answers in text');
-  if (audio) lose('audio_output', 'OpenAI Responses does not speak');
+  const dropOption = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
+  if (tier === 'batch') dropOption('service_tier', 'OpenAI Responses has no service tier batch');
+  if (modalities?.some((word) => word !== 'text')) dropOption('modalities', 'OpenAI Responses answers in text');
+  if (audio) dropOption('audio_output', 'OpenAI Responses does not speak');
   if (state?.cached_content !== undefined)
     refuse(context, {
       path: '/state/cached_content',
@@ -228,11 +240,11 @@ function dropForeign(
     });
 }
 
+// ---- output format
+
 type TextOptions = Pick<CanonicalRequest, 'output_format' | 'verbosity'>;
 
-const FORMAT_FIELDS = new Set(['type', 'name', 'description', 'schema', 'strict']);
-
-/** `text.format` and `text.verbosity`. */
+/** Decodes `text.format` and `text.verbosity`. */
 export function decodeTextOptions(value: unknown): TextOptions {
   const text = optional(value, 'text', expectObject) ?? {};
   const format = optional(text['format'], 'text.format', expectObject);
@@ -241,10 +253,7 @@ export function decodeTextOptions(value: unknown): TextOptions {
   return { ...(output && { output_format: output }), ...(isVerbosity(verbosity) && { verbosity }) };
 }
 
-const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
-  word === 'low' || word === 'medium' || word === 'high';
-
-/** Flat: what chat nests in `json_schema` stands beside the type. */
+/** The format is flat; chat nests the schema in `json_schema`. */
 function decodeFormat(format: JsonObject): OutputFormat | undefined {
   const type = expectText(format['type'], 'text.format.type');
   if (type === 'json_object') return { type };
@@ -263,25 +272,31 @@ function decodeFormat(format: JsonObject): OutputFormat | undefined {
   };
 }
 
-/** Plain text is what is meant when nothing is said. */
-const MAPPED = new Set<unknown>(['text', 'json_object', 'json_schema']);
+const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbosity']> =>
+  word === 'low' || word === 'medium' || word === 'high';
 
-/** What of `text` is not mapped, in its own shape: it goes back as it came. */
+/** Formats with a canonical form; plain text is the default. */
+const MAPPED_FORMATS = new Set<unknown>(['text', 'json_object', 'json_schema']);
+
+const FORMAT_FIELDS = new Set(['type', 'name', 'description', 'schema', 'strict']);
+
+/** The unmapped fields of `text`, to be passed on unchanged. */
 export function keptText(value: unknown): JsonObject {
   const text = objectOf(value);
   const format = objectOf(text['format']);
-  const isMapped = MAPPED.has(format['type']);
+  const isMapped = MAPPED_FORMATS.has(format['type']);
   const unknownFormat = isMapped ? unknownFields(format, FORMAT_FIELDS) : text['format'];
   const rest = {
     ...unknownFields(text, new Set(['format', ...(isVerbosity(text['verbosity']) ? ['verbosity'] : [])])),
     ...(unknownFormat !== undefined && unknownFormat !== null && { format: unknownFormat }),
   };
-  // An empty object is kept too: the client sent it.
+  // An empty object is kept, because the client sent it.
   return Object.keys(rest).length > 0 || isEmpty(value) ? { text: rest } : {};
 }
 
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
+/** Encodes `text`; `sent` are its unmapped fields. */
 export function encodeText({ output_format: format, verbosity }: TextOptions, sent: unknown, context: CodecContext): JsonObject {
   const kept = objectOf(sent);
   const text = {
@@ -306,30 +321,31 @@ function encodeFormat(format: OutputFormat, context: CodecContext): JsonObject {
 
 const HINT = 'Respond in JSON.';
 
-/** The API refuses `json_object` unless an item of the input says the word; `instructions` do not count. */
+/**
+ * Adds a developer message if necessary: the API rejects `json_object` unless an input item contains "JSON";
+ * `instructions` do not count.
+ */
 export function withJsonWord(input: JsonObject[], format: OutputFormat | undefined, context: CodecContext): JsonObject[] {
-  if (format?.type !== 'json_object' || input.some((item) => /json/i.test(textIn(item)))) return input;
+  if (format?.type !== 'json_object' || input.some((item) => /json/i.test(joinText(item)))) return input;
   const message = 'nobody said the word JSON; a developer message does now';
   context.note({ code: 'REPAIRED', path: '/output_format', feature: 'output_format.json_word', message });
   return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: HINT }] }, ...input];
 }
 
-const textIn = ({ content }: JsonObject): string =>
+const joinText = ({ content }: JsonObject): string =>
   listOf(content)
     .map((part) => textOf(objectOf(part)['text']))
     .join('\n');
 
-const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies ThinkingConfig['summary'][];
+// ---- thinking
 
-const isSummary = (word: unknown): word is NonNullable<ThinkingConfig['summary']> => SUMMARIES.includes(word);
-
-/** A summary without an effort leaves it to the model how much it thinks. */
+/** Decodes `reasoning`. A summary without an effort means adaptive thinking. */
 export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const reasoning = optional(value, 'reasoning', expectObject);
-  const said = reasoning && readThinking(reasoning);
+  const thinking = reasoning && readThinking(reasoning);
   const summary = `/reasoning/${reasoning?.['summary'] ? 'summary' : 'generate_summary'}`;
-  const type = said?.type === 'adaptive' ? summary : '/reasoning/effort';
-  return said && at('/reasoning', said, context, { type, summary, display: summary });
+  const type = thinking?.type === 'adaptive' ? summary : '/reasoning/effort';
+  return thinking && at('/reasoning', thinking, context, { type, summary, display: summary });
 }
 
 function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
@@ -344,7 +360,13 @@ function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
   };
 }
 
-/** `kept`: the client's own words, which may say more, and stand as long as they say the same. */
+const SUMMARY_VALUES: readonly unknown[] = ['auto', 'concise', 'detailed'] satisfies ThinkingConfig['summary'][];
+
+const isSummary = (word: unknown): word is NonNullable<ThinkingConfig['summary']> => SUMMARY_VALUES.includes(word);
+
+/**
+ * Encodes `reasoning`. `kept`: the value that the client sent, which may have more fields; used if it still matches.
+ */
 export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unknown, context: CodecContext): JsonObject {
   if (kept !== undefined && sameJson(decodeThinking(kept), thinking)) return { reasoning: kept };
   if (!thinking) return {};
@@ -359,33 +381,34 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unkno
 function encodeNone(context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
   if (!allowed || allowed.includes('none')) return 'none';
-  lose('type', 'this model cannot be told not to think', context);
+  dropThinkingField('type', 'this model cannot be told not to think', context);
   return undefined;
 }
 
-/** Enabled without a word on how much is the provider's default. */
+const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
+
+/** Enabled without an effort is the provider's default. */
 function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
   const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
   if (!wanted) return undefined;
   if (thinking.effort && thinking.budget_tokens !== undefined)
-    lose('budget_tokens', 'the effort is sent, and no budget', context);
+    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
-  if (effort === undefined) lose(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
+  if (effort === undefined)
+    dropThinkingField(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
   else if (!thinking.effort)
-    tell('budget_tokens', `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
-  else if (effort !== wanted) tell('effort', `the effort "${wanted}" is sent as "${effort}"`, context);
+    noteEffort('budget_tokens', `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
+  else if (effort !== wanted) noteEffort('effort', `the effort "${wanted}" is sent as "${effort}"`, context);
   return effort;
 }
 
-/** The full chain of thought is shown to nobody; a summary comes nearest. */
+const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
+
+/** The API never shows the full chain of thought; a summary is closest. */
 function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {
-  if (display === 'full' && !summary) tell('display', 'thinking is shown as a summary', context);
+  if (display === 'full' && !summary) noteEffort('display', 'thinking is shown as a summary', context);
   return summary ?? (display === 'summarized' || display === 'full' ? 'auto' : undefined);
 }
-
-const lose = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
-
-const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });

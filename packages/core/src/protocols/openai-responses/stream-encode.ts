@@ -13,7 +13,7 @@ import { encodeFailure, encodeFinalUsage, encodeStreamError, encodeUsage } from 
 import { encodeEnding, endOutput } from './response.ts';
 import { PROTOCOL } from './wire.ts';
 
-/** Canonical events to events of a response, in the order that every official client accepts. */
+/** Encodes canonical events as events of a response, in the order that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
   return new StreamEncoder(context);
 }
@@ -23,23 +23,23 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #envelope: Envelope | undefined;
   #output: OutputEncoder | undefined;
   #usage: CanonicalUsage | undefined;
-  /** The end of the response, once it is known: it is sent when nothing can follow. */
+  /** The end of the response, sent when nothing can follow. */
   #ending: JsonObject | undefined;
   #hasOtherChoices = false;
   #sequence = 0;
   #out: SseFrame[] = [];
-  #ended = false;
+  #hasEnded = false;
 
   constructor(context: CodecContext) {
     this.#context = context;
   }
 
   push(event: CanonicalStreamEvent): Iterable<SseFrame> {
-    if (this.#ended) return NOTHING;
+    if (this.#hasEnded) return NOTHING;
     try {
       this.#write(event);
     } catch (error) {
-      // A loss that the policy refuses: the stream has begun, so that only an event can say it.
+      // The policy rejects a loss, but the stream has started: only an event can report it.
       if (error instanceof CodecError) this.#fail(error.error);
       else this.#failDeep(error);
     }
@@ -47,11 +47,11 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   end(): Iterable<SseFrame> {
-    if (!this.#ended) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
+    if (!this.#hasEnded) this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended early' });
     return this.#take();
   }
 
-  /** What came from strangers may be nested too deeply to be written; then nothing of it is. */
+  /** Handles content that is nested too deeply to be serialized: none of it is sent. */
   #failDeep(error: unknown): void {
     if (!(error instanceof RangeError)) throw error;
     this.#output = undefined;
@@ -72,7 +72,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         if (!this.#isOther(event.choice)) this.#output?.delta(event.index, event.delta);
         return;
       case 'content_block_start':
-        if (!this.#isOther(event.choice)) this.#begun().output.start(event.index, event.content_block);
+        if (!this.#isOther(event.choice)) this.#requireStart().output.start(event.index, event.content_block);
         return;
       case 'content_block_stop':
         if (!this.#isOther(event.choice)) this.#output?.stop(event.index, event.content_block);
@@ -90,13 +90,13 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         this.#fail(event.error);
         return;
       case 'ping':
-        return; // a comment line, which a frame cannot say; unknown events make clients throw
+        return; // written as a comment line, which is not a frame; clients throw on unknown events
       default:
         event satisfies never;
     }
   }
 
-  /** What does not belong to the answer: other choices, which is told once. */
+  /** Whether an event belongs to another choice, which is noted once, or follows the end. */
   #isOther(choice = 0): boolean {
     if (choice === 0) return this.#ending !== undefined; // nothing follows the end
     if (!this.#hasOtherChoices)
@@ -120,8 +120,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     return { envelope, output };
   }
 
-  /** Every stream begins with a response, also one that has nothing but an error. */
-  #begun(): { envelope: Envelope; output: OutputEncoder } {
+  /** The started response; a stream with nothing but an error has one, too. */
+  #requireStart(): { envelope: Envelope; output: OutputEncoder } {
     const envelope = this.#envelope;
     if (!envelope) return this.#start({ id: '', model: '' });
     this.#output ??= new OutputEncoder(envelope.id, this.#context);
@@ -141,7 +141,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       this.#fail(failureOf(stop, details));
       return;
     }
-    const { envelope, output } = this.#begun();
+    const { envelope, output } = this.#requireStart();
     if (late) output.amend(late);
     const kept = objectOf(extensions?.[PROTOCOL]);
     const ending = endOutput(output, { stop, details, kept }, this.#context);
@@ -160,12 +160,12 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     }
     const type = this.#ending['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed';
     this.#sendWhole(type, { ...this.#ending, usage: encodeFinalUsage(this.#usage, this.#context) });
-    this.#ended = true;
+    this.#hasEnded = true;
   }
 
-  /** Some clients read the whole answer here: every item, and the usage. It is written once. */
+  /** Sends the whole response, because some clients read all items and the usage from it. */
   #sendWhole(type: string, changes: JsonObject): void {
-    const { envelope, output } = this.#begun();
+    const { envelope, output } = this.#requireStart();
     const response = {
       ...envelope.fields,
       ...changes,
@@ -177,16 +177,17 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   /**
-   * As the live API does: the error, then the failed response. openai-node throws on the first and reads the second as a normal end; Codex reads
-   * only the second. The live form of the error is nested, the official type is flat: both are written.
+   * Sends the error and then the failed response, like the live API. openai-node throws on the first and takes the
+   * second for a normal end; Codex reads only the second. The live form of the error is nested, the official type is
+   * flat: both are written.
    */
   #fail(error: CanonicalError): void {
-    this.#begun();
+    this.#requireStart();
     const object = encodeStreamError(error);
     const { code, message, param } = object;
     this.#send('error', JSON.stringify({ code, message, param, error: object }).slice(1, -1));
     const usage = this.#usage ? encodeUsage(this.#usage) : null;
     this.#sendWhole('response.failed', { status: 'failed', error: encodeFailure(error), usage });
-    this.#ended = true;
+    this.#hasEnded = true;
   }
 }

@@ -22,20 +22,297 @@ import type { ServerToolRule } from '../../passes/rules.ts';
 import type { ItemPrefix } from './endpoints.ts';
 import { fieldsOf, keep, PROTOCOL } from './wire.ts';
 
-/** A tool that the API knows by its type and the client runs: a function by another name, for other protocols too. */
+// ---- tools
+
+/** Decodes a list of tools. A namespace is not a tool: each of its tools names it. */
+export function decodeTools(value: unknown, at: string, context: CodecContext): CanonicalTool[] {
+  return (optional(value, at, expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
+    const param = `${at}[${i}]`;
+    const tool = expectObject(item, param);
+    const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
+    return isGroup ? decodeNamespace(tool, param, context) : [withSource(param, decodeTool(tool, param), context)];
+  });
+}
+
+const NAMESPACE_FIELDS = new Set(['type', 'name', 'tools']);
+
+/** Fields of the namespace are kept on its first tool. */
+function decodeNamespace(group: JsonObject, param: string, context: CodecContext): CanonicalTool[] {
+  const namespace = expectName(group['name'], `${param}.name`);
+  const rest = unknownFields(group, NAMESPACE_FIELDS);
+  return expectList(group['tools'], `${param}.tools`).map((item, i) => {
+    const inner = `${param}.tools[${i}]`;
+    const tool = decodeTool(expectObject(item, inner), inner);
+    const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
+    return withSource(inner, { ...tool, namespace, ...keep(fields) }, context);
+  });
+}
+
+function decodeTool(tool: JsonObject, param: string): CanonicalTool {
+  const type = optional(tool['type'], `${param}.type`, expectText) ?? 'function';
+  if (type === 'function') return decodeFunction(tool, param);
+  return type === 'custom' ? decodeCustom(tool, param) : decodeServerTool(type, tool);
+}
+
+const FUNCTION_FIELDS = new Set([
+  'type',
+  'function',
+  'name',
+  'description',
+  'parameters',
+  'strict',
+  'defer_loading',
+  'allowed_callers',
+  'output_schema',
+]);
+
+/** The function is flat; some clients nest it as in chat. */
+function decodeFunction(tool: JsonObject, param: string): CanonicalTool {
+  const nested = objectOf(tool['function']);
+  const body = { ...nested, ...tool };
+  const schema = optional(body['parameters'], `${param}.parameters`, expectObject);
+  const strict = optional(body['strict'], `${param}.strict`, expectBoolean);
+  const output = optional(body['output_schema'], `${param}.output_schema`, expectObject);
+  return {
+    ...decodeCommon(body, param),
+    ...(schema && { input_schema: schema }),
+    ...(strict !== undefined && { strict }),
+    ...(output && { output_schema: output }),
+    ...keep(unknownFields(body, FUNCTION_FIELDS)),
+  };
+}
+
+function decodeCommon(tool: JsonObject, param: string): CanonicalTool {
+  const description = optional(tool['description'], `${param}.description`, expectText);
+  const deferred = optional(tool['defer_loading'], `${param}.defer_loading`, expectBoolean);
+  const callers = optional(tool['allowed_callers'], `${param}.allowed_callers`, expectList);
+  return {
+    name: expectName(tool['name'], `${param}.name`),
+    ...(description !== undefined && { description }),
+    ...(deferred !== undefined && { defer_loading: deferred }),
+    ...(callers && { allowed_callers: callers.map((caller, i) => expectText(caller, `${param}.allowed_callers[${i}]`)) }),
+  };
+}
+
+const CUSTOM_FIELDS = new Set(['type', 'name', 'description', 'format', 'defer_loading', 'allowed_callers']);
+
+function decodeCustom(tool: JsonObject, param: string): CanonicalTool {
+  const format = decodeFormat(optional(tool['format'], `${param}.format`, expectObject), `${param}.format`);
+  return {
+    ...decodeCommon(tool, param),
+    kind: 'custom',
+    ...(format && { format }),
+    ...keep(unknownFields(tool, CUSTOM_FIELDS)),
+  };
+}
+
+/** `{type:"grammar",syntax,definition}`; chat nests the two in `grammar`. */
+function decodeFormat(format: JsonObject | undefined, param: string): CanonicalTool['format'] | undefined {
+  if (!format) return undefined;
+  if (format['type'] !== 'grammar') return { type: 'text' };
+  const grammar = isObject(format['grammar']) ? format['grammar'] : format;
+  const syntax = grammar['syntax'] === 'regex' ? 'regex' : 'lark';
+  return { type: 'grammar', syntax, definition: expectText(grammar['definition'], `${param}.definition`) };
+}
+
+/** Canonical names of server tools; others have the same name everywhere. */
+const SERVER_TYPES: readonly (readonly [RegExp, string])[] = [
+  [/^web_search/, 'web_search'],
+  [/^code_interpreter$/, 'code_execution'],
+  [/^computer/, 'computer'],
+];
+
+function decodeServerTool(wireType: string, { type: _, ...config }: JsonObject): CanonicalTool {
+  const type = SERVER_TYPES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType;
+  return {
+    name: textOf(config['name']) || textOf(config['server_label']) || wireType,
+    kind: wireType === 'mcp' ? 'mcp' : 'server',
+    server: { type, wire_type: wireType, config, origin: PROTOCOL },
+  };
+}
+
+const withSource = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
+  at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
+
+/** Items of the input that declare tools. */
+const DECLARING: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
+
+/** Tools that items of the input declare and the request does not. */
+export function decodeInputTools(
+  input: readonly unknown[],
+  declared: readonly CanonicalTool[],
+  context: CodecContext,
+): CanonicalTool[] {
+  const found = input.flatMap((item, i) =>
+    isObject(item) && DECLARING.has(item['type']) ? decodeTools(item['tools'], `input[${i}].tools`, context) : [],
+  );
+  return hoistTools(found, declared, PROTOCOL);
+}
+
+/** Encodes the tools. `isOwn`: the client uses this protocol, so fields that it left out stay absent. */
+export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): JsonObject[] {
+  const encoded: JsonObject[] = [];
+  const groups = new Map<string, JsonObject[]>();
+  for (const tool of tools) {
+    const { namespace } = tool;
+    const one = encodeTool(tool, isOwn);
+    const group = namespace === undefined ? encoded : groups.get(namespace);
+    if (group) group.push(one);
+    else if (namespace !== undefined) {
+      const inner = [one];
+      groups.set(namespace, inner);
+      encoded.push({
+        description: '',
+        ...objectOf(fieldsOf(tool)['group']),
+        type: 'namespace',
+        name: namespace,
+        tools: inner,
+      });
+    }
+  }
+  return encoded;
+}
+
+function encodeTool(tool: CanonicalTool, isOwn: boolean): JsonObject {
+  const { server } = tool;
+  if (server) return { ...server.config, type: server.wire_type };
+  return tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool, isOwn);
+}
+
+const encodeCustom = (tool: CanonicalTool): JsonObject => ({
+  ...encodeCommon(tool, 'custom'),
+  ...(tool.format && { format: tool.format }),
+});
+
+function encodeCommon(tool: CanonicalTool, type: string): JsonObject {
+  const { group: _, ...fields } = fieldsOf(tool);
+  const { name, description, defer_loading: deferred, allowed_callers: callers } = tool;
+  return {
+    ...fields,
+    type,
+    name,
+    ...(description !== undefined && { description }),
+    ...(deferred !== undefined && { defer_loading: deferred }),
+    ...(callers && { allowed_callers: callers }),
+  };
+}
+
+/** Without `strict` the API tries strict mode, which fills optional parameters; other protocols mean false. */
+function encodeFunction(tool: CanonicalTool, isOwn: boolean): JsonObject {
+  const strict = tool.strict ?? (isOwn ? undefined : false);
+  return {
+    ...encodeCommon(tool, 'function'),
+    ...(tool.input_schema ? { parameters: tool.input_schema } : !isOwn && { parameters: { type: 'object', properties: {} } }),
+    ...(strict !== undefined && { strict }),
+    ...(tool.output_schema && { output_schema: tool.output_schema }),
+  };
+}
+
+/** Server tools of other protocols with a counterpart here. */
+export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
+  web_search: {
+    reads: ['allowed_domains', 'search_context_size', 'user_location'],
+    write: (config) => ({ wire_type: 'web_search', config: encodeSearch(config) }),
+  },
+  code_execution: {
+    reads: [],
+    write: () => ({ wire_type: 'code_interpreter', config: { container: { type: 'auto' } } }),
+  },
+};
+
+/** The portable settings of a search: domains, context size and the user's location. */
+function encodeSearch(config: JsonObject): JsonObject {
+  const { allowed_domains: domains, search_context_size: size, user_location: place } = config;
+  const { approximate, ...flat } = objectOf(place);
+  return {
+    ...(Array.isArray(domains) && domains.length > 0 && { filters: { allowed_domains: domains } }),
+    ...(typeof size === 'string' && { search_context_size: size }),
+    ...(place !== undefined && { user_location: { ...flat, ...objectOf(approximate), type: 'approximate' } }),
+  };
+}
+
+// ---- tool choice
+
+/** Decodes the tool choice. */
+export function decodeToolChoice(choice: unknown): ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined;
+  const mode = findMode(choice);
+  if (mode) return { type: mode };
+  if (typeof choice === 'string') return unknownChoice(choice, PROTOCOL);
+  const body = expectObject(choice, 'tool_choice');
+  if (body['type'] === 'allowed_tools') return decodeAllowed(body);
+  // Modes of chat and Anthropic as an object; a tool without a name is any tool.
+  const named = findMode(body['type'] === 'tool' && !textOf(body['name']) ? 'any' : body['type']);
+  if (named) return { type: named };
+  return { type: 'tool', name: readName(body, 'tool_choice') };
+}
+
+const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
+
+const findMode = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
+  typeof word === 'string' && Object.hasOwn(MODES, word) ? MODES[word] : undefined;
+
+function decodeAllowed(body: JsonObject): ToolChoice {
+  const names = expectList(body['tools'], 'tool_choice.tools').map((item, i) =>
+    readName(expectObject(item, `tool_choice.tools[${i}]`), `tool_choice.tools[${i}]`),
+  );
+  return { type: findMode(body['mode']) === 'any' ? 'any' : 'auto', allowed_tools: names };
+}
+
+/** The name, the label of an MCP server, or the type alone; chat nests the name in `function`. */
+function readName(entry: JsonObject, param: string): string {
+  const type = expectText(entry['type'], `${param}.type`);
+  const isNamed = type === 'function' || type === 'custom';
+  const name = textOf(entry['name']) || textOf(objectOf(entry[type])['name']);
+  if (isNamed) return expectName(name || entry['name'], `${param}.name`);
+  return textOf(entry['server_label']) || name || type;
+}
+
+/** The tool choice to keep as an extension, if `encodeToolChoice` would not restore it. */
+export function keptToolChoice(choice: unknown, tools: readonly CanonicalTool[]): JsonObject {
+  const decoded = decodeToolChoice(choice);
+  return decoded && !sameJson(encodeToolChoice(decoded, tools, undefined), choice) ? { tool_choice: choice } : {};
+}
+
+const WIRE_MODES: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
+
+/**
+ * Encodes the tool choice. `kept`: the value that the client sent, which may have more fields; used if it still
+ * matches.
+ */
+export function encodeToolChoice(choice: ToolChoice, tools: readonly CanonicalTool[], kept: unknown): unknown {
+  if (kept !== undefined && sameJson(decodeToolChoice(kept), choice)) return kept;
+  const entry = (name: string): JsonObject => encodeEntry(name, tools);
+  if (choice.type === 'tool') return entry(choice.name);
+  if (choice.native) return choice.native.value;
+  if (!choice.allowed_tools) return WIRE_MODES[choice.type];
+  const mode = choice.type === 'any' ? 'required' : 'auto';
+  return { type: 'allowed_tools', mode, tools: choice.allowed_tools.map(entry) };
+}
+
+function encodeEntry(name: string, tools: readonly CanonicalTool[]): JsonObject {
+  const tool = tools.find((one) => one.name === name);
+  if (tool?.kind === 'mcp') return { type: 'mcp', server_label: name };
+  if (tool?.server) return { type: tool.server.wire_type };
+  return { type: tool?.kind === 'custom' ? 'custom' : 'function', name };
+}
+
+// ---- built-in tools
+
+/** A tool with a type of its own in the API that the client runs; other protocols see a function. */
 interface BuiltIn {
   name: string;
   call: string;
   output: string;
-  /** Where the arguments stand. */
+  /** The field of the arguments. */
   field: 'operation' | 'action' | 'arguments';
-  /** Where an output names its call, and what it holds. */
+  /** The fields of an output for the call id and the result. */
   answers: 'call_id' | 'id';
   result: 'output' | 'tools';
   prefix: ItemPrefix;
-  /** What the type of the arguments requires. */
+  /** Arguments that the type requires. */
   defaults: JsonObject;
-  /** Whether the item, or the tool as it was declared, says that the provider runs it. */
+  /** Whether the provider runs the tool, by the item or the declaration. */
   isOther(item: JsonObject): boolean;
 }
 
@@ -87,8 +364,8 @@ const BUILT_INS: readonly BuiltIn[] = [
 ];
 
 /**
- * Undefined for items of other kinds, and for those that name no call. The item as it came is kept: to this protocol it goes back, to others
- * the call of a function.
+ * Decodes a built-in call; undefined for other items and for those without a call id. The item is kept as an extension,
+ * for this protocol; others get a function call.
  */
 export function decodeBuiltInCall(item: JsonObject): ToolUseBlock | undefined {
   const tool = BUILT_INS.find(({ call }) => call === item['type']);
@@ -96,17 +373,19 @@ export function decodeBuiltInCall(item: JsonObject): ToolUseBlock | undefined {
   const input = typeof value === 'string' ? parseJson(value) : value;
   const id = textOf(item['call_id']);
   if (!tool || id === '' || !isObject(input)) return undefined;
-  // Whose shell it was makes no difference to the history, where its output is as well. A search of the provider has no call id of its own.
+  // Who ran a shell does not matter in a history, which has its output as well. A tool search of the provider has no
+  // call id.
   if (tool.field === 'arguments' && tool.isOther(item)) return undefined;
   return { type: 'tool_use', id, name: tool.name, input, ...keep(item) };
 }
 
-/** Whether an item of an answer is a call that is left to the client. */
+/** Whether an item of a response is a built-in call for the client to run. */
 export function isClientItem(item: JsonObject): boolean {
   const tool = BUILT_INS.find(({ call }) => call === item['type']);
   return tool !== undefined && !tool.isOther(item);
 }
 
+/** Decodes the output of a built-in call; undefined for other items. */
 export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefined {
   const tool = BUILT_INS.find(({ output }) => output === item['type']);
   const id = tool ? textOf(item[tool.answers]) : '';
@@ -125,7 +404,7 @@ export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefin
   };
 }
 
-/** The item of a call or of an output that came as one; the id of the call may have changed on the way. */
+/** The original item of a built-in call or output, with the current id of the call. */
 export function encodeBuiltIn(block: ToolUseBlock | ToolResultBlock): JsonObject | undefined {
   const item = fieldsOf(block);
   const tool = builtInOf(block);
@@ -133,13 +412,13 @@ export function encodeBuiltIn(block: ToolUseBlock | ToolResultBlock): JsonObject
   return block.type === 'tool_use' ? { ...item, call_id: block.id } : { ...item, [tool.answers]: block.tool_use_id };
 }
 
-/** The tool whose item a block came as. */
+/** The built-in tool of a block that came as its item. */
 export function builtInOf(block: ToolUseBlock | ToolResultBlock): BuiltIn | undefined {
   const { type } = fieldsOf(block);
   return BUILT_INS.find(({ call, output }) => type === (block.type === 'tool_use' ? call : output));
 }
 
-/** The tools of this kind that a client has offered, by name: it waits for their items, and knows no function of that name. */
+/** The built-in tools that a client has declared, by name: it expects their items, not function calls. */
 export function builtInsOf(request: CanonicalRequest | undefined): ReadonlyMap<string, BuiltIn> {
   const offered = (request?.tools ?? []).filter(({ server }) => server?.origin === PROTOCOL);
   return new Map(
@@ -149,7 +428,7 @@ export function builtInsOf(request: CanonicalRequest | undefined): ReadonlyMap<s
   );
 }
 
-/** The item of a call in an answer, but for its ids; undefined when its arguments are none. */
+/** The item of a built-in call in a response, without ids; undefined if its arguments are not JSON. */
 export function encodeBuiltInCall(tool: BuiltIn, text: string): JsonObject | undefined {
   const input = parseJson(text);
   if (!isObject(input)) return undefined;
@@ -157,22 +436,24 @@ export function encodeBuiltInCall(tool: BuiltIn, text: string): JsonObject | und
   return { type: tool.call, status: 'completed', ...execution, [tool.field]: { ...tool.defaults, ...input } };
 }
 
+// ---- parallel calls
+
 /**
- * Calls that the decoder took out of a `parallel` call go back into it, and their results into one under its id: the model remembers that
- * call, not ours (P118). A history that went over the wire has forgotten the wrapper; there they are calls like any other.
+ * Merges calls that came from a `parallel` call, and their results, because the model remembers only that call. Clients
+ * of other protocols lose the wrapper; there, they stay separate calls.
  */
 export function foldParallel(messages: readonly CanonicalMessage[]): readonly CanonicalMessage[] {
   const wrappers = new Map<string, string>();
   for (const { content } of messages)
-    for (const block of content) if (block.type === 'tool_use' && wrapperOf(block)) wrappers.set(block.id, wrapperOf(block));
+    for (const block of content) if (block.type === 'tool_use' && readWrapper(block)) wrappers.set(block.id, readWrapper(block));
   if (wrappers.size === 0) return messages;
-  return messages.map((message) => ({ ...message, content: fold(message.content, wrappers) }));
+  return messages.map((message) => ({ ...message, content: foldBlocks(message.content, wrappers) }));
 }
 
-const wrapperOf = (call: ToolUseBlock): string => textOf(fieldsOf(call)['parallel_call_id']);
+const readWrapper = (call: ToolUseBlock): string => textOf(fieldsOf(call)['parallel_call_id']);
 
-/** Neighbours of one wrapper become one block. */
-function fold(blocks: readonly ContentBlock[], wrappers: ReadonlyMap<string, string>): ContentBlock[] {
+/** Merges adjacent blocks of one wrapper. */
+function foldBlocks(blocks: readonly ContentBlock[], wrappers: ReadonlyMap<string, string>): ContentBlock[] {
   const groups: { wrapper: string | undefined; blocks: ContentBlock[] }[] = [];
   for (const block of blocks) {
     const id = block.type === 'tool_use' ? block.id : block.type === 'tool_result' ? block.tool_use_id : undefined;
@@ -181,13 +462,13 @@ function fold(blocks: readonly ContentBlock[], wrappers: ReadonlyMap<string, str
     if (wrapper !== undefined && last?.wrapper === wrapper && last.blocks[0]?.type === block.type) last.blocks.push(block);
     else groups.push({ wrapper, blocks: [block] });
   }
-  return groups.flatMap((group) => (group.wrapper === undefined ? group.blocks : [joined(group.wrapper, group.blocks)]));
+  return groups.flatMap((group) => (group.wrapper === undefined ? group.blocks : [joinBlocks(group.wrapper, group.blocks)]));
 }
 
-function joined(id: string, blocks: readonly ContentBlock[]): ToolUseBlock | ToolResultBlock {
+function joinBlocks(id: string, blocks: readonly ContentBlock[]): ToolUseBlock | ToolResultBlock {
   const calls = blocks.filter((block) => block.type === 'tool_use');
   if (calls.length > 0) {
-    const tool_uses = calls.map((call) => ({ recipient_name: `functions.${call.name}`, parameters: parametersOf(call) }));
+    const tool_uses = calls.map((call) => ({ recipient_name: `functions.${call.name}`, parameters: readParameters(call) }));
     return { type: 'tool_use', id, name: 'parallel', input: { tool_uses } };
   }
   const results = blocks.filter((block) => block.type === 'tool_result');
@@ -195,274 +476,7 @@ function joined(id: string, blocks: readonly ContentBlock[]): ToolUseBlock | Too
   return { type: 'tool_result', tool_use_id: id, name: 'parallel', content: JSON.stringify(texts) };
 }
 
-function parametersOf(call: ToolUseBlock): unknown {
+function readParameters(call: ToolUseBlock): unknown {
   const text = argumentsOf(call, false);
   return parseJson(text) ?? text;
-}
-
-const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', required: 'any', any: 'any' };
-
-const TO_WIRE: Record<'auto' | 'none' | 'any', string> = { auto: 'auto', none: 'none', any: 'required' };
-
-const modeOf = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
-  typeof word === 'string' && Object.hasOwn(MODES, word) ? MODES[word] : undefined;
-
-export function decodeToolChoice(choice: unknown): ToolChoice | undefined {
-  if (choice === undefined || choice === null) return undefined;
-  const mode = modeOf(choice);
-  if (mode) return { type: mode };
-  if (typeof choice === 'string') return unknownChoice(choice, PROTOCOL);
-  const body = expectObject(choice, 'tool_choice');
-  if (body['type'] === 'allowed_tools') return decodeAllowed(body);
-  // Modes of Chat and Anthropic that were put into an object; a tool without a name is any tool.
-  const named = modeOf(body['type'] === 'tool' && !textOf(body['name']) ? 'any' : body['type']);
-  if (named) return { type: named };
-  return { type: 'tool', name: nameIn(body, 'tool_choice') };
-}
-
-/** By name, by the label of an MCP server, or by the type alone; chat nests the name in `function`. */
-function nameIn(entry: JsonObject, param: string): string {
-  const type = expectText(entry['type'], `${param}.type`);
-  const isNamed = type === 'function' || type === 'custom';
-  const name = textOf(entry['name']) || textOf(objectOf(entry[type])['name']);
-  if (isNamed) return expectName(name || entry['name'], `${param}.name`);
-  return textOf(entry['server_label']) || name || type;
-}
-
-function decodeAllowed(body: JsonObject): ToolChoice {
-  const names = expectList(body['tools'], 'tool_choice.tools').map((item, i) =>
-    nameIn(expectObject(item, `tool_choice.tools[${i}]`), `tool_choice.tools[${i}]`),
-  );
-  return { type: modeOf(body['mode']) === 'any' ? 'any' : 'auto', allowed_tools: names };
-}
-
-/** `kept`: the client's own words, which say more, and stand as long as they say the same. */
-export function encodeToolChoice(choice: ToolChoice, tools: readonly CanonicalTool[], kept: unknown): unknown {
-  if (kept !== undefined && sameJson(decodeToolChoice(kept), choice)) return kept;
-  const entry = (name: string): JsonObject => entryOf(name, tools);
-  if (choice.type === 'tool') return entry(choice.name);
-  if (choice.native) return choice.native.value;
-  if (!choice.allowed_tools) return TO_WIRE[choice.type];
-  const mode = choice.type === 'any' ? 'required' : 'auto';
-  return { type: 'allowed_tools', mode, tools: choice.allowed_tools.map(entry) };
-}
-
-function entryOf(name: string, tools: readonly CanonicalTool[]): JsonObject {
-  const tool = tools.find((one) => one.name === name);
-  if (tool?.kind === 'mcp') return { type: 'mcp', server_label: name };
-  if (tool?.server) return { type: tool.server.wire_type };
-  return { type: tool?.kind === 'custom' ? 'custom' : 'function', name };
-}
-
-/** What `encodeToolChoice` would not find by itself. */
-export function keptToolChoice(choice: unknown, tools: readonly CanonicalTool[]): JsonObject {
-  const decoded = decodeToolChoice(choice);
-  return decoded && !sameJson(encodeToolChoice(decoded, tools, undefined), choice) ? { tool_choice: choice } : {};
-}
-
-/** A list of tools. A namespace is no tool: its tools are, and each names it. */
-export function decodeTools(value: unknown, at: string, context: CodecContext): CanonicalTool[] {
-  return (optional(value, at, expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
-    const param = `${at}[${i}]`;
-    const tool = expectObject(item, param);
-    const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
-    return isGroup ? decodeNamespace(tool, param, context) : [placed(param, decodeTool(tool, param), context)];
-  });
-}
-
-/** Items of the input that declare tools. */
-const DECLARING: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
-
-/** Tools that items of the input declare and the request does not. */
-export function decodeInputTools(
-  input: readonly unknown[],
-  declared: readonly CanonicalTool[],
-  context: CodecContext,
-): CanonicalTool[] {
-  const found = input.flatMap((item, i) =>
-    isObject(item) && DECLARING.has(item['type']) ? decodeTools(item['tools'], `input[${i}].tools`, context) : [],
-  );
-  return hoistTools(found, declared, PROTOCOL);
-}
-
-const placed = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
-  at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
-
-const NAMESPACE_FIELDS = new Set(['type', 'name', 'tools']);
-
-/** What the namespace says of itself stays with its first tool. */
-function decodeNamespace(group: JsonObject, param: string, context: CodecContext): CanonicalTool[] {
-  const namespace = expectName(group['name'], `${param}.name`);
-  const rest = unknownFields(group, NAMESPACE_FIELDS);
-  return expectList(group['tools'], `${param}.tools`).map((item, i) => {
-    const inner = `${param}.tools[${i}]`;
-    const tool = decodeTool(expectObject(item, inner), inner);
-    const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
-    return placed(inner, { ...tool, namespace, ...keep(fields) }, context);
-  });
-}
-
-function decodeTool(tool: JsonObject, param: string): CanonicalTool {
-  const type = optional(tool['type'], `${param}.type`, expectText) ?? 'function';
-  if (type === 'function') return decodeFunction(tool, param);
-  return type === 'custom' ? decodeCustom(tool, param) : serverTool(type, tool);
-}
-
-const FUNCTION_FIELDS = new Set([
-  'type',
-  'function',
-  'name',
-  'description',
-  'parameters',
-  'strict',
-  'defer_loading',
-  'allowed_callers',
-  'output_schema',
-]);
-
-/** Flat; some clients nest it as in OpenAI Chat. */
-function decodeFunction(tool: JsonObject, param: string): CanonicalTool {
-  const nested = objectOf(tool['function']);
-  const body = { ...nested, ...tool };
-  const schema = optional(body['parameters'], `${param}.parameters`, expectObject);
-  const strict = optional(body['strict'], `${param}.strict`, expectBoolean);
-  const output = optional(body['output_schema'], `${param}.output_schema`, expectObject);
-  return {
-    ...decodeCommon(body, param),
-    ...(schema && { input_schema: schema }),
-    ...(strict !== undefined && { strict }),
-    ...(output && { output_schema: output }),
-    ...keep(unknownFields(body, FUNCTION_FIELDS)),
-  };
-}
-
-const CUSTOM_FIELDS = new Set(['type', 'name', 'description', 'format', 'defer_loading', 'allowed_callers']);
-
-function decodeCustom(tool: JsonObject, param: string): CanonicalTool {
-  const format = decodeFormat(optional(tool['format'], `${param}.format`, expectObject), `${param}.format`);
-  return {
-    ...decodeCommon(tool, param),
-    kind: 'custom',
-    ...(format && { format }),
-    ...keep(unknownFields(tool, CUSTOM_FIELDS)),
-  };
-}
-
-function decodeCommon(tool: JsonObject, param: string): CanonicalTool {
-  const description = optional(tool['description'], `${param}.description`, expectText);
-  const deferred = optional(tool['defer_loading'], `${param}.defer_loading`, expectBoolean);
-  const callers = optional(tool['allowed_callers'], `${param}.allowed_callers`, expectList);
-  return {
-    name: expectName(tool['name'], `${param}.name`),
-    ...(description !== undefined && { description }),
-    ...(deferred !== undefined && { defer_loading: deferred }),
-    ...(callers && { allowed_callers: callers.map((caller, i) => expectText(caller, `${param}.allowed_callers[${i}]`)) }),
-  };
-}
-
-/** `{type:"grammar",syntax,definition}`; chat nests the two in `grammar`. */
-function decodeFormat(format: JsonObject | undefined, param: string): CanonicalTool['format'] | undefined {
-  if (!format) return undefined;
-  if (format['type'] !== 'grammar') return { type: 'text' };
-  const grammar = isObject(format['grammar']) ? format['grammar'] : format;
-  const syntax = grammar['syntax'] === 'regex' ? 'regex' : 'lark';
-  return { type: 'grammar', syntax, definition: expectText(grammar['definition'], `${param}.definition`) };
-}
-
-/** What the other protocols call the tools of the provider; the others have one name everywhere. */
-const SERVER_TYPES: readonly (readonly [RegExp, string])[] = [
-  [/^web_search/, 'web_search'],
-  [/^code_interpreter$/, 'code_execution'],
-  [/^computer/, 'computer'],
-];
-
-function serverTool(wireType: string, { type: _, ...config }: JsonObject): CanonicalTool {
-  const type = SERVER_TYPES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType;
-  return {
-    name: textOf(config['name']) || textOf(config['server_label']) || wireType,
-    kind: wireType === 'mcp' ? 'mcp' : 'server',
-    server: { type, wire_type: wireType, config, origin: PROTOCOL },
-  };
-}
-
-/** Tools that other protocols' servers know, in the words of this one. */
-export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: {
-    reads: ['allowed_domains', 'search_context_size', 'user_location'],
-    write: (config) => ({ wire_type: 'web_search', config: encodeSearch(config) }),
-  },
-  code_execution: {
-    reads: [],
-    write: () => ({ wire_type: 'code_interpreter', config: { container: { type: 'auto' } } }),
-  },
-};
-
-/** The portable core of a search: where to look, and where the user is. */
-function encodeSearch(config: JsonObject): JsonObject {
-  const { allowed_domains: domains, search_context_size: size, user_location: place } = config;
-  const { approximate, ...flat } = objectOf(place);
-  return {
-    ...(Array.isArray(domains) && domains.length > 0 && { filters: { allowed_domains: domains } }),
-    ...(typeof size === 'string' && { search_context_size: size }),
-    ...(place !== undefined && { user_location: { ...flat, ...objectOf(approximate), type: 'approximate' } }),
-  };
-}
-
-/** `isOwn`: the client sent the request in this protocol, and what it left out stays out. */
-export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): JsonObject[] {
-  const encoded: JsonObject[] = [];
-  const groups = new Map<string, JsonObject[]>();
-  for (const tool of tools) {
-    const { namespace } = tool;
-    const one = encodeTool(tool, isOwn);
-    const group = namespace === undefined ? encoded : groups.get(namespace);
-    if (group) group.push(one);
-    else if (namespace !== undefined) {
-      const inner = [one];
-      groups.set(namespace, inner);
-      encoded.push({
-        description: '',
-        ...objectOf(fieldsOf(tool)['group']),
-        type: 'namespace',
-        name: namespace,
-        tools: inner,
-      });
-    }
-  }
-  return encoded;
-}
-
-function encodeTool(tool: CanonicalTool, isOwn: boolean): JsonObject {
-  const { server } = tool;
-  if (server) return { ...server.config, type: server.wire_type };
-  return tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool, isOwn);
-}
-
-/** Left out, `strict` means "if the schema allows it", which fills optional parameters: other protocols mean no (P55). */
-function encodeFunction(tool: CanonicalTool, isOwn: boolean): JsonObject {
-  const strict = tool.strict ?? (isOwn ? undefined : false);
-  return {
-    ...encodeCommon(tool, 'function'),
-    ...(tool.input_schema ? { parameters: tool.input_schema } : !isOwn && { parameters: { type: 'object', properties: {} } }),
-    ...(strict !== undefined && { strict }),
-    ...(tool.output_schema && { output_schema: tool.output_schema }),
-  };
-}
-
-const encodeCustom = (tool: CanonicalTool): JsonObject => ({
-  ...encodeCommon(tool, 'custom'),
-  ...(tool.format && { format: tool.format }),
-});
-
-function encodeCommon(tool: CanonicalTool, type: string): JsonObject {
-  const { group: _, ...fields } = fieldsOf(tool);
-  const { name, description, defer_loading: deferred, allowed_callers: callers } = tool;
-  return {
-    ...fields,
-    type,
-    name,
-    ...(description !== undefined && { description }),
-    ...(deferred !== undefined && { defer_loading: deferred }),
-    ...(callers && { allowed_callers: callers }),
-  };
 }

@@ -214,7 +214,7 @@ export const fieldsOf: Keeper['fieldsOf'] = ownExtensions.fieldsOf;
 export const keep: Keeper['keep'] = ownExtensions.keep;
 
 /**
- * Extensions that the canonical request holds too, with the path of the canonical field; '' if the node itself says the
+ * Extensions that the canonical request holds too, with the path of the canonical field; '' if the node itself holds the
  * same.
  */
 export const FIELDS: Readonly<Record<string, string>> = {
