@@ -140,7 +140,7 @@ export class ChoiceDecoder implements Repeatable {
   #pushReasoning(thinking: string): void {
     this.#seen.reasoning = true;
     if (!this.#details) this.#earlyReasoning += thinking;
-    this.#giveWay();
+    this.#makeRoom();
     this.#blocks.write(THINKING, { type: 'thinking_delta', thinking });
   }
 
@@ -188,7 +188,7 @@ export class ChoiceDecoder implements Repeatable {
     const { text, thinking, images, other } = readContentParts(parts);
     if (thinking !== '') this.#pushReasoning(thinking);
     this.#pushText(text, logprobs);
-    if (images.length > 0 || other.length > 0) this.#giveWay();
+    if (images.length > 0 || other.length > 0) this.#makeRoom();
     for (const image of images) this.#blocks.whole(decodeImage(image));
     for (const raw of other) this.#blocks.whole({ type: 'opaque', origin: 'openai-chat', raw });
   }
@@ -196,7 +196,7 @@ export class ChoiceDecoder implements Repeatable {
   #pushRefusal(text: string, wireLogprobs: unknown): void {
     this.#seen.refusal = true;
     const logprobs = decodeLogprobs(wireLogprobs, 'refusal');
-    this.#giveWay();
+    this.#makeRoom();
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }
 
@@ -213,7 +213,7 @@ export class ChoiceDecoder implements Repeatable {
   }
 
   /** Makes room for content that is not text. */
-  #giveWay(): void {
+  #makeRoom(): void {
     this.#flushText();
     this.#live?.giveWay();
   }
@@ -237,7 +237,7 @@ export class ChoiceDecoder implements Repeatable {
   #pushMedia({ annotations, images, audio }: WireDelta): void {
     if (Array.isArray(annotations)) for (const annotation of annotations) this.#pushAnnotation(annotation);
     if (Array.isArray(images)) {
-      this.#giveWay();
+      this.#makeRoom();
       for (const image of images) if (isObject(image)) this.#blocks.whole(decodeImage(image));
     }
     if (isObject(audio)) this.#pushAudio(audio);

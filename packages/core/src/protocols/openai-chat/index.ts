@@ -12,8 +12,8 @@ export const openaiChat: Protocol = {
   streamDecoder: decodeStream,
   recognises,
   extras: extrasOf,
-  callFields,
-  callIndex,
+  callFields: readCallFields,
+  callIndex: readCallIndex,
 };
 
 function recognises({ object, choices }: JsonObject): boolean {
@@ -54,12 +54,12 @@ function encodeAudio({ source, transcript, audio_id }: AudioBlock, rest: JsonObj
   return { id: audio_id, data: source.data, transcript, ...rest };
 }
 
-function callFields({ extensions }: ToolUseBlock): JsonObject {
+function readCallFields({ extensions }: ToolUseBlock): JsonObject {
   const { index: _, ...fields }: JsonObject = extensions?.['openai-chat'] ?? {};
   return fields;
 }
 
-function callIndex({ extensions }: ToolUseBlock): number | undefined {
+function readCallIndex({ extensions }: ToolUseBlock): number | undefined {
   const index = extensions?.['openai-chat']?.['index'];
   return typeof index === 'number' ? index : undefined;
 }

@@ -194,9 +194,9 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, FinishReason> = {
   refusal: 'content_filter',
 };
 
-/** The `finish_reason` of a stop reason. `saysRefusal`: the message has text, and a `refusal`. */
-export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): FinishReason =>
-  stop === 'refusal' && saysRefusal ? 'stop' : WIRE_STOPS[stop];
+/** The `finish_reason` of a stop reason. `hasRefusal`: the message has text, and a `refusal`. */
+export const encodeStop = (stop: Exclude<StopReason, 'error'>, hasRefusal: boolean): FinishReason =>
+  stop === 'refusal' && hasRefusal ? 'stop' : WIRE_STOPS[stop];
 
 const CUT_STOPS: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
 

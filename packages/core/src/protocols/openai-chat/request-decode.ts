@@ -164,7 +164,7 @@ interface Conversation {
 /** State shared by all messages of a request. */
 interface Scope {
   context: CodecContext;
-  book: CallBook;
+  openCalls: OpenCalls;
 }
 
 type DecodeMessage = (message: JsonObject, at: string, scope: Scope) => CanonicalMessage;
@@ -202,11 +202,11 @@ function decodeMarkedContent(message: JsonObject, at: string, decode: typeof dec
 
 function decodeMark(message: JsonObject, at: string, context: CodecContext): { cache_control?: CacheControl } {
   const { cache_control: mark } = decodeCacheControl(message);
-  return mark ? { cache_control: withSource(`${at}.cache_control`, mark, context) } : {};
+  return mark ? { cache_control: traceNode(`${at}.cache_control`, mark, context) } : {};
 }
 
 /** The node; if the caller traces sources, with its location. */
-const withSource = <T extends object>(param: string, node: T, context: CodecContext): T =>
+const traceNode = <T extends object>(param: string, node: T, context: CodecContext): T =>
   context.trace ? at(pointerOf(param), node, context) : node;
 
 const decodeName = (message: JsonObject, at: string): { name?: string } => {
@@ -231,23 +231,23 @@ const ASSISTANT_FIELDS = new Set([
 ]);
 
 /** The wire has no order between thinking, text, refusal and calls: they are decoded in this order. */
-function decodeAssistant(message: JsonObject, at: string, { context, book }: Scope): CanonicalMessage {
+function decodeAssistant(message: JsonObject, at: string, { context, openCalls }: Scope): CanonicalMessage {
   const { blocks, next } = decodeReasoning(message);
   const others: ContentBlock[] = [
     ...decodeAssistantContent(message['content'], { at: `${at}.content`, context }).toSorted(refusalLast),
-    ...decodeRefusal(message['refusal'], at).map((block) => withSource(`${at}.refusal`, block, context)),
-    ...decodeReplayedAudio(message['audio'], `${at}.audio`).map((block) => withSource(`${at}.audio`, block, context)),
+    ...decodeRefusal(message['refusal'], at).map((block) => traceNode(`${at}.refusal`, block, context)),
+    ...decodeReplayedAudio(message['audio'], `${at}.audio`).map((block) => traceNode(`${at}.audio`, block, context)),
     ...decodeCalls(message['tool_calls'], `${at}.tool_calls`, context).map((call, i) =>
-      withSource(`${at}.tool_calls[${i}]`, call, context),
+      traceNode(`${at}.tool_calls[${i}]`, call, context),
     ),
-    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, book, context).map((call) =>
-      withSource(`${at}.function_call`, call, context),
+    ...decodeLegacyCall(message['function_call'], `${at}.function_call`, openCalls, context).map((call) =>
+      traceNode(`${at}.function_call`, call, context),
     ),
   ];
-  const thinking = blocks.map(({ block, place }) => withSource(`${at}.${place}`, block, context));
-  const signing = next.map(({ blob, place }) => withSource(`${at}.${place}`, blob, context));
+  const thinking = blocks.map(({ block, place }) => traceNode(`${at}.${place}`, block, context));
+  const signing = next.map(({ blob, place }) => traceNode(`${at}.${place}`, blob, context));
   const content = [...thinking, ...signNext(others, signing)];
-  for (const block of content) if (block.type === 'tool_use') book.add(block.id, block.name);
+  for (const block of content) if (block.type === 'tool_use') openCalls.add(block.id, block.name);
   const fields = unknownFields(message, ASSISTANT_FIELDS);
   return { role: 'assistant', content, ...decodeName(message, at), ...keep(fields) };
 }
@@ -275,9 +275,9 @@ function decodeReplayedAudio(value: unknown, at: string): AudioBlock[] {
 const TOOL_FIELDS = new Set(['role', 'content', 'tool_call_id']);
 
 function decodeTool(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
-  const { book, context } = scope;
+  const { openCalls, context } = scope;
   const named = textOf(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
-  const id = named || (book.takeOldest() ?? deriveId('call_', at));
+  const id = named || (openCalls.takeOldest() ?? deriveId('call_', at));
   if (!named) noteRepairedId(`${at}.tool_call_id`, `the result names no call; it is taken for that of ${id}`, context);
   return decodeResult(message, id, at, TOOL_FIELDS, scope);
 }
@@ -291,10 +291,10 @@ function decodeResult(
   id: string,
   at: string,
   known: ReadonlySet<string>,
-  { book, context }: Scope,
+  { openCalls, context }: Scope,
 ): CanonicalMessage {
   const { content } = message;
-  const called = book.resolve(id);
+  const called = openCalls.resolve(id);
   const name = optional(message['name'], `${at}.name`, expectText) ?? called;
   const result: ToolResultBlock = {
     type: 'tool_result',
@@ -304,7 +304,7 @@ function decodeResult(
     ...decodeCacheControl(message),
     ...keep(unknownFields(message, known)),
   };
-  return { role: 'tool', content: [withSource(at, result, context)] };
+  return { role: 'tool', content: [traceNode(at, result, context)] };
 }
 
 const textIfEmpty = (blocks: Part[]): string | Part[] => (blocks.length === 0 ? '' : blocks);
@@ -314,11 +314,11 @@ const FUNCTION_MESSAGE_FIELDS = new Set(['role', 'content', 'name']);
 /** A deprecated `function` message: the result of the latest open call of that name. */
 function decodeFunction(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
   const name = expectName(message['name'], `${at}.name`);
-  return decodeResult(message, scope.book.takeNamed(name) ?? deriveId('fc_', at, name), at, FUNCTION_MESSAGE_FIELDS, scope);
+  return decodeResult(message, scope.openCalls.takeNamed(name) ?? deriveId('fc_', at, name), at, FUNCTION_MESSAGE_FIELDS, scope);
 }
 
 function decodeMessages(list: readonly unknown[], context: CodecContext): Conversation {
-  const scope: Scope = { context, book: new CallBook() };
+  const scope: Scope = { context, openCalls: new OpenCalls() };
   const conversation: Conversation = { system: [], messages: [] };
   list.forEach((item, i) => {
     const at = `messages[${i}]`;
@@ -326,7 +326,7 @@ function decodeMessages(list: readonly unknown[], context: CodecContext): Conver
     const role = expectText(message['role'], `${at}.role`);
     const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
     if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
-    addMessage(conversation, withSource(at, decode(message, at, scope), context), context);
+    addMessage(conversation, traceNode(at, decode(message, at, scope), context), context);
   });
   return conversation;
 }
@@ -354,7 +354,7 @@ function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
 }
 
 /** The calls of a conversation that have no result yet. */
-class CallBook {
+class OpenCalls {
   readonly #open = new Map<string, { name: string; position: number }>();
   /** Ids in call order. A list, because deleting the first keys of a Map one by one is quadratic. */
   readonly #ids: string[] = [];
@@ -551,21 +551,21 @@ function decodeParts<Block extends { type: string }>(
   { at, context }: Site,
   table: Readonly<Record<string, Decode<Block>>>,
 ): (Block | TextBlock | OpaqueBlock)[] {
-  if (typeof content === 'string') return content === '' ? [] : [withSource(at, { type: 'text', text: content }, context)];
+  if (typeof content === 'string') return content === '' ? [] : [traceNode(at, { type: 'text', text: content }, context)];
   return (optional(content, at, expectList) ?? []).flatMap((value, i): (Block | TextBlock | OpaqueBlock)[] => {
     const site = { at: `${at}[${i}]`, context };
-    if (typeof value === 'string') return value === '' ? [] : [withSource(site.at, { type: 'text', text: value }, context)];
+    if (typeof value === 'string') return value === '' ? [] : [traceNode(site.at, { type: 'text', text: value }, context)];
     const part = expectObject(value, site.at);
     const type = expectText(part['type'], `${site.at}.type`);
     if (part['text'] === '') return [];
     const decode = Object.hasOwn(table, type) ? table[type] : undefined;
     const block = decode ? decode(part, site) : ({ type: 'opaque', origin: 'openai-chat', raw: part } satisfies OpaqueBlock);
-    return [withPartSource(site.at, block, part, context)];
+    return [tracePart(site.at, block, part, context)];
   });
 }
 
 /** A content part with its location, and those of its fields whose canonical path differs. */
-function withPartSource<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
+function tracePart<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
   if (!context.trace) return node;
   const pointer = pointerOf(param);
   return at(pointer, node, context, placesOf(pointer, part));
@@ -641,11 +641,13 @@ function decodeArguments(value: unknown, at: string, context: CodecContext): Pic
 }
 
 /** The deprecated single call of a message. */
-function decodeLegacyCall(value: unknown, at: string, book: CallBook, context: CodecContext): ToolUseBlock[] {
+function decodeLegacyCall(value: unknown, at: string, openCalls: OpenCalls, context: CodecContext): ToolUseBlock[] {
   const call = optional(value, at, expectObject);
   if (!call) return [];
   const name = expectName(call['name'], `${at}.name`);
-  return [{ type: 'tool_use', id: book.nextLegacy(), name, ...decodeArguments(call['arguments'], `${at}.arguments`, context) }];
+  return [
+    { type: 'tool_use', id: openCalls.nextLegacy(), name, ...decodeArguments(call['arguments'], `${at}.arguments`, context) },
+  ];
 }
 
 /** A custom call where the server supports custom tools; elsewhere a call of the function that replaces the tool. */

@@ -142,7 +142,8 @@ export const answerOf = (wire: unknown): JsonObject =>
   expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
 
 /**
- * See `Codec.glance`: takes 0.6 us instead of 1.0 us for a response that `readPlain` reads, and of 4.8 us for others.
+ * The usage of a plain text response, without decoding it: takes 0.6 us instead of 1.0 us for a response that
+ * `readPlain` reads, and of 4.8 us for others. Undefined for any other response.
  */
 export function glance(body: unknown, profile?: Context['profile']): Glance | undefined {
   if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;

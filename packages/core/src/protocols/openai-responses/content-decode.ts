@@ -283,7 +283,7 @@ export class ContentEmitter {
 }
 
 /** By index, then by order, because Bedrock numbers the parts of a message from 1. */
-const PART_NAMINGS: readonly Naming<ListedPart, Part>[] = [
+const PART_KEYS: readonly Naming<ListedPart, Part>[] = [
   { wire: ({ channel }, at) => channel && `${channel} ${at}`, seen: ({ channel, index }) => `${channel} ${index}` },
   { wire: ({ channel }) => channel, seen: ({ channel }) => channel },
 ];
@@ -292,7 +292,7 @@ const PART_NAMINGS: readonly Naming<ListedPart, Part>[] = [
 function findParts(item: Item, entries: readonly ListedPart[]): (Part | undefined)[] {
   const known = entries.map(({ channel }, at) => channel && item.findPart(channel, at));
   if (entries.every(({ channel }, at) => channel === undefined || known[at])) return known;
-  const parts = pairUp(entries, item.parts, PART_NAMINGS);
+  const parts = pairUp(entries, item.parts, PART_KEYS);
   for (const [at, part] of parts.entries()) if (part) item.bindPart(at, part);
   return parts;
 }

@@ -193,10 +193,10 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, Ending> = {
 };
 
 /**
- * How a response with this stop reason ends. `saysRefusal`: the message has a refusal part; other text is unfinished.
+ * How a response with this stop reason ends. `hasRefusal`: the message has a refusal part; other text is unfinished.
  */
-export const encodeStop = (stop: Exclude<StopReason, 'error'>, saysRefusal: boolean): Ending =>
-  stop === 'refusal' && !saysRefusal ? FILTERED : WIRE_STOPS[stop];
+export const encodeStop = (stop: Exclude<StopReason, 'error'>, hasRefusal: boolean): Ending =>
+  stop === 'refusal' && !hasRefusal ? FILTERED : WIRE_STOPS[stop];
 
 // ---- usage
 

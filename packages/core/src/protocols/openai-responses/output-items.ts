@@ -54,7 +54,7 @@ export class ItemList {
   call(block: ToolUseBlock): CallItem {
     const isCustom = block.kind === 'custom';
     const call_id = this.callId(block, isCustom ? 'custom' : 'function');
-    const fields = callFields(block);
+    const fields = readCallFields(block);
     return this.#add(
       this.#ids.item(block.item_id, isCustom ? 'ctc' : 'fc'),
       (id, events) => new CallItem({ id, call_id, name: block.name }, fields, isCustom, events),
@@ -82,7 +82,7 @@ export class ItemList {
 }
 
 /** The fields of a call other than ids, name and arguments. The id of a `parallel` wrapper is internal. */
-function callFields(block: ToolUseBlock): JsonObject {
+function readCallFields(block: ToolUseBlock): JsonObject {
   const { parallel_call_id: _, ...fields } = fieldsOf(block);
   return { ...fields, ...(block.namespace !== undefined && { namespace: block.namespace }) };
 }
@@ -218,7 +218,7 @@ export class CallsEncoder {
         feature: 'content.tool_use.name',
         message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
       });
-    Object.assign(item.json, callFields(final), { id, call_id, type, name: final.name });
+    Object.assign(item.json, readCallFields(final), { id, call_id, type, name: final.name });
   }
 
   /**

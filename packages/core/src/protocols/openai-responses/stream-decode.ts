@@ -632,7 +632,7 @@ const describeKind = (kind: ItemKind, { type }: WireItem): string =>
 const describeSeen = ({ kind, wire }: Item): string => describeKind(kind, wire);
 
 /** Ids change, indexes shift and lists omit items, but calls with different call ids are never the same. */
-const ITEM_NAMINGS: readonly Naming<WireItem, Item>[] = [
+const ITEM_KEYS: readonly Naming<WireItem, Item>[] = [
   { wire: (wire) => readCallId(wire) ?? filled(wire.id), seen: (item) => item.callId ?? item.id },
   {
     wire: (wire, at) => `${at} ${describeListed(wire)}`,
@@ -654,6 +654,6 @@ function readCallId(wire: WireItem): string | undefined {
 /** The items that a response lists, each with the matching item of the stream, or undefined. */
 function pairItems(output: unknown, seen: readonly Item[]): { wire: WireItem; item: Item | undefined }[] {
   const wires: WireItem[] = Array.isArray(output) ? output.filter(isObject) : [];
-  const items = pairUp(wires, seen, ITEM_NAMINGS);
+  const items = pairUp(wires, seen, ITEM_KEYS);
   return wires.map((wire, at) => ({ wire, item: items[at] }));
 }

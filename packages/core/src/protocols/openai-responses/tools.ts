@@ -30,7 +30,7 @@ export function decodeTools(value: unknown, at: string, context: CodecContext): 
     const param = `${at}[${i}]`;
     const tool = expectObject(item, param);
     const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
-    return isGroup ? decodeNamespace(tool, param, context) : [withSource(param, decodeTool(tool, param), context)];
+    return isGroup ? decodeNamespace(tool, param, context) : [traceTool(param, decodeTool(tool, param), context)];
   });
 }
 
@@ -44,7 +44,7 @@ function decodeNamespace(group: JsonObject, param: string, context: CodecContext
     const inner = `${param}.tools[${i}]`;
     const tool = decodeTool(expectObject(item, inner), inner);
     const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
-    return withSource(inner, { ...tool, namespace, ...keep(fields) }, context);
+    return traceTool(inner, { ...tool, namespace, ...keep(fields) }, context);
   });
 }
 
@@ -131,7 +131,7 @@ function decodeServerTool(wireType: string, { type: _, ...config }: JsonObject):
   };
 }
 
-const withSource = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
+const traceTool = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
   at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
 
 /** Items of the input that declare tools. */
