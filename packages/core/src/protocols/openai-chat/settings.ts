@@ -473,6 +473,31 @@ const FIELD_FORMS: Record<(typeof REASONING_CONTROLS)[number], ThinkingField> = 
   disable_thinking: 'enable_thinking',
 };
 
+/**
+ * Encodes the reasoning settings: the fields that the client sent if the server may understand them and they still
+ * match the request, otherwise the server's field.
+ */
+export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonObject, context: CodecContext): JsonObject {
+  const { thinking_field: named, official } = context.profile;
+  const field = named ?? (official ? 'reasoning_effort' : undefined);
+  const sent = Object.fromEntries(Object.entries(kept).filter(([name]) => THINKING_FIELDS.includes(name)));
+  const isUnderstood =
+    !field ||
+    REASONING_CONTROLS.every((name) => sent[name] === undefined || name === 'reasoning_effort' || FIELD_FORMS[name] === field);
+  if (Object.keys(sent).length > 0 && isUnderstood && sameJson(decodeThinking(sent), thinking)) return sent;
+  if (!thinking) return {};
+  dropIdleEffort(thinking, context);
+  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
+  // Chat has no request field for how reasoning is shown.
+  if (thinking.display === 'omitted') dropThinkingField('display', 'OpenAI Chat cannot be asked not to show thinking', context);
+  if (thinking.summary !== undefined)
+    dropThinkingField('summary', 'OpenAI Chat has no word for the summary of thinking', context);
+  return THINKING_ENCODERS[field ?? 'reasoning_effort'](thinking, context);
+}
+
+const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
+
 const THINKING_ENCODERS: Record<ThinkingField, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
   reasoning_effort: encodeEffort,
   thinking: (thinking, context) => ({
@@ -511,9 +536,6 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
   return { reasoning_effort: effort };
 }
 
-const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
-
 const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
   approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
 
@@ -524,26 +546,4 @@ function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig
     dropThinkingField('budget_tokens', 'this provider takes an effort or a budget, not both', context);
   if (effort) return { reasoning: { effort } };
   return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
-}
-
-/**
- * Encodes the reasoning settings: the fields that the client sent if the server may understand them and they still
- * match the request, otherwise the server's field.
- */
-export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonObject, context: CodecContext): JsonObject {
-  const { thinking_field: named, official } = context.profile;
-  const field = named ?? (official ? 'reasoning_effort' : undefined);
-  const sent = Object.fromEntries(Object.entries(kept).filter(([name]) => THINKING_FIELDS.includes(name)));
-  const isUnderstood =
-    !field ||
-    REASONING_CONTROLS.every((name) => sent[name] === undefined || name === 'reasoning_effort' || FIELD_FORMS[name] === field);
-  if (Object.keys(sent).length > 0 && isUnderstood && sameJson(decodeThinking(sent), thinking)) return sent;
-  if (!thinking) return {};
-  dropIdleEffort(thinking, context);
-  if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
-  // Chat has no request field for how reasoning is shown.
-  if (thinking.display === 'omitted') dropThinkingField('display', 'OpenAI Chat cannot be asked not to show thinking', context);
-  if (thinking.summary !== undefined)
-    dropThinkingField('summary', 'OpenAI Chat has no word for the summary of thinking', context);
-  return THINKING_ENCODERS[field ?? 'reasoning_effort'](thinking, context);
 }
