@@ -87,16 +87,16 @@ export class ChoiceEncoder {
         this.#addImage(at, encodeImagePart(block));
         return;
       case 'audio':
-        if (!this.#sink.startAudio(block)) this.#lose(at, 'audio', 'a message of OpenAI Chat has one audio');
+        if (!this.#sink.startAudio(block)) this.#drop(at, 'audio', 'a message of OpenAI Chat has one audio');
         return;
       case 'opaque':
         if (block.origin === 'openai-chat') this.parts.push(block.raw);
         else if (block.text !== undefined) this.#write(block.text, false);
-        else this.#lose(at, 'opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
+        else this.#drop(at, 'opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
         return;
       case 'file':
       case 'tool_result':
-        this.#lose(at, block.type, `an answer of OpenAI Chat holds no ${block.type}`);
+        this.#drop(at, block.type, `an answer of OpenAI Chat holds no ${block.type}`);
         return;
       default:
         block satisfies never;
@@ -165,7 +165,7 @@ export class ChoiceEncoder {
 
   #startCall(at: number, block: ToolUseBlock): void {
     if (isForeignServerCall(block)) {
-      this.#lose(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+      this.#drop(at, 'server_tool_use', `${block.name} was called and run by the provider`);
       return;
     }
     this.#sink.calls.start(at, block);
@@ -180,10 +180,10 @@ export class ChoiceEncoder {
 
   #addImage(at: number, image: JsonObject | undefined): void {
     if (image) this.images.push(image);
-    else this.#lose(at, 'image', 'the file of an image cannot leave its provider');
+    else this.#drop(at, 'image', 'the file of an image cannot leave its provider');
   }
 
-  #lose(at: number, feature: string, message: string): void {
+  #drop(at: number, feature: string, message: string): void {
     this.#dropped.add(at);
     lose(this.#context, `/content/${at}`, `content.${feature}`, message);
   }

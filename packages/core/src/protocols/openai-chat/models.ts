@@ -261,11 +261,11 @@ function encodeEmbeddingResponse(response: CanonicalEmbeddingResponse, context: 
  * Notes foreign extensions without rejecting them, because the client did not request them; one note per kind of entry.
  */
 function noteForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
-  const tell = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
-  eachForeign(response, 'openai-chat', '', tell);
+  const noteLoss = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
+  eachForeign(response, 'openai-chat', '', noteLoss);
   const at = response.data.findIndex(({ extensions }) => extensions);
   const entry = response.data[at];
-  if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, tell);
+  if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, noteLoss);
 }
 
 /** The format that the client expects; undefined for one that only its server supports. */

@@ -431,8 +431,8 @@ function decodeText(part: JsonObject, { at }: Site): TextBlock {
 
 /** The cache breakpoint is mapped; an unknown form of it is kept as an extension. */
 function decodeExtras(part: JsonObject, { prompt_cache_breakpoint: point, ...rest }: JsonObject) {
-  const odd = point !== undefined && !isBreakpoint(part) ? { prompt_cache_breakpoint: point } : {};
-  return { ...decodeCacheControl(part), ...keep({ ...rest, ...odd }) };
+  const unknownMark = point !== undefined && !isBreakpoint(part) ? { prompt_cache_breakpoint: point } : {};
+  return { ...decodeCacheControl(part), ...keep({ ...rest, ...unknownMark }) };
 }
 
 const IMAGE_FIELDS = new Set(['type', 'image_url']);

@@ -236,8 +236,8 @@ function buildOptions(request: CanonicalRequest, sent: JsonObject): JsonObject {
 }
 
 /** A value that could not be mapped, to be passed on unchanged. */
-const unmapped = (value: unknown, isOdd: (value: unknown) => boolean): unknown =>
-  value !== undefined && isOdd(value) ? value : undefined;
+const unmapped = (value: unknown, isUnmapped: (value: unknown) => boolean): unknown =>
+  value !== undefined && isUnmapped(value) ? value : undefined;
 
 const hasUnmappedMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
 
