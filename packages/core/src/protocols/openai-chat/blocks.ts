@@ -23,16 +23,16 @@ import { splitDataUrl } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import { fieldsOf, keep } from './wire.ts';
 
-/** The text of a choice. */
+/** The text flow of a choice. */
 export const TEXT: Flow = { kind: 'text', start: () => ({ type: 'text', text: '' }) };
 
-/** The refusal of a choice. */
+/** The refusal flow of a choice. */
 export const REFUSAL: Flow = { kind: 'refusal', start: () => ({ type: 'text', text: '', refusal: true }) };
 
-/** The reasoning of a choice. */
+/** The reasoning flow of a choice. */
 export const THINKING: Flow = { kind: 'thinking', start: () => ({ type: 'thinking', thinking: '', variant: 'full' }) };
 
-/** The audio of a choice. */
+/** The audio flow of a choice. */
 export function audioFlow({ id }: JsonObject): Flow {
   return { kind: 'audio', start: () => ({ type: 'audio', source: {}, ...(typeof id === 'string' && { audio_id: id }) }) };
 }
@@ -215,7 +215,7 @@ export function encodeEnvelope(source: Source, hasForeignId: boolean, context: C
 
 const encodeId = (id: string): string => (id.startsWith('chatcmpl-') ? id : `chatcmpl-${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
-/** Canonical service tiers by their wire names. */
+/** Wire names of the service tiers of other protocols. */
 const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
 
 /** The service tier in OpenAI's names; an unknown one of another protocol is dropped. */

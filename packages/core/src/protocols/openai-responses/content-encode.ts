@@ -459,7 +459,7 @@ function echoRequest(context: CodecContext, foreign: boolean): JsonObject {
 const completeTool = (tool: JsonObject): JsonObject =>
   tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
 
-/** Canonical service tiers by their wire names. */
+/** Wire names of the service tiers of other protocols. */
 const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
 
 /** The service tier in OpenAI's names, or no field: not every client accepts null. */
