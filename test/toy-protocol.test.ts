@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { accept } from '../packages/core/src/codec/grammar.ts';
+import { Router } from '../packages/core/src/engine/routes.ts';
 import {
   accumulate,
   CODECS,
@@ -15,6 +16,7 @@ import {
   PROTOCOLS,
   readAsked,
   replayResponse,
+  routeOf,
   streamConverter,
   translate,
 } from '../packages/core/src/index.ts';
@@ -86,6 +88,14 @@ test('a stream is examined', () => {
   const examiner = new Examiner({ protocol: toyCodec });
   examiner.push(STREAM);
   expect(examiner.end().findings).toEqual([]);
+});
+
+test('one line in the list of protocols routes its requests, and those of the others as before', () => {
+  const router = new Router([CODECS['openai-chat'], ...REGISTERED.slice(1), toyCodec]);
+  expect(router.find('/toy/chat', {})).toEqual({ client: toyCodec, type: 'CHAT', path: '/toy/chat' });
+  expect(router.find('/toy/other?x=1', {})).toMatchObject({ client: toyCodec, type: 'PASSTHROUGH' });
+  for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1beta/models/m:generateContent', '/v1/models'])
+    expect(router.find(path, {})).toEqual(routeOf(path, {}));
 });
 
 describe.each(others)('toy and $id', ({ codec }) => {

@@ -1,5 +1,5 @@
 import type { Codec } from '../../packages/core/src/codec/protocol.ts';
-import { buildHeaders, buildUrl, detectInterface, readTarget, supports } from './endpoints.ts';
+import { buildHeaders, buildUrl, detectInterface, PATH, readTarget, supports } from './endpoints.ts';
 import { ToyGrammar } from './grammar.ts';
 import { toy } from './index.ts';
 import { models } from './models.ts';
@@ -27,5 +27,6 @@ export const toyCodec: Codec = {
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeErrorReply },
   streamEncoder: encodeStream,
+  routing: { rank: 9, path: PATH, ownsPath: (path) => path.startsWith('/toy/') },
   models,
 };
