@@ -13,16 +13,6 @@ interface Marked extends Node {
   cache_control?: CacheControl;
 }
 
-/** A mark and where it stands: in the messages, or before them, where it changes least. */
-interface Mark {
-  node: Marked;
-  path: string;
-  on: 'tools' | 'system' | 'messages';
-  /** Where marks may stand only on parts, this one may. */
-  isOnPart: boolean;
-  isWritten: boolean;
-}
-
 /** What becomes of the mark of a node. */
 type Changes = Map<Marked, CacheControl | undefined>;
 
@@ -35,6 +25,16 @@ export function fitCacheMarks(request: CanonicalRequest, rules: MarkRules): Cano
   if (rules.cacheMarks.places === 'everywhere') lengthen(kept, changes, rules);
   const fitted = fitRequestMark(request, rules);
   return changes.size === 0 ? fitted : remark(fitted, changes);
+}
+
+/** A mark and where it stands: in the messages, or before them, where it changes least. */
+interface Mark {
+  node: Marked;
+  path: string;
+  on: 'tools' | 'system' | 'messages';
+  /** Where marks may stand only on parts, this one may. */
+  isOnPart: boolean;
+  isWritten: boolean;
 }
 
 function* marksOf({ tools = [], system = [], messages }: CanonicalRequest, { protocol }: MarkRules): Iterable<Mark> {
@@ -72,28 +72,6 @@ function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
   return false;
 }
 
-function tellUnplaced(path: string, rules: MarkRules): void {
-  const told = { path, feature: 'cache_control' };
-  if (rules.cacheMarks.places === 'none') rules.drop({ ...told, message: 'there are no cache breakpoints' });
-  else rules.note({ code: 'APPROXIMATED', ...told, message: 'no cache breakpoint can stand here; the server caches by itself' });
-}
-
-/** A mark of the whole request leaves it to the server where to set one, which OpenAI's do unasked. */
-function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
-  const { cache_control: mark, ...cache } = request.prompt_cache ?? {};
-  if (!mark) return request;
-  const path = '/prompt_cache/cache_control';
-  if (rules.cacheMarks.places === 'everywhere') {
-    const ttl = mark.ttl && nearestLife(mark.ttl, rules);
-    if (!ttl || ttl === mark.ttl) return request;
-    tellLife(`${path}/ttl`, mark.ttl, ttl, rules);
-    return { ...request, prompt_cache: { ...cache, cache_control: { ...mark, ttl } } };
-  }
-  tellUnplaced(path, rules);
-  const { prompt_cache: _, ...rest } = request;
-  return Object.keys(cache).length > 0 ? { ...rest, prompt_cache: cache } : rest;
-}
-
 /** The last marks cover most. Where tools can be marked their last mark and that of the instructions stay: they change least. */
 function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): Mark[] {
   const { places, most: all } = rules.cacheMarks;
@@ -113,15 +91,6 @@ function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest
   return marks.filter((mark) => kept.has(mark));
 }
 
-const MINUTES = { '5m': 5, '30m': 30, '1h': 60, '12h': 720, '24h': 1440 } satisfies Record<
-  NonNullable<CacheControl['ttl']>,
-  number
->;
-
-type Ttl = keyof typeof MINUTES;
-
-const isTtl = (ttl: string | undefined): ttl is Ttl => ttl !== undefined && Object.hasOwn(MINUTES, ttl);
-
 /** The life next to the wanted one. Where no request can say it for all of its marks, each says it. */
 function fitLife({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): void {
   const { places, ttls } = rules.cacheMarks;
@@ -134,15 +103,14 @@ function fitLife({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest
   tellLife(own ? `${path}/cache_control/ttl` : '/prompt_cache/ttl', ttl, nearest, rules);
 }
 
-function tellLife(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
-  const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
-  rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
-}
+const MINUTES = { '5m': 5, '30m': 30, '1h': 60, '12h': 720, '24h': 1440 } satisfies Record<
+  NonNullable<CacheControl['ttl']>,
+  number
+>;
 
-function nearestLife(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
-  const distance = (other: Ttl): number => Math.abs(Math.log(MINUTES[other] / MINUTES[ttl]));
-  return ttls.toSorted((a, b) => distance(a) - distance(b))[0] ?? ttl;
-}
+type Ttl = keyof typeof MINUTES;
+
+const isTtl = (ttl: string | undefined): ttl is Ttl => ttl !== undefined && Object.hasOwn(MINUTES, ttl);
 
 /** Anthropic wants marks that live longer first: those before one live as long. What says nothing lives shortest. */
 function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): void {
@@ -158,6 +126,38 @@ function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): v
     const message = `a breakpoint before one of ${longest} lives as long`;
     rules.note({ code: 'REPAIRED', path: `${mark.path}/cache_control`, feature: 'cache_control', message });
   }
+}
+
+/** A mark of the whole request leaves it to the server where to set one, which OpenAI's do unasked. */
+function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
+  const { cache_control: mark, ...cache } = request.prompt_cache ?? {};
+  if (!mark) return request;
+  const path = '/prompt_cache/cache_control';
+  if (rules.cacheMarks.places === 'everywhere') {
+    const ttl = mark.ttl && nearestLife(mark.ttl, rules);
+    if (!ttl || ttl === mark.ttl) return request;
+    tellLife(`${path}/ttl`, mark.ttl, ttl, rules);
+    return { ...request, prompt_cache: { ...cache, cache_control: { ...mark, ttl } } };
+  }
+  tellUnplaced(path, rules);
+  const { prompt_cache: _, ...rest } = request;
+  return Object.keys(cache).length > 0 ? { ...rest, prompt_cache: cache } : rest;
+}
+
+function nearestLife(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
+  const distance = (other: Ttl): number => Math.abs(Math.log(MINUTES[other] / MINUTES[ttl]));
+  return ttls.toSorted((a, b) => distance(a) - distance(b))[0] ?? ttl;
+}
+
+function tellLife(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
+  const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
+  rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
+}
+
+function tellUnplaced(path: string, rules: MarkRules): void {
+  const told = { path, feature: 'cache_control' };
+  if (rules.cacheMarks.places === 'none') rules.drop({ ...told, message: 'there are no cache breakpoints' });
+  else rules.note({ code: 'APPROXIMATED', ...told, message: 'no cache breakpoint can stand here; the server caches by itself' });
 }
 
 function remark(request: CanonicalRequest, changes: Changes): CanonicalRequest {

@@ -16,38 +16,6 @@ import { at, locate, SOURCE } from '../canonical/source.ts';
 import { isObject } from '../json/json.ts';
 import type { MediaRule, Rules, Telling } from './rules.ts';
 
-/** What becomes of a block: itself, another, or nothing. */
-type Change = (block: ContentBlock, path: string, message: CanonicalMessage) => ContentBlock | undefined;
-
-/** The request with its blocks changed; what was not changed is the same object, up to the request itself. */
-export function changeBlocks(request: CanonicalRequest, change: Change): CanonicalRequest {
-  const messages = changeAll(request.messages, (message, i) => {
-    const content = changeAll(message.content, (block, k) => change(block, `/messages/${i}/content/${k}`, message));
-    return content === message.content ? message : { ...message, content };
-  });
-  return messages === request.messages ? request : { ...request, messages };
-}
-
-/** Without the assistant messages that lost all of their blocks since `before`, which has the same messages. */
-function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): CanonicalRequest {
-  const messages = changeAll(request.messages, (message, i) => {
-    const isEmptied = message.role === 'assistant' && message.content.length === 0 && before.messages[i]?.content.length !== 0;
-    return isEmptied ? undefined : message;
-  });
-  return messages === request.messages ? request : { ...request, messages };
-}
-
-/** The list with its items changed, without those that became nothing; the same list when all stayed. */
-export function changeAll<T>(list: T[], change: (item: T, index: number) => T | undefined): T[] {
-  const changed = list.map(change);
-  if (changed.every((item, i) => item === list[i])) return list;
-  return changed.filter((item) => item !== undefined);
-}
-
-/** A node made of another stands where that stood. */
-export const inPlaceOf = <T extends object>(old: object, node: T): T =>
-  SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;
-
 /** What another server stores cannot be looked up here, and nothing less would do. */
 export function refuseHeld(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   for (const [i, { content }] of request.messages.entries())
@@ -97,6 +65,14 @@ function drop({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rule
   rules.drop({ path, feature: `assistant.${type}`, message });
 }
 
+function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
+  if (typeof block.content === 'string') return block;
+  const content = changeAll(block.content, (part, i) =>
+    part.type === 'opaque' ? filterOpaque(part, `${path}/content/${i}`, rules) : part,
+  );
+  return content === block.content ? block : { ...block, content };
+}
+
 function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {
   if (block.origin === rules.protocol) return block;
   const told = { path, feature: 'messages.opaque' };
@@ -114,14 +90,6 @@ function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlo
 
 const typeOf = (raw: unknown): string =>
   isObject(raw) && typeof raw['type'] === 'string' ? raw['type'] : 'a block of another protocol';
-
-function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
-  if (typeof block.content === 'string') return block;
-  const content = changeAll(block.content, (part, i) =>
-    part.type === 'opaque' ? filterOpaque(part, `${path}/content/${i}`, rules) : part,
-  );
-  return content === block.content ? block : { ...block, content };
-}
 
 /** Responses refuses an encrypted reasoning item without the item that followed it (P18). */
 function dropBereft(filtered: CanonicalRequest, before: CanonicalRequest, rules: Rules): CanonicalRequest {
@@ -164,11 +132,16 @@ export function filterSignatures(request: CanonicalRequest, rules: Rules): Canon
   return withoutEmptied(filtered, request);
 }
 
-function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
-  if (origin !== rules.protocol) return false;
-  if (provider !== undefined && provider !== rules.provider) return false;
-  const [issuer, target] = [rules.modelFamily?.(model), rules.modelFamily?.(rules.model)];
-  return issuer === undefined || target === undefined || issuer === target;
+/** What becomes of a block: itself, another, or nothing. */
+type Change = (block: ContentBlock, path: string, message: CanonicalMessage) => ContentBlock | undefined;
+
+/** The request with its blocks changed; what was not changed is the same object, up to the request itself. */
+export function changeBlocks(request: CanonicalRequest, change: Change): CanonicalRequest {
+  const messages = changeAll(request.messages, (message, i) => {
+    const content = changeAll(message.content, (block, k) => change(block, `/messages/${i}/content/${k}`, message));
+    return content === message.content ? message : { ...message, content };
+  });
+  return messages === request.messages ? request : { ...request, messages };
 }
 
 function filterThinking(block: ThinkingBlock, path: string, rules: Rules): ThinkingBlock | TextBlock | undefined {
@@ -181,9 +154,6 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
   return undefined;
 }
 
-const told = (block: ThinkingBlock): TextBlock =>
-  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
-
 /** What was said and called stays, without the proof. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
   if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
@@ -193,81 +163,49 @@ function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rule
   return rest as T; // the signature is optional
 }
 
-type Medium = ImageBlock | AudioBlock | FileBlock;
+function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
+  if (origin !== rules.protocol) return false;
+  if (provider !== undefined && provider !== rules.provider) return false;
+  const [issuer, target] = [rules.modelFamily?.(model), rules.modelFamily?.(rules.model)];
+  return issuer === undefined || target === undefined || issuer === target;
+}
 
-type Part = Medium | TextBlock | OpaqueBlock;
+/** Without the assistant messages that lost all of their blocks since `before`, which has the same messages. */
+function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): CanonicalRequest {
+  const messages = changeAll(request.messages, (message, i) => {
+    const isEmptied = message.role === 'assistant' && message.content.length === 0 && before.messages[i]?.content.length !== 0;
+    return isEmptied ? undefined : message;
+  });
+  return messages === request.messages ? request : { ...request, messages };
+}
 
 interface MediaRules extends Telling {
   protocol: ProtocolId;
   media: MediaRule;
 }
 
-/** Images, audio and files of users and tools in the forms the target takes; what it cannot take is dropped, or refused when it is an id. */
-export function media(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
-  const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
-    const path = `/messages/${at}/content`;
-    if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
-    if (message.role === 'assistant') return [convertSaid(message, path, rules)];
-    return message.role === 'tool' ? convertResults(message, path, rules) : [message];
-  });
-  return { ...request, messages };
+type Medium = ImageBlock | AudioBlock | FileBlock;
+
+type Part = Medium | TextBlock | OpaqueBlock;
+
+function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {
+  const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
+  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
+  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+  const text = (said: string): TextBlock => inPlaceOf(block, { type: 'text', text: said });
+  const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
+  const parts =
+    source.text !== undefined
+      ? [text(head ? `${head}\n\n${source.text}` : source.text)]
+      : [...(head ? [text(head)] : []), ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart)];
+  const last = parts.at(-1);
+  if (!mark || !last || last.type === 'opaque') return parts;
+  return [...parts.slice(0, -1), { ...last, cache_control: placedMark(block, mark) }];
 }
 
 /** Blocks that are no media pass unseen. */
 function convertAll(blocks: readonly ContentBlock[], path: string, rules: MediaRules): ContentBlock[] {
   return blocks.flatMap((block, i): ContentBlock[] => (isMedium(block) ? convert(block, `${path}/${i}`, rules) : [block]));
-}
-
-const isMedium = (block: ContentBlock): block is Medium =>
-  block.type === 'image' || block.type === 'audio' || block.type === 'file';
-
-/** What an assistant said aloud is its text, where it cannot be named or said again. */
-function convertSaid(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
-  const content = changeAll(message.content, (block, i) => {
-    if (block.type !== 'audio' || canSay(block, rules)) return block;
-    const told = { path: `${path}/${i}`, feature: 'assistant.audio' };
-    if (block.transcript) {
-      rules.note({ code: 'APPROXIMATED', ...told, message: 'of earlier audio the transcript is sent' });
-      return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
-    }
-    rules.drop({ ...told, message: 'earlier audio without a transcript is not sent' });
-    return undefined;
-  });
-  return content === message.content ? message : { ...message, content };
-}
-
-function canSay({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
-  if (spoken === 'id') return id !== undefined;
-  return spoken === 'data' && source.data !== undefined;
-}
-
-/** The tool message, and behind it a user message with the media of all its results when these may not hold any. */
-function convertResults(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage[] {
-  const attached: ContentBlock[] = [];
-  const content = message.content.map((block, i) => {
-    if (block.type !== 'tool_result' || typeof block.content === 'string') return block;
-    const parts = block.content.flatMap((part, k): Part[] =>
-      isMedium(part) ? convert(part, `${path}/${i}/content/${k}`, rules) : [part],
-    );
-    const outside = rules.media.inToolResults ? [] : parts.filter(isMedium);
-    if (outside.length === 0) return { ...block, content: parts };
-    attached.push({ type: 'text', text: `Attachment of tool call ${block.tool_use_id}:` }, ...outside);
-    rules.note({
-      code: 'APPROXIMATED',
-      path: `${path}/${i}`,
-      feature: 'tool_result.media',
-      message: `the media in the result of ${block.tool_use_id} follow in a user message`,
-    });
-    return withoutMedia(block, parts, outside);
-  });
-  const tool: CanonicalMessage = { ...message, content };
-  return attached.length > 0 ? [tool, { role: 'user', content: attached }] : [tool];
-}
-
-function withoutMedia(block: ToolResultBlock, parts: readonly Part[], outside: readonly Medium[]): ToolResultBlock {
-  const rest = parts.filter((part) => !isMedium(part));
-  const kind = outside.every(({ type }) => type === 'image') ? 'image' : 'file';
-  return { ...block, content: rest.length > 0 ? rest : `(see attached ${kind})` };
 }
 
 function convert(block: Medium, path: string, rules: MediaRules): Part[] {
@@ -282,17 +220,6 @@ function convert(block: Medium, path: string, rules: MediaRules): Part[] {
       return block satisfies never;
   }
 }
-
-/** An id is worth something only where the file was uploaded. */
-const isOwn = (block: Medium, { protocol, media: { idsOf = [protocol] } }: MediaRules): boolean =>
-  idsOf.some((id) => block.extensions?.[id] !== undefined);
-
-const foreignId = (path: string, what: string, rules: MediaRules): never =>
-  rules.refuse({
-    path,
-    feature: `${what}.file_id`,
-    message: `the ${what} is known only by the id of a file that this provider cannot see`,
-  });
 
 function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
   const { url, data, file_id: id } = block.source;
@@ -328,6 +255,80 @@ const audioLoss = (format: string, { media }: MediaRules): string =>
     ? 'audio is not supported by the target; dropped'
     : `audio format ${format || '(unknown)'} is not supported by the target; dropped`;
 
+/** Images, audio and files of users and tools in the forms the target takes; what it cannot take is dropped, or refused when it is an id. */
+export function media(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
+  const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
+    const path = `/messages/${at}/content`;
+    if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
+    if (message.role === 'assistant') return [convertSaid(message, path, rules)];
+    return message.role === 'tool' ? convertResults(message, path, rules) : [message];
+  });
+  return { ...request, messages };
+}
+
+/** What an assistant said aloud is its text, where it cannot be named or said again. */
+function convertSaid(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
+  const content = changeAll(message.content, (block, i) => {
+    if (block.type !== 'audio' || canSay(block, rules)) return block;
+    const told = { path: `${path}/${i}`, feature: 'assistant.audio' };
+    if (block.transcript) {
+      rules.note({ code: 'APPROXIMATED', ...told, message: 'of earlier audio the transcript is sent' });
+      return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
+    }
+    rules.drop({ ...told, message: 'earlier audio without a transcript is not sent' });
+    return undefined;
+  });
+  return content === message.content ? message : { ...message, content };
+}
+
+/** The list with its items changed, without those that became nothing; the same list when all stayed. */
+export function changeAll<T>(list: T[], change: (item: T, index: number) => T | undefined): T[] {
+  const changed = list.map(change);
+  if (changed.every((item, i) => item === list[i])) return list;
+  return changed.filter((item) => item !== undefined);
+}
+
+function canSay({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
+  if (spoken === 'id') return id !== undefined;
+  return spoken === 'data' && source.data !== undefined;
+}
+
+const told = (block: ThinkingBlock): TextBlock =>
+  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+
+/** A node made of another stands where that stood. */
+export const inPlaceOf = <T extends object>(old: object, node: T): T =>
+  SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;
+
+/** The tool message, and behind it a user message with the media of all its results when these may not hold any. */
+function convertResults(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage[] {
+  const attached: ContentBlock[] = [];
+  const content = message.content.map((block, i) => {
+    if (block.type !== 'tool_result' || typeof block.content === 'string') return block;
+    const parts = block.content.flatMap((part, k): Part[] =>
+      isMedium(part) ? convert(part, `${path}/${i}/content/${k}`, rules) : [part],
+    );
+    const outside = rules.media.inToolResults ? [] : parts.filter(isMedium);
+    if (outside.length === 0) return { ...block, content: parts };
+    attached.push({ type: 'text', text: `Attachment of tool call ${block.tool_use_id}:` }, ...outside);
+    rules.note({
+      code: 'APPROXIMATED',
+      path: `${path}/${i}`,
+      feature: 'tool_result.media',
+      message: `the media in the result of ${block.tool_use_id} follow in a user message`,
+    });
+    return withoutMedia(block, parts, outside);
+  });
+  const tool: CanonicalMessage = { ...message, content };
+  return attached.length > 0 ? [tool, { role: 'user', content: attached }] : [tool];
+}
+
+function withoutMedia(block: ToolResultBlock, parts: readonly Part[], outside: readonly Medium[]): ToolResultBlock {
+  const rest = parts.filter((part) => !isMedium(part));
+  const kind = outside.every(({ type }) => type === 'image') ? 'image' : 'file';
+  return { ...block, content: rest.length > 0 ? rest : `(see attached ${kind})` };
+}
+
 /** A document of text becomes text, and one of blocks becomes these, where the target knows only files. */
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
@@ -339,26 +340,25 @@ function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] 
   return lose(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
 }
 
-function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {
-  const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
-  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
-  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
-  const text = (said: string): TextBlock => inPlaceOf(block, { type: 'text', text: said });
-  const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
-  const parts =
-    source.text !== undefined
-      ? [text(head ? `${head}\n\n${source.text}` : source.text)]
-      : [...(head ? [text(head)] : []), ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart)];
-  const last = parts.at(-1);
-  if (!mark || !last || last.type === 'opaque') return parts;
-  return [...parts.slice(0, -1), { ...last, cache_control: placedMark(block, mark) }];
-}
+/** An id is worth something only where the file was uploaded. */
+const isOwn = (block: Medium, { protocol, media: { idsOf = [protocol] } }: MediaRules): boolean =>
+  idsOf.some((id) => block.extensions?.[id] !== undefined);
+
+const foreignId = (path: string, what: string, rules: MediaRules): never =>
+  rules.refuse({
+    path,
+    feature: `${what}.file_id`,
+    message: `the ${what} is known only by the id of a file that this provider cannot see`,
+  });
 
 /** A mark that moved to another node stands where it stood. */
 const placedMark = (block: FileBlock, mark: CacheControl): CacheControl =>
   at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
 
 const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';
+
+const isMedium = (block: ContentBlock): block is Medium =>
+  block.type === 'image' || block.type === 'audio' || block.type === 'file';
 
 function lose(path: string, feature: string, message: string, rules: MediaRules): Part[] {
   rules.drop({ path, feature, message });

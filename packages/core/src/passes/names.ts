@@ -3,138 +3,6 @@ import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/r
 import { changeAll, changeBlocks } from './content.ts';
 import type { NameRule, Rules, ToolRules } from './rules.ts';
 
-/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4). */
-// biome-ignore format: a table of numbers
-const K: Uint32Array = Uint32Array.of(
-  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-  0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-  0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-  0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-  0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-  0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-  0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-);
-
-const START: readonly number[] = [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
-
-/** SHA-256 of the text in UTF-8, in lower-case hex. Synchronous: the runtime's own digest is not. */
-export function sha256(text: string): string {
-  const words = pad(new TextEncoder().encode(text));
-  const state = Uint32Array.from(START);
-  for (let at = 0; at < words.length; at += 16) compress(state, words.subarray(at, at + 16));
-  return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
-}
-
-/** The message as big-endian words: a one bit, zeros, and the length in bits at the end of the last block. */
-function pad(bytes: Uint8Array): Uint32Array {
-  const words = new Uint32Array(((bytes.length + 8) >>> 6) * 16 + 16);
-  for (let i = 0; i < bytes.length; i++) words[i >>> 2] = at(words, i >>> 2) | (at(bytes, i) << (24 - 8 * (i & 3)));
-  words[bytes.length >>> 2] = at(words, bytes.length >>> 2) | (0x80 << (24 - 8 * (bytes.length & 3)));
-  words[words.length - 2] = Math.floor(bytes.length / 0x20000000);
-  words[words.length - 1] = bytes.length << 3;
-  return words;
-}
-
-function compress(state: Uint32Array, block: Uint32Array): void {
-  const w = new Uint32Array(64);
-  w.set(block);
-  for (let i = 16; i < 64; i++) {
-    const s0 = rotate(at(w, i - 15), 7) ^ rotate(at(w, i - 15), 18) ^ (at(w, i - 15) >>> 3);
-    const s1 = rotate(at(w, i - 2), 17) ^ rotate(at(w, i - 2), 19) ^ (at(w, i - 2) >>> 10);
-    w[i] = at(w, i - 16) + s0 + at(w, i - 7) + s1;
-  }
-  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
-  for (let i = 0; i < 64; i++) {
-    const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + at(K, i) + at(w, i)) | 0;
-    const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
-    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
-  }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => {
-    state[i] = at(state, i) + word;
-  });
-}
-
-/** Typed arrays answer undefined outside their range; here no index is. */
-const at = (words: Uint32Array | Uint8Array, index: number): number => words[index] ?? 0;
-
-const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
-
-/** Anything that is called by a name. */
-export interface Called {
-  name: string;
-  namespace?: string;
-}
-
-const isLegal = (name: string, { pattern, max }: NameRule): boolean => name.length <= max && pattern.test(name);
-
-type Naming = Pick<ToolRules, 'toolName' | 'namespaces'>;
-
-/** What tells two tools apart: where namespaces are known, names are legalised in each alike. */
-export const nameKey = ({ name, namespace }: Called, { namespaces }: Naming): string =>
-  namespace === undefined || namespaces ? name : `${namespace}\0${name}`;
-
-/** All that is called in a request, in its order. Tools that a provider runs keep their names. */
-export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalRequest): Iterable<Called & { kind?: string }> {
-  for (const tool of tools ?? []) if (isClientCall(tool.kind)) yield tool;
-  for (const { content } of messages) {
-    for (const block of content) {
-      if (block.type === 'tool_use' && isClientCall(block.kind)) yield block;
-      else if (block.type === 'tool_result' && isClientCall(block.kind) && block.name !== undefined) yield { name: block.name };
-    }
-  }
-  if (!choice) return;
-  const isServed = new Set(tools?.filter(({ kind }) => !isClientCall(kind)).map(({ name }) => name));
-  const chosen = choice.type === 'tool' ? [choice.name] : (choice.allowed_tools ?? []);
-  for (const name of chosen) if (!isServed.has(name)) yield { name };
-}
-
-/** The names under which tools are sent, by their key; those that stay are not in it. The same request always gives the same names. */
-export function sentNames(request: CanonicalRequest, rules: Naming): ReadonlyMap<string, string> {
-  const all = new Map([...calledIn(request)].map((called) => [nameKey(called, rules), called]));
-  const isKept = (key: string, { name }: Called): boolean => key === name && isLegal(name, rules.toolName);
-  const used = new Set([...all].filter(([key, called]) => isKept(key, called)).map(([key]) => key));
-  const names = new Map<string, string>();
-  for (const [key, called] of all) {
-    if (isKept(key, called)) continue;
-    const name = legalName(key, rules.toolName, used);
-    used.add(name);
-    names.set(key, name);
-  }
-  return names;
-}
-
-/** Readable when nobody has that name; else with a hash of the key, and of as many tries as it takes. */
-function legalName(key: string, rule: NameRule, used: ReadonlySet<string>): string {
-  const wanted = key.replace('\0', '__');
-  const plain = shorten(wanted, rule);
-  if (isLegal(plain, rule) && !used.has(plain)) return plain;
-  for (let salted = key; ; salted += '#') {
-    const name = hashed(plain, salted, rule);
-    if (!used.has(name)) return name;
-  }
-}
-
-/** Characters that all protocols allow; some want a letter or `_` first. */
-function shorten(name: string, rule: NameRule): string {
-  if (isLegal(name, rule)) return name;
-  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_');
-  const begun = plain !== '' && !rule.pattern.test(plain) && rule.pattern.test(`_${plain}`) ? `_${plain}` : plain;
-  return begun.length > rule.max ? hashed(begun, name, rule) : begun;
-}
-
-/** Long enough to be read, and eight digits of the hash of the whole. */
-const KEPT = 48;
-
-const DIGITS = 8;
-
-function hashed(plain: string, name: string, { max }: NameRule): string {
-  const kept = plain.slice(0, Math.max(0, Math.min(KEPT, max - DIGITS - 1))) || 'tool';
-  return `${kept}_${sha256(name).slice(0, DIGITS)}`;
-}
-
 /**
  * Ids of calls that the target would refuse, and ids that an earlier call has used, get new ones, with their results. Results stand behind
  * their calls here (pairTools), so the n-th result of an id answers its n-th call.
@@ -192,6 +60,12 @@ function freshId(id: string, count: number, rule: NameRule, used: ReadonlySet<st
   return candidates.find((name) => isLegal(name, rule) && !used.has(name)) ?? hashed;
 }
 
+/** Anything that is called by a name. */
+export interface Called {
+  name: string;
+  namespace?: string;
+}
+
 /**
  * Tool names that the target would refuse get new ones, and namespaces it does not know become part of the name: in definitions, in the
  * choice, in calls and in results alike. The names are those of the source, so that whoever reads the answer can make the same table again.
@@ -243,6 +117,128 @@ function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequ
   return tools === request.tools ? request : { ...request, ...(tools && { tools }) };
 }
 
+type Naming = Pick<ToolRules, 'toolName' | 'namespaces'>;
+
+/** The names under which tools are sent, by their key; those that stay are not in it. The same request always gives the same names. */
+export function sentNames(request: CanonicalRequest, rules: Naming): ReadonlyMap<string, string> {
+  const all = new Map([...calledIn(request)].map((called) => [nameKey(called, rules), called]));
+  const isKept = (key: string, { name }: Called): boolean => key === name && isLegal(name, rules.toolName);
+  const used = new Set([...all].filter(([key, called]) => isKept(key, called)).map(([key]) => key));
+  const names = new Map<string, string>();
+  for (const [key, called] of all) {
+    if (isKept(key, called)) continue;
+    const name = legalName(key, rules.toolName, used);
+    used.add(name);
+    names.set(key, name);
+  }
+  return names;
+}
+
+/** All that is called in a request, in its order. Tools that a provider runs keep their names. */
+export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalRequest): Iterable<Called & { kind?: string }> {
+  for (const tool of tools ?? []) if (isClientCall(tool.kind)) yield tool;
+  for (const { content } of messages) {
+    for (const block of content) {
+      if (block.type === 'tool_use' && isClientCall(block.kind)) yield block;
+      else if (block.type === 'tool_result' && isClientCall(block.kind) && block.name !== undefined) yield { name: block.name };
+    }
+  }
+  if (!choice) return;
+  const isServed = new Set(tools?.filter(({ kind }) => !isClientCall(kind)).map(({ name }) => name));
+  const chosen = choice.type === 'tool' ? [choice.name] : (choice.allowed_tools ?? []);
+  for (const name of chosen) if (!isServed.has(name)) yield { name };
+}
+
+/** Readable when nobody has that name; else with a hash of the key, and of as many tries as it takes. */
+function legalName(key: string, rule: NameRule, used: ReadonlySet<string>): string {
+  const wanted = key.replace('\0', '__');
+  const plain = shorten(wanted, rule);
+  if (isLegal(plain, rule) && !used.has(plain)) return plain;
+  for (let salted = key; ; salted += '#') {
+    const name = hashed(plain, salted, rule);
+    if (!used.has(name)) return name;
+  }
+}
+
+/** Characters that all protocols allow; some want a letter or `_` first. */
+function shorten(name: string, rule: NameRule): string {
+  if (isLegal(name, rule)) return name;
+  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_');
+  const begun = plain !== '' && !rule.pattern.test(plain) && rule.pattern.test(`_${plain}`) ? `_${plain}` : plain;
+  return begun.length > rule.max ? hashed(begun, name, rule) : begun;
+}
+
+const isLegal = (name: string, { pattern, max }: NameRule): boolean => name.length <= max && pattern.test(name);
+
+/** Long enough to be read, and eight digits of the hash of the whole. */
+const KEPT = 48;
+
+const DIGITS = 8;
+
+function hashed(plain: string, name: string, { max }: NameRule): string {
+  const kept = plain.slice(0, Math.max(0, Math.min(KEPT, max - DIGITS - 1))) || 'tool';
+  return `${kept}_${sha256(name).slice(0, DIGITS)}`;
+}
+
+const START: readonly number[] = [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
+
+/** SHA-256 of the text in UTF-8, in lower-case hex. Synchronous: the runtime's own digest is not. */
+export function sha256(text: string): string {
+  const words = pad(new TextEncoder().encode(text));
+  const state = Uint32Array.from(START);
+  for (let at = 0; at < words.length; at += 16) compress(state, words.subarray(at, at + 16));
+  return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
+}
+
+/** The message as big-endian words: a one bit, zeros, and the length in bits at the end of the last block. */
+function pad(bytes: Uint8Array): Uint32Array {
+  const words = new Uint32Array(((bytes.length + 8) >>> 6) * 16 + 16);
+  for (let i = 0; i < bytes.length; i++) words[i >>> 2] = at(words, i >>> 2) | (at(bytes, i) << (24 - 8 * (i & 3)));
+  words[bytes.length >>> 2] = at(words, bytes.length >>> 2) | (0x80 << (24 - 8 * (bytes.length & 3)));
+  words[words.length - 2] = Math.floor(bytes.length / 0x20000000);
+  words[words.length - 1] = bytes.length << 3;
+  return words;
+}
+
+/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4). */
+// biome-ignore format: a table of numbers
+const K: Uint32Array = Uint32Array.of(
+  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+  0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+  0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+  0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+  0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+  0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+  0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+);
+
+function compress(state: Uint32Array, block: Uint32Array): void {
+  const w = new Uint32Array(64);
+  w.set(block);
+  for (let i = 16; i < 64; i++) {
+    const s0 = rotate(at(w, i - 15), 7) ^ rotate(at(w, i - 15), 18) ^ (at(w, i - 15) >>> 3);
+    const s1 = rotate(at(w, i - 2), 17) ^ rotate(at(w, i - 2), 19) ^ (at(w, i - 2) >>> 10);
+    w[i] = at(w, i - 16) + s0 + at(w, i - 7) + s1;
+  }
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  for (let i = 0; i < 64; i++) {
+    const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + at(K, i) + at(w, i)) | 0;
+    const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
+  }
+  [a, b, c, d, e, f, g, h].forEach((word, i) => {
+    state[i] = at(state, i) + word;
+  });
+}
+
+const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+
+/** Typed arrays answer undefined outside their range; here no index is. */
+const at = (words: Uint32Array | Uint8Array, index: number): number => words[index] ?? 0;
+
 /** The first place of each name: where it is declared, else where it was called. Only `tool_choice` names the others. */
 function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
   const places = new Map<string, string>();
@@ -257,6 +253,16 @@ function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): R
 }
 
 const isNamed = (block: ContentBlock): block is ContentBlock & Called => 'name' in block && block.name !== undefined;
+
+/** What tells two tools apart: where namespaces are known, names are legalised in each alike. */
+export const nameKey = ({ name, namespace }: Called, { namespaces }: Naming): string =>
+  namespace === undefined || namespaces ? name : `${namespace}\0${name}`;
+
+/** A choice says only a name: of several tools it means one that the client runs, and of these one without a namespace. */
+function toolsByName({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool> {
+  const rank = ({ kind, namespace }: CanonicalTool): number => Number(isClientCall(kind)) * 2 + Number(namespace === undefined);
+  return new Map(tools.toSorted((a, b) => rank(a) - rank(b)).map((tool) => [tool.name, tool]));
+}
 
 /** A result is of the name of its call, which stands before it. Ids may be used again: call and name tell which. */
 function renamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {
@@ -278,9 +284,3 @@ const renameChoice = (choice: ToolChoice, to: (name: string) => string): ToolCho
   choice.type === 'tool'
     ? { ...choice, name: to(choice.name) }
     : { ...choice, ...(choice.allowed_tools && { allowed_tools: choice.allowed_tools.map(to) }) };
-
-/** A choice says only a name: of several tools it means one that the client runs, and of these one without a namespace. */
-function toolsByName({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool> {
-  const rank = ({ kind, namespace }: CanonicalTool): number => Number(isClientCall(kind)) * 2 + Number(namespace === undefined);
-  return new Map(tools.toSorted((a, b) => rank(a) - rank(b)).map((tool) => [tool.name, tool]));
-}

@@ -109,8 +109,6 @@ function remind(message: CanonicalMessage, path: string, rules: Rules): Canonica
 const wrap = (block: ContentBlock): ContentBlock =>
   block.type === 'text' ? { ...block, text: `<system-reminder>${block.text}</system-reminder>` } : block;
 
-const says = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });
-
 /** For targets where the user begins: a conversation that was cut, that the assistant began (P10, P12), or that has only instructions. */
 export function ensureFirstUser(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (!rules.firstUser) return request;
@@ -143,12 +141,6 @@ export function trailingAssistant(request: CanonicalRequest, rules: Rules): Cano
   return { ...request, messages: [...request.messages, says('Continue.')] };
 }
 
-/** Open calls, and turns that a server paused in the middle of its own: to be gone on with as they are. */
-const isCall = ({ type }: ContentBlock): boolean => type === 'tool_use' || type === 'tool_result';
-
-/** What a provider signed stays as it is. */
-const isBlank = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && block.text.trim() === '';
-
 /** From the end, until somebody says something. */
 function trim(request: CanonicalRequest, path: string, rules: Rules): CanonicalRequest {
   const end = 1 + request.messages.findLastIndex(({ role, content }) => role !== 'assistant' || !content.every(isBlank));
@@ -161,6 +153,9 @@ function trim(request: CanonicalRequest, path: string, rules: Rules): CanonicalR
   return { ...request, messages: last && content ? [...kept.slice(0, -1), { ...last, content }] : kept };
 }
 
+/** Open calls, and turns that a server paused in the middle of its own: to be gone on with as they are. */
+const isCall = ({ type }: ContentBlock): boolean => type === 'tool_use' || type === 'tool_result';
+
 function trimContent(content: ContentBlock[]): ContentBlock[] {
   const end = 1 + content.findLastIndex((block) => !isBlank(block));
   const last = content[end - 1];
@@ -168,3 +163,8 @@ function trimContent(content: ContentBlock[]): ContentBlock[] {
   if (isTrimmed) return end === content.length ? content : content.slice(0, end);
   return [...content.slice(0, end - 1), { ...last, text: last.text.trimEnd() }];
 }
+
+/** What a provider signed stays as it is. */
+const isBlank = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && block.text.trim() === '';
+
+const says = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });

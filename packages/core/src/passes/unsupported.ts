@@ -23,6 +23,8 @@ export function clamp(request: CanonicalRequest, rules: ClampRules): CanonicalRe
   return { ...request, parameters: { ...request.parameters, ...numbers, ...stop } };
 }
 
+const ANYTHING = [-Infinity, Infinity] as const;
+
 function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> | undefined {
   let clamped: Record<string, number> | undefined;
   for (const key in rules.bounds) {
@@ -37,8 +39,6 @@ function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<
   return clamped;
 }
 
-const ANYTHING = [-Infinity, Infinity] as const;
-
 function clampStop(
   { stop_sequences: stop }: RequestParameters,
   rules: ClampRules,
@@ -48,15 +48,15 @@ function clampStop(
   return { stop_sequences: stop.slice(0, rules.maxStop) };
 }
 
+const tell = (name: string, message: string, rules: ClampRules): void =>
+  rules.note({ code: 'CLAMPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+
 /** Leaving out some would change what the model can do, without a word to the client. */
 function checkTools({ tools = [] }: CanonicalRequest, rules: ClampRules): void {
   if (tools.length <= rules.maxTools) return;
   const message = `the provider accepts at most ${rules.maxTools} tools; the request has ${tools.length}`;
   rules.refuse({ path: '/tools', feature: 'tools', message });
 }
-
-const tell = (name: string, message: string, rules: ClampRules): void =>
-  rules.note({ code: 'CLAMPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
 
 interface SayingRules extends Telling {
   protocol: ProtocolId;
@@ -92,6 +92,16 @@ function dropWord(choice: ToolChoice, rules: SayingRules): ToolChoice {
 const wordOf = (value: unknown): string =>
   typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : String(value);
 
+function dropCallers(tool: CanonicalTool, path: string, rules: SayingRules): CanonicalTool {
+  const { allowed_callers: callers, ...rest } = tool;
+  const lost = callers?.filter((caller) => rules.says.foreignCallers.test(caller)) ?? [];
+  if (!callers || lost.length === 0) return tool;
+  const message = `allowed callers ${lost.join(', ')} are not supported by the target; dropped`;
+  rules.drop({ path: `${path}/allowed_callers`, feature: 'tools.allowed_callers', message });
+  const left = callers.filter((caller) => !lost.includes(caller));
+  return left.length > 0 ? { ...rest, allowed_callers: left } : rest;
+}
+
 const TOOL_FIELDS: readonly ToolField[] = [
   'strict',
   'defer_loading',
@@ -112,16 +122,6 @@ function dropFields(tool: CanonicalTool, path: string, rules: SayingRules): Cano
     delete rest[field];
   }
   return rest;
-}
-
-function dropCallers(tool: CanonicalTool, path: string, rules: SayingRules): CanonicalTool {
-  const { allowed_callers: callers, ...rest } = tool;
-  const lost = callers?.filter((caller) => rules.says.foreignCallers.test(caller)) ?? [];
-  if (!callers || lost.length === 0) return tool;
-  const message = `allowed callers ${lost.join(', ')} are not supported by the target; dropped`;
-  rules.drop({ path: `${path}/allowed_callers`, feature: 'tools.allowed_callers', message });
-  const left = callers.filter((caller) => !lost.includes(caller));
-  return left.length > 0 ? { ...rest, allowed_callers: left } : rest;
 }
 
 function dropInMessage(message: CanonicalMessage, path: string, rules: SayingRules): CanonicalMessage {
@@ -163,10 +163,12 @@ function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules
   }
 }
 
-function dropInResult(block: ToolResultBlock, path: string, rules: SayingRules): ToolResultBlock {
-  if (typeof block.content === 'string') return block;
-  const content = dropInBlocks(block.content, `${path}/content`, true, rules);
-  return content === block.content ? block : { ...block, content };
+function dropLogprobs(block: TextBlock, path: string, rules: SayingRules): TextBlock {
+  const { logprobs, ...rest } = block;
+  if (!logprobs || rules.says.logprobs) return block;
+  const message = 'how likely the words of an earlier answer were is not sent';
+  rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
+  return rest;
 }
 
 /** What a citation points at is known only to who made it. */
@@ -177,14 +179,6 @@ function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string
   const message = 'citations of another provider are not sent';
   rules.drop({ path: `${path}/citations`, feature: 'messages.citations', message });
   return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // they are optional
-}
-
-function dropLogprobs(block: TextBlock, path: string, rules: SayingRules): TextBlock {
-  const { logprobs, ...rest } = block;
-  if (!logprobs || rules.says.logprobs) return block;
-  const message = 'how likely the words of an earlier answer were is not sent';
-  rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
-  return rest;
 }
 
 function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: SayingRules): ImageBlock {
@@ -248,6 +242,12 @@ const tellInFront = (path: string, field: string, rules: SayingRules): void =>
     feature: `file.${field}`,
     message: `the ${field} of a document is told in a text in front of it`,
   });
+
+function dropInResult(block: ToolResultBlock, path: string, rules: SayingRules): ToolResultBlock {
+  if (typeof block.content === 'string') return block;
+  const content = dropInBlocks(block.content, `${path}/content`, true, rules);
+  return content === block.content ? block : { ...block, content };
+}
 
 /** From least to most. */
 export const EFFORTS: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];

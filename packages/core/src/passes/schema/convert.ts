@@ -9,170 +9,85 @@ import { DIALECTS, type Dialect } from './dialects.ts';
 import { Flattener, nameOfRef } from './flatten.ts';
 import { asObjectRoot, branches, completeSchema, inferType, isObjectRoot, isStrictShape, typesOf, withItems } from './nodes.ts';
 
-/** The values that a schema lists, as the dialect lists them. */
-export interface Values {
-  enum?: readonly unknown[];
-  const?: unknown;
-  /** OpenAPI marks an enum of what are no texts. */
-  format?: string;
-  /** null was among them, and has another place there. */
-  hasNull: boolean;
-  lost: readonly (readonly [keyword: string, value: unknown])[];
+/** Converts the schemas of tools and of the output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
+export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const { output_format: format } = request;
+  const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
+  const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
+  if (format?.type !== 'json_schema') return converted;
+  const { schema, name = 'the answer' } = format.json_schema;
+  const told = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
+  const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, told, rules);
+  return after === schema
+    ? converted
+    : { ...converted, output_format: { ...format, json_schema: { ...format.json_schema, schema: after } } };
 }
 
-type Kind = 'text' | 'number' | 'boolean' | 'null' | 'other';
-
-function kindOf(value: unknown): Kind {
-  if (value === null) return 'null';
-  if (typeof value === 'string') return 'text';
-  if (typeof value === 'number') return 'number';
-  return typeof value === 'boolean' ? 'boolean' : 'other';
+function convertTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
+  if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
+  const { input_schema: schema, ...rest } = tool;
+  const dialect = tool.strict ? rules.schemas.strictTool : rules.schemas.tool;
+  const told = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
+  const after = convertArguments(schema, dialect, told, rules);
+  if (after === schema) return tool;
+  return { ...rest, ...(after && { input_schema: after }) };
 }
 
-const TAKEN: Readonly<Record<Dialect['enums'], ReadonlySet<Kind>>> = {
-  scalars: new Set(['text', 'number', 'boolean', 'null']),
-  'texts and numbers': new Set(['text', 'number']),
-  // Numbers are written as texts.
-  texts: new Set(['text', 'number']),
-};
-
-/** An enum that the dialect cannot list whole is only told: half of it would forbid the rest. */
-function convertEnum(schema: JsonObject, dialect: Dialect): Values {
-  const { enum: listed, const: only } = schema;
-  if (listed === undefined && only === undefined) return { hasNull: false, lost: [] };
-  const taken = TAKEN[dialect.enums];
-  if (listed === undefined && dialect.constants)
-    return taken.has(kindOf(only)) ? { const: only, hasNull: false, lost: [] } : { hasNull: false, lost: [['const', only]] };
-  const keyword = listed === undefined ? 'const' : 'enum';
-  const values: readonly unknown[] = Array.isArray(listed) ? listed : listed === undefined ? [only] : [];
-  const isNullApart = !taken.has('null');
-  const rest = isNullApart ? values.filter((value) => value !== null) : values;
-  const hasNull = rest.length < values.length;
-  const lost: [string, unknown][] = listed !== undefined && only !== undefined ? [['const', only]] : [];
-  if (rest.length === 0 || !rest.every((value) => taken.has(kindOf(value))))
-    return { hasNull, lost: hasNull && rest.length === 0 ? lost : [...lost, [keyword, listed ?? only]] };
-  return { ...(dialect.enums === 'texts' ? asTexts(rest, lost) : { enum: rest, lost }), hasNull };
+interface Told {
+  path: string;
+  feature: string;
+  name: string;
 }
 
-/** Gemini refuses an empty text in an enum. */
-function asTexts(values: readonly unknown[], lost: readonly (readonly [string, unknown])[]): Omit<Values, 'hasNull'> {
-  const texts = values.map(String).filter((text) => text !== '');
-  if (texts.length < values.length) return { lost: [...lost, ['enum', values]] };
-  const isMarked = values.some((value) => typeof value !== 'string');
-  return { enum: texts, lost, ...(isMarked && { format: 'enum' }) };
+const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
+
+/** Arguments are an object. An absent schema says so already, but not that it is closed. */
+function convertArguments(
+  schema: JsonSchema | undefined,
+  dialect: SchemaDialect,
+  told: Told,
+  rules: Rules,
+): JsonSchema | undefined {
+  if (!schema) return isClosed(dialect) ? convert(NO_ARGUMENTS, dialect, told, rules) : undefined;
+  const root = isObjectRoot(schema) ? asObjectRoot(schema) : schema;
+  if (dialect === 'anthropic') return root;
+  if (dialect === 'openai') return completed(schema, root, told, rules);
+  const after = convert(root, dialect, told, rules);
+  // Gemini refuses an object without properties (P53).
+  if (dialect === 'gemini-openapi' && after['type'] === 'OBJECT' && after['properties'] === undefined) return undefined;
+  return sameJson(after, schema) ? schema : after;
 }
 
-const value = (word: string) => (said: unknown) => `${word} ${short(said)}`;
+const isClosed = (dialect: SchemaDialect): boolean =>
+  dialect !== 'openai' && dialect !== 'anthropic' && DIALECTS[dialect].isClosed;
 
-const flag = (words: string) => (said: unknown) => (said === true ? words : undefined);
-
-const nothing = (): undefined => undefined;
-
-/** What a keyword says, for the description that has to say it instead. Keywords that say nothing about the value have no words. */
-const HINTS: Readonly<Record<string, (said: unknown) => string | undefined>> = {
-  minimum: value('min'),
-  maximum: value('max'),
-  exclusiveMinimum: value('more than'),
-  exclusiveMaximum: value('less than'),
-  multipleOf: value('multiple of'),
-  minLength: value('min length'),
-  maxLength: value('max length'),
-  minItems: value('min items'),
-  maxItems: value('max items'),
-  minProperties: value('min properties'),
-  maxProperties: value('max properties'),
-  pattern: value('pattern'),
-  format: value('format'),
-  default: value('default'),
-  const: value('always'),
-  enum: (said) => `one of ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
-  examples: (said) => `for example ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
-  example: value('for example'),
-  uniqueItems: flag('unique items'),
-  deprecated: flag('deprecated'),
-  readOnly: flag('read only'),
-  writeOnly: flag('write only'),
-  additionalProperties: (said) =>
-    said === false ? 'no other properties' : said === true ? undefined : `other properties ${short(said)}`,
-  required: nothing,
-  title: nothing,
-  $id: nothing,
-  $anchor: nothing,
-  $comment: nothing,
-  $vocabulary: nothing,
-  $dynamicAnchor: nothing,
-};
-
-/** Words of schema tools about the schema, not about the value. */
-const ABOUT_SCHEMA = /^(\$|x-)/;
-
-function hintOf(keyword: string, said: unknown): string | undefined {
-  const hint = Object.hasOwn(HINTS, keyword) ? HINTS[keyword] : undefined;
-  if (hint) return clip(hint(said));
-  return ABOUT_SCHEMA.test(keyword) ? undefined : clip(`${keyword} ${short(said)}`);
+function completed(schema: JsonSchema, root: JsonSchema, { path, feature, name }: Told, rules: Rules): JsonSchema {
+  const whole = completeSchema(root);
+  if (whole === schema) return schema;
+  rules.note({ code: 'REPAIRED', path, feature, message: `the schema of ${name} lacked type, properties or items` });
+  return whole;
 }
 
-const MAX_HINT = 200;
+/** Words about a schema rather than about the value: nobody misses them. */
+const ANNOTATIONS: ReadonlySet<string> = new Set(['$id', '$anchor', '$comment', 'title', 'examples', 'optional properties']);
 
-const short = (said: unknown): string => (typeof said === 'string' ? said : (writeJson(said) ?? '…'));
-
-/** Long ones would only cost tokens. */
-function clip(hint: string | undefined): string | undefined {
-  if (hint === undefined || hint.length <= MAX_HINT) return hint;
-  return `${hint.slice(0, MAX_HINT).replace(/[\ud800-\udbff]$/, '')}…`;
-}
-
-/** The description with the hints behind it: `Pages to read. (min 1, max 10)`. */
-function describe(description: unknown, hints: readonly string[]): string | undefined {
-  const text = typeof description === 'string' ? description : undefined;
-  if (hints.length === 0) return text;
-  const told = `(${hints.join(', ')})`;
-  return text ? `${text} ${told}` : told;
-}
-
-const NULL: JsonObject = { type: 'null' };
-
-const allowsNull = (schema: JsonObject): boolean => {
-  const { type, enum: listed, anyOf } = schema;
-  if (Array.isArray(anyOf)) return anyOf.some((branch) => isObject(branch) && allowsNull(branch));
-  const types = Array.isArray(type) ? type : [type];
-  if (types.includes('null')) return !Array.isArray(listed) || listed.includes(null);
-  return type === undefined && schema['$ref'] === undefined && schema['const'] === undefined && listed === undefined;
-};
-
-/** The same schema, and null: how strict OpenAI says that a property need not be there. */
-function nullable(schema: JsonObject): JsonObject {
-  if (allowsNull(schema)) return schema;
-  const { type, enum: listed, anyOf } = schema;
-  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, NULL] };
-  if (type === undefined || schema['const'] !== undefined) {
-    const { description, ...rest } = schema;
-    return { ...(description !== undefined && { description }), anyOf: [rest, NULL] };
+function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, name }: Told, rules: Rules): JsonSchema {
+  if (dialect === 'openai' || dialect === 'anthropic') return schema;
+  if (dialect === 'openai-strict' && isStrictShape(schema)) return schema;
+  const { schema: after, lost } = convertSchema(schema, DIALECTS[dialect]);
+  if (lost.size > 0) {
+    const loss = { path, feature, message: `the schema of ${name} is sent without ${[...lost].join(', ')}` };
+    if ([...lost].every((keyword) => ANNOTATIONS.has(keyword))) rules.note({ code: 'DROPPED', ...loss });
+    else rules.drop(loss);
   }
-  const types = Array.isArray(type) ? type : [type];
-  return {
-    ...schema,
-    type: types.includes('null') ? types : [...types, 'null'],
-    ...(Array.isArray(listed) && !listed.includes(null) && { enum: [...listed, null] }),
-  };
+  return sameJson(after, schema) ? schema : after;
 }
 
-const isOnlyNull = (branch: unknown): boolean => isObject(branch) && branch['type'] === 'NULL';
-
-/** In OpenAPI null is no branch but a flag, and an only branch is the schema itself where they do not speak of the same. */
-function joinBranches(schema: JsonObject): JsonObject {
-  const { anyOf: list, ...rest } = schema;
-  if (!Array.isArray(list)) return schema;
-  const others = list.filter((branch) => !isOnlyNull(branch));
-  const [only] = others;
-  if (!isObject(only)) return { ...rest, type: 'NULL' };
-  const flag = others.length < list.length && { nullable: true };
-  const isJoined = others.length === 1 && Object.keys(only).every((key) => rest[key] === undefined || SHARED.has(key));
-  return isJoined ? { ...only, ...rest, ...flag } : { ...rest, anyOf: others, ...flag };
-}
-
-/** Of these the schema's own counts. */
-const SHARED: ReadonlySet<string> = new Set(['description', 'nullable']);
+/** Whether strict mode of OpenAI takes a schema as it is. */
+export const fitsStrictMode = (schema: JsonSchema): boolean =>
+  schema['type'] === 'object' &&
+  isStrictShape(schema) &&
+  sameJson(convertSchema(schema, DIALECTS['openai-strict']).schema, schema);
 
 export interface Converted {
   schema: JsonSchema;
@@ -184,6 +99,14 @@ export interface Converted {
 export function convertSchema(schema: JsonSchema, dialect: Dialect): Converted {
   const lost = new Set<string>();
   return { schema: new Converter(schema, dialect, lost).root(schema), lost };
+}
+
+type Active = ReadonlySet<string>;
+
+/** What is being written of one node. */
+interface Draft {
+  out: JsonObject;
+  hints: string[];
 }
 
 /** Keywords that the steps of `#node` see to, and the one that names the language: what is written here is in another. */
@@ -208,12 +131,15 @@ const SEEN: ReadonlySet<string> = new Set([
   'prefixItems',
 ]);
 
-type Active = ReadonlySet<string>;
-
-/** What is being written of one node. */
-interface Draft {
-  out: JsonObject;
-  hints: string[];
+/** The values that a schema lists, as the dialect lists them. */
+export interface Values {
+  enum?: readonly unknown[];
+  const?: unknown;
+  /** OpenAPI marks an enum of what are no texts. */
+  format?: string;
+  /** null was among them, and has another place there. */
+  hasNull: boolean;
+  lost: readonly (readonly [keyword: string, value: unknown])[];
 }
 
 class Converter {
@@ -390,82 +316,156 @@ const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Converts the schemas of tools and of the output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
-export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  const { output_format: format } = request;
-  const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
-  const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
-  if (format?.type !== 'json_schema') return converted;
-  const { schema, name = 'the answer' } = format.json_schema;
-  const told = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
-  const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, told, rules);
-  return after === schema
-    ? converted
-    : { ...converted, output_format: { ...format, json_schema: { ...format.json_schema, schema: after } } };
+/** The description with the hints behind it: `Pages to read. (min 1, max 10)`. */
+function describe(description: unknown, hints: readonly string[]): string | undefined {
+  const text = typeof description === 'string' ? description : undefined;
+  if (hints.length === 0) return text;
+  const told = `(${hints.join(', ')})`;
+  return text ? `${text} ${told}` : told;
 }
 
-/** Whether strict mode of OpenAI takes a schema as it is. */
-export const fitsStrictMode = (schema: JsonSchema): boolean =>
-  schema['type'] === 'object' &&
-  isStrictShape(schema) &&
-  sameJson(convertSchema(schema, DIALECTS['openai-strict']).schema, schema);
+/** Of these the schema's own counts. */
+const SHARED: ReadonlySet<string> = new Set(['description', 'nullable']);
 
-function convertTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
-  if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
-  const { input_schema: schema, ...rest } = tool;
-  const dialect = tool.strict ? rules.schemas.strictTool : rules.schemas.tool;
-  const told = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
-  const after = convertArguments(schema, dialect, told, rules);
-  if (after === schema) return tool;
-  return { ...rest, ...(after && { input_schema: after }) };
+/** In OpenAPI null is no branch but a flag, and an only branch is the schema itself where they do not speak of the same. */
+function joinBranches(schema: JsonObject): JsonObject {
+  const { anyOf: list, ...rest } = schema;
+  if (!Array.isArray(list)) return schema;
+  const others = list.filter((branch) => !isOnlyNull(branch));
+  const [only] = others;
+  if (!isObject(only)) return { ...rest, type: 'NULL' };
+  const flag = others.length < list.length && { nullable: true };
+  const isJoined = others.length === 1 && Object.keys(only).every((key) => rest[key] === undefined || SHARED.has(key));
+  return isJoined ? { ...only, ...rest, ...flag } : { ...rest, anyOf: others, ...flag };
 }
 
-interface Told {
-  path: string;
-  feature: string;
-  name: string;
+const isOnlyNull = (branch: unknown): boolean => isObject(branch) && branch['type'] === 'NULL';
+
+const value = (word: string) => (said: unknown) => `${word} ${short(said)}`;
+
+const flag = (words: string) => (said: unknown) => (said === true ? words : undefined);
+
+const nothing = (): undefined => undefined;
+
+/** What a keyword says, for the description that has to say it instead. Keywords that say nothing about the value have no words. */
+const HINTS: Readonly<Record<string, (said: unknown) => string | undefined>> = {
+  minimum: value('min'),
+  maximum: value('max'),
+  exclusiveMinimum: value('more than'),
+  exclusiveMaximum: value('less than'),
+  multipleOf: value('multiple of'),
+  minLength: value('min length'),
+  maxLength: value('max length'),
+  minItems: value('min items'),
+  maxItems: value('max items'),
+  minProperties: value('min properties'),
+  maxProperties: value('max properties'),
+  pattern: value('pattern'),
+  format: value('format'),
+  default: value('default'),
+  const: value('always'),
+  enum: (said) => `one of ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
+  examples: (said) => `for example ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
+  example: value('for example'),
+  uniqueItems: flag('unique items'),
+  deprecated: flag('deprecated'),
+  readOnly: flag('read only'),
+  writeOnly: flag('write only'),
+  additionalProperties: (said) =>
+    said === false ? 'no other properties' : said === true ? undefined : `other properties ${short(said)}`,
+  required: nothing,
+  title: nothing,
+  $id: nothing,
+  $anchor: nothing,
+  $comment: nothing,
+  $vocabulary: nothing,
+  $dynamicAnchor: nothing,
+};
+
+/** Words of schema tools about the schema, not about the value. */
+const ABOUT_SCHEMA = /^(\$|x-)/;
+
+function hintOf(keyword: string, said: unknown): string | undefined {
+  const hint = Object.hasOwn(HINTS, keyword) ? HINTS[keyword] : undefined;
+  if (hint) return clip(hint(said));
+  return ABOUT_SCHEMA.test(keyword) ? undefined : clip(`${keyword} ${short(said)}`);
 }
 
-const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
+const MAX_HINT = 200;
 
-/** Arguments are an object. An absent schema says so already, but not that it is closed. */
-function convertArguments(
-  schema: JsonSchema | undefined,
-  dialect: SchemaDialect,
-  told: Told,
-  rules: Rules,
-): JsonSchema | undefined {
-  if (!schema) return isClosed(dialect) ? convert(NO_ARGUMENTS, dialect, told, rules) : undefined;
-  const root = isObjectRoot(schema) ? asObjectRoot(schema) : schema;
-  if (dialect === 'anthropic') return root;
-  if (dialect === 'openai') return completed(schema, root, told, rules);
-  const after = convert(root, dialect, told, rules);
-  // Gemini refuses an object without properties (P53).
-  if (dialect === 'gemini-openapi' && after['type'] === 'OBJECT' && after['properties'] === undefined) return undefined;
-  return sameJson(after, schema) ? schema : after;
+/** Long ones would only cost tokens. */
+function clip(hint: string | undefined): string | undefined {
+  if (hint === undefined || hint.length <= MAX_HINT) return hint;
+  return `${hint.slice(0, MAX_HINT).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-const isClosed = (dialect: SchemaDialect): boolean =>
-  dialect !== 'openai' && dialect !== 'anthropic' && DIALECTS[dialect].isClosed;
+type Kind = 'text' | 'number' | 'boolean' | 'null' | 'other';
 
-function completed(schema: JsonSchema, root: JsonSchema, { path, feature, name }: Told, rules: Rules): JsonSchema {
-  const whole = completeSchema(root);
-  if (whole === schema) return schema;
-  rules.note({ code: 'REPAIRED', path, feature, message: `the schema of ${name} lacked type, properties or items` });
-  return whole;
+const TAKEN: Readonly<Record<Dialect['enums'], ReadonlySet<Kind>>> = {
+  scalars: new Set(['text', 'number', 'boolean', 'null']),
+  'texts and numbers': new Set(['text', 'number']),
+  // Numbers are written as texts.
+  texts: new Set(['text', 'number']),
+};
+
+/** An enum that the dialect cannot list whole is only told: half of it would forbid the rest. */
+function convertEnum(schema: JsonObject, dialect: Dialect): Values {
+  const { enum: listed, const: only } = schema;
+  if (listed === undefined && only === undefined) return { hasNull: false, lost: [] };
+  const taken = TAKEN[dialect.enums];
+  if (listed === undefined && dialect.constants)
+    return taken.has(kindOf(only)) ? { const: only, hasNull: false, lost: [] } : { hasNull: false, lost: [['const', only]] };
+  const keyword = listed === undefined ? 'const' : 'enum';
+  const values: readonly unknown[] = Array.isArray(listed) ? listed : listed === undefined ? [only] : [];
+  const isNullApart = !taken.has('null');
+  const rest = isNullApart ? values.filter((value) => value !== null) : values;
+  const hasNull = rest.length < values.length;
+  const lost: [string, unknown][] = listed !== undefined && only !== undefined ? [['const', only]] : [];
+  if (rest.length === 0 || !rest.every((value) => taken.has(kindOf(value))))
+    return { hasNull, lost: hasNull && rest.length === 0 ? lost : [...lost, [keyword, listed ?? only]] };
+  return { ...(dialect.enums === 'texts' ? asTexts(rest, lost) : { enum: rest, lost }), hasNull };
 }
 
-/** Words about a schema rather than about the value: nobody misses them. */
-const ANNOTATIONS: ReadonlySet<string> = new Set(['$id', '$anchor', '$comment', 'title', 'examples', 'optional properties']);
+function kindOf(value: unknown): Kind {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return 'text';
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'boolean' ? 'boolean' : 'other';
+}
 
-function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, name }: Told, rules: Rules): JsonSchema {
-  if (dialect === 'openai' || dialect === 'anthropic') return schema;
-  if (dialect === 'openai-strict' && isStrictShape(schema)) return schema;
-  const { schema: after, lost } = convertSchema(schema, DIALECTS[dialect]);
-  if (lost.size > 0) {
-    const loss = { path, feature, message: `the schema of ${name} is sent without ${[...lost].join(', ')}` };
-    if ([...lost].every((keyword) => ANNOTATIONS.has(keyword))) rules.note({ code: 'DROPPED', ...loss });
-    else rules.drop(loss);
+/** Gemini refuses an empty text in an enum. */
+function asTexts(values: readonly unknown[], lost: readonly (readonly [string, unknown])[]): Omit<Values, 'hasNull'> {
+  const texts = values.map(String).filter((text) => text !== '');
+  if (texts.length < values.length) return { lost: [...lost, ['enum', values]] };
+  const isMarked = values.some((value) => typeof value !== 'string');
+  return { enum: texts, lost, ...(isMarked && { format: 'enum' }) };
+}
+
+const short = (said: unknown): string => (typeof said === 'string' ? said : (writeJson(said) ?? '…'));
+
+const NULL: JsonObject = { type: 'null' };
+
+/** The same schema, and null: how strict OpenAI says that a property need not be there. */
+function nullable(schema: JsonObject): JsonObject {
+  if (allowsNull(schema)) return schema;
+  const { type, enum: listed, anyOf } = schema;
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, NULL] };
+  if (type === undefined || schema['const'] !== undefined) {
+    const { description, ...rest } = schema;
+    return { ...(description !== undefined && { description }), anyOf: [rest, NULL] };
   }
-  return sameJson(after, schema) ? schema : after;
+  const types = Array.isArray(type) ? type : [type];
+  return {
+    ...schema,
+    type: types.includes('null') ? types : [...types, 'null'],
+    ...(Array.isArray(listed) && !listed.includes(null) && { enum: [...listed, null] }),
+  };
 }
+
+const allowsNull = (schema: JsonObject): boolean => {
+  const { type, enum: listed, anyOf } = schema;
+  if (Array.isArray(anyOf)) return anyOf.some((branch) => isObject(branch) && allowsNull(branch));
+  const types = Array.isArray(type) ? type : [type];
+  if (types.includes('null')) return !Array.isArray(listed) || listed.includes(null);
+  return type === undefined && schema['$ref'] === undefined && schema['const'] === undefined && listed === undefined;
+};

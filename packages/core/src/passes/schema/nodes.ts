@@ -5,18 +5,28 @@ import type { Values } from './convert.ts';
 import type { Dialect } from './dialects.ts';
 import { resolveRef } from './flatten.ts';
 
+/**
+ * The schema of a function's arguments as OpenAI wants it: an object with `properties`, and no list without `items`. The same object when
+ * nothing is missing.
+ */
+export function completeSchema(schema: JsonSchema): JsonSchema {
+  const whole = withItems(schema);
+  if (Object.keys(whole).length === 0) return { type: 'object', properties: {} };
+  return whole['type'] === 'object' && whole['properties'] === undefined ? { ...whole, properties: {} } : whole;
+}
+
+export function withItems(schema: JsonObject, depth = 0): JsonObject {
+  if (depth > MAX_JSON_DEPTH) return schema;
+  const whole = mapChildren(schema, (child) => withItems(child, depth + 1));
+  const isBare = whole['type'] === 'array' && whole['items'] === undefined && whole['prefixItems'] === undefined;
+  return isBare ? { ...whole, items: { type: 'string' } } : whole;
+}
+
 const ONE = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains'];
 
 const LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 
 const NAMED = ['properties', '$defs', 'definitions', 'patternProperties'];
-
-/** The schemas directly inside a schema. */
-export function* childrenOf(schema: JsonObject): Iterable<JsonObject> {
-  for (const key of ONE) if (isObject(schema[key])) yield schema[key];
-  for (const key of LIST) if (Array.isArray(schema[key])) yield* schema[key].filter(isObject);
-  for (const key of NAMED) if (isObject(schema[key])) yield* Object.values(schema[key]).filter(isObject);
-}
 
 /** The schema with the schemas directly inside it changed; the same object when none was. */
 function mapChildren(schema: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
@@ -42,23 +52,6 @@ function mapNamed(named: JsonObject, change: (child: JsonObject) => JsonObject):
   return mapped.some(([, value], i) => value !== entries[i]?.[1]) ? Object.fromEntries(mapped) : named;
 }
 
-/**
- * The schema of a function's arguments as OpenAI wants it: an object with `properties`, and no list without `items`. The same object when
- * nothing is missing.
- */
-export function completeSchema(schema: JsonSchema): JsonSchema {
-  const whole = withItems(schema);
-  if (Object.keys(whole).length === 0) return { type: 'object', properties: {} };
-  return whole['type'] === 'object' && whole['properties'] === undefined ? { ...whole, properties: {} } : whole;
-}
-
-export function withItems(schema: JsonObject, depth = 0): JsonObject {
-  if (depth > MAX_JSON_DEPTH) return schema;
-  const whole = mapChildren(schema, (child) => withItems(child, depth + 1));
-  const isBare = whole['type'] === 'array' && whole['items'] === undefined && whole['prefixItems'] === undefined;
-  return isBare ? { ...whole, items: { type: 'string' } } : whole;
-}
-
 /** What at the root says that the value may be something else than one object of known shape: APIs refuse it there. */
 const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref', 'items', 'prefixItems'];
 
@@ -74,6 +67,12 @@ const isObjectType = (type: unknown): boolean =>
   type === 'OBJECT' ||
   (Array.isArray(type) && type.includes('object') && type.every((name) => name === 'object' || name === 'null'));
 
+/** The schema of an object with type, so that everybody knows it for one; the same when it says so itself. */
+export function asObjectRoot(schema: JsonSchema): JsonSchema {
+  const root = openRoot(schema);
+  return root['type'] === 'object' || root['type'] === 'OBJECT' ? root : { ...root, type: 'object' };
+}
+
 /** A root that is only a reference, as generators write it, is what it refers to. */
 function openRoot(schema: JsonSchema): JsonSchema {
   const { $ref: ref, ...rest } = schema;
@@ -81,14 +80,6 @@ function openRoot(schema: JsonSchema): JsonSchema {
   const target = resolveRef(ref, schema);
   return isObject(target) && target !== schema && target['$ref'] === undefined ? { ...target, ...rest } : schema;
 }
-
-/** The schema of an object with type, so that everybody knows it for one; the same when it says so itself. */
-export function asObjectRoot(schema: JsonSchema): JsonSchema {
-  const root = openRoot(schema);
-  return root['type'] === 'object' || root['type'] === 'OBJECT' ? root : { ...root, type: 'object' };
-}
-
-const INPUT = '#/properties/input';
 
 /** Any value as the one property of an object. Definitions stay at the root, where references look for them. */
 export function wrapRoot(schema: JsonSchema): JsonSchema {
@@ -103,7 +94,7 @@ export function wrapRoot(schema: JsonSchema): JsonSchema {
   };
 }
 
-const toDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test(ref);
+const INPUT = '#/properties/input';
 
 /** References into the schema itself point one level deeper now. */
 function moveRefs(value: unknown, depth = 0): unknown {
@@ -117,6 +108,8 @@ function moveRefs(value: unknown, depth = 0): unknown {
     ),
   );
 }
+
+const toDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test(ref);
 
 /** Whether every object is closed and requires all its properties: a schema written for OpenAI's strict mode, which is its own judge. */
 export function isStrictShape(schema: JsonObject, depth = 0): boolean {
@@ -132,14 +125,11 @@ function isClosed({ type, properties, required, additionalProperties: others }: 
   return others === false && names.every((name) => isRequired.has(name));
 }
 
-const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
-
-/** The types a schema names, in lower case: Gemini writes them in capitals. What is no type is left out. */
-function namesIn(type: unknown): string[] {
-  const named = (Array.isArray(type) ? type : [type])
-    .filter((name) => typeof name === 'string')
-    .map((name) => name.toLowerCase());
-  return [...new Set(named)].filter((name) => TYPES.has(name));
+/** The schemas directly inside a schema. */
+export function* childrenOf(schema: JsonObject): Iterable<JsonObject> {
+  for (const key of ONE) if (isObject(schema[key])) yield schema[key];
+  for (const key of LIST) if (Array.isArray(schema[key])) yield* schema[key].filter(isObject);
+  for (const key of NAMED) if (isObject(schema[key])) yield* Object.values(schema[key]).filter(isObject);
 }
 
 interface Types {
@@ -211,4 +201,14 @@ function split(schema: JsonObject, names: readonly string[]): JsonObject {
     ...Object.fromEntries(spoken.filter(([key]) => SPEAKS_OF[key]?.includes(type))),
   }));
   return { ...Object.fromEntries(general), ...(isNullable && { nullable: true }), anyOf };
+}
+
+const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
+
+/** The types a schema names, in lower case: Gemini writes them in capitals. What is no type is left out. */
+function namesIn(type: unknown): string[] {
+  const named = (Array.isArray(type) ? type : [type])
+    .filter((name) => typeof name === 'string')
+    .map((name) => name.toLowerCase());
+  return [...new Set(named)].filter((name) => TYPES.has(name));
 }

@@ -9,80 +9,6 @@ import type { RuleId } from '../../rules/index.ts';
 import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, otherFields, signatureOf } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
 
-/** The calls of one message: their ids are unique and never blank, and their number and size are limited. */
-export class Calls {
-  readonly #report: (rule: RuleId) => void;
-  readonly #names = new Map<string, string>();
-  readonly limits: CallLimits = new CallLimits();
-  #client: ToolUseBlock | undefined;
-  /** Seeds derived ids. */
-  messageId = '';
-  /** Calls that went on after their blocks had stopped, by the index of the block. */
-  readonly late: Map<number, () => ToolUseBlock> = new Map();
-  /** The blocks of calls whose arguments are no whole JSON document. */
-  readonly broken: Map<number, number> = new Map();
-
-  constructor(report: (rule: RuleId) => void) {
-    this.#report = report;
-  }
-
-  /** A call of the client's own tools, if there is one: it decides the stop reason. */
-  get client(): ToolUseBlock[] {
-    return this.#client ? [this.#client] : [];
-  }
-
-  nameOf(id: unknown): string | undefined {
-    return typeof id === 'string' ? this.#names.get(id) : undefined;
-  }
-
-  /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
-  identify(wireId: unknown, wireName: unknown): Pick<ToolUseBlock, 'id' | 'name' | 'status'> {
-    const position = this.#names.size;
-    this.limits.open();
-    const name = typeof wireName === 'string' && wireName.trim() !== '' ? wireName : `tool_${position}`;
-    if (name !== wireName) this.#report('anthropic/tool-name-missing');
-    const id = this.#uniqueId(wireId, position, name);
-    this.#names.set(id, name);
-    return { id, name, ...(name !== wireName && { status: 'incomplete' }) };
-  }
-
-  #uniqueId(wireId: unknown, position: number, name: string): string {
-    const id = typeof wireId === 'number' ? String(wireId) : wireId;
-    if (typeof id === 'string' && id.trim() !== '' && !this.#names.has(id)) return id;
-    const isBlank = typeof id !== 'string' || id.trim() === '';
-    this.#report(isBlank ? 'anthropic/tool-id-missing' : 'anthropic/tool-id-duplicate');
-    let salt = 0;
-    let derived: string;
-    do derived = deriveId('toolu_', this.messageId, position, name, salt++);
-    while (this.#names.has(derived));
-    return derived;
-  }
-
-  opened(block: ToolUseBlock): void {
-    if (isClientCall(block.kind) && !isCalledByCode(block)) this.#client ??= block;
-  }
-}
-
-/** A call that code made while the provider ran it: it may be answered already, and only Anthropic knows, which says so by its stop reason. */
-function isCalledByCode({ extensions }: ToolUseBlock): boolean {
-  const caller = extensions?.['anthropic-messages']?.['caller'];
-  return isObject(caller) && caller['type'] !== 'direct';
-}
-
-/** One content block of the wire, while its deltas arrive. */
-export interface BlockReader {
-  readonly kind: BlockKind;
-  readonly isStopped: boolean;
-  /** Another start at the same index: whether it only says this one again, before any delta. */
-  isRestatedBy(type: string, block: WireBlock): boolean;
-  /** `type` is the delta's type; false when it says nothing to a block of this kind. */
-  delta(type: string, delta: WireDelta): boolean;
-  /** `isCut`: the block did not come to its own end. */
-  stop(isCut: boolean): void;
-}
-
-export type BlockKind = 'text' | 'thinking' | 'tool_use' | 'whole' | 'opaque';
-
 /** What the blocks of a message share. */
 export interface BlockScope {
   readonly emitter: BlockEmitter;
@@ -97,379 +23,25 @@ export interface BlockScope {
   newKey(): number;
 }
 
-/**
- * The text that a `content_block_start` brings. It is empty in the standard; some relays put the first piece there, others repeat there
- * what the deltas then say. So it waits: deltas that say the same again decide for the one, anything else for the other. Each character
- * is compared once.
- */
-export class StartText {
-  readonly #text: string;
-  /** How much of the text the deltas have repeated. */
-  #matched = 0;
-  #isDecided: boolean;
-  readonly #onDecision: (isRepeated: boolean) => void;
+export type BlockKind = 'text' | 'thinking' | 'tool_use' | 'whole' | 'opaque';
 
-  constructor(text: string, onDecision: (isRepeated: boolean) => void) {
-    this.#text = text;
-    this.#isDecided = text === '';
-    this.#onDecision = onDecision;
-  }
-
-  /** Whether a second start with this text is the same start said again. */
-  isRestatedBy(text: string): boolean {
-    return text === '' || (text === this.#text && !this.#isDecided && this.#matched === 0);
-  }
-
-  /** Takes the text of a delta and returns what can go out now. */
-  push(piece: string): string {
-    if (this.#isDecided) return piece;
-    const missing = this.#text.length - this.#matched;
-    if (piece.length < missing && this.#text.startsWith(piece, this.#matched)) {
-      this.#matched += piece.length;
-      return '';
-    }
-    const isRepeated = piece.length >= missing && piece.startsWith(this.#text.slice(this.#matched));
-    const repeated = this.#text.slice(0, this.#matched) + piece;
-    this.#decide(isRepeated);
-    return isRepeated ? repeated : this.#text + repeated;
-  }
-
-  /** The block stops: what the deltas did not repeat to its end was a piece of its own. */
-  end(): string {
-    if (this.#isDecided) return '';
-    this.#decide(false);
-    return this.#text + this.#text.slice(0, this.#matched);
-  }
-
-  #decide(isRepeated: boolean): void {
-    this.#isDecided = true;
-    this.#onDecision(isRepeated);
-  }
+/** One content block of the wire, while its deltas arrive. */
+export interface BlockReader {
+  readonly kind: BlockKind;
+  readonly isStopped: boolean;
+  /** Another start at the same index: whether it only says this one again, before any delta. */
+  isRestatedBy(type: string, block: WireBlock): boolean;
+  /** `type` is the delta's type; false when it says nothing to a block of this kind. */
+  delta(type: string, delta: WireDelta): boolean;
+  /** `isCut`: the block did not come to its own end. */
+  stop(isCut: boolean): void;
 }
 
-const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations']);
-
-/** Text. Its block opens with the first character or citation: there are no empty ones. */
-class TextReader implements BlockReader {
-  readonly kind = 'text';
-  isStopped = false;
-  readonly #scope: BlockScope;
-  readonly #flow: Flow;
-  readonly #start: StartText;
-  #isUntouched = true;
-
-  constructor(scope: BlockScope, block: WireBlock) {
-    this.#scope = scope;
-    const node = otherFields(block, TEXT_FIELDS);
-    this.#flow = { kind: 'text', key: scope.newKey(), start: () => ({ type: 'text', text: '', ...node }) };
-    this.#start = startText(scope, textOf(block.text));
-    if (Array.isArray(block.citations)) for (const citation of block.citations) this.#cite(citation);
-  }
-
-  isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'text' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.text));
-  }
-
-  delta(type: string, delta: WireDelta): boolean {
-    if (type === 'text_delta') this.#write(this.#start.push(textOf(delta.text)));
-    else if (type === 'citations_delta') this.#cite(delta.citation);
-    else return false;
-    this.#isUntouched = false;
-    return true;
-  }
-
-  #write(piece: string): void {
-    if (piece === '') return;
-    if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
-    this.#scope.emitter.write(this.#flow, { type: 'text_delta', text: piece });
-  }
-
-  #cite(citation: unknown): void {
-    if (isObject(citation))
-      this.#scope.emitter.write(this.#flow, { type: 'citations_delta', citation: decodeCitation(citation) });
-  }
-
-  stop(): void {
-    if (this.isStopped) return;
-    this.#write(this.#start.end());
-    this.isStopped = true;
-    this.#scope.emitter.closeFlow(this.#flow.key);
-  }
-}
-
-const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
-
-/** Thinking. Its block opens at once: it may stay empty and still carry a signature. */
-export class ThinkingReader implements BlockReader {
-  readonly kind = 'thinking';
-  isStopped = false;
-  readonly #scope: BlockScope;
-  readonly #key: number;
-  readonly #flow: Flow;
-  readonly #start: StartText;
-  #isUntouched = true;
-  #signature: string;
-  #isSigned = false;
-
-  constructor(scope: BlockScope, block: WireBlock) {
-    this.#scope = scope;
-    const node = otherFields(block, THINKING_FIELDS);
-    this.#key = scope.newKey();
-    this.#flow = { kind: 'thinking', key: this.#key, start: () => ({ type: 'thinking', thinking: '', ...node }) };
-    this.#start = startText(scope, textOf(block.thinking));
-    this.#signature = textOf(block.signature);
-    scope.emitter.open(this.#flow);
-  }
-
-  isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'thinking' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.thinking));
-  }
-
-  delta(type: string, delta: WireDelta): boolean {
-    if (type === 'thinking_delta') this.#write(this.#start.push(textOf(delta.thinking)));
-    else if (type === 'signature_delta') this.#join(textOf(delta.signature));
-    else return false;
-    this.#isUntouched = false;
-    return true;
-  }
-
-  #write(piece: string): void {
-    if (piece === '') return;
-    if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
-    this.#scope.emitter.write(this.#flow, { type: 'thinking_delta', thinking: piece });
-  }
-
-  /** The standard sends one signature; proxies split it, and some send it twice. */
-  #join(piece: string): void {
-    if (piece === '') return;
-    if (this.#signature !== '')
-      this.#scope.report(piece === this.#signature ? 'anthropic/signature-repeated' : 'anthropic/signature-split');
-    if (piece === this.#signature) return;
-    this.#signature += piece;
-    this.#isSigned = false;
-    if (!this.isStopped) return;
-    this.#scope.report('anthropic/signature-late');
-    this.#sign();
-  }
-
-  #sign(): void {
-    if (this.#isSigned || this.#signature === '') return;
-    this.#isSigned = true;
-    this.#scope.emitter.sign(this.#key, { type: 'signature_delta', signature: signatureOf(this.#signature, this.#scope.model) });
-  }
-
-  stop(): void {
-    if (this.isStopped) return;
-    this.#write(this.#start.end());
-    this.isStopped = true;
-    this.#sign();
-    this.#scope.emitter.closeFlow(this.#key);
-  }
-}
-
-function startText(scope: BlockScope, value: string): StartText {
-  const start = scope.here();
-  return new StartText(value, (isRepeated) =>
-    isRepeated ? scope.report('anthropic/start-text-repeated') : scope.report('anthropic/text-in-start', undefined, start),
-  );
-}
-
-/** A block that only this protocol understands: its deltas are merged into it as they are. */
-class OpaqueReader implements BlockReader {
-  readonly kind = 'opaque';
-  isStopped = false;
-  readonly #scope: BlockScope;
-  readonly #block: WireBlock;
-  readonly #flow: Flow;
-  #isUntouched = true;
-
-  constructor(scope: BlockScope, block: WireBlock) {
-    this.#scope = scope;
-    this.#block = block;
-    let raw = block;
-    const start = (): ContentBlock => {
-      const opened = decodeOpaque(raw);
-      // Another block came between: what follows is a block of the same type, and not all of it once more.
-      raw = { type: block.type };
-      return opened;
-    };
-    this.#flow = { kind: 'opaque', key: scope.newKey(), start };
-    scope.emitter.open(this.#flow);
-  }
-
-  isRestatedBy(_type: string, block: WireBlock): boolean {
-    return this.#isUntouched && !this.isStopped && sameJson(block, this.#block);
-  }
-
-  delta(_type: string, delta: WireDelta): boolean {
-    this.#isUntouched = false;
-    const raw: JsonObject = {};
-    let isEmpty = true;
-    for (const key of Object.keys(delta)) {
-      if (key === 'type' || delta[key] === null) continue;
-      setOwn(raw, key, delta[key]);
-      isEmpty = false;
-    }
-    if (!isEmpty) this.#scope.emitter.write(this.#flow, { type: 'opaque_delta', raw });
-    return true;
-  }
-
-  stop(): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
-    this.#scope.emitter.closeFlow(this.#flow.key);
-  }
-}
-
-/** A block that is whole in its start. */
-class WholeReader implements BlockReader {
-  readonly kind = 'whole';
-  isStopped = false;
-  readonly #wire: WireBlock;
-
-  constructor(scope: BlockScope, wire: WireBlock, block: ContentBlock) {
-    this.#wire = wire;
-    scope.emitter.whole(block);
-  }
-
-  isRestatedBy(_type: string, block: WireBlock): boolean {
-    return !this.isStopped && sameJson(block, this.#wire);
-  }
-
-  delta(): boolean {
-    return false;
-  }
-
-  stop(): void {
-    this.isStopped = true;
-  }
-}
-
-/** `tool_use` is the client's; every other one, known or of the future, is executed by the provider. */
-const KINDS: Record<string, ToolKind> = { tool_use: 'function', mcp_tool_use: 'mcp' };
-
-const FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input']);
-
-/** The type of a block that no `kind` stands for has to be kept. */
-const FIELDS_BUT_TYPE: ReadonlySet<string> = new Set(['id', 'name', 'input']);
-
-const TYPES: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
-
-/** A call. Its arguments arrive as deltas, or whole in the start, or both: then the deltas count. */
-class ToolReader implements BlockReader {
-  readonly kind = 'tool_use';
-  isStopped = false;
-  readonly #wireId: unknown;
-  readonly #scope: BlockScope;
-  readonly #block: ToolUseBlock;
-  readonly #index: number;
-  readonly #arguments = new ArgumentText();
-  /** The input of the start, until a delta or the stop decides about it. */
-  #held: string;
-  /** Where the last piece of the arguments was. */
-  #last: number;
-
-  constructor(scope: BlockScope, type: string, block: WireBlock) {
-    this.#scope = scope;
-    this.#wireId = block.id;
-    this.#held = inputText(block.input);
-    this.#last = scope.here();
-    const kind = KINDS[type] ?? 'server';
-    this.#block = {
-      type: 'tool_use',
-      ...scope.calls.identify(block.id, block.name),
-      input: {},
-      ...(kind !== 'function' && { kind }),
-      ...otherFields(block, TYPES.has(type) ? FIELDS : FIELDS_BUT_TYPE),
-    };
-    scope.calls.opened(this.#block);
-    this.#index = scope.emitter.openTool(this.#block);
-  }
-
-  /** The arguments are one whole document, which no later delta can change. */
-  get isSettled(): boolean {
-    return this.#arguments.isSettled;
-  }
-
-  isRestatedBy(type: string, block: WireBlock): boolean {
-    const isSame = type.endsWith('tool_use') && block.id === this.#wireId && this.#arguments.isEmpty && !this.isStopped;
-    if (isSame) this.#held ||= inputText(block.input);
-    return isSame;
-  }
-
-  delta(type: string, { partial_json: piece }: WireDelta): boolean {
-    if (type !== 'input_json_delta') return false;
-    if (typeof piece === 'string') this.#push(piece);
-    // A relay that parses the arguments sends the object itself.
-    else if (isObject(piece) && this.#arguments.isEmpty && !this.isStopped) this.#held = inputText(piece);
-    return true;
-  }
-
-  #push(piece: string): void {
-    if (piece === '') return;
-    this.#last = this.#scope.here();
-    if (this.isStopped) {
-      if (piece.trim() !== '') this.#resume(piece);
-      return;
-    }
-    if (this.#held !== '') this.#scope.report('anthropic/input-in-start-and-deltas');
-    this.#held = '';
-    this.#scope.calls.limits.count(piece.length);
-    this.#scope.emitter.writeTool(this.#index, this.#arguments.push(piece));
-  }
-
-  /** The block has stopped, and its arguments go on: the end of the message tells what they are. Nothing is added to a whole document. */
-  #resume(piece: string): void {
-    this.#scope.report('anthropic/input-after-stop');
-    if (this.isSettled) return;
-    this.#scope.calls.limits.count(piece.length);
-    this.#arguments.push(piece);
-    this.#scope.calls.late.set(this.#index, () => this.#resumed());
-  }
-
-  #resumed(): ToolUseBlock {
-    const { text, reading } = this.#arguments.decide();
-    return { ...this.#judge(text, reading, false), input_raw: text };
-  }
-
-  /** The block in the end. Never an executable call with half its arguments: a flag stands beside the text as it was cut. */
-  #judge(text: string, reading: Reading, isCut: boolean): ToolUseBlock {
-    const isWhole = text.trim() === '' ? !isCut : parseJson(text) !== undefined;
-    if (isWhole) this.#scope.calls.broken.delete(this.#index);
-    else this.#scope.calls.broken.set(this.#index, this.#last);
-    return !isWhole && reading === 'plain' ? { ...this.#block, status: 'incomplete' } : this.#block;
-  }
-
-  stop(isCut: boolean): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
-    if (this.#held !== '') this.#arguments.push(this.#held);
-    const { text: whole, reading, rest } = this.#arguments.end();
-    this.#scope.emitter.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
-    if (reading !== 'plain' && reading !== 'unreadable')
-      this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`, this.#last);
-    const final = this.#judge(whole, reading, isCut);
-    this.#scope.emitter.stopTool(this.#index, final === this.#block ? undefined : final);
-  }
-}
-
-/** The input of a block as text; an empty one, which every start carries, says nothing. */
-export function inputText(input: unknown): string {
-  if (typeof input === 'string') return input.trim() === '{}' ? '' : input;
-  if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return '';
-  const text = writeJson(input);
-  if (text === undefined) throw new LimitError('an input nested too deeply to be written as text');
-  return text;
-}
-
-/** Which block a delta belongs to, when no start says so. */
-const DELTA_KINDS: Record<string, BlockKind> = {
-  text_delta: 'text',
-  citations_delta: 'text',
-  thinking_delta: 'thinking',
-  signature_delta: 'thinking',
-  input_json_delta: 'tool_use',
-};
+const BLOCK_BY_FIELD = [
+  ['text', 'text'],
+  ['thinking', 'thinking'],
+  ['name', 'tool_use'],
+] as const;
 
 /** Which delta, or block, has the field: for those that forgot their type. */
 const DELTA_BY_FIELD = [
@@ -480,11 +52,14 @@ const DELTA_BY_FIELD = [
   ['citation', 'citations_delta'],
 ] as const;
 
-const BLOCK_BY_FIELD = [
-  ['text', 'text'],
-  ['thinking', 'thinking'],
-  ['name', 'tool_use'],
-] as const;
+/** Which block a delta belongs to, when no start says so. */
+const DELTA_KINDS: Record<string, BlockKind> = {
+  text_delta: 'text',
+  citations_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'thinking',
+  input_json_delta: 'tool_use',
+};
 
 /** The content blocks of one message: which delta belongs to which block. A wire index is a key and nothing more. */
 export class ContentDecoder implements BlockScope {
@@ -673,12 +248,437 @@ export class ContentDecoder implements BlockScope {
   }
 }
 
-const isToolUse = (type: string): boolean => type === 'tool_use' || type.endsWith('_tool_use');
+const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
 
-const keyOf = (index: unknown): string | undefined =>
-  typeof index === 'number' || typeof index === 'string' ? String(index) : undefined;
+/** Thinking. Its block opens at once: it may stay empty and still carry a signature. */
+export class ThinkingReader implements BlockReader {
+  readonly kind = 'thinking';
+  isStopped = false;
+  readonly #scope: BlockScope;
+  readonly #key: number;
+  readonly #flow: Flow;
+  readonly #start: StartText;
+  #isUntouched = true;
+  #signature: string;
+  #isSigned = false;
+
+  constructor(scope: BlockScope, block: WireBlock) {
+    this.#scope = scope;
+    const node = otherFields(block, THINKING_FIELDS);
+    this.#key = scope.newKey();
+    this.#flow = { kind: 'thinking', key: this.#key, start: () => ({ type: 'thinking', thinking: '', ...node }) };
+    this.#start = startText(scope, textOf(block.thinking));
+    this.#signature = textOf(block.signature);
+    scope.emitter.open(this.#flow);
+  }
+
+  isRestatedBy(type: string, block: WireBlock): boolean {
+    return type === 'thinking' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.thinking));
+  }
+
+  delta(type: string, delta: WireDelta): boolean {
+    if (type === 'thinking_delta') this.#write(this.#start.push(textOf(delta.thinking)));
+    else if (type === 'signature_delta') this.#join(textOf(delta.signature));
+    else return false;
+    this.#isUntouched = false;
+    return true;
+  }
+
+  #write(piece: string): void {
+    if (piece === '') return;
+    if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
+    this.#scope.emitter.write(this.#flow, { type: 'thinking_delta', thinking: piece });
+  }
+
+  /** The standard sends one signature; proxies split it, and some send it twice. */
+  #join(piece: string): void {
+    if (piece === '') return;
+    if (this.#signature !== '')
+      this.#scope.report(piece === this.#signature ? 'anthropic/signature-repeated' : 'anthropic/signature-split');
+    if (piece === this.#signature) return;
+    this.#signature += piece;
+    this.#isSigned = false;
+    if (!this.isStopped) return;
+    this.#scope.report('anthropic/signature-late');
+    this.#sign();
+  }
+
+  #sign(): void {
+    if (this.#isSigned || this.#signature === '') return;
+    this.#isSigned = true;
+    this.#scope.emitter.sign(this.#key, { type: 'signature_delta', signature: signatureOf(this.#signature, this.#scope.model) });
+  }
+
+  stop(): void {
+    if (this.isStopped) return;
+    this.#write(this.#start.end());
+    this.isStopped = true;
+    this.#sign();
+    this.#scope.emitter.closeFlow(this.#key);
+  }
+}
 
 function typeOf(value: JsonObject, byField: readonly (readonly [field: string, type: string])[]): string {
   const type = textOf(value['type']);
   return type !== '' ? type : (byField.find(([field]) => Object.hasOwn(value, field))?.[1] ?? '');
+}
+
+const keyOf = (index: unknown): string | undefined =>
+  typeof index === 'number' || typeof index === 'string' ? String(index) : undefined;
+
+/** `tool_use` is the client's; every other one, known or of the future, is executed by the provider. */
+const KINDS: Record<string, ToolKind> = { tool_use: 'function', mcp_tool_use: 'mcp' };
+
+const TYPES: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+
+const FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input']);
+
+/** The type of a block that no `kind` stands for has to be kept. */
+const FIELDS_BUT_TYPE: ReadonlySet<string> = new Set(['id', 'name', 'input']);
+
+/** A call. Its arguments arrive as deltas, or whole in the start, or both: then the deltas count. */
+class ToolReader implements BlockReader {
+  readonly kind = 'tool_use';
+  isStopped = false;
+  readonly #wireId: unknown;
+  readonly #scope: BlockScope;
+  readonly #block: ToolUseBlock;
+  readonly #index: number;
+  readonly #arguments = new ArgumentText();
+  /** The input of the start, until a delta or the stop decides about it. */
+  #held: string;
+  /** Where the last piece of the arguments was. */
+  #last: number;
+
+  constructor(scope: BlockScope, type: string, block: WireBlock) {
+    this.#scope = scope;
+    this.#wireId = block.id;
+    this.#held = inputText(block.input);
+    this.#last = scope.here();
+    const kind = KINDS[type] ?? 'server';
+    this.#block = {
+      type: 'tool_use',
+      ...scope.calls.identify(block.id, block.name),
+      input: {},
+      ...(kind !== 'function' && { kind }),
+      ...otherFields(block, TYPES.has(type) ? FIELDS : FIELDS_BUT_TYPE),
+    };
+    scope.calls.opened(this.#block);
+    this.#index = scope.emitter.openTool(this.#block);
+  }
+
+  /** The arguments are one whole document, which no later delta can change. */
+  get isSettled(): boolean {
+    return this.#arguments.isSettled;
+  }
+
+  isRestatedBy(type: string, block: WireBlock): boolean {
+    const isSame = type.endsWith('tool_use') && block.id === this.#wireId && this.#arguments.isEmpty && !this.isStopped;
+    if (isSame) this.#held ||= inputText(block.input);
+    return isSame;
+  }
+
+  delta(type: string, { partial_json: piece }: WireDelta): boolean {
+    if (type !== 'input_json_delta') return false;
+    if (typeof piece === 'string') this.#push(piece);
+    // A relay that parses the arguments sends the object itself.
+    else if (isObject(piece) && this.#arguments.isEmpty && !this.isStopped) this.#held = inputText(piece);
+    return true;
+  }
+
+  #push(piece: string): void {
+    if (piece === '') return;
+    this.#last = this.#scope.here();
+    if (this.isStopped) {
+      if (piece.trim() !== '') this.#resume(piece);
+      return;
+    }
+    if (this.#held !== '') this.#scope.report('anthropic/input-in-start-and-deltas');
+    this.#held = '';
+    this.#scope.calls.limits.count(piece.length);
+    this.#scope.emitter.writeTool(this.#index, this.#arguments.push(piece));
+  }
+
+  /** The block has stopped, and its arguments go on: the end of the message tells what they are. Nothing is added to a whole document. */
+  #resume(piece: string): void {
+    this.#scope.report('anthropic/input-after-stop');
+    if (this.isSettled) return;
+    this.#scope.calls.limits.count(piece.length);
+    this.#arguments.push(piece);
+    this.#scope.calls.late.set(this.#index, () => this.#resumed());
+  }
+
+  #resumed(): ToolUseBlock {
+    const { text, reading } = this.#arguments.decide();
+    return { ...this.#judge(text, reading, false), input_raw: text };
+  }
+
+  /** The block in the end. Never an executable call with half its arguments: a flag stands beside the text as it was cut. */
+  #judge(text: string, reading: Reading, isCut: boolean): ToolUseBlock {
+    const isWhole = text.trim() === '' ? !isCut : parseJson(text) !== undefined;
+    if (isWhole) this.#scope.calls.broken.delete(this.#index);
+    else this.#scope.calls.broken.set(this.#index, this.#last);
+    return !isWhole && reading === 'plain' ? { ...this.#block, status: 'incomplete' } : this.#block;
+  }
+
+  stop(isCut: boolean): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    if (this.#held !== '') this.#arguments.push(this.#held);
+    const { text: whole, reading, rest } = this.#arguments.end();
+    this.#scope.emitter.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
+    if (reading !== 'plain' && reading !== 'unreadable')
+      this.#scope.report('anthropic/input-sent-twice', `the arguments read as ${reading}`, this.#last);
+    const final = this.#judge(whole, reading, isCut);
+    this.#scope.emitter.stopTool(this.#index, final === this.#block ? undefined : final);
+  }
+}
+
+/** The input of a block as text; an empty one, which every start carries, says nothing. */
+export function inputText(input: unknown): string {
+  if (typeof input === 'string') return input.trim() === '{}' ? '' : input;
+  if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return '';
+  const text = writeJson(input);
+  if (text === undefined) throw new LimitError('an input nested too deeply to be written as text');
+  return text;
+}
+
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations']);
+
+/** Text. Its block opens with the first character or citation: there are no empty ones. */
+class TextReader implements BlockReader {
+  readonly kind = 'text';
+  isStopped = false;
+  readonly #scope: BlockScope;
+  readonly #flow: Flow;
+  readonly #start: StartText;
+  #isUntouched = true;
+
+  constructor(scope: BlockScope, block: WireBlock) {
+    this.#scope = scope;
+    const node = otherFields(block, TEXT_FIELDS);
+    this.#flow = { kind: 'text', key: scope.newKey(), start: () => ({ type: 'text', text: '', ...node }) };
+    this.#start = startText(scope, textOf(block.text));
+    if (Array.isArray(block.citations)) for (const citation of block.citations) this.#cite(citation);
+  }
+
+  isRestatedBy(type: string, block: WireBlock): boolean {
+    return type === 'text' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.text));
+  }
+
+  delta(type: string, delta: WireDelta): boolean {
+    if (type === 'text_delta') this.#write(this.#start.push(textOf(delta.text)));
+    else if (type === 'citations_delta') this.#cite(delta.citation);
+    else return false;
+    this.#isUntouched = false;
+    return true;
+  }
+
+  #write(piece: string): void {
+    if (piece === '') return;
+    if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
+    this.#scope.emitter.write(this.#flow, { type: 'text_delta', text: piece });
+  }
+
+  #cite(citation: unknown): void {
+    if (isObject(citation))
+      this.#scope.emitter.write(this.#flow, { type: 'citations_delta', citation: decodeCitation(citation) });
+  }
+
+  stop(): void {
+    if (this.isStopped) return;
+    this.#write(this.#start.end());
+    this.isStopped = true;
+    this.#scope.emitter.closeFlow(this.#flow.key);
+  }
+}
+
+function startText(scope: BlockScope, value: string): StartText {
+  const start = scope.here();
+  return new StartText(value, (isRepeated) =>
+    isRepeated ? scope.report('anthropic/start-text-repeated') : scope.report('anthropic/text-in-start', undefined, start),
+  );
+}
+
+/**
+ * The text that a `content_block_start` brings. It is empty in the standard; some relays put the first piece there, others repeat there
+ * what the deltas then say. So it waits: deltas that say the same again decide for the one, anything else for the other. Each character
+ * is compared once.
+ */
+export class StartText {
+  readonly #text: string;
+  /** How much of the text the deltas have repeated. */
+  #matched = 0;
+  #isDecided: boolean;
+  readonly #onDecision: (isRepeated: boolean) => void;
+
+  constructor(text: string, onDecision: (isRepeated: boolean) => void) {
+    this.#text = text;
+    this.#isDecided = text === '';
+    this.#onDecision = onDecision;
+  }
+
+  /** Whether a second start with this text is the same start said again. */
+  isRestatedBy(text: string): boolean {
+    return text === '' || (text === this.#text && !this.#isDecided && this.#matched === 0);
+  }
+
+  /** Takes the text of a delta and returns what can go out now. */
+  push(piece: string): string {
+    if (this.#isDecided) return piece;
+    const missing = this.#text.length - this.#matched;
+    if (piece.length < missing && this.#text.startsWith(piece, this.#matched)) {
+      this.#matched += piece.length;
+      return '';
+    }
+    const isRepeated = piece.length >= missing && piece.startsWith(this.#text.slice(this.#matched));
+    const repeated = this.#text.slice(0, this.#matched) + piece;
+    this.#decide(isRepeated);
+    return isRepeated ? repeated : this.#text + repeated;
+  }
+
+  /** The block stops: what the deltas did not repeat to its end was a piece of its own. */
+  end(): string {
+    if (this.#isDecided) return '';
+    this.#decide(false);
+    return this.#text + this.#text.slice(0, this.#matched);
+  }
+
+  #decide(isRepeated: boolean): void {
+    this.#isDecided = true;
+    this.#onDecision(isRepeated);
+  }
+}
+
+/** A block that is whole in its start. */
+class WholeReader implements BlockReader {
+  readonly kind = 'whole';
+  isStopped = false;
+  readonly #wire: WireBlock;
+
+  constructor(scope: BlockScope, wire: WireBlock, block: ContentBlock) {
+    this.#wire = wire;
+    scope.emitter.whole(block);
+  }
+
+  isRestatedBy(_type: string, block: WireBlock): boolean {
+    return !this.isStopped && sameJson(block, this.#wire);
+  }
+
+  delta(): boolean {
+    return false;
+  }
+
+  stop(): void {
+    this.isStopped = true;
+  }
+}
+
+const isToolUse = (type: string): boolean => type === 'tool_use' || type.endsWith('_tool_use');
+
+/** A block that only this protocol understands: its deltas are merged into it as they are. */
+class OpaqueReader implements BlockReader {
+  readonly kind = 'opaque';
+  isStopped = false;
+  readonly #scope: BlockScope;
+  readonly #block: WireBlock;
+  readonly #flow: Flow;
+  #isUntouched = true;
+
+  constructor(scope: BlockScope, block: WireBlock) {
+    this.#scope = scope;
+    this.#block = block;
+    let raw = block;
+    const start = (): ContentBlock => {
+      const opened = decodeOpaque(raw);
+      // Another block came between: what follows is a block of the same type, and not all of it once more.
+      raw = { type: block.type };
+      return opened;
+    };
+    this.#flow = { kind: 'opaque', key: scope.newKey(), start };
+    scope.emitter.open(this.#flow);
+  }
+
+  isRestatedBy(_type: string, block: WireBlock): boolean {
+    return this.#isUntouched && !this.isStopped && sameJson(block, this.#block);
+  }
+
+  delta(_type: string, delta: WireDelta): boolean {
+    this.#isUntouched = false;
+    const raw: JsonObject = {};
+    let isEmpty = true;
+    for (const key of Object.keys(delta)) {
+      if (key === 'type' || delta[key] === null) continue;
+      setOwn(raw, key, delta[key]);
+      isEmpty = false;
+    }
+    if (!isEmpty) this.#scope.emitter.write(this.#flow, { type: 'opaque_delta', raw });
+    return true;
+  }
+
+  stop(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.#scope.emitter.closeFlow(this.#flow.key);
+  }
+}
+
+/** The calls of one message: their ids are unique and never blank, and their number and size are limited. */
+export class Calls {
+  readonly #report: (rule: RuleId) => void;
+  readonly #names = new Map<string, string>();
+  readonly limits: CallLimits = new CallLimits();
+  #client: ToolUseBlock | undefined;
+  /** Seeds derived ids. */
+  messageId = '';
+  /** Calls that went on after their blocks had stopped, by the index of the block. */
+  readonly late: Map<number, () => ToolUseBlock> = new Map();
+  /** The blocks of calls whose arguments are no whole JSON document. */
+  readonly broken: Map<number, number> = new Map();
+
+  constructor(report: (rule: RuleId) => void) {
+    this.#report = report;
+  }
+
+  /** A call of the client's own tools, if there is one: it decides the stop reason. */
+  get client(): ToolUseBlock[] {
+    return this.#client ? [this.#client] : [];
+  }
+
+  nameOf(id: unknown): string | undefined {
+    return typeof id === 'string' ? this.#names.get(id) : undefined;
+  }
+
+  /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
+  identify(wireId: unknown, wireName: unknown): Pick<ToolUseBlock, 'id' | 'name' | 'status'> {
+    const position = this.#names.size;
+    this.limits.open();
+    const name = typeof wireName === 'string' && wireName.trim() !== '' ? wireName : `tool_${position}`;
+    if (name !== wireName) this.#report('anthropic/tool-name-missing');
+    const id = this.#uniqueId(wireId, position, name);
+    this.#names.set(id, name);
+    return { id, name, ...(name !== wireName && { status: 'incomplete' }) };
+  }
+
+  #uniqueId(wireId: unknown, position: number, name: string): string {
+    const id = typeof wireId === 'number' ? String(wireId) : wireId;
+    if (typeof id === 'string' && id.trim() !== '' && !this.#names.has(id)) return id;
+    const isBlank = typeof id !== 'string' || id.trim() === '';
+    this.#report(isBlank ? 'anthropic/tool-id-missing' : 'anthropic/tool-id-duplicate');
+    let salt = 0;
+    let derived: string;
+    do derived = deriveId('toolu_', this.messageId, position, name, salt++);
+    while (this.#names.has(derived));
+    return derived;
+  }
+
+  opened(block: ToolUseBlock): void {
+    if (isClientCall(block.kind) && !isCalledByCode(block)) this.#client ??= block;
+  }
+}
+
+/** A call that code made while the provider ran it: it may be answered already, and only Anthropic knows, which says so by its stop reason. */
+function isCalledByCode({ extensions }: ToolUseBlock): boolean {
+  const caller = extensions?.['anthropic-messages']?.['caller'];
+  return isObject(caller) && caller['type'] !== 'direct';
 }

@@ -33,10 +33,10 @@ export function detectInterface(path: string, headers: HeaderBag = {}): Interfac
   return models === segments.length - 1 ? 'MODELS' : 'MODEL_INFO';
 }
 
+const VERTEX = /:(streamR|r)awPredict$/;
+
 /** Where Bedrock and Vertex name the model: `/model/{id}/invoke`, `/models/{id}:rawPredict`. */
 const BEDROCK = /^invoke(-with-response-stream)?$/;
-
-const VERTEX = /:(streamR|r)awPredict$/;
 
 /** The model that a path names, where the body does not. */
 export function modelOf(path: string): string | undefined {
@@ -45,6 +45,9 @@ export function modelOf(path: string): string | undefined {
   if (VERTEX.test(last) && segments.at(-2) === 'models') return unescaped(last.replace(VERTEX, ''));
   return BEDROCK.test(last) && segments.at(-3) === 'model' ? unescaped(segments.at(-2) ?? '') : undefined;
 }
+
+/** Anthropic's endpoints, known or not. */
+export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(messages|skills)\b/.test(path);
 
 /** The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; PASSTHROUGH needs the path that the client called. */
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
@@ -110,6 +113,3 @@ export function buildHeaders({ api_key: key, adapter_config: config = {} }: Prov
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   };
 }
-
-/** Anthropic's endpoints, known or not. */
-export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(messages|skills)\b/.test(path);

@@ -13,6 +13,15 @@ import {
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
+type Outcome = 'stopped' | 'error';
+
+interface OpenBlock {
+  index: number;
+  type: string;
+  deltas: number;
+  isSigned: boolean;
+}
+
 const STOPS = new Set<unknown>([
   'end_turn',
   'max_tokens',
@@ -23,32 +32,6 @@ const STOPS = new Set<unknown>([
   'model_context_window_exceeded',
   'compaction',
 ]);
-
-/** The deltas that a block of a type may have. */
-const DELTAS: ReadonlyMap<string, readonly unknown[]> = new Map([
-  ['text', ['text_delta', 'citations_delta']],
-  ['thinking', ['thinking_delta', 'signature_delta']],
-  ['tool_use', ['input_json_delta']],
-  ['server_tool_use', ['input_json_delta']],
-  ['mcp_tool_use', ['input_json_delta']],
-]);
-
-/** The text that a delta brings, and whether it may be empty. */
-const PAYLOADS: ReadonlyMap<unknown, { field: string; mayBeEmpty: boolean }> = new Map([
-  ['text_delta', { field: 'text', mayBeEmpty: false }],
-  ['thinking_delta', { field: 'thinking', mayBeEmpty: false }],
-  ['signature_delta', { field: 'signature', mayBeEmpty: true }],
-  ['input_json_delta', { field: 'partial_json', mayBeEmpty: true }],
-]);
-
-interface OpenBlock {
-  index: number;
-  type: string;
-  deltas: number;
-  isSigned: boolean;
-}
-
-type Outcome = 'stopped' | 'error';
 
 /**
  * What every client accepts: message_start, blocks one after the other, one message_delta, message_stop; pings anywhere. Or an error, and
@@ -180,6 +163,23 @@ function checkStart(type: string, block: JsonObject): void {
   must(isFilled(block['name']), 'a call has a name');
   must(isObject(block['input']) && Object.keys(block['input']).length === 0, 'a call begins without arguments');
 }
+
+/** The deltas that a block of a type may have. */
+const DELTAS: ReadonlyMap<string, readonly unknown[]> = new Map([
+  ['text', ['text_delta', 'citations_delta']],
+  ['thinking', ['thinking_delta', 'signature_delta']],
+  ['tool_use', ['input_json_delta']],
+  ['server_tool_use', ['input_json_delta']],
+  ['mcp_tool_use', ['input_json_delta']],
+]);
+
+/** The text that a delta brings, and whether it may be empty. */
+const PAYLOADS: ReadonlyMap<unknown, { field: string; mayBeEmpty: boolean }> = new Map([
+  ['text_delta', { field: 'text', mayBeEmpty: false }],
+  ['thinking_delta', { field: 'thinking', mayBeEmpty: false }],
+  ['signature_delta', { field: 'signature', mayBeEmpty: true }],
+  ['input_json_delta', { field: 'partial_json', mayBeEmpty: true }],
+]);
 
 function checkDelta(open: OpenBlock, delta: JsonObject): void {
   const { type } = delta;

@@ -4,6 +4,15 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import { encodeBlock, encodeThinking } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
 
+/** Anthropic Messages, and the servers and relays that speak it. */
+export const anthropicMessages: Protocol = {
+  id: 'anthropic-messages',
+  streamDecoder: decodeStream,
+  recognises,
+  extras: extrasOf,
+  callFields,
+};
+
 /** What a message holds beside text, reasoning and calls, in the words of the wire. */
 export function extrasOf({ content }: CanonicalResponse): JsonObject {
   const thinking = content.filter((block) => block.type === 'thinking').map(encodeThinking);
@@ -24,15 +33,6 @@ export function callFields({ extensions }: ToolUseBlock): JsonObject {
   const { type: _, ...fields }: JsonObject = extensions?.['anthropic-messages'] ?? {};
   return fields;
 }
-
-/** Anthropic Messages, and the servers and relays that speak it. */
-export const anthropicMessages: Protocol = {
-  id: 'anthropic-messages',
-  streamDecoder: decodeStream,
-  recognises,
-  extras: extrasOf,
-  callFields,
-};
 
 /** No other protocol has these; `ping` and `error` others have, too. */
 const EVENTS: ReadonlySet<unknown> = new Set([

@@ -26,12 +26,6 @@ export const countTokensRequest: WireCodec<WireRequest, CanonicalRequest> = {
   }),
 };
 
-/** Fields of our own that only a request for an answer may have. */
-const OF_THE_ANSWER: ReadonlySet<string> = new Set(['container', 'inference_geo', 'fallbacks', 'diagnostics']);
-
-const withoutAnswer = (body: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !OF_THE_ANSWER.has(name)));
-
 export const countTokensResponse: WireCodec<unknown, CanonicalCountTokensResponse> = {
   decode: (wire) => {
     const count = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
@@ -47,12 +41,13 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 /** `GET /v1/models/{id}`. */
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
+/** Fields of our own that only a request for an answer may have. */
+const OF_THE_ANSWER: ReadonlySet<string> = new Set(['container', 'inference_geo', 'fallbacks', 'diagnostics']);
+
+const withoutAnswer = (body: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !OF_THE_ANSWER.has(name)));
+
 const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
-
-const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
-
-const answerOf = (wire: unknown): JsonObject =>
-  expectAnswer(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
   const body = answerOf(wire);
@@ -77,6 +72,8 @@ function decodeModelInfo(wire: unknown): CanonicalModel {
   if (!model) throw badAnswer('id', 'must be the name of the model');
   return model;
 }
+
+const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
 /** Undefined when the entry names no model. Whatever else it says stays with it. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
@@ -105,6 +102,9 @@ function decodeCapabilities(value: unknown): Record<string, boolean> | undefined
   );
   return Object.fromEntries(flags);
 }
+
+const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
 
 /** Pages are asked for by the id of a model (`after_id`): another protocol's token for the next one has no place. */
 function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {

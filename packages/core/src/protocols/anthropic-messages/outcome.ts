@@ -5,16 +5,10 @@ import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts
 import { countOf, objectOf } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
 // Dates without a clock: days are counted from 1 March of the year 0 of the Gregorian calendar, so that a leap day ends its year.
 const DAY = 86_400;
-
-/** Days of 400 years, after which the calendar repeats. */
-const ERA = 146_097;
-
-/** From 0000-03-01 to 1970-01-01. */
-const EPOCH = 719_468;
-
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
 /** Unix seconds of an RFC 3339 time, fractions cut off; undefined for anything else. */
 export function unixOf(text: string): number | undefined {
@@ -26,17 +20,11 @@ export function unixOf(text: string): number | undefined {
   return daysOf(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
 }
 
-/** RFC 3339 in UTC. */
-export function isoOf(unix: number): string {
-  const seconds = Math.floor(unix);
-  const days = Math.floor(seconds / DAY);
-  const rest = seconds - days * DAY;
-  const { year, month, day } = dateOf(days);
-  const time = [Math.floor(rest / 3600), Math.floor(rest / 60) % 60, rest % 60];
-  return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${time.map((part) => pad(part)).join(':')}Z`;
-}
+/** Days of 400 years, after which the calendar repeats. */
+const ERA = 146_097;
 
-const pad = (value: number, width = 2): string => String(value).padStart(width, '0');
+/** From 0000-03-01 to 1970-01-01. */
+const EPOCH = 719_468;
 
 /** Days since 1970-01-01. */
 function daysOf(year: number, month: number, day: number): number {
@@ -45,6 +33,16 @@ function daysOf(year: number, month: number, day: number): number {
   const yearOfEra = begun - era * 400;
   const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
   return era * ERA + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - EPOCH;
+}
+
+/** RFC 3339 in UTC. */
+export function isoOf(unix: number): string {
+  const seconds = Math.floor(unix);
+  const days = Math.floor(seconds / DAY);
+  const rest = seconds - days * DAY;
+  const { year, month, day } = dateOf(days);
+  const time = [Math.floor(rest / 3600), Math.floor(rest / 60) % 60, rest % 60];
+  return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${time.map((part) => pad(part)).join(':')}Z`;
 }
 
 function dateOf(days: number): { year: number; month: number; day: number } {
@@ -64,6 +62,21 @@ function dateOf(days: number): { year: number; month: number; day: number } {
   };
 }
 
+const pad = (value: number, width = 2): string => String(value).padStart(width, '0');
+
+/** An error answer, whatever shape it has. How much may still be asked is told, too. */
+export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
+  const error = withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'anthropic-messages');
+  const limits = readRateLimits(reply.headers);
+  return limits ? { ...error, details: { ...error.details, rate_limits: limits } } : error;
+}
+
+/** The error of a body that was to be something else: `{type:"error",error}`, JSON in a string, a page, a text, nothing. */
+export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
+  const value = errorValue(body);
+  return decodeError(isObject(value) ? value : { message: messageOfText(value, status, context) });
+}
+
 /** `{type: "error", error: {type, message}, request_id}`, or what relays send in its place: text, or the inner object alone. */
 export function decodeError(payload: JsonObject): CanonicalError {
   const body = payload['error'] ? errorBody(payload['error']) : payload;
@@ -79,119 +92,11 @@ export function decodeError(payload: JsonObject): CanonicalError {
 const isSpendLimit = ({ details }: JsonObject): boolean =>
   isObject(details) && details['error_code'] === 'enforced_spend_limit_reached';
 
-/** An error answer, whatever shape it has. How much may still be asked is told, too. */
-export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  const error = withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'anthropic-messages');
-  const limits = readRateLimits(reply.headers);
-  return limits ? { ...error, details: { ...error.details, rate_limits: limits } } : error;
-}
-
-/** The error of a body that was to be something else: `{type:"error",error}`, JSON in a string, a page, a text, nothing. */
-export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
-  const value = errorValue(body);
-  return decodeError(isObject(value) ? value : { message: messageOfText(value, status, context) });
-}
-
 const LIMIT_HEADER = 'anthropic-ratelimit-';
 
 function readRateLimits(headers: HeaderBag): HeaderBag | undefined {
   const limits = Object.entries(headers).filter(([name]) => name.startsWith(LIMIT_HEADER));
   return limits.length > 0 ? Object.fromEntries(limits) : undefined;
-}
-
-interface WireError {
-  status: number;
-  type: string;
-}
-
-const INVALID: WireError = { status: 400, type: 'invalid_request_error' };
-
-const NOT_FOUND: WireError = { status: 404, type: 'not_found_error' };
-
-const WIRE_ERRORS: Record<ErrorCode, WireError> = {
-  INVALID_INPUT: INVALID,
-  MISSING_REQUIRED_FIELD: INVALID,
-  INCOMPATIBLE_FEATURE: INVALID,
-  TOOL_CALL_PARSE_ERROR: INVALID,
-  JSON_PARSE_ERROR: INVALID,
-  CONTEXT_LENGTH: INVALID,
-  CONTENT_POLICY: INVALID,
-  AUTHENTICATION: { status: 401, type: 'authentication_error' },
-  BILLING: { status: 402, type: 'billing_error' },
-  PERMISSION: { status: 403, type: 'permission_error' },
-  NOT_FOUND,
-  UNSUPPORTED_INTERFACE: NOT_FOUND,
-  CONFLICT: { status: 409, type: 'invalid_request_error' },
-  PAYLOAD_TOO_LARGE: { status: 413, type: 'request_too_large' },
-  RATE_LIMIT: { status: 429, type: 'rate_limit_error' },
-  CANCELLED: { status: 499, type: 'invalid_request_error' },
-  INTERNAL: { status: 500, type: 'api_error' },
-  UPSTREAM_ERROR: { status: 502, type: 'api_error' },
-  STREAM_TRUNCATED: { status: 502, type: 'api_error' },
-  TIMEOUT: { status: 504, type: 'timeout_error' },
-  OVERLOADED: { status: 529, type: 'overloaded_error' },
-};
-
-const isOwn = ({ upstream }: CanonicalError): boolean => upstream?.protocol === 'anthropic-messages';
-
-/** SDKs choose the exception by the HTTP status, so that it and the body agree. */
-export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
-}
-
-/** The payload of an error event. Of the types that a stream can fail with, this is the one that opencode, pi and Qwen Code retry. */
-export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
-  encodeErrorBody(error, brokenOffBy(error) && WIRE_ERRORS.OVERLOADED.type);
-
-/** The body of an error response. */
-function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].type): JsonObject {
-  const upstream = isOwn(error) ? error.upstream : undefined;
-  return {
-    type: 'error',
-    error: {
-      ...objectOf(upstream?.body),
-      type: upstream?.type ?? type,
-      message: messageOf(error),
-    },
-    request_id: error.request_id ?? null,
-  };
-}
-
-const TOO_LONG = 'prompt is too long';
-
-/** Clients find out by these words that they have to shorten the conversation. */
-function messageOf(error: CanonicalError): string {
-  const { code, message } = error;
-  const isUnsaid = code === 'CONTEXT_LENGTH' && !isOwn(error) && !message.toLowerCase().includes(TOO_LONG);
-  return isUnsaid ? `${TOO_LONG}: ${message}` : message;
-}
-
-/** 529 is the overload that clients wait for (P127); what is to be paid is 402, where OpenAI says 429. */
-function statusOf(error: CanonicalError): number {
-  const { code, http_status: status } = error;
-  const own = WIRE_ERRORS[code].status;
-  if (status === undefined || status < 400 || status > 599) return own;
-  if (isOwn(error)) return status;
-  return code === 'OVERLOADED' || code === 'BILLING' ? own : status;
-}
-
-function headersOf(error: CanonicalError): HeaderBag {
-  const { retry_after_ms: wait, request_id: id, details = {} } = error;
-  const retry = details['should_retry'];
-  return {
-    'content-type': 'application/json',
-    ...(isOwn(error) && writeRateLimits(details['rate_limits'])),
-    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)) }),
-    ...(id !== undefined && { 'request-id': id }),
-    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
-  };
-}
-
-function writeRateLimits(limits: unknown): HeaderBag {
-  const entries = Object.entries(objectOf(limits));
-  return Object.fromEntries(
-    entries.flatMap(([name, value]) => (name.startsWith(LIMIT_HEADER) && typeof value === 'string' ? [[name, value]] : [])),
-  );
 }
 
 const FROM_WIRE: Record<string, StopReason> = {
@@ -215,8 +120,6 @@ const FOREIGN: Record<string, StopReason> = {
   content_filter: 'content_filter',
 };
 
-export const isStandardStop = (reason: string): boolean => Object.hasOwn(FROM_WIRE, reason);
-
 /** Unknown, blank or absent: the turn ended. */
 export function decodeStop(reason: string | null): StopReason {
   return getOwn(FROM_WIRE, reason) ?? getOwn(FOREIGN, reason) ?? 'end_turn';
@@ -234,34 +137,6 @@ export function decodeStopDetails(details: unknown): StopDetails | undefined {
     ...((typeof category === 'string' || category === null) && { category }),
     ...((typeof explanation === 'string' || explanation === null) && { explanation }),
   };
-}
-
-/** `error` has no word: it is an error event or body. */
-const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, string> = {
-  end_turn: 'end_turn',
-  max_tokens: 'max_tokens',
-  tool_use: 'tool_use',
-  stop_sequence: 'stop_sequence',
-  refusal: 'refusal',
-  content_filter: 'refusal',
-  pause_turn: 'pause_turn',
-  context_window: 'model_context_window_exceeded',
-};
-
-/** `said`: the wire's own word, which goes back where it still says what the message says. */
-export function encodeStop(stop: Exclude<StopReason, 'error'>, said: unknown): string {
-  return typeof said === 'string' && isStandardStop(said) && decodeStop(said) === stop ? said : WIRE_STOPS[stop];
-}
-
-/** The categories that the official type knows; others would say nothing to a client. */
-const CATEGORIES: ReadonlySet<unknown> = new Set(['cyber', 'bio', 'frontier_llm', 'reasoning_extraction', 'general_harms']);
-
-/** `raw`: the details as this protocol had them, with all that only it knows. */
-export function encodeStopDetails(stop: StopReason, details: StopDetails | undefined, raw: unknown): JsonObject | null {
-  if (isObject(raw)) return raw;
-  if (stop !== 'refusal' && stop !== 'content_filter') return null;
-  const { category = null, explanation, raw: word } = details ?? {};
-  return { type: 'refusal', category: CATEGORIES.has(category) ? category : null, explanation: explanation ?? word ?? null };
 }
 
 /** `input_tokens` of the wire leaves out what was read from and written to the cache; the canonical count is all of it. */
@@ -311,6 +186,131 @@ function decodeDetails(raw: JsonObject): UsageDetails {
     ...(searches !== undefined && { web_search_requests: searches }),
     ...(fetches !== undefined && { web_fetch_requests: fetches }),
   };
+}
+
+/** SDKs choose the exception by the HTTP status, so that it and the body agree. */
+export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
+  return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
+}
+
+interface WireError {
+  status: number;
+  type: string;
+}
+
+const INVALID: WireError = { status: 400, type: 'invalid_request_error' };
+
+const NOT_FOUND: WireError = { status: 404, type: 'not_found_error' };
+
+const WIRE_ERRORS: Record<ErrorCode, WireError> = {
+  INVALID_INPUT: INVALID,
+  MISSING_REQUIRED_FIELD: INVALID,
+  INCOMPATIBLE_FEATURE: INVALID,
+  TOOL_CALL_PARSE_ERROR: INVALID,
+  JSON_PARSE_ERROR: INVALID,
+  CONTEXT_LENGTH: INVALID,
+  CONTENT_POLICY: INVALID,
+  AUTHENTICATION: { status: 401, type: 'authentication_error' },
+  BILLING: { status: 402, type: 'billing_error' },
+  PERMISSION: { status: 403, type: 'permission_error' },
+  NOT_FOUND,
+  UNSUPPORTED_INTERFACE: NOT_FOUND,
+  CONFLICT: { status: 409, type: 'invalid_request_error' },
+  PAYLOAD_TOO_LARGE: { status: 413, type: 'request_too_large' },
+  RATE_LIMIT: { status: 429, type: 'rate_limit_error' },
+  CANCELLED: { status: 499, type: 'invalid_request_error' },
+  INTERNAL: { status: 500, type: 'api_error' },
+  UPSTREAM_ERROR: { status: 502, type: 'api_error' },
+  STREAM_TRUNCATED: { status: 502, type: 'api_error' },
+  TIMEOUT: { status: 504, type: 'timeout_error' },
+  OVERLOADED: { status: 529, type: 'overloaded_error' },
+};
+
+/** 529 is the overload that clients wait for (P127); what is to be paid is 402, where OpenAI says 429. */
+function statusOf(error: CanonicalError): number {
+  const { code, http_status: status } = error;
+  const own = WIRE_ERRORS[code].status;
+  if (status === undefined || status < 400 || status > 599) return own;
+  if (isOwn(error)) return status;
+  return code === 'OVERLOADED' || code === 'BILLING' ? own : status;
+}
+
+function headersOf(error: CanonicalError): HeaderBag {
+  const { retry_after_ms: wait, request_id: id, details = {} } = error;
+  const retry = details['should_retry'];
+  return {
+    'content-type': 'application/json',
+    ...(isOwn(error) && writeRateLimits(details['rate_limits'])),
+    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)) }),
+    ...(id !== undefined && { 'request-id': id }),
+    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
+  };
+}
+
+function writeRateLimits(limits: unknown): HeaderBag {
+  const entries = Object.entries(objectOf(limits));
+  return Object.fromEntries(
+    entries.flatMap(([name, value]) => (name.startsWith(LIMIT_HEADER) && typeof value === 'string' ? [[name, value]] : [])),
+  );
+}
+
+/** The payload of an error event. Of the types that a stream can fail with, this is the one that opencode, pi and Qwen Code retry. */
+export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
+  encodeErrorBody(error, brokenOffBy(error) && WIRE_ERRORS.OVERLOADED.type);
+
+/** The body of an error response. */
+function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].type): JsonObject {
+  const upstream = isOwn(error) ? error.upstream : undefined;
+  return {
+    type: 'error',
+    error: {
+      ...objectOf(upstream?.body),
+      type: upstream?.type ?? type,
+      message: messageOf(error),
+    },
+    request_id: error.request_id ?? null,
+  };
+}
+
+const TOO_LONG = 'prompt is too long';
+
+/** Clients find out by these words that they have to shorten the conversation. */
+function messageOf(error: CanonicalError): string {
+  const { code, message } = error;
+  const isUnsaid = code === 'CONTEXT_LENGTH' && !isOwn(error) && !message.toLowerCase().includes(TOO_LONG);
+  return isUnsaid ? `${TOO_LONG}: ${message}` : message;
+}
+
+const isOwn = ({ upstream }: CanonicalError): boolean => upstream?.protocol === 'anthropic-messages';
+
+/** `error` has no word: it is an error event or body. */
+const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, string> = {
+  end_turn: 'end_turn',
+  max_tokens: 'max_tokens',
+  tool_use: 'tool_use',
+  stop_sequence: 'stop_sequence',
+  refusal: 'refusal',
+  content_filter: 'refusal',
+  pause_turn: 'pause_turn',
+  context_window: 'model_context_window_exceeded',
+};
+
+/** `said`: the wire's own word, which goes back where it still says what the message says. */
+export function encodeStop(stop: Exclude<StopReason, 'error'>, said: unknown): string {
+  return typeof said === 'string' && isStandardStop(said) && decodeStop(said) === stop ? said : WIRE_STOPS[stop];
+}
+
+export const isStandardStop = (reason: string): boolean => Object.hasOwn(FROM_WIRE, reason);
+
+/** The categories that the official type knows; others would say nothing to a client. */
+const CATEGORIES: ReadonlySet<unknown> = new Set(['cyber', 'bio', 'frontier_llm', 'reasoning_extraction', 'general_harms']);
+
+/** `raw`: the details as this protocol had them, with all that only it knows. */
+export function encodeStopDetails(stop: StopReason, details: StopDetails | undefined, raw: unknown): JsonObject | null {
+  if (isObject(raw)) return raw;
+  if (stop !== 'refusal' && stop !== 'content_filter') return null;
+  const { category = null, explanation, raw: word } = details ?? {};
+  return { type: 'refusal', category: CATEGORIES.has(category) ? category : null, explanation: explanation ?? word ?? null };
 }
 
 /** What the official type of `message_delta` requires: counters that do not apply are null. */

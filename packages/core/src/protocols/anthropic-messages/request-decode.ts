@@ -46,6 +46,40 @@ import {
 import { decodeConversationTools, decodeToolChoice, decodeTools, keptToolChoice } from './tools.ts';
 import { decodeCacheControl, keep, PLACES, placed, unknownWithin } from './wire.ts';
 
+/** A request as it came in; Bedrock and Vertex name the model in the path. */
+export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
+  return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
+}
+
+function decodeRequestBody(wire: unknown, context: CodecContext, headers: HeaderBag = {}, model?: string): CanonicalRequest {
+  const body = expectObject(wire, 'body');
+  expectShallow(body);
+  const { system, messages } = decodeConversation(body, context);
+  const declared = decodeTools(body['tools'], context);
+  const tools = [...declared, ...decodeConversationTools(listOf(body['messages']), declared, context)];
+  const format = decodeOutputFormat(body, context);
+  const thinking = decodeThinking(body, context);
+  const stream = optional(body['stream'], 'stream', expectBoolean);
+  const request: CanonicalRequest = {
+    model: model ?? expectName(body['model'], 'model'),
+    messages,
+    parameters: decodeParameters(body),
+  };
+  if (system.length > 0) request.system = system;
+  if (tools.length > 0) request.tools = tools;
+  if (format) request.output_format = format;
+  if (thinking) request.thinking = thinking;
+  if (stream !== undefined) request.stream = stream;
+  const kept = keep({ ...keptFields(body), ...keptHeaders(headers) });
+  Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), kept);
+  return at('', request, context, PLACES);
+}
+
+interface Conversation {
+  system: SystemBlock[];
+  messages: CanonicalMessage[];
+}
+
 /** What all blocks of one request share. */
 interface Scope {
   context: CodecContext;
@@ -55,19 +89,60 @@ interface Scope {
   next: SignedBlob | undefined;
 }
 
-type Decode = (block: JsonObject, at: string, scope: Scope) => ContentBlock | ContentBlock[] | undefined;
+/** The instructions and the conversation. Clients put instructions among the messages, too: in front they are what `system` is. */
+function decodeConversation(body: JsonObject, context: CodecContext): Conversation {
+  const list = expectList(body['messages'], 'messages');
+  if (list.length === 0) throw invalid('messages', 'must not be empty');
+  expectConversation(list, 'messages');
+  const scope: Scope = { context, names: new Map(), next: undefined };
+  const messages = list.flatMap((item, i) => {
+    const at = `messages[${i}]`;
+    return decodeMessage(expectObject(item, at), at, scope).map((message) => placed(at, message, context));
+  });
+  return hoist(decodeSystem(body['system'], scope), messages, context);
+}
 
-const BY_TYPE: Readonly<Record<string, Decode>> = {
-  text: decodeText,
-  image: decodeImage,
-  document: decodeDocument,
-  search_result: decodeSearchResult,
-  thinking: decodeThinkingBlock,
-  redacted_thinking: (block) => decodeRedacted(block, ''),
-  tool_use: decodeToolUse,
-  mcp_tool_use: (block, at, scope) => decodeCall(block, at, scope, 'mcp'),
-  tool_result: decodeToolResult,
+const ROLES: Readonly<Record<string, (message: JsonObject, at: string, scope: Scope) => CanonicalMessage[]>> = {
+  user: decodeUser,
+  assistant: decodeAssistant,
+  system: decodeInstruction,
 };
+
+function decodeMessage(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const role = expectText(message['role'], `${at}.role`);
+  const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
+  if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
+  return decode(message, at, scope);
+}
+
+/** Results of tools are a turn of their own here, before what the user says beside them (P03). */
+function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const content = decodeContent(message['content'], `${at}.content`, 'user', scope);
+  const results = content.filter((block) => block.type === 'tool_result');
+  const spoken = content.filter((block) => block.type !== 'tool_result');
+  const kept = keepOfMessage(message);
+  if (results.length === 0) return [{ role: 'user', content: spoken, ...kept }];
+  if (spoken.length === 0) return [{ role: 'tool', content: results, ...kept }];
+  return [
+    { role: 'tool', content: results },
+    { role: 'user', content: spoken, ...kept },
+  ];
+}
+
+/** A signature for the next block that none follows is kept in a block of its own. */
+function decodeAssistant(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  const content = decodeContent(message['content'], `${at}.content`, 'assistant', scope);
+  if (scope.next) content.push({ type: 'thinking', thinking: '', signature: scope.next });
+  scope.next = undefined;
+  return [{ role: 'assistant', content, ...keepOfMessage(message) }];
+}
+
+/** Opus 4.8 and later take instructions in the middle; Claude Code sends them (P15). */
+function decodeInstruction(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
+  return [
+    { role: 'system', content: decodeContent(message['content'], `${at}.content`, 'system', scope), ...keepOfMessage(message) },
+  ];
+}
 
 /** Where blocks stand: in a message of that role, or as parts of another block. */
 type Place = 'user' | 'assistant' | 'system' | 'part';
@@ -96,8 +171,19 @@ function decodeContent(content: unknown, at: string, place: Place, scope: Scope)
   });
 }
 
-const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =>
-  decodeContent(content, at, 'part', scope).filter(isPart);
+type Decode = (block: JsonObject, at: string, scope: Scope) => ContentBlock | ContentBlock[] | undefined;
+
+const BY_TYPE: Readonly<Record<string, Decode>> = {
+  text: decodeText,
+  image: decodeImage,
+  document: decodeDocument,
+  search_result: decodeSearchResult,
+  thinking: decodeThinkingBlock,
+  redacted_thinking: (block) => decodeRedacted(block, ''),
+  tool_use: decodeToolUse,
+  mcp_tool_use: (block, at, scope) => decodeCall(block, at, scope, 'mcp'),
+  tool_result: decodeToolResult,
+};
 
 /** A type that nobody here knows is passed on as it is. */
 function decodeBlock(item: unknown, at: string, scope: Scope): ReturnType<Decode> {
@@ -108,49 +194,6 @@ function decodeBlock(item: unknown, at: string, scope: Scope): ReturnType<Decode
   if (type.endsWith('_tool_use')) return decodeCall(block, at, scope, 'server');
   return type.endsWith('_tool_result') ? decodeServerResult(block, scope) : decodeOther(block);
 }
-
-/** What only this protocol understands. The summary of a compaction is text elsewhere, and a tool that is defined here a tool of the request. */
-function decodeOther(block: JsonObject): OpaqueBlock {
-  const opaque = decodeOpaque(block);
-  const { type, content, tool } = block;
-  if (type === 'compaction' && typeof content === 'string' && content !== '') return { ...opaque, text: content };
-  const isDefined = type === 'tool_addition' && objectOf(tool)['type'] === 'tool_definition';
-  return isDefined ? { ...opaque, hoisted: true } : opaque;
-}
-
-const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
-
-function decodeText(block: JsonObject, at: string, scope: Scope): TextBlock | undefined {
-  const text = expectText(block['text'], `${at}.text`);
-  if (text === '') return undefined;
-  const citations = listOf(block['citations']).filter(isObject).map(decodeCitation);
-  return {
-    type: 'text',
-    text,
-    ...(citations.length > 0 && { citations }),
-    ...takeNext(scope),
-    ...decodeCacheControl(block),
-    ...keep(unknownFields(block, TEXT_FIELDS)),
-  };
-}
-
-function takeNext(scope: Scope): { signature?: SignedBlob } {
-  const signature = scope.next;
-  scope.next = undefined;
-  return signature ? { signature } : {};
-}
-
-const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type', 'url', 'file_id', 'content']);
-
-/** The fields of a block and of its source that have no place of their own. An id says by them whose it is. */
-function keepOfMedia(block: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const kept = unknownWithin(block, known, 'source', SOURCE_FIELDS);
-  const isFile = objectOf(block['source'])['type'] === 'file';
-  return isFile ? { ...kept, source: { ...objectOf(kept['source']), type: 'file' } } : kept;
-}
-
-/** A `data:` URL is no URL. */
-const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
 
 const IMAGE_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'cache_control']);
 
@@ -191,16 +234,6 @@ function decodeDocument(block: JsonObject, at: string, scope: Scope): FileBlock 
   };
 }
 
-const titleOf = (block: JsonObject, at: string): { title?: string } => {
-  const title = optional(block['title'], `${at}.title`, expectText);
-  return title === undefined ? {} : { title };
-};
-
-const citationsOf = (block: JsonObject): { citations_enabled?: boolean } => {
-  const { enabled } = objectOf(block['citations']);
-  return typeof enabled === 'boolean' ? { citations_enabled: enabled } : {};
-};
-
 function decodeDocumentSource(source: JsonObject, at: string, scope: Scope): FileBlock['source'] | undefined {
   const media = optional(source['media_type'], `${at}.media_type`, expectText);
   const media_type = media !== undefined && { media_type: media };
@@ -222,6 +255,18 @@ function decodeDocumentSource(source: JsonObject, at: string, scope: Scope): Fil
   }
 }
 
+/** A `data:` URL is no URL. */
+const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
+
+const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type', 'url', 'file_id', 'content']);
+
+/** The fields of a block and of its source that have no place of their own. An id says by them whose it is. */
+function keepOfMedia(block: JsonObject, known: ReadonlySet<string>): JsonObject {
+  const kept = unknownWithin(block, known, 'source', SOURCE_FIELDS);
+  const isFile = objectOf(block['source'])['type'] === 'file';
+  return isFile ? { ...kept, source: { ...objectOf(kept['source']), type: 'file' } } : kept;
+}
+
 const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'title', 'content', 'citations', 'cache_control']);
 
 function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBlock {
@@ -235,6 +280,16 @@ function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBl
     ...keep(unknownFields(block, SEARCH_FIELDS)),
   };
 }
+
+const titleOf = (block: JsonObject, at: string): { title?: string } => {
+  const title = optional(block['title'], `${at}.title`, expectText);
+  return title === undefined ? {} : { title };
+};
+
+const citationsOf = (block: JsonObject): { citations_enabled?: boolean } => {
+  const { enabled } = objectOf(block['citations']);
+  return typeof enabled === 'boolean' ? { citations_enabled: enabled } : {};
+};
 
 const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
 
@@ -251,8 +306,6 @@ function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): Think
   return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };
 }
 
-const CALL_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
-
 /** A call of the client's tools. Its id may carry the call's signature, or reasoning that stood before the call. */
 function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
   const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
@@ -260,6 +313,8 @@ function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBloc
   const call = decodeCall({ ...block, id }, at, scope, undefined);
   return carried?.attach === 'self' ? [{ type: 'thinking', thinking: '', signature: carried.blob }, call] : [call];
 }
+
+const CALL_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
 
 /** The type of a call that the provider runs is kept: it says whose it is. That the model itself called says nothing. */
 function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' | 'mcp' | undefined): ToolUseBlock {
@@ -311,6 +366,9 @@ function decodeResultContent(content: unknown, at: string, scope: Scope): ToolRe
   return parts.length === 0 ? '' : parts;
 }
 
+const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =>
+  decodeContent(content, at, 'part', scope).filter(isPart);
+
 /** What a tool of the provider answered, in one of its many shapes: it goes back as it came. */
 function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBlock {
   const { type, content } = block;
@@ -321,49 +379,18 @@ function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBloc
   };
 }
 
-const ROLES: Readonly<Record<string, (message: JsonObject, at: string, scope: Scope) => CanonicalMessage[]>> = {
-  user: decodeUser,
-  assistant: decodeAssistant,
-  system: decodeInstruction,
-};
-
-interface Conversation {
-  system: SystemBlock[];
-  messages: CanonicalMessage[];
+/** What only this protocol understands. The summary of a compaction is text elsewhere, and a tool that is defined here a tool of the request. */
+function decodeOther(block: JsonObject): OpaqueBlock {
+  const opaque = decodeOpaque(block);
+  const { type, content, tool } = block;
+  if (type === 'compaction' && typeof content === 'string' && content !== '') return { ...opaque, text: content };
+  const isDefined = type === 'tool_addition' && objectOf(tool)['type'] === 'tool_definition';
+  return isDefined ? { ...opaque, hoisted: true } : opaque;
 }
 
-/** The instructions and the conversation. Clients put instructions among the messages, too: in front they are what `system` is. */
-function decodeConversation(body: JsonObject, context: CodecContext): Conversation {
-  const list = expectList(body['messages'], 'messages');
-  if (list.length === 0) throw invalid('messages', 'must not be empty');
-  expectConversation(list, 'messages');
-  const scope: Scope = { context, names: new Map(), next: undefined };
-  const messages = list.flatMap((item, i) => {
-    const at = `messages[${i}]`;
-    return decodeMessage(expectObject(item, at), at, scope).map((message) => placed(at, message, context));
-  });
-  return hoist(decodeSystem(body['system'], scope), messages, context);
-}
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
-function decodeMessage(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
-  const role = expectText(message['role'], `${at}.role`);
-  const decode = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
-  if (!decode) throw invalid(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
-  return decode(message, at, scope);
-}
-
-/** A text, or texts with marks. */
-function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
-  if (system === undefined || system === null || system === '') return [];
-  if (typeof system === 'string') return [placed('system', { type: 'text', text: system }, scope.context)];
-  return expectList(system, 'system').flatMap((item, i): SystemBlock[] => {
-    const at = `system[${i}]`;
-    const block = expectObject(item, at);
-    if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be text');
-    const text = decodeText(block, at, scope);
-    return text ? [placed(at, text, scope.context)] : [];
-  });
-}
+const keepOfMessage = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
 
 /** Only what stands before everything else is hoisted, unless the policy says all: position carries meaning. */
 function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: CodecContext): Conversation {
@@ -379,69 +406,39 @@ function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: 
   return conversation;
 }
 
-const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
-
-const keepOfMessage = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
-
-/** Results of tools are a turn of their own here, before what the user says beside them (P03). */
-function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
-  const content = decodeContent(message['content'], `${at}.content`, 'user', scope);
-  const results = content.filter((block) => block.type === 'tool_result');
-  const spoken = content.filter((block) => block.type !== 'tool_result');
-  const kept = keepOfMessage(message);
-  if (results.length === 0) return [{ role: 'user', content: spoken, ...kept }];
-  if (spoken.length === 0) return [{ role: 'tool', content: results, ...kept }];
-  return [
-    { role: 'tool', content: results },
-    { role: 'user', content: spoken, ...kept },
-  ];
+/** A text, or texts with marks. */
+function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
+  if (system === undefined || system === null || system === '') return [];
+  if (typeof system === 'string') return [placed('system', { type: 'text', text: system }, scope.context)];
+  return expectList(system, 'system').flatMap((item, i): SystemBlock[] => {
+    const at = `system[${i}]`;
+    const block = expectObject(item, at);
+    if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be text');
+    const text = decodeText(block, at, scope);
+    return text ? [placed(at, text, scope.context)] : [];
+  });
 }
 
-/** Opus 4.8 and later take instructions in the middle; Claude Code sends them (P15). */
-function decodeInstruction(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
-  return [
-    { role: 'system', content: decodeContent(message['content'], `${at}.content`, 'system', scope), ...keepOfMessage(message) },
-  ];
-}
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
 
-/** A signature for the next block that none follows is kept in a block of its own. */
-function decodeAssistant(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
-  const content = decodeContent(message['content'], `${at}.content`, 'assistant', scope);
-  if (scope.next) content.push({ type: 'thinking', thinking: '', signature: scope.next });
-  scope.next = undefined;
-  return [{ role: 'assistant', content, ...keepOfMessage(message) }];
-}
-
-/** The headers that belong to the request: what they switch on stands in the body. */
-export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;
-
-/** A request as it came in; Bedrock and Vertex name the model in the path. */
-export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
-  return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
-}
-
-function decodeRequestBody(wire: unknown, context: CodecContext, headers: HeaderBag = {}, model?: string): CanonicalRequest {
-  const body = expectObject(wire, 'body');
-  expectShallow(body);
-  const { system, messages } = decodeConversation(body, context);
-  const declared = decodeTools(body['tools'], context);
-  const tools = [...declared, ...decodeConversationTools(listOf(body['messages']), declared, context)];
-  const format = decodeOutputFormat(body, context);
-  const thinking = decodeThinking(body, context);
-  const stream = optional(body['stream'], 'stream', expectBoolean);
-  const request: CanonicalRequest = {
-    model: model ?? expectName(body['model'], 'model'),
-    messages,
-    parameters: decodeParameters(body),
+function decodeText(block: JsonObject, at: string, scope: Scope): TextBlock | undefined {
+  const text = expectText(block['text'], `${at}.text`);
+  if (text === '') return undefined;
+  const citations = listOf(block['citations']).filter(isObject).map(decodeCitation);
+  return {
+    type: 'text',
+    text,
+    ...(citations.length > 0 && { citations }),
+    ...takeNext(scope),
+    ...decodeCacheControl(block),
+    ...keep(unknownFields(block, TEXT_FIELDS)),
   };
-  if (system.length > 0) request.system = system;
-  if (tools.length > 0) request.tools = tools;
-  if (format) request.output_format = format;
-  if (thinking) request.thinking = thinking;
-  if (stream !== undefined) request.stream = stream;
-  const kept = keep({ ...keptFields(body), ...keptHeaders(headers) });
-  Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), kept);
-  return at('', request, context, PLACES);
+}
+
+function takeNext(scope: Scope): { signature?: SignedBlob } {
+  const signature = scope.next;
+  scope.next = undefined;
+  return signature ? { signature } : {};
 }
 
 /** Fields that have a place of their own. Everything else goes back as it came: betas are fields that nobody knows yet. */
@@ -465,8 +462,6 @@ const MAPPED: ReadonlySet<string> = new Set([
   'stream',
 ]);
 
-const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
-
 function keptFields(body: JsonObject): JsonObject {
   return {
     ...unknownFields(body, MAPPED),
@@ -477,6 +472,8 @@ function keptFields(body: JsonObject): JsonObject {
   };
 }
 
+const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
+
 /** An effort alone is kept, so that it comes back alone. */
 function keptConfig(body: JsonObject): JsonObject {
   const config = objectOf(body['output_config']);
@@ -486,6 +483,9 @@ function keptConfig(body: JsonObject): JsonObject {
   const kept = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
   return { ...(Object.keys(kept).length > 0 && { output_config: kept }), ...(old && { output_format: old }) };
 }
+
+/** The headers that belong to the request: what they switch on stands in the body. */
+export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;
 
 function keptHeaders(headers: HeaderBag): JsonObject {
   const kept: JsonObject = {};

@@ -28,11 +28,10 @@ import type { Bounds } from '../../passes/rules.ts';
 import { budgetOf, effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
 import { decodeCacheControl, encodeCacheControl, fieldsOf } from './wire.ts';
 
+/** Sampling beyond 1 is the others' (P68). */
+export const BOUNDS: Bounds = { temperature: [0, 1], top_p: [0, 1] };
+
 type Options = Pick<CanonicalRequest, 'user_id' | 'service_tier' | 'prompt_cache'>;
-
-const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'standard' };
-
-const TIERS_TO_WIRE: Readonly<Record<string, string>> = { standard: 'standard_only', default: 'standard_only', auto: 'auto' };
 
 /** What a request says beside the conversation. */
 export function decodeOptions(body: JsonObject): Options {
@@ -46,11 +45,6 @@ export function decodeOptions(body: JsonObject): Options {
   };
 }
 
-function tierOf(body: JsonObject): string | undefined {
-  const word = optional(body['service_tier'], 'service_tier', expectText);
-  return word !== undefined && Object.hasOwn(TIERS_FROM_WIRE, word) ? TIERS_FROM_WIRE[word] : undefined;
-}
-
 const USER_FIELDS: ReadonlySet<string> = new Set(['user_id']);
 
 /** A tier without a canonical word goes back as it came. */
@@ -61,25 +55,11 @@ export function keptOptions(body: JsonObject): JsonObject {
   return { ...(metadata && { metadata }), ...(isKept && { service_tier: tier }) };
 }
 
-export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
-  const { user_id: user, service_tier: tier, prompt_cache: cache = {} } = request;
-  const metadata = { ...objectOf(sent['metadata']), ...(user !== undefined && { user_id: user }) };
-  return {
-    ...(Object.keys(metadata).length > 0 && { metadata }),
-    ...(tier !== undefined && { service_tier: encodeTier(tier, context) }),
-    ...encodeCacheControl(cache),
-  };
-}
+const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'standard' };
 
-function encodeTier(tier: string, context: CodecContext): string {
-  const known = Object.hasOwn(TIERS_TO_WIRE, tier) ? TIERS_TO_WIRE[tier] : undefined;
-  if (known) return known;
-  approximate(context, {
-    path: '/service_tier',
-    feature: 'service_tier',
-    message: `the service tier "${tier}" is sent as "auto"`,
-  });
-  return 'auto';
+function tierOf(body: JsonObject): string | undefined {
+  const word = optional(body['service_tier'], 'service_tier', expectText);
+  return word !== undefined && Object.hasOwn(TIERS_FROM_WIRE, word) ? TIERS_FROM_WIRE[word] : undefined;
 }
 
 /** What a request of another protocol may ask for, and this one has no word for. */
@@ -137,6 +117,114 @@ export function keptFormat(body: JsonObject): { current?: unknown; old?: JsonObj
   };
 }
 
+export function decodeParameters(body: JsonObject): RequestParameters {
+  const stop = optional(body['stop_sequences'], 'stop_sequences', expectList);
+  const limit = optional(body['max_tokens'], 'max_tokens', expectLimit);
+  return {
+    ...(limit !== undefined && { max_tokens: limit }),
+    ...numberOf(body, 'temperature'),
+    ...numberOf(body, 'top_p'),
+    ...numberOf(body, 'top_k'),
+    ...(stop && { stop_sequences: stop.map((item, i) => expectText(item, `stop_sequences[${i}]`)) }),
+  };
+}
+
+/** 0 fills the cache and says nothing. */
+function expectLimit(value: unknown, param: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw invalid(param, 'must be a whole number of tokens');
+}
+
+function numberOf(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
+  const value = optional(body[name], name, expectNumber);
+  return value === undefined ? {} : { [name]: value };
+}
+
+/** A long answer that nobody sees coming is cut by proxies on its way. */
+const MAX_UNSTREAMED_TOKENS = 32_000;
+
+/** The most tokens of the answer, which has to be said (P65). */
+export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
+  if (parameters.max_tokens !== undefined) return parameters.max_tokens;
+  const stream = context.target?.stream ?? asked ?? false;
+  const most = context.profile.max_output_tokens;
+  const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
+  const message = `max_tokens is required there; ${limit} is sent`;
+  context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
+  return limit;
+}
+
+const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
+  enabled: 'enabled',
+  disabled: 'disabled',
+  adaptive: 'adaptive',
+};
+
+/** What `thinking` and `output_config.effort` say together. An effort alone leaves it to the model whether to think. */
+export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
+  const thinking = optional(body['thinking'], 'thinking', expectObject);
+  const { effort } = objectOf(body['output_config']);
+  if (!thinking && !isEffort(effort)) return undefined;
+  const { type, budget_tokens: budget, display } = thinking ?? {};
+  if (thinking) expectText(type, 'thinking.type');
+  const tokens = countOf(budget);
+  const said: ThinkingConfig = {
+    type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
+    ...(isEffort(effort) && { effort }),
+    ...(tokens !== undefined && { budget_tokens: tokens }),
+    ...decodeDisplay(display),
+  };
+  return at(thinking ? '/thinking' : '/output_config', said, context, { effort: '/output_config/effort' });
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
+
+/** Words that the canonical form does not have: a whole type goes back as it came, as long as it says the same, fields beside the others. */
+export function keptThinking(body: JsonObject): JsonObject {
+  const thinking = objectOf(body['thinking']);
+  const { type } = thinking;
+  if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
+  const { display, ...rest } = unknownFields(thinking, FIELDS) ?? {};
+  const isKept = display !== undefined && decodeDisplay(display).display !== display;
+  const kept = { ...rest, ...(isKept && { display }) };
+  return Object.keys(kept).length > 0 ? { thinking: kept } : {};
+}
+
+/** `updates` shows thinking while it goes on: elsewhere a summary comes nearest. */
+const DISPLAYS: Readonly<Record<string, ThinkingConfig['display']>> = {
+  summarized: 'summarized',
+  omitted: 'omitted',
+  updates: 'summarized',
+};
+
+function decodeDisplay(word: unknown): Pick<ThinkingConfig, 'display'> {
+  const display = typeof word === 'string' && Object.hasOwn(DISPLAYS, word) ? DISPLAYS[word] : undefined;
+  return display ? { display } : {};
+}
+
+export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
+  const { user_id: user, service_tier: tier, prompt_cache: cache = {} } = request;
+  const metadata = { ...objectOf(sent['metadata']), ...(user !== undefined && { user_id: user }) };
+  return {
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(tier !== undefined && { service_tier: encodeTier(tier, context) }),
+    ...encodeCacheControl(cache),
+  };
+}
+
+const TIERS_TO_WIRE: Readonly<Record<string, string>> = { standard: 'standard_only', default: 'standard_only', auto: 'auto' };
+
+function encodeTier(tier: string, context: CodecContext): string {
+  const known = Object.hasOwn(TIERS_TO_WIRE, tier) ? TIERS_TO_WIRE[tier] : undefined;
+  if (known) return known;
+  approximate(context, {
+    path: '/service_tier',
+    feature: 'service_tier',
+    message: `the service tier "${tier}" is sent as "auto"`,
+  });
+  return 'auto';
+}
+
 interface Encoded {
   format?: JsonObject;
   /** What the instructions have to say instead. */
@@ -169,46 +257,6 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
 function placesOf(path: string, { locate = (same) => same }: CodecContext): string[] {
   const schema = `${path}/json_schema/schema`;
   return locate(schema).startsWith(locate(path)) ? [path] : [path, schema];
-}
-
-export function decodeParameters(body: JsonObject): RequestParameters {
-  const stop = optional(body['stop_sequences'], 'stop_sequences', expectList);
-  const limit = optional(body['max_tokens'], 'max_tokens', expectLimit);
-  return {
-    ...(limit !== undefined && { max_tokens: limit }),
-    ...numberOf(body, 'temperature'),
-    ...numberOf(body, 'top_p'),
-    ...numberOf(body, 'top_k'),
-    ...(stop && { stop_sequences: stop.map((item, i) => expectText(item, `stop_sequences[${i}]`)) }),
-  };
-}
-
-function numberOf(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
-  const value = optional(body[name], name, expectNumber);
-  return value === undefined ? {} : { [name]: value };
-}
-
-/** 0 fills the cache and says nothing. */
-function expectLimit(value: unknown, param: string): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw invalid(param, 'must be a whole number of tokens');
-}
-
-/** Sampling beyond 1 is the others' (P68). */
-export const BOUNDS: Bounds = { temperature: [0, 1], top_p: [0, 1] };
-
-/** A long answer that nobody sees coming is cut by proxies on its way. */
-const MAX_UNSTREAMED_TOKENS = 32_000;
-
-/** The most tokens of the answer, which has to be said (P65). */
-export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
-  if (parameters.max_tokens !== undefined) return parameters.max_tokens;
-  const stream = context.target?.stream ?? asked ?? false;
-  const most = context.profile.max_output_tokens;
-  const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
-  const message = `max_tokens is required there; ${limit} is sent`;
-  context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
-  return limit;
 }
 
 /** Parameters that nobody here knows, and how they are called. */
@@ -244,6 +292,8 @@ function encodeStop({ stop_sequences: stop = [] }: RequestParameters, lose: Lose
 
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
 
+const LEAST_TOP_P = 0.95;
+
 /** Models after Opus 4.6 take none of it; thinking only leaves a temperature of 1 and the upper end of top_p (P68, P69, P70). */
 function encodeSampling(parameters: RequestParameters, isThinking: boolean, context: CodecContext, lose: Lose): JsonObject {
   const { profile } = context;
@@ -265,62 +315,12 @@ function encodeSampling(parameters: RequestParameters, isThinking: boolean, cont
   return sent;
 }
 
-const LEAST_TOP_P = 0.95;
-
 /** A default value loses nothing, so that no policy refuses to drop it; it is still told. */
 function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, lose: Lose): void {
   const message = `${name} is not supported by this Claude model; dropped`;
   if (isUsual(name, value))
     context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   else lose(name, message);
-}
-
-const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
-  enabled: 'enabled',
-  disabled: 'disabled',
-  adaptive: 'adaptive',
-};
-
-/** What `thinking` and `output_config.effort` say together. An effort alone leaves it to the model whether to think. */
-export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
-  const thinking = optional(body['thinking'], 'thinking', expectObject);
-  const { effort } = objectOf(body['output_config']);
-  if (!thinking && !isEffort(effort)) return undefined;
-  const { type, budget_tokens: budget, display } = thinking ?? {};
-  if (thinking) expectText(type, 'thinking.type');
-  const tokens = countOf(budget);
-  const said: ThinkingConfig = {
-    type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
-    ...(isEffort(effort) && { effort }),
-    ...(tokens !== undefined && { budget_tokens: tokens }),
-    ...decodeDisplay(display),
-  };
-  return at(thinking ? '/thinking' : '/output_config', said, context, { effort: '/output_config/effort' });
-}
-
-/** `updates` shows thinking while it goes on: elsewhere a summary comes nearest. */
-const DISPLAYS: Readonly<Record<string, ThinkingConfig['display']>> = {
-  summarized: 'summarized',
-  omitted: 'omitted',
-  updates: 'summarized',
-};
-
-function decodeDisplay(word: unknown): Pick<ThinkingConfig, 'display'> {
-  const display = typeof word === 'string' && Object.hasOwn(DISPLAYS, word) ? DISPLAYS[word] : undefined;
-  return display ? { display } : {};
-}
-
-const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
-
-/** Words that the canonical form does not have: a whole type goes back as it came, as long as it says the same, fields beside the others. */
-export function keptThinking(body: JsonObject): JsonObject {
-  const thinking = objectOf(body['thinking']);
-  const { type } = thinking;
-  if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
-  const { display, ...rest } = unknownFields(thinking, FIELDS) ?? {};
-  const isKept = display !== undefined && decodeDisplay(display).display !== display;
-  const kept = { ...rest, ...(isKept && { display }) };
-  return Object.keys(kept).length > 0 ? { thinking: kept } : {};
 }
 
 /** How much is thought, and what follows from it for the rest of the request. */
@@ -332,31 +332,6 @@ export interface Thought {
 }
 
 const OFF: Thought = { isOn: false };
-
-/** `limit`: the most tokens of the answer; thinking counts among them. Undefined when only the question is counted. */
-export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
-  const { thinking } = request;
-  if (!thinking) return OFF;
-  const { thinking: kept, output_config: config } = fieldsOf(request);
-  const { effort } = objectOf(config);
-  const said = objectOf(kept)['type'] === undefined ? undefined : kept;
-  const words = { ...(said !== undefined && { thinking: said }), ...(effort !== undefined && { output_config: { effort } }) };
-  if (Object.keys(words).length > 0 && sameJson(decodeThinking(words), thinking))
-    return {
-      ...(said !== undefined && { thinking: objectOf(said) }),
-      ...(effort !== undefined && { effort }),
-      isOn: said !== undefined,
-    };
-  const thought = MODES[context.profile.thinking_mode](thinking, request, limit, context);
-  if (said !== undefined || kept === undefined || !thought.thinking) return thought;
-  return { ...thought, thinking: withKept(thought.thinking, objectOf(kept), thinking) };
-}
-
-/** Fields that only the client has a word for. Its display stays as long as it says what the request says, and something is thought. */
-function withKept(written: JsonObject, { display, ...kept }: JsonObject, thinking: ThinkingConfig): JsonObject {
-  const isShown = display !== undefined && written['type'] !== 'disabled' && decodeDisplay(display).display === thinking.display;
-  return { ...kept, ...written, ...(isShown && { display }) };
-}
 
 type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
 
@@ -377,6 +352,46 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
     context.source === 'anthropic-messages' ? encodeSent(thinking) : encodeWithBudget(thinking, request, limit, context),
 };
 
+/** `limit`: the most tokens of the answer; thinking counts among them. Undefined when only the question is counted. */
+export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
+  const { thinking } = request;
+  if (!thinking) return OFF;
+  const { thinking: kept, output_config: config } = fieldsOf(request);
+  const { effort } = objectOf(config);
+  const said = objectOf(kept)['type'] === undefined ? undefined : kept;
+  const words = { ...(said !== undefined && { thinking: said }), ...(effort !== undefined && { output_config: { effort } }) };
+  if (Object.keys(words).length > 0 && sameJson(decodeThinking(words), thinking))
+    return {
+      ...(said !== undefined && { thinking: objectOf(said) }),
+      ...(effort !== undefined && { effort }),
+      isOn: said !== undefined,
+    };
+  const thought = MODES[context.profile.thinking_mode](thinking, request, limit, context);
+  if (said !== undefined || kept === undefined || !thought.thinking) return thought;
+  return { ...thought, thinking: withKept(thought.thinking, objectOf(kept), thinking) };
+}
+
+/** `isOn` is false, because what follows from thinking for the rest of the request are rules of Claude. */
+const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): Thought => ({
+  thinking: { type, ...(budget !== undefined && { budget_tokens: budget }), ...(display !== undefined && { display }) },
+  ...(effort !== undefined && { effort }),
+  isOn: false,
+});
+
+function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
+  const { effort: asked, budget_tokens: budget } = thinking;
+  const wanted = asked ?? effortOf(budget);
+  if (!asked && wanted) tell('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+  if (asked && budget !== undefined)
+    drop(context, {
+      path: '/thinking/budget_tokens',
+      feature: 'thinking.budget_tokens',
+      message: 'the effort is sent, and no budget',
+    });
+  const effort = wanted && allowed(wanted, context, asked ? 'effort' : 'budget_tokens');
+  return { thinking: { type: 'adaptive', ...displayOf(thinking, context) }, ...(effort && { effort }), isOn: true };
+}
+
 function encodeWithBudget(
   thinking: ThinkingConfig,
   request: CanonicalRequest,
@@ -386,13 +401,6 @@ function encodeWithBudget(
   if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
   return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
 }
-
-/** `isOn` is false, because what follows from thinking for the rest of the request are rules of Claude. */
-const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): Thought => ({
-  thinking: { type, ...(budget !== undefined && { budget_tokens: budget }), ...(display !== undefined && { display }) },
-  ...(effort !== undefined && { effort }),
-  isOn: false,
-});
 
 /** It has to be said: some models think when they hear nothing (P71). */
 function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecContext): Thought {
@@ -408,41 +416,19 @@ function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecConte
   return { thinking: { type: 'disabled' }, ...(sent && { effort: sent }), isOn: false };
 }
 
-const WORDS: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
-
-/** The word of this model that is next to the wanted one. */
-function allowed(wanted: Effort, context: CodecContext, said: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
-  const effort = nearestEffort(wanted, context.profile.effort_values ?? WORDS);
-  if (effort === undefined)
-    drop(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message: 'this model takes no effort' });
-  else if (effort !== wanted) tell(said, `the effort "${wanted}" is sent as "${effort}"`, context);
-  return effort;
+/** Whether the turn whose calls were just answered does not begin with thinking, because another provider made it (P79). */
+function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  const said = messages[last]?.content ?? [];
+  const isAnswered = messages[last + 1]?.role === 'tool';
+  const hasCalls = said.some((block) => block.type === 'tool_use' && isClientCall(block.kind));
+  return isAnswered && hasCalls && said[0]?.type !== 'thinking';
 }
 
-const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
-
-/** Thinking is shown as a summary or not at all, and there is one kind of summary. */
-function displayOf({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
-  if (summary === 'concise' || summary === 'detailed')
-    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
-  if (display === 'full')
-    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
-  return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
-}
-
-function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
-  const { effort: asked, budget_tokens: budget } = thinking;
-  const wanted = asked ?? effortOf(budget);
-  if (!asked && wanted) tell('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
-  if (asked && budget !== undefined)
-    drop(context, {
-      path: '/thinking/budget_tokens',
-      feature: 'thinking.budget_tokens',
-      message: 'the effort is sent, and no budget',
-    });
-  const effort = wanted && allowed(wanted, context, asked ? 'effort' : 'budget_tokens');
-  return { thinking: { type: 'adaptive', ...displayOf(thinking, context) }, ...(effort && { effort }), isOn: true };
+function switchOff(context: CodecContext): Thought {
+  const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
+  approximate(context, { path: '/thinking', feature: 'thinking', message });
+  return { thinking: { type: 'disabled' }, isOn: false };
 }
 
 /** Anthropic's own least budget, and what is left for the answer. */
@@ -500,17 +486,31 @@ function fit(
 const tellBudget = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
   approximate(context, { path: `/thinking/${said}`, feature: 'thinking.budget_tokens', message });
 
-/** Whether the turn whose calls were just answered does not begin with thinking, because another provider made it (P79). */
-function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
-  const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  const said = messages[last]?.content ?? [];
-  const isAnswered = messages[last + 1]?.role === 'tool';
-  const hasCalls = said.some((block) => block.type === 'tool_use' && isClientCall(block.kind));
-  return isAnswered && hasCalls && said[0]?.type !== 'thinking';
+/** Thinking is shown as a summary or not at all, and there is one kind of summary. */
+function displayOf({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
+  if (summary === 'concise' || summary === 'detailed')
+    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+  if (display === 'full')
+    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
+  return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
 }
 
-function switchOff(context: CodecContext): Thought {
-  const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
-  approximate(context, { path: '/thinking', feature: 'thinking', message });
-  return { thinking: { type: 'disabled' }, isOn: false };
+const WORDS: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
+
+/** The word of this model that is next to the wanted one. */
+function allowed(wanted: Effort, context: CodecContext, said: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
+  const effort = nearestEffort(wanted, context.profile.effort_values ?? WORDS);
+  if (effort === undefined)
+    drop(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message: 'this model takes no effort' });
+  else if (effort !== wanted) tell(said, `the effort "${wanted}" is sent as "${effort}"`, context);
+  return effort;
+}
+
+const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
+
+/** Fields that only the client has a word for. Its display stays as long as it says what the request says, and something is thought. */
+function withKept(written: JsonObject, { display, ...kept }: JsonObject, thinking: ThinkingConfig): JsonObject {
+  const isShown = display !== undefined && written['type'] !== 'disabled' && decodeDisplay(display).display === thinking.display;
+  return { ...kept, ...written, ...(isShown && { display }) };
 }

@@ -18,6 +18,32 @@ import type { JsonObject } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
 import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, PROTOCOL, placed } from './wire.ts';
 
+const WEB_FETCH: ServerToolRule = {
+  reads: [],
+  write: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
+};
+
+/** The tools of other providers that have a counterpart here; of a search, what all of them can say. */
+export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
+  web_search: {
+    reads: [
+      'max_uses',
+      'allowed_domains',
+      'blocked_domains',
+      'filters/allowed_domains',
+      'filters/blocked_domains',
+      'user_location',
+    ],
+    write: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
+  },
+  web_fetch: WEB_FETCH,
+  url_context: WEB_FETCH,
+  code_execution: {
+    reads: [],
+    write: () => ({ wire_type: 'code_execution_20250825', config: { name: 'code_execution' } }),
+  },
+};
+
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   return (optional(value, 'tools', expectList) ?? []).map((item, i) => {
     const at = `tools[${i}]`;
@@ -111,31 +137,32 @@ function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
   };
 }
 
-const WEB_FETCH: ServerToolRule = {
-  reads: [],
-  write: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
-};
+/** The choice, and whether several calls may come at once, which is a part of it here. */
+export function decodeToolChoice(value: unknown): Pick<CanonicalRequest, 'tool_choice' | 'parallel_tool_use'> {
+  const choice = optional(value, 'tool_choice', expectObject);
+  if (!choice) return {};
+  const isSingle = optional(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use', expectBoolean);
+  return { tool_choice: decodeChoice(choice), ...(isSingle !== undefined && { parallel_tool_use: !isSingle }) };
+}
 
-/** The tools of other providers that have a counterpart here; of a search, what all of them can say. */
-export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: {
-    reads: [
-      'max_uses',
-      'allowed_domains',
-      'blocked_domains',
-      'filters/allowed_domains',
-      'filters/blocked_domains',
-      'user_location',
-    ],
-    write: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
-  },
-  web_fetch: WEB_FETCH,
-  url_context: WEB_FETCH,
-  code_execution: {
-    reads: [],
-    write: () => ({ wire_type: 'code_execution_20250825', config: { name: 'code_execution' } }),
-  },
-};
+const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', any: 'any' };
+
+function decodeChoice(choice: JsonObject): ToolChoice {
+  const type = expectText(choice['type'], 'tool_choice.type');
+  if (type === 'tool') return { type, name: expectName(choice['name'], 'tool_choice.name') };
+  const mode = Object.hasOwn(MODES, type) ? MODES[type] : undefined;
+  return mode ? { type: mode } : unknownChoice(choice, 'anthropic-messages');
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
+
+/** Fields that only this protocol knows; a choice of an unknown type is whole already. */
+export function keptToolChoice(value: unknown): JsonObject {
+  const choice = objectOf(value);
+  const rest =
+    choice['type'] === 'tool' || Object.hasOwn(MODES, textOf(choice['type'])) ? unknownFields(choice, FIELDS) : undefined;
+  return rest ? { tool_choice: rest } : {};
+}
 
 /** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */
 function searchOf(config: JsonObject): JsonObject {
@@ -154,6 +181,18 @@ function searchOf(config: JsonObject): JsonObject {
 function domains(name: string, filters: JsonObject): JsonObject {
   const list = listOf(filters[name]);
   return list.length > 0 ? { [name]: list } : {};
+}
+
+/** All that a request says about tools. Without tools the API refuses to hear about their choice. */
+export function encodeToolFields(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
+  const { tools = [], tool_choice: choice } = request;
+  const encoded = encodeTools(restrict(tools, choice, context));
+  if (encoded.length === 0) {
+    if (choice && isForcing(choice))
+      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+    return {};
+  }
+  return { tools: encoded, ...encodeChoice(request, isThinking, context) };
 }
 
 /** Tools of others have been replaced by ours, or dropped. */
@@ -176,47 +215,6 @@ function encodeFunction(tool: CanonicalTool): JsonObject {
     ...encodeCacheControl(tool),
   };
 }
-
-const MODES: Readonly<Record<string, 'auto' | 'none' | 'any'>> = { auto: 'auto', none: 'none', any: 'any' };
-
-/** The choice, and whether several calls may come at once, which is a part of it here. */
-export function decodeToolChoice(value: unknown): Pick<CanonicalRequest, 'tool_choice' | 'parallel_tool_use'> {
-  const choice = optional(value, 'tool_choice', expectObject);
-  if (!choice) return {};
-  const isSingle = optional(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use', expectBoolean);
-  return { tool_choice: decodeChoice(choice), ...(isSingle !== undefined && { parallel_tool_use: !isSingle }) };
-}
-
-function decodeChoice(choice: JsonObject): ToolChoice {
-  const type = expectText(choice['type'], 'tool_choice.type');
-  if (type === 'tool') return { type, name: expectName(choice['name'], 'tool_choice.name') };
-  const mode = Object.hasOwn(MODES, type) ? MODES[type] : undefined;
-  return mode ? { type: mode } : unknownChoice(choice, 'anthropic-messages');
-}
-
-const FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
-
-/** Fields that only this protocol knows; a choice of an unknown type is whole already. */
-export function keptToolChoice(value: unknown): JsonObject {
-  const choice = objectOf(value);
-  const rest =
-    choice['type'] === 'tool' || Object.hasOwn(MODES, textOf(choice['type'])) ? unknownFields(choice, FIELDS) : undefined;
-  return rest ? { tool_choice: rest } : {};
-}
-
-/** All that a request says about tools. Without tools the API refuses to hear about their choice. */
-export function encodeToolFields(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
-  const { tools = [], tool_choice: choice } = request;
-  const encoded = encodeTools(restrict(tools, choice, context));
-  if (encoded.length === 0) {
-    if (choice && isForcing(choice))
-      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
-    return {};
-  }
-  return { tools: encoded, ...encodeChoice(request, isThinking, context) };
-}
-
-const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
 
 /** A choice cannot be limited to some tools; the others are not offered (P61). */
 function restrict(
@@ -243,6 +241,8 @@ function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: C
   if (native) return { tool_choice: { ...objectOf(native.value), ...single } };
   return { tool_choice: { ...objectOf(fieldsOf(request)['tool_choice']), type: choice.type, ...named, ...single } };
 }
+
+const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
 
 /** Who thinks cannot be forced (P59): 400 "Thinking may not be enabled when tool_choice forces tool use". */
 function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {

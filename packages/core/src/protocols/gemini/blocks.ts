@@ -79,55 +79,10 @@ export class Answers {
 
 const keyOf = (id: string, name: string): string => `${id}\0${name}`;
 
-type MediaBlock = ImageBlock | AudioBlock | FileBlock;
-
-export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
-
-/** The fields nobody knows, for a node that has some. */
-export const extended = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
-
 /** A text-like block as it starts. Gemini shows thoughts as summaries only. */
 export function emptyBlock(kind: 'text' | 'thinking', fields: JsonObject | undefined): TextBlock | ThinkingBlock {
   if (kind === 'text') return { type: 'text', text: '', ...extended(fields) };
   return { type: 'thinking', thinking: '', variant: 'summary', ...extended(fields) };
-}
-
-/** executableCode, toolCall and whatever the future brings: only Gemini understands it, so the part stays as it is. */
-export const opaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
-
-/** The block of a part with inlineData or fileData. `fields`: what else the part says (a signature, `thought`). */
-export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObject): MediaBlock | undefined {
-  const blob = camelObject(isObject(inlineData) ? inlineData : fileData);
-  const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
-  const media_type = textOf(mimeType);
-  const more = unknownFields(blob, BLOB_FIELDS);
-  const within = more && { [isObject(inlineData) ? 'inlineData' : 'fileData']: more };
-  // Whose a file is, its node says.
-  const isOwn = typeof fileUri === 'string' && !isRemote(fileUri);
-  const node = extended(fields || within || isOwn ? { ...fields, ...within } : undefined);
-  if (isObject(inlineData) && typeof data === 'string') return inlineBlock(media_type, standardBase64(data), node);
-  return typeof fileUri === 'string' ? fileBlock(media_type, fileUri, node) : undefined;
-}
-
-/** proto3 readers take both base64 alphabets; everybody else takes the standard one. */
-const standardBase64 = (data: string): string => (/[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data);
-
-function inlineBlock(media_type: string, data: string, node: Node): MediaBlock {
-  const type = media_type && { media_type };
-  if (media_type.startsWith('image/')) return { type: 'image', source: { data, media_type }, ...node };
-  if (media_type.startsWith('audio/')) return { type: 'audio', source: { data, media_type }, ...node };
-  return { type: 'file', source: { file_data: data, ...(type || {}) }, ...node };
-}
-
-/** Files of the API and of Cloud Storage are no addresses that others could fetch. */
-const isRemote = (uri: string): boolean => /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
-
-function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
-  const type = media_type === '' ? {} : { media_type };
-  const at = isRemote(uri) ? { url: uri } : { file_id: uri };
-  if (media_type.startsWith('image/')) return { type: 'image', source: { ...at, ...type }, ...node };
-  if (media_type.startsWith('audio/')) return { type: 'audio', source: { ...at, ...type }, ...node };
-  return { type: 'file', source: { ...(isRemote(uri) ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
 }
 
 /** A functionResponse in the model's own content: the answer to a call that Google ran itself (tools[].mcpServers). */
@@ -157,24 +112,54 @@ export function decodeResult(result: JsonObject, tool_use_id: string, fields: Js
   };
 }
 
-const isFailure = (response: unknown): boolean =>
-  isObject(response) && response['error'] !== undefined && response['error'] !== null;
+type MediaBlock = ImageBlock | AudioBlock | FileBlock;
 
-const RESULT_KEYS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
-
-/** `{output}`, `{result}` and `{error}` are Google's convention; any other object, and one that says more, is the result itself. */
-function responseText(response: unknown): string {
-  const said = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
-  const [only] = said;
-  const value = said.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
-  return typeof value === 'string' ? value : (writeJson(value) ?? '');
+/** The block of a part with inlineData or fileData. `fields`: what else the part says (a signature, `thought`). */
+export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObject): MediaBlock | undefined {
+  const blob = camelObject(isObject(inlineData) ? inlineData : fileData);
+  const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
+  const media_type = textOf(mimeType);
+  const more = unknownFields(blob, BLOB_FIELDS);
+  const within = more && { [isObject(inlineData) ? 'inlineData' : 'fileData']: more };
+  // Whose a file is, its node says.
+  const isOwn = typeof fileUri === 'string' && !isRemote(fileUri);
+  const node = extended(fields || within || isOwn ? { ...fields, ...within } : undefined);
+  if (isObject(inlineData) && typeof data === 'string') return inlineBlock(media_type, standardBase64(data), node);
+  return typeof fileUri === 'string' ? fileBlock(media_type, fileUri, node) : undefined;
 }
+
+function inlineBlock(media_type: string, data: string, node: Node): MediaBlock {
+  const type = media_type && { media_type };
+  if (media_type.startsWith('image/')) return { type: 'image', source: { data, media_type }, ...node };
+  if (media_type.startsWith('audio/')) return { type: 'audio', source: { data, media_type }, ...node };
+  return { type: 'file', source: { file_data: data, ...(type || {}) }, ...node };
+}
+
+/** proto3 readers take both base64 alphabets; everybody else takes the standard one. */
+const standardBase64 = (data: string): string => (/[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data);
+
+function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
+  const type = media_type === '' ? {} : { media_type };
+  const at = isRemote(uri) ? { url: uri } : { file_id: uri };
+  if (media_type.startsWith('image/')) return { type: 'image', source: { ...at, ...type }, ...node };
+  if (media_type.startsWith('audio/')) return { type: 'audio', source: { ...at, ...type }, ...node };
+  return { type: 'file', source: { ...(isRemote(uri) ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
+}
+
+/** Files of the API and of Cloud Storage are no addresses that others could fetch. */
+const isRemote = (uri: string): boolean => /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
+
+/** executableCode, toolCall and whatever the future brings: only Gemini understands it, so the part stays as it is. */
+export const opaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
 
 /** The text alone brings it back. */
 const isPlainResult = (response: unknown): boolean =>
   isObject(response) &&
   Object.keys(response).length === 1 &&
   (typeof response['output'] === 'string' || typeof response['error'] === 'string');
+
+/** The fields nobody knows, for a node that has some. */
+export const extended = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
 
 /**
  * The citations that groundingMetadata gives for one text. Its segments are byte offsets, of a part that a stream does not show; so a
@@ -190,6 +175,21 @@ export function decodeCitations(metadata: unknown, text: string): Citation[] {
 }
 
 type Source = Pick<Citation, 'kind' | 'url' | 'title' | 'filename' | 'cited_text'>;
+
+function decodeSource(chunk: unknown): Source | undefined {
+  const { web, maps, retrievedContext }: { web?: unknown; maps?: unknown; retrievedContext?: unknown } = camelObject(chunk);
+  const from = camelObject(web ?? maps ?? retrievedContext);
+  const url = textOf(from['uri']);
+  const title = textOf(from['title']);
+  if (!isObject(web) && !isObject(maps) && !isObject(retrievedContext)) return undefined;
+  const isDocument = isObject(retrievedContext);
+  return {
+    kind: isDocument ? 'document' : 'url',
+    ...(url !== '' && { url }),
+    ...(title !== '' && { title }),
+    ...(isDocument && textOf(from['text']) !== '' && { cited_text: textOf(from['text']) }),
+  };
+}
 
 function citationsOf(support: JsonObject, sources: readonly (Source | undefined)[], places: BytePlaces): Citation[] {
   const {
@@ -207,24 +207,6 @@ function citationsOf(support: JsonObject, sources: readonly (Source | undefined)
     const source = typeof index === 'number' ? sources[index] : undefined;
     return source ? [{ ...source, ...range, raw: support, origin: 'gemini' as const }] : [];
   });
-}
-
-/** proto3 leaves out a 0. */
-const offsetOf = (value: unknown): number => (value === undefined ? 0 : typeof value === 'number' ? value : Number.NaN);
-
-function decodeSource(chunk: unknown): Source | undefined {
-  const { web, maps, retrievedContext }: { web?: unknown; maps?: unknown; retrievedContext?: unknown } = camelObject(chunk);
-  const from = camelObject(web ?? maps ?? retrievedContext);
-  const url = textOf(from['uri']);
-  const title = textOf(from['title']);
-  if (!isObject(web) && !isObject(maps) && !isObject(retrievedContext)) return undefined;
-  const isDocument = isObject(retrievedContext);
-  return {
-    kind: isDocument ? 'document' : 'url',
-    ...(url !== '' && { url }),
-    ...(title !== '' && { title }),
-    ...(isDocument && textOf(from['text']) !== '' && { cited_text: textOf(from['text']) }),
-  };
 }
 
 /** Byte offsets of a text as offsets in code points. */
@@ -254,14 +236,17 @@ class BytePlaces {
   }
 }
 
-/** Characters that all segments of a response quote together; those above it have their offsets only. */
-const MAX_QUOTED = 1_000_000;
+/** proto3 leaves out a 0. */
+const offsetOf = (value: unknown): number => (value === undefined ? 0 : typeof value === 'number' ? value : Number.NaN);
 
 interface Segment {
   startIndex: number;
   endIndex: number;
   text: string;
 }
+
+/** Characters that all segments of a response quote together; those above it have their offsets only. */
+const MAX_QUOTED = 1_000_000;
 
 /** Citations of other protocols as groundingMetadata: every source once, and which stretch of the text it supports. */
 export class Grounding {
@@ -376,67 +361,6 @@ function decodeToken(value: unknown): TopLogprob[] {
   return typeof logProbability === 'number' ? [{ token: textOf(token), logprob: logProbability }] : [];
 }
 
-/** In the words of the wire. */
-export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
-  const encode = ({ token, logprob }: TopLogprob): JsonObject => ({ token, logProbability: logprob });
-  return {
-    chosenCandidates: tokens.map(encode),
-    topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(encode) })),
-  };
-}
-
-/** How the base64 of a file begins. */
-const BEGINNINGS: readonly (readonly [string, string])[] = [
-  ['iVBOR', 'image/png'],
-  ['/9j/', 'image/jpeg'],
-  ['R0lGOD', 'image/gif'],
-  ['UklGR', 'image/webp'],
-  ['JVBERi', 'application/pdf'],
-];
-
-const BY_ENDING: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  mp3: 'audio/mp3',
-  wav: 'audio/wav',
-  mp4: 'video/mp4',
-};
-
-const DEFAULTS = { image: 'image/png', audio: 'audio/wav', file: 'application/pdf' } as const;
-
-/** Every blob has a media type here: the one that was said, else what the bytes or the name show. */
-function mediaTypeOf(block: ImageBlock | AudioBlock | FileBlock, data: string | undefined): string {
-  const { media_type: said } = block.source;
-  if (said) return said;
-  if (block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
-  const begun = data === undefined ? undefined : BEGINNINGS.find(([start]) => data.startsWith(start))?.[1];
-  return begun ?? byEnding(nameOf(block)) ?? DEFAULTS[block.type];
-}
-
-const nameOf = (block: ImageBlock | AudioBlock | FileBlock): string =>
-  (block.type === 'file' ? (block.source.filename ?? block.source.file_url) : block.source.url) ?? '';
-
-function byEnding(name: string): string | undefined {
-  const [plain = ''] = name.split(/[?#]/, 1);
-  const end = plain.slice(plain.lastIndexOf('.') + 1).toLowerCase();
-  return Object.hasOwn(BY_ENDING, end) ? BY_ENDING[end] : undefined;
-}
-
-/** The field is of bytes: a blob of another provider goes as base64 of its carrier, our own as it came. */
-export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
-  if (blob.origin === 'gemini') return blob.value;
-  return btoa(encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', 'self'));
-}
-
 /** Whose the signature of a part is: a carrier names its issuer, anything else was issued by Gemini. */
 export function decodeSignature(value: string): SignedBlob {
   return (value.startsWith(CARRIED_AS_BASE64) ? carried(value) : undefined) ?? signed(value);
@@ -450,37 +374,7 @@ function carried(value: string): SignedBlob | undefined {
   }
 }
 
-/** A part with inlineData or fileData; undefined for what has neither data nor an address. */
-export function encodeMedia(block: MediaBlock): JsonObject | undefined {
-  const { data, uri } = placeOf(block);
-  const mimeType = mediaTypeOf(block, data);
-  if (data !== undefined)
-    return { ...partFields(block), inlineData: { ...innerFields(block, 'inlineData'), mimeType, data }, ...encodeVideo(block) };
-  if (uri === undefined) return undefined;
-  const isTyped = block.source.media_type !== undefined || fieldsOf(block)['fileData'] === undefined;
-  const fileData = { ...innerFields(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
-  return { ...partFields(block), fileData, ...encodeVideo(block) };
-}
-
-function placeOf(block: MediaBlock): { data?: string | undefined; uri?: string | undefined } {
-  if (block.type !== 'file') return { data: block.source.data, uri: block.source.url ?? block.source.file_id };
-  return { data: block.source.file_data, uri: block.source.file_url ?? block.source.file_id };
-}
-
-/** Which stretch of a video is looked at. */
-function encodeVideo(block: MediaBlock): JsonObject {
-  const video = block.type === 'file' ? block.source.video : undefined;
-  if (!video) return {};
-  const kept = fieldsOf(block)['videoMetadata'];
-  return {
-    videoMetadata: {
-      ...(isObject(kept) && kept),
-      ...(video.start !== undefined && { startOffset: video.start }),
-      ...(video.end !== undefined && { endOffset: video.end }),
-      ...(video.fps !== undefined && { fps: video.fps }),
-    },
-  };
-}
+export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
 
 /** The part of a call around its arguments. `hasId`: the other side knows ids; who sent none gets none. */
 export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObject; inner: JsonObject } {
@@ -502,17 +396,44 @@ export function argsText(text: string, isCustom = false): { json: string; isWrap
   return { json: writeJson({ input: value ?? text }) ?? '{}', isWrapped: true };
 }
 
-/** The arguments of a function are no JSON: cut, or garbled. Wrapped, they would look like a call to run. */
-export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
-  kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
-
 /** Nothing in the text shows that it is all: the rest may have been lost with the end of the message. */
 export const isDoubtful = (text: string, block: ToolUseBlock): boolean =>
   block.kind === 'custom' || text.trim() === '' || isBroken(text, block);
 
+/** The arguments of a function are no JSON: cut, or garbled. Wrapped, they would look like a call to run. */
+export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
+  kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
+
 export function tellWrapped(context: CodecContext, path: string): void {
   const message = 'the arguments of a call are no object; they stand under input';
   approximate(context, { path, feature: 'tool_use.input', message });
+}
+
+export const resultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
+  typeof content === 'string' ? [] : content.filter(isMedium);
+
+export const isMedium = (block: ContentBlock): block is MediaBlock =>
+  block.type === 'image' || block.type === 'audio' || block.type === 'file';
+
+/** As a part of a part. */
+export const signatureField = (
+  { signature }: { signature?: Parameters<typeof encodeSignature>[0] | undefined },
+  context: CodecContext,
+): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
+
+/** The field is of bytes: a blob of another provider goes as base64 of its carrier, our own as it came. */
+export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
+  if (blob.origin === 'gemini') return blob.value;
+  return btoa(encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', 'self'));
+}
+
+/** In the words of the wire. */
+export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
+  const encode = ({ token, logprob }: TopLogprob): JsonObject => ({ token, logProbability: logprob });
+  return {
+    chosenCandidates: tokens.map(encode),
+    topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(encode) })),
+  };
 }
 
 /** A functionResponse without its media. `{output}` and `{error}` are Google's convention; the object that came goes back while it says the same. */
@@ -536,17 +457,96 @@ function resultText(content: ToolResultBlock['content']): string {
     .join('\n');
 }
 
+const RESULT_KEYS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
+
+/** `{output}`, `{result}` and `{error}` are Google's convention; any other object, and one that says more, is the result itself. */
+function responseText(response: unknown): string {
+  const said = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
+  const [only] = said;
+  const value = said.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
+  return typeof value === 'string' ? value : (writeJson(value) ?? '');
+}
+
+const isFailure = (response: unknown): boolean =>
+  isObject(response) && response['error'] !== undefined && response['error'] !== null;
+
 export const encodeAllMedia = (blocks: readonly MediaBlock[]): JsonObject[] =>
   blocks.map(encodeMedia).filter((part) => part !== undefined);
 
-export const resultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
-  typeof content === 'string' ? [] : content.filter(isMedium);
+/** A part with inlineData or fileData; undefined for what has neither data nor an address. */
+export function encodeMedia(block: MediaBlock): JsonObject | undefined {
+  const { data, uri } = placeOf(block);
+  const mimeType = mediaTypeOf(block, data);
+  if (data !== undefined)
+    return { ...partFields(block), inlineData: { ...innerFields(block, 'inlineData'), mimeType, data }, ...encodeVideo(block) };
+  if (uri === undefined) return undefined;
+  const isTyped = block.source.media_type !== undefined || fieldsOf(block)['fileData'] === undefined;
+  const fileData = { ...innerFields(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
+  return { ...partFields(block), fileData, ...encodeVideo(block) };
+}
 
-export const isMedium = (block: ContentBlock): block is MediaBlock =>
-  block.type === 'image' || block.type === 'audio' || block.type === 'file';
+function placeOf(block: MediaBlock): { data?: string | undefined; uri?: string | undefined } {
+  if (block.type !== 'file') return { data: block.source.data, uri: block.source.url ?? block.source.file_id };
+  return { data: block.source.file_data, uri: block.source.file_url ?? block.source.file_id };
+}
 
-/** As a part of a part. */
-export const signatureField = (
-  { signature }: { signature?: Parameters<typeof encodeSignature>[0] | undefined },
-  context: CodecContext,
-): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
+/** How the base64 of a file begins. */
+const BEGINNINGS: readonly (readonly [string, string])[] = [
+  ['iVBOR', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+  ['JVBERi', 'application/pdf'],
+];
+
+const DEFAULTS = { image: 'image/png', audio: 'audio/wav', file: 'application/pdf' } as const;
+
+/** Every blob has a media type here: the one that was said, else what the bytes or the name show. */
+function mediaTypeOf(block: ImageBlock | AudioBlock | FileBlock, data: string | undefined): string {
+  const { media_type: said } = block.source;
+  if (said) return said;
+  if (block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
+  const begun = data === undefined ? undefined : BEGINNINGS.find(([start]) => data.startsWith(start))?.[1];
+  return begun ?? byEnding(nameOf(block)) ?? DEFAULTS[block.type];
+}
+
+const BY_ENDING: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+};
+
+function byEnding(name: string): string | undefined {
+  const [plain = ''] = name.split(/[?#]/, 1);
+  const end = plain.slice(plain.lastIndexOf('.') + 1).toLowerCase();
+  return Object.hasOwn(BY_ENDING, end) ? BY_ENDING[end] : undefined;
+}
+
+const nameOf = (block: ImageBlock | AudioBlock | FileBlock): string =>
+  (block.type === 'file' ? (block.source.filename ?? block.source.file_url) : block.source.url) ?? '';
+
+/** Which stretch of a video is looked at. */
+function encodeVideo(block: MediaBlock): JsonObject {
+  const video = block.type === 'file' ? block.source.video : undefined;
+  if (!video) return {};
+  const kept = fieldsOf(block)['videoMetadata'];
+  return {
+    videoMetadata: {
+      ...(isObject(kept) && kept),
+      ...(video.start !== undefined && { startOffset: video.start }),
+      ...(video.end !== undefined && { endOffset: video.end }),
+      ...(video.fps !== undefined && { fps: video.fps }),
+    },
+  };
+}

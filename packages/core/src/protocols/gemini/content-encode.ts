@@ -36,64 +36,6 @@ import {
 import { encodeStop, isCutStop } from './outcome.ts';
 import { fieldsOf, type KeptCandidate, partFields } from './wire.ts';
 
-// What whole answers and streams write in the same words around the parts.
-
-/** Thoughts are shown to a client that asked for them (`includeThoughts`); without a question nothing is hidden. */
-const showsThoughts = ({ request }: CodecContext): boolean =>
-  request === undefined || request.thinking?.display === 'summarized' || request.thinking?.display === 'full';
-
-/** Who answered, and when. The model is the one that the client asked for. */
-export function encodeEnvelope(source: { id: string; model: string } & Node, context: CodecContext): JsonObject {
-  const model = context.request?.model ?? source.model;
-  const { createTime } = fieldsOf(source);
-  return {
-    ...(createTime !== undefined && { createTime }),
-    ...(model !== '' && { modelVersion: model }),
-    responseId: source.id || context.newId('resp_'),
-  };
-}
-
-interface Ending {
-  stop: StopReason;
-  details: StopDetails | undefined;
-  kept: KeptCandidate;
-  /** Something was said or called. */
-  hasContent: boolean;
-  /** Some of the text is an OpenAI refusal. */
-  saysRefusal: boolean;
-  /** The model called, and nothing of it could be written. */
-  isMalformed: boolean;
-  grounding: Grounding;
-  tokens: readonly TokenLogprob[];
-}
-
-/** What a candidate says when it has come to its end; undefined when this protocol has no word for such an end. */
-function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undefined {
-  const { stop, details, kept, isMalformed, grounding, tokens } = ending;
-  // "STOP" without the call would be a silent end, and agents take it for the answer.
-  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, ending);
-  if (finishReason === undefined) return undefined;
-  if (stop === 'pause_turn')
-    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
-  const metadata = kept.candidate['groundingMetadata'] ?? grounding.metadata;
-  const explanation = details?.explanation;
-  return {
-    ...(explanation && { finishMessage: explanation }),
-    ...kept.candidate,
-    ...(metadata !== undefined && { groundingMetadata: metadata }),
-    ...(tokens.length > 0 && kept.candidate['logprobsResult'] === undefined && { logprobsResult: encodeLogprobs(tokens) }),
-    finishReason,
-  };
-}
-
-interface QueuedCall {
-  at: number;
-  block: ToolUseBlock;
-  text: string;
-  signature: SignedBlob | undefined;
-  isStopped: boolean;
-}
-
 /** A call that is complete. */
 export interface EncodedCall {
   at: number;
@@ -110,125 +52,58 @@ export interface CallSink {
   addCall(call: EncodedCall): void;
 }
 
-/**
- * Calls are written whole, in the order in which they began. One whose arguments may have been cut waits for what follows: they are complete
- * if the message goes on or ends normally; if the message was cut, the call is left out. A call with broken arguments is always left out.
- */
-export class CallEncoder {
-  readonly #context: CodecContext;
-  readonly #isForeign: boolean;
-  readonly #sink: CallSink;
-  /** Starts with the first call that has not been written. */
-  readonly #queue = new Map<number, QueuedCall>();
-  #sent = 0;
-  #left = 0;
-
-  constructor(context: CodecContext, isForeign: boolean, sink: CallSink) {
-    this.#context = context;
-    this.#isForeign = isForeign;
-    this.#sink = sink;
-  }
-
-  has(at: number): boolean {
-    return this.#queue.has(at);
-  }
-
-  start(at: number, block: ToolUseBlock): void {
-    this.#queue.set(at, { at, block, text: argumentsOf(block, true), signature: block.signature, isStopped: false });
-  }
-
-  write(at: number, text: string): void {
-    const call = this.#queue.get(at);
-    if (call) call.text += text;
-  }
-
-  sign(at: number, signature: SignedBlob): void {
-    const call = this.#queue.get(at);
-    if (call) call.signature = signature;
-  }
-
-  /** `final` corrects what was settled late. */
-  stop(at: number, final: ToolUseBlock | undefined): void {
-    const call = this.#queue.get(at);
-    if (!call) return;
-    call.isStopped = true;
-    if (final) call.block = final;
-    this.#flush(false);
-  }
-
-  /** The call as it is in the end, if it has not gone out. */
-  replace(at: number, block: ToolUseBlock): boolean {
-    const call = this.#queue.get(at);
-    if (!call) return false;
-    this.#queue.set(at, { ...call, block, text: argumentsOf(block, true) });
-    return true;
-  }
-
-  /** Something other than a call follows: what has stopped was not cut. */
-  settle(): void {
-    if (this.#queue.size > 0) this.#flush(true);
-  }
-
-  /** The end of the candidate. A stream reports a foreign server call that was cut as cut, a whole response as a server call. */
-  end(isCut: boolean, isLive: boolean): void {
-    for (const call of this.#queue.values()) {
-      const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));
-      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#leaveOut(call, 'was cut');
-      else this.#write(call);
-    }
-    this.#queue.clear();
-  }
-
-  /** There were calls, and none that could be written. */
-  get isMalformed(): boolean {
-    return this.#left > 0 && this.#sent === 0;
-  }
-
-  /** `isSure`: those that have stopped are whole, whatever their text is. */
-  #flush(isSure: boolean): void {
-    for (const call of this.#queue.values()) {
-      const isOpen = !call.isStopped || (!isSure && isDoubtful(call.text, call.block));
-      if (isOpen) return;
-      this.#queue.delete(call.at);
-      this.#write(call);
-    }
-  }
-
-  #isForeignServerCall({ kind }: ToolUseBlock): boolean {
-    return this.#isForeign && (kind === 'server' || kind === 'mcp');
-  }
-
-  #write(call: QueuedCall): void {
-    const { at, block, text, signature } = call;
-    if (this.#isForeignServerCall(block))
-      this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
-    else if (block.status === 'incomplete') this.#leaveOut(call, 'was cut');
-    else if (isBroken(text, block)) this.#leaveOut(call, 'has arguments that are no JSON');
-    else {
-      const { json, isWrapped } = argsText(text, block.kind === 'custom');
-      if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
-      this.#sent++;
-      this.#sink.addCall({ at, block, args: json, isWrapped, signature });
-    }
-  }
-
-  /** A call that must not be run. */
-  #leaveOut({ at, block }: QueuedCall, why: string): void {
-    this.#left++;
-    this.#lose(at, `the call of ${block.name} ${why}`);
-  }
-
-  #lose(at: number, message: string, feature = 'content.tool_use'): void {
-    drop(this.#context, { path: `/content/${at}`, feature, message });
-  }
-}
-
 /** Where the parts of a candidate are written: into the fragments of a stream, or into the list of a whole response. */
 export interface PartSink extends CallSink {
   readonly hasParts: boolean;
   add(part: JsonObject): void;
   /** Sends a piece of text at once. Absent: the text of a block becomes one part when the block stops. */
   sendText?(text: string, isThought: boolean): void;
+}
+
+/** Sends a part of a candidate, as JSON. */
+export type SendPart = (part: string) => void;
+
+/** Writes the parts of a candidate into a stream, each in a fragment of its own. */
+export class FragmentSink implements PartSink {
+  readonly #context: CodecContext;
+  readonly #send: SendPart;
+  hasParts = false;
+
+  constructor(context: CodecContext, send: SendPart) {
+    this.#context = context;
+    this.#send = send;
+  }
+
+  sendText(text: string, isThought: boolean): void {
+    this.hasParts = true;
+    const json = JSON.stringify(text);
+    this.#send(isThought ? `{"text":${json},"thought":true}` : `{"text":${json}}`);
+  }
+
+  add(part: JsonObject): void {
+    this.hasParts = true;
+    this.#send(JSON.stringify(part));
+  }
+
+  /** The arguments are written verbatim, so that numbers stay exact. */
+  addCall({ block, args, signature }: EncodedCall): void {
+    this.hasParts = true;
+    const { outer, inner } = callParts(block, true);
+    const rest: JsonObject = { ...outer, ...signatureField({ signature }, this.#context) };
+    const tail = isEmpty(rest) ? '}' : `,${JSON.stringify(rest).slice(1)}`;
+    this.#send(`{"functionCall":${JSON.stringify(inner).slice(0, -1)},"args":${args}}${tail}`);
+  }
+}
+
+/** Who answered, and when. The model is the one that the client asked for. */
+export function encodeEnvelope(source: { id: string; model: string } & Node, context: CodecContext): JsonObject {
+  const model = context.request?.model ?? source.model;
+  const { createTime } = fieldsOf(source);
+  return {
+    ...(createTime !== undefined && { createTime }),
+    ...(model !== '' && { modelVersion: model }),
+    responseId: source.id || context.newId('resp_'),
+  };
 }
 
 /** A text or thinking block. */
@@ -482,47 +357,172 @@ export class CandidateEncoder {
   }
 }
 
+interface QueuedCall {
+  at: number;
+  block: ToolUseBlock;
+  text: string;
+  signature: SignedBlob | undefined;
+  isStopped: boolean;
+}
+
+/**
+ * Calls are written whole, in the order in which they began. One whose arguments may have been cut waits for what follows: they are complete
+ * if the message goes on or ends normally; if the message was cut, the call is left out. A call with broken arguments is always left out.
+ */
+export class CallEncoder {
+  readonly #context: CodecContext;
+  readonly #isForeign: boolean;
+  readonly #sink: CallSink;
+  /** Starts with the first call that has not been written. */
+  readonly #queue = new Map<number, QueuedCall>();
+  #sent = 0;
+  #left = 0;
+
+  constructor(context: CodecContext, isForeign: boolean, sink: CallSink) {
+    this.#context = context;
+    this.#isForeign = isForeign;
+    this.#sink = sink;
+  }
+
+  has(at: number): boolean {
+    return this.#queue.has(at);
+  }
+
+  start(at: number, block: ToolUseBlock): void {
+    this.#queue.set(at, { at, block, text: argumentsOf(block, true), signature: block.signature, isStopped: false });
+  }
+
+  write(at: number, text: string): void {
+    const call = this.#queue.get(at);
+    if (call) call.text += text;
+  }
+
+  sign(at: number, signature: SignedBlob): void {
+    const call = this.#queue.get(at);
+    if (call) call.signature = signature;
+  }
+
+  /** `final` corrects what was settled late. */
+  stop(at: number, final: ToolUseBlock | undefined): void {
+    const call = this.#queue.get(at);
+    if (!call) return;
+    call.isStopped = true;
+    if (final) call.block = final;
+    this.#flush(false);
+  }
+
+  /** The call as it is in the end, if it has not gone out. */
+  replace(at: number, block: ToolUseBlock): boolean {
+    const call = this.#queue.get(at);
+    if (!call) return false;
+    this.#queue.set(at, { ...call, block, text: argumentsOf(block, true) });
+    return true;
+  }
+
+  /** Something other than a call follows: what has stopped was not cut. */
+  settle(): void {
+    if (this.#queue.size > 0) this.#flush(true);
+  }
+
+  /** The end of the candidate. A stream reports a foreign server call that was cut as cut, a whole response as a server call. */
+  end(isCut: boolean, isLive: boolean): void {
+    for (const call of this.#queue.values()) {
+      const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));
+      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#leaveOut(call, 'was cut');
+      else this.#write(call);
+    }
+    this.#queue.clear();
+  }
+
+  /** There were calls, and none that could be written. */
+  get isMalformed(): boolean {
+    return this.#left > 0 && this.#sent === 0;
+  }
+
+  /** `isSure`: those that have stopped are whole, whatever their text is. */
+  #flush(isSure: boolean): void {
+    for (const call of this.#queue.values()) {
+      const isOpen = !call.isStopped || (!isSure && isDoubtful(call.text, call.block));
+      if (isOpen) return;
+      this.#queue.delete(call.at);
+      this.#write(call);
+    }
+  }
+
+  #isForeignServerCall({ kind }: ToolUseBlock): boolean {
+    return this.#isForeign && (kind === 'server' || kind === 'mcp');
+  }
+
+  #write(call: QueuedCall): void {
+    const { at, block, text, signature } = call;
+    if (this.#isForeignServerCall(block))
+      this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
+    else if (block.status === 'incomplete') this.#leaveOut(call, 'was cut');
+    else if (isBroken(text, block)) this.#leaveOut(call, 'has arguments that are no JSON');
+    else {
+      const { json, isWrapped } = argsText(text, block.kind === 'custom');
+      if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
+      this.#sent++;
+      this.#sink.addCall({ at, block, args: json, isWrapped, signature });
+    }
+  }
+
+  /** A call that must not be run. */
+  #leaveOut({ at, block }: QueuedCall, why: string): void {
+    this.#left++;
+    this.#lose(at, `the call of ${block.name} ${why}`);
+  }
+
+  #lose(at: number, message: string, feature = 'content.tool_use'): void {
+    drop(this.#context, { path: `/content/${at}`, feature, message });
+  }
+}
+
+// What whole answers and streams write in the same words around the parts.
+
+/** Thoughts are shown to a client that asked for them (`includeThoughts`); without a question nothing is hidden. */
+const showsThoughts = ({ request }: CodecContext): boolean =>
+  request === undefined || request.thinking?.display === 'summarized' || request.thinking?.display === 'full';
+
+interface Ending {
+  stop: StopReason;
+  details: StopDetails | undefined;
+  kept: KeptCandidate;
+  /** Something was said or called. */
+  hasContent: boolean;
+  /** Some of the text is an OpenAI refusal. */
+  saysRefusal: boolean;
+  /** The model called, and nothing of it could be written. */
+  isMalformed: boolean;
+  grounding: Grounding;
+  tokens: readonly TokenLogprob[];
+}
+
+/** What a candidate says when it has come to its end; undefined when this protocol has no word for such an end. */
+function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undefined {
+  const { stop, details, kept, isMalformed, grounding, tokens } = ending;
+  // "STOP" without the call would be a silent end, and agents take it for the answer.
+  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, ending);
+  if (finishReason === undefined) return undefined;
+  if (stop === 'pause_turn')
+    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
+  const metadata = kept.candidate['groundingMetadata'] ?? grounding.metadata;
+  const explanation = details?.explanation;
+  return {
+    ...(explanation && { finishMessage: explanation }),
+    ...kept.candidate,
+    ...(metadata !== undefined && { groundingMetadata: metadata }),
+    ...(tokens.length > 0 && kept.candidate['logprobsResult'] === undefined && { logprobsResult: encodeLogprobs(tokens) }),
+    finishReason,
+  };
+}
+
 /** A signature of Gemini that stands alone: its part is not marked as a thought. */
 const isBare = ({ isEmpty }: OpenText, signature: SignedBlob | undefined): boolean => isEmpty && signature?.origin === 'gemini';
 
 function isEmpty(fields: JsonObject): boolean {
   for (const _ in fields) return false;
   return true;
-}
-
-/** Sends a part of a candidate, as JSON. */
-export type SendPart = (part: string) => void;
-
-/** Writes the parts of a candidate into a stream, each in a fragment of its own. */
-export class FragmentSink implements PartSink {
-  readonly #context: CodecContext;
-  readonly #send: SendPart;
-  hasParts = false;
-
-  constructor(context: CodecContext, send: SendPart) {
-    this.#context = context;
-    this.#send = send;
-  }
-
-  sendText(text: string, isThought: boolean): void {
-    this.hasParts = true;
-    const json = JSON.stringify(text);
-    this.#send(isThought ? `{"text":${json},"thought":true}` : `{"text":${json}}`);
-  }
-
-  add(part: JsonObject): void {
-    this.hasParts = true;
-    this.#send(JSON.stringify(part));
-  }
-
-  /** The arguments are written verbatim, so that numbers stay exact. */
-  addCall({ block, args, signature }: EncodedCall): void {
-    this.hasParts = true;
-    const { outer, inner } = callParts(block, true);
-    const rest: JsonObject = { ...outer, ...signatureField({ signature }, this.#context) };
-    const tail = isEmpty(rest) ? '}' : `,${JSON.stringify(rest).slice(1)}`;
-    this.#send(`{"functionCall":${JSON.stringify(inner).slice(0, -1)},"args":${args}}${tail}`);
-  }
 }
 
 /** The result of a tool that Google runs. */

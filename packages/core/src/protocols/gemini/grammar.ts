@@ -2,19 +2,6 @@ import { accept, isCount, isFilled, isText, listAt, must, objectAt, payloadOf, t
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-/** The kinds of content; a part has one of them. */
-const KINDS = [
-  'text',
-  'functionCall',
-  'functionResponse',
-  'inlineData',
-  'fileData',
-  'executableCode',
-  'codeExecutionResult',
-  'toolCall',
-  'toolResponse',
-];
-
 type Outcome = 'done' | 'error';
 
 /** What every client accepts: `data:` frames with whole parts, one last frame with every finishReason and the usage. Or an error, as an event and once more as bare JSON, and nothing after it. */
@@ -86,6 +73,17 @@ export class GeminiGrammar implements StreamGrammar {
   }
 }
 
+function checkUsage(usage: JsonObject): void {
+  const count = (key: string): number => {
+    const value = usage[key] ?? 0;
+    must(typeof value === 'number' && value >= 0, `${key} counts`);
+    return value;
+  };
+  const prompt = count('promptTokenCount') + count('toolUsePromptTokenCount');
+  must(count('cachedContentTokenCount') <= prompt, 'cached tokens are a part');
+  must(prompt + count('candidatesTokenCount') + count('thoughtsTokenCount') === count('totalTokenCount'), 'the total is the sum');
+}
+
 function checkCandidate(candidate: JsonObject, allowsOpaque: boolean): { index: number; isFinished: boolean } {
   const { index, content, finishReason } = candidate;
   must(isCount(index), 'a candidate has an index');
@@ -95,6 +93,19 @@ function checkCandidate(candidate: JsonObject, allowsOpaque: boolean): { index: 
   must(finishReason === undefined || isFilled(finishReason), 'finishReason is a name');
   return { index, isFinished: finishReason !== undefined };
 }
+
+/** The kinds of content; a part has one of them. */
+const KINDS = [
+  'text',
+  'functionCall',
+  'functionResponse',
+  'inlineData',
+  'fileData',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+];
 
 function checkPart(part: JsonObject, allowsOpaque: boolean): void {
   const kinds = KINDS.filter((kind) => kind in part);
@@ -114,15 +125,4 @@ function checkCall({ id, name, args, partialArgs, willContinue }: JsonObject): v
   must(isFilled(name), 'a call has a name');
   must(isObject(args), 'arguments are an object');
   must(partialArgs === undefined && willContinue === undefined, 'calls come whole');
-}
-
-function checkUsage(usage: JsonObject): void {
-  const count = (key: string): number => {
-    const value = usage[key] ?? 0;
-    must(typeof value === 'number' && value >= 0, `${key} counts`);
-    return value;
-  };
-  const prompt = count('promptTokenCount') + count('toolUsePromptTokenCount');
-  must(count('cachedContentTokenCount') <= prompt, 'cached tokens are a part');
-  must(prompt + count('candidatesTokenCount') + count('thoughtsTokenCount') === count('totalTokenCount'), 'the total is the sum');
 }

@@ -5,6 +5,9 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeStream } from './stream-decode.ts';
 import { camelObject, hasUsage, isResponse, isWrapped } from './wire.ts';
 
+/** Gemini's generateContent, as the Gemini API, Vertex AI and Cloud Code speak it. */
+export const gemini: Protocol = { id: 'gemini', streamDecoder: decodeStream, recognises, extras: extrasOf, callFields };
+
 /** What a message holds beside text, thoughts and calls, in the words of the wire. */
 export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
   const signatures = content.flatMap(signatureOf);
@@ -20,8 +23,6 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
 /** Those of calls are fields of the calls. */
 const signatureOf = (block: ContentBlock): string[] =>
   (block.type === 'text' || block.type === 'thinking') && isOwn(block.signature) ? [block.signature.value] : [];
-
-const isOwn = (signature: SignedBlob | undefined): signature is SignedBlob => signature?.form === 'thought_signature';
 
 function encodeImage({ source }: ImageBlock): JsonObject {
   const uri = source.url ?? source.file_id;
@@ -42,8 +43,7 @@ export function callFields({ extensions, signature }: ToolUseBlock): JsonObject 
   };
 }
 
-/** Gemini's generateContent, as the Gemini API, Vertex AI and Cloud Code speak it. */
-export const gemini: Protocol = { id: 'gemini', streamDecoder: decodeStream, recognises, extras: extrasOf, callFields };
+const isOwn = (signature: SignedBlob | undefined): signature is SignedBlob => signature?.form === 'thought_signature';
 
 function recognises(payload: JsonObject): boolean {
   const { response, error }: { response?: unknown; error?: unknown } = payload;

@@ -37,44 +37,6 @@ export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: 
 
 export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeTotal, encode: encodeTotal };
 
-/** The contents alone, or a whole request. */
-function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): CanonicalRequest {
-  const body = camelKeys(expectObject(wire, 'body'));
-  const { generateContentRequest: whole } = body;
-  const request = whole === undefined || whole === null ? body : expectObject(whole, 'generateContentRequest');
-  return decodeRequestBody(request, context, { model: modelOf(path) });
-}
-
-/** Instructions and tools count only in a whole request, which names its model again. */
-function encodeCount(request: CanonicalRequest, context: CodecContext): WireRequest {
-  const model = context.target?.model ?? request.model;
-  const body = encodeRequestBody(request, context);
-  const isPlain = Object.keys(body).join() === 'contents';
-  return {
-    method: 'POST',
-    path: pathOf(model, 'countTokens'),
-    headers: { 'content-type': 'application/json' },
-    body: isPlain ? body : { generateContentRequest: { model: resourceOf(model), ...body } },
-  };
-}
-
-/** proto3 leaves out a 0. */
-const countIn = (value: unknown): number | undefined => {
-  const count = Number(value ?? 0);
-  return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
-};
-
-function decodeTotal(wire: unknown): CanonicalCountTokensResponse {
-  const { totalTokens, cachedContentTokenCount: cached } = camelKeys(answerOf(wire));
-  const total = countIn(totalTokens);
-  if (total === undefined) throw badAnswer('totalTokens', 'must be a number');
-  return { input_tokens: total, ...(cached !== undefined && { cached_tokens: countIn(cached) ?? 0 }) };
-}
-
-function encodeTotal({ input_tokens: total, cached_tokens: cached }: CanonicalCountTokensResponse): JsonObject {
-  return { totalTokens: total, ...(cached !== undefined && { cachedContentTokenCount: cached }) };
-}
-
 /** `POST …:embedContent` and `…:batchEmbedContents`, the question and the answer. */
 export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
   decode: decodeRequest,
@@ -86,13 +48,37 @@ export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> =
   encode: encodeResponse,
 };
 
+/** `GET /v1beta/models`. */
+export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
+
+/** `GET /v1beta/models/{model}`. */
+export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
+
+/** The contents alone, or a whole request. */
+function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): CanonicalRequest {
+  const body = camelKeys(expectObject(wire, 'body'));
+  const { generateContentRequest: whole } = body;
+  const request = whole === undefined || whole === null ? body : expectObject(whole, 'generateContentRequest');
+  return decodeRequestBody(request, context, { model: modelOf(path) });
+}
+
+function decodeTotal(wire: unknown): CanonicalCountTokensResponse {
+  const { totalTokens, cachedContentTokenCount: cached } = camelKeys(answerOf(wire));
+  const total = countIn(totalTokens);
+  if (total === undefined) throw badAnswer('totalTokens', 'must be a number');
+  return { input_tokens: total, ...(cached !== undefined && { cached_tokens: countIn(cached) ?? 0 }) };
+}
+
+/** proto3 leaves out a 0. */
+const countIn = (value: unknown): number | undefined => {
+  const count = Number(value ?? 0);
+  return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+};
+
 /** The API's own bound on a batch is lower; a list this long is a mistake. */
 const MAX_INPUTS = 2048;
 
 const EMBED_FIELDS: ReadonlySet<string> = new Set(['model', 'content', 'taskType', 'title', 'outputDimensionality']);
-
-/** What one entry says beside its text. */
-type Settings = Pick<CanonicalEmbeddingRequest, 'dimensions' | 'task_type' | 'title'>;
 
 function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext): CanonicalEmbeddingRequest {
   const body = camelKeys(expectObject(wire, 'body'));
@@ -121,6 +107,18 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
   });
 }
 
+/** The settings of a batch are those of its first entry. */
+function tellDifferent(entries: readonly JsonObject[], context: CodecContext): void {
+  const [first, ...rest] = entries.map((entry) => JSON.stringify([settingsOf(entry, ''), unknownFields(entry, EMBED_FIELDS)]));
+  const at = rest.findIndex((settings) => settings !== first) + 1;
+  if (at > 0)
+    drop(context, {
+      path: `/requests/${at}`,
+      feature: 'embeddings.settings',
+      message: 'all entries are embedded as the first one',
+    });
+}
+
 /** Several parts are one text. Images and sound have no canonical form. */
 function textIn(value: unknown, param: string): string {
   const content = typeof value === 'string' ? { parts: [{ text: value }] } : camelKeys(expectObject(value, param));
@@ -135,6 +133,9 @@ function textIn(value: unknown, param: string): string {
     .join('');
 }
 
+/** What one entry says beside its text. */
+type Settings = Pick<CanonicalEmbeddingRequest, 'dimensions' | 'task_type' | 'title'>;
+
 function settingsOf(entry: JsonObject, at: string): Settings {
   const dimensions = optional(entry['outputDimensionality'], `${at}outputDimensionality`, expectCount);
   const task = optional(entry['taskType'], `${at}taskType`, expectText);
@@ -146,16 +147,102 @@ function settingsOf(entry: JsonObject, at: string): Settings {
   };
 }
 
-/** The settings of a batch are those of its first entry. */
-function tellDifferent(entries: readonly JsonObject[], context: CodecContext): void {
-  const [first, ...rest] = entries.map((entry) => JSON.stringify([settingsOf(entry, ''), unknownFields(entry, EMBED_FIELDS)]));
-  const at = rest.findIndex((settings) => settings !== first) + 1;
-  if (at > 0)
-    drop(context, {
-      path: `/requests/${at}`,
-      feature: 'embeddings.settings',
-      message: 'all entries are embedded as the first one',
-    });
+const VECTOR_FIELDS: ReadonlySet<string> = new Set(['values']);
+
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['embedding', 'embeddings', 'usageMetadata']);
+
+function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
+  const body = camelKeys(answerOf(wire));
+  const list = isObject(body['embedding']) ? [body['embedding']] : body['embeddings'];
+  if (!Array.isArray(list)) throw badAnswer('embeddings', 'must be a list of embeddings');
+  const usage = camelObject(body['usageMetadata']);
+  const tokens = countOf(usage['promptTokenCount']) ?? countOf(usage['totalTokenCount']);
+  return {
+    model: context.target?.model ?? context.embedding?.model ?? '',
+    data: list.map((entry, index) => ({
+      index,
+      embedding: vectorOf(entry, index),
+      ...keep(unknownFields(objectOf(entry), VECTOR_FIELDS)),
+    })),
+    ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
+    ...keep({ ...unknownFields(body, RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usageMetadata: usage }) }),
+  };
+}
+
+function vectorOf(entry: unknown, i: number): number[] {
+  const values = listOf(objectOf(entry)['values']);
+  if (values.length === 0 || !values.every((value) => typeof value === 'number'))
+    throw badAnswer(`embeddings[${i}].values`, 'must be numbers');
+  return [...values];
+}
+
+const LIST_FIELDS: ReadonlySet<string> = new Set(['models', 'nextPageToken']);
+
+function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
+  const body = camelKeys(answerOf(wire));
+  // Vertex lists its own under another name.
+  const entries = body['models'] ?? body['publisherModels'] ?? body['tunedModels'] ?? [];
+  if (!Array.isArray(entries)) throw badAnswer('models', 'must be a list of models');
+  const found: CanonicalModel[] = [];
+  entries.forEach((entry, i) => {
+    const model = decodeModel(entry);
+    if (model) found.push(model);
+    else drop(context, { path: `/models/${i}`, feature: 'models.entry', message: 'a model without a name' });
+  });
+  const next = textOf(body['nextPageToken']);
+  return { models: found, ...(next !== '' && { next_page: next, has_more: true }), ...keep(unknownFields(body, LIST_FIELDS)) };
+}
+
+function decodeModelInfo(wire: unknown): CanonicalModel {
+  const model = decodeModel(answerOf(wire));
+  if (!model) throw badAnswer('name', 'must be the name of the model');
+  return model;
+}
+
+const MODEL_FIELDS: ReadonlySet<string> = new Set([
+  'name',
+  'displayName',
+  'description',
+  'inputTokenLimit',
+  'outputTokenLimit',
+  'supportedGenerationMethods',
+]);
+
+/** Undefined when the entry names no model. Whatever else it says stays with it. */
+function decodeModel(entry: unknown): CanonicalModel | undefined {
+  if (!isObject(entry)) return undefined;
+  const model = camelObject(entry);
+  const name = textOf(model['name']);
+  if (name === '') return undefined;
+  const input = countOf(model['inputTokenLimit']);
+  const output = countOf(model['outputTokenLimit']);
+  const methods = model['supportedGenerationMethods'] ?? model['supportedActions'];
+  return {
+    id: name.replace(/^models\//, ''),
+    ...(textOf(model['displayName']) && { name: textOf(model['displayName']) }),
+    ...(textOf(model['description']) && { description: textOf(model['description']) }),
+    ...(input !== undefined && { max_input_tokens: input }),
+    ...(output !== undefined && { max_output_tokens: output }),
+    ...(Array.isArray(methods) && { actions: methods.filter((action) => typeof action === 'string') }),
+    ...keep(unknownFields(model, MODEL_FIELDS)),
+  };
+}
+
+/** Instructions and tools count only in a whole request, which names its model again. */
+function encodeCount(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const model = context.target?.model ?? request.model;
+  const body = encodeRequestBody(request, context);
+  const isPlain = Object.keys(body).join() === 'contents';
+  return {
+    method: 'POST',
+    path: pathOf(model, 'countTokens'),
+    headers: { 'content-type': 'application/json' },
+    body: isPlain ? body : { generateContentRequest: { model: resourceOf(model), ...body } },
+  };
+}
+
+function encodeTotal({ input_tokens: total, cached_tokens: cached }: CanonicalCountTokensResponse): JsonObject {
+  return { totalTokens: total, ...(cached !== undefined && { cachedContentTokenCount: cached }) };
 }
 
 function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
@@ -186,35 +273,6 @@ function expectWords(text: string | number[], i: number): string {
   throw incompatible({ path: `/input/${i}`, feature: 'embeddings.tokens', message: 'Gemini embeds texts, not tokens' });
 }
 
-const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['embedding', 'embeddings', 'usageMetadata']);
-
-function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
-  const body = camelKeys(answerOf(wire));
-  const list = isObject(body['embedding']) ? [body['embedding']] : body['embeddings'];
-  if (!Array.isArray(list)) throw badAnswer('embeddings', 'must be a list of embeddings');
-  const usage = camelObject(body['usageMetadata']);
-  const tokens = countOf(usage['promptTokenCount']) ?? countOf(usage['totalTokenCount']);
-  return {
-    model: context.target?.model ?? context.embedding?.model ?? '',
-    data: list.map((entry, index) => ({
-      index,
-      embedding: vectorOf(entry, index),
-      ...keep(unknownFields(objectOf(entry), VECTOR_FIELDS)),
-    })),
-    ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
-    ...keep({ ...unknownFields(body, RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usageMetadata: usage }) }),
-  };
-}
-
-const VECTOR_FIELDS: ReadonlySet<string> = new Set(['values']);
-
-function vectorOf(entry: unknown, i: number): number[] {
-  const values = listOf(objectOf(entry)['values']);
-  if (values.length === 0 || !values.every((value) => typeof value === 'number'))
-    throw badAnswer(`embeddings[${i}].values`, 'must be numbers');
-  return [...values];
-}
-
 /** One for one, and a list for a batch. Without a question the number decides. */
 function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: question, note }: CodecContext): JsonObject {
   const { data, usage } = response;
@@ -239,71 +297,13 @@ function floatsOf(embedding: number[] | string, i: number): number[] {
   return floats;
 }
 
-/** `GET /v1beta/models`. */
-export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
-
-/** `GET /v1beta/models/{model}`. */
-export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
-
-const LIST_FIELDS: ReadonlySet<string> = new Set(['models', 'nextPageToken']);
-
-const MODEL_FIELDS: ReadonlySet<string> = new Set([
-  'name',
-  'displayName',
-  'description',
-  'inputTokenLimit',
-  'outputTokenLimit',
-  'supportedGenerationMethods',
-]);
-
-/** Clients filter by these. */
-const ACTIONS = ['generateContent', 'streamGenerateContent', 'countTokens'];
-
-function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
-  const body = camelKeys(answerOf(wire));
-  // Vertex lists its own under another name.
-  const entries = body['models'] ?? body['publisherModels'] ?? body['tunedModels'] ?? [];
-  if (!Array.isArray(entries)) throw badAnswer('models', 'must be a list of models');
-  const found: CanonicalModel[] = [];
-  entries.forEach((entry, i) => {
-    const model = decodeModel(entry);
-    if (model) found.push(model);
-    else drop(context, { path: `/models/${i}`, feature: 'models.entry', message: 'a model without a name' });
-  });
-  const next = textOf(body['nextPageToken']);
-  return { models: found, ...(next !== '' && { next_page: next, has_more: true }), ...keep(unknownFields(body, LIST_FIELDS)) };
-}
-
-function decodeModelInfo(wire: unknown): CanonicalModel {
-  const model = decodeModel(answerOf(wire));
-  if (!model) throw badAnswer('name', 'must be the name of the model');
-  return model;
-}
-
-/** Undefined when the entry names no model. Whatever else it says stays with it. */
-function decodeModel(entry: unknown): CanonicalModel | undefined {
-  if (!isObject(entry)) return undefined;
-  const model = camelObject(entry);
-  const name = textOf(model['name']);
-  if (name === '') return undefined;
-  const input = countOf(model['inputTokenLimit']);
-  const output = countOf(model['outputTokenLimit']);
-  const methods = model['supportedGenerationMethods'] ?? model['supportedActions'];
-  return {
-    id: name.replace(/^models\//, ''),
-    ...(textOf(model['displayName']) && { name: textOf(model['displayName']) }),
-    ...(textOf(model['description']) && { description: textOf(model['description']) }),
-    ...(input !== undefined && { max_input_tokens: input }),
-    ...(output !== undefined && { max_output_tokens: output }),
-    ...(Array.isArray(methods) && { actions: methods.filter((action) => typeof action === 'string') }),
-    ...keep(unknownFields(model, MODEL_FIELDS)),
-  };
-}
-
 function encodeModels(list: CanonicalModelList): JsonObject {
   const { models: entries, next_page: next } = list;
   return { ...fieldsOf(list), models: entries.map(encodeModel), ...(next !== undefined && { nextPageToken: next }) };
 }
+
+/** Clients filter by these. */
+const ACTIONS = ['generateContent', 'streamGenerateContent', 'countTokens'];
 
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, description, max_input_tokens: input, max_output_tokens: output, actions } = model;

@@ -6,12 +6,24 @@ import { cachedOutside, listOf, objectOf, textOf } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { camelKeys, camelObject, camelOf } from './wire.ts';
 
-/** The error of a payload: `{error}`, all of it under `event: error`, or a status object that lost its wrapper. */
-export function findError(payload: JsonObject, event: string | undefined): unknown {
-  if (payload['error']) return payload['error'];
-  const { code, message, status }: { code?: unknown; message?: unknown; status?: unknown } = payload;
-  const isStatus = typeof code === 'number' && code >= 400 && typeof message === 'string' && typeof status === 'string';
-  return isStatus || event === 'error' ? payload : undefined;
+/** An error answer, whatever shape it has. */
+export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
+  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'gemini');
+}
+
+/** The error of a body that was to be an answer: `{error}`, the list `[{error}]` of a stream that did not begin, JSON in a string, a page, nothing. */
+export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
+  const value = errorValue(body);
+  return decodeError(isObject(value) ? findError(value, 'error') : { message: messageOfText(value, status, context) });
+}
+
+export function decodeError(error: unknown): CanonicalError {
+  const body = errorBody(error);
+  const details = listOf(body['details']).map(camelObject);
+  const decoded = decodeWireError('gemini', body, body['status']);
+  const code = findErrorCode(details, decoded.message, body['status']);
+  const retry = retryAfter(details);
+  return { ...decoded, ...(code && { code }), ...(retry !== undefined && { retry_after_ms: retry }) };
 }
 
 /** Reasons of google.rpc.ErrorInfo that say more than the status they come with. */
@@ -23,15 +35,6 @@ const BY_REASON: Record<string, ErrorCode> = {
   API_KEY_SERVICE_BLOCKED: 'PERMISSION',
   BILLING_DISABLED: 'BILLING',
 };
-
-export function decodeError(error: unknown): CanonicalError {
-  const body = errorBody(error);
-  const details = listOf(body['details']).map(camelObject);
-  const decoded = decodeWireError('gemini', body, body['status']);
-  const code = findErrorCode(details, decoded.message, body['status']);
-  const retry = retryAfter(details);
-  return { ...decoded, ...(code && { code }), ...(retry !== undefined && { retry_after_ms: retry }) };
-}
 
 function findErrorCode(details: readonly JsonObject[], message: string, status: unknown): ErrorCode | undefined {
   for (const { reason } of details) {
@@ -52,15 +55,132 @@ function retryAfter(details: readonly JsonObject[]): number | undefined {
   return undefined;
 }
 
-/** An error answer, whatever shape it has. */
-export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'gemini');
+/** The error of a payload: `{error}`, all of it under `event: error`, or a status object that lost its wrapper. */
+export function findError(payload: JsonObject, event: string | undefined): unknown {
+  if (payload['error']) return payload['error'];
+  const { code, message, status }: { code?: unknown; message?: unknown; status?: unknown } = payload;
+  const isStatus = typeof code === 'number' && code >= 400 && typeof message === 'string' && typeof status === 'string';
+  return isStatus || event === 'error' ? payload : undefined;
 }
 
-/** The error of a body that was to be an answer: `{error}`, the list `[{error}]` of a stream that did not begin, JSON in a string, a page, nothing. */
-export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
-  const value = errorValue(body);
-  return decodeError(isObject(value) ? findError(value, 'error') : { message: messageOfText(value, status, context) });
+/** `empty`: an answer with content that the model merely ended oddly; without any, the generation failed. */
+type Reading = StopReason | 'empty';
+
+const BY_NAME: Record<string, Reading> = {
+  STOP: 'end_turn',
+  FINISH_REASON_UNSPECIFIED: 'end_turn',
+  MAX_TOKENS: 'max_tokens',
+  CONTINUATION: 'max_tokens',
+  SAFETY: 'content_filter',
+  RECITATION: 'content_filter',
+  LANGUAGE: 'content_filter',
+  BLOCKLIST: 'content_filter',
+  PROHIBITED_CONTENT: 'content_filter',
+  SPII: 'content_filter',
+  MODEL_ARMOR: 'content_filter',
+  IMAGE_SAFETY: 'content_filter',
+  IMAGE_PROHIBITED_CONTENT: 'content_filter',
+  IMAGE_RECITATION: 'content_filter',
+  MALFORMED_FUNCTION_CALL: 'error',
+  MALFORMED_RESPONSE: 'error',
+  UNEXPECTED_TOOL_CALL: 'error',
+  TOO_MANY_TOOL_CALLS: 'error',
+  MISSING_THOUGHT_SIGNATURE: 'error',
+  OTHER: 'empty',
+  IMAGE_OTHER: 'empty',
+  NO_IMAGE: 'empty',
+};
+
+/** What nobody knows ends the turn; whether it was a call is seen from the content. */
+export function decodeStop(name: string, hasContent: boolean): StopReason {
+  const reading = isKnownFinish(name) ? BY_NAME[name] : undefined;
+  if (reading === 'empty') return hasContent ? 'end_turn' : 'error';
+  return reading ?? 'end_turn';
+}
+
+const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
+
+/** Stops after which a call without whole arguments has lost them: nobody may run it. */
+export const isCutStop = (stop: StopReason): boolean => CUT.has(stop);
+
+const COUNTS = [
+  'promptTokenCount',
+  'candidatesTokenCount',
+  'thoughtsTokenCount',
+  'toolUsePromptTokenCount',
+  'cachedContentTokenCount',
+  'totalTokenCount',
+] as const;
+
+/** Vertex sends objects with nothing but `trafficType` in all chunks but the last. */
+export function hasCounts(raw: JsonObject): boolean {
+  const usage = camelKeys(raw);
+  return COUNTS.some((key) => count(usage[key]) !== undefined);
+}
+
+/** One usage object; the wire has no others: the last replaces the former whole, and a count it does not name is 0. */
+export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
+  const usage = camelKeys(raw);
+  const prompt = count(usage['promptTokenCount']) ?? 0;
+  const toolPrompt = count(usage['toolUsePromptTokenCount']);
+  const thoughts = count(usage['thoughtsTokenCount']);
+  const cached = count(usage['cachedContentTokenCount']);
+  const counted = prompt + (toolPrompt ?? 0);
+  const outside = cachedOutside(cached, counted, note);
+  const input = counted + outside;
+  const details = decodeDetails(usage, toolPrompt);
+  return {
+    input_tokens: input,
+    output_tokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
+    ...(cached !== undefined && { cache_read_tokens: cached }),
+    ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
+    ...(details && { details }),
+    ...(outside > 0 && { uncertain: true }),
+    extensions: { gemini: raw },
+  };
+}
+
+const INPUT: Partial<Record<string, keyof UsageDetails>> = {
+  IMAGE: 'input_image',
+  VIDEO: 'input_video',
+  AUDIO: 'input_audio',
+  DOCUMENT: 'input_document',
+};
+
+const OUTPUT: Partial<Record<string, keyof UsageDetails>> = { IMAGE: 'output_image', AUDIO: 'output_audio' };
+
+function decodeDetails(usage: JsonObject, toolPrompt: number | undefined): UsageDetails | undefined {
+  const details: UsageDetails = {};
+  addModalities(details, usage['promptTokensDetails'], INPUT);
+  addModalities(details, usage['toolUsePromptTokensDetails'], INPUT);
+  addModalities(details, usage['candidatesTokensDetails'], OUTPUT);
+  if (toolPrompt !== undefined) details.tool_use_prompt = toolPrompt;
+  for (const _ in details) return details;
+  return undefined;
+}
+
+const MODALITIES = ['MODALITY_UNSPECIFIED', 'TEXT', 'IMAGE', 'VIDEO', 'AUDIO', 'DOCUMENT'] as const;
+
+function addModalities(details: UsageDetails, list: unknown, names: Partial<Record<string, keyof UsageDetails>>): void {
+  for (const entry of listOf(list)) {
+    if (!isObject(entry)) continue;
+    const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
+    const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
+    const field = getOwn(names, name);
+    if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
+  }
+}
+
+/** proto3 writes int64 as text. */
+function count(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+}
+
+/** The SDKs choose the exception by `error.code`, others by the HTTP status: both are the same. */
+export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
+  const body = encodeErrorBody(error);
+  return { status: body.error.code, headers: headersOf(error), body };
 }
 
 interface WireStatus {
@@ -97,15 +217,6 @@ const WIRE_ERRORS: Record<ErrorCode, WireStatus> = {
   TIMEOUT: { code: 504, status: 'DEADLINE_EXCEEDED' },
 };
 
-/** Statuses that Google does not have, or has for something else: Anthropic's overload, and payment due. */
-const FOREIGN_STATUS: Readonly<Record<number, number>> = { 529: 503, 402: 400 };
-
-/** The SDKs choose the exception by `error.code`, others by the HTTP status: both are the same. */
-export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  const body = encodeErrorBody(error);
-  return { status: body.error.code, headers: headersOf(error), body };
-}
-
 /** `{error:{…}}`: the body of an error response, and the error in a stream. */
 export function encodeErrorBody(error: CanonicalError): { error: WireStatus & JsonObject } {
   const upstream = error.upstream?.protocol === 'gemini' ? error.upstream : undefined;
@@ -122,11 +233,6 @@ export function encodeErrorBody(error: CanonicalError): { error: WireStatus & Js
   };
 }
 
-function findHttpStatus({ code, http_status: status }: CanonicalError): number {
-  if (status === undefined || status < 400 || status > 599) return WIRE_ERRORS[code].code;
-  return FOREIGN_STATUS[status] ?? status;
-}
-
 const RPC = 'type.googleapis.com/google.rpc.';
 
 /** What clients look into: when to come back, and whether it was the key. */
@@ -140,6 +246,14 @@ function detailsOf({ code, retry_after_ms: wait, upstream }: CanonicalError, kep
   ];
 }
 
+/** Statuses that Google does not have, or has for something else: Anthropic's overload, and payment due. */
+const FOREIGN_STATUS: Readonly<Record<number, number>> = { 529: 503, 402: 400 };
+
+function findHttpStatus({ code, http_status: status }: CanonicalError): number {
+  if (status === undefined || status < 400 || status > 599) return WIRE_ERRORS[code].code;
+  return FOREIGN_STATUS[status] ?? status;
+}
+
 function headersOf({ retry_after_ms: wait, request_id: id }: CanonicalError): HeaderBag {
   return {
     'content-type': 'application/json; charset=UTF-8',
@@ -148,33 +262,39 @@ function headersOf({ retry_after_ms: wait, request_id: id }: CanonicalError): He
   };
 }
 
-/** `empty`: an answer with content that the model merely ended oddly; without any, the generation failed. */
-type Reading = StopReason | 'empty';
+interface Held {
+  /** Something was said or called. */
+  hasContent: boolean;
+  /** The text itself says that it is a refusal (OpenAI). Otherwise it is what the model had said when it was stopped. */
+  saysRefusal: boolean;
+}
 
-const BY_NAME: Record<string, Reading> = {
-  STOP: 'end_turn',
-  FINISH_REASON_UNSPECIFIED: 'end_turn',
-  MAX_TOKENS: 'max_tokens',
-  CONTINUATION: 'max_tokens',
-  SAFETY: 'content_filter',
-  RECITATION: 'content_filter',
-  LANGUAGE: 'content_filter',
-  BLOCKLIST: 'content_filter',
-  PROHIBITED_CONTENT: 'content_filter',
-  SPII: 'content_filter',
-  MODEL_ARMOR: 'content_filter',
-  IMAGE_SAFETY: 'content_filter',
-  IMAGE_PROHIBITED_CONTENT: 'content_filter',
-  IMAGE_RECITATION: 'content_filter',
-  MALFORMED_FUNCTION_CALL: 'error',
-  MALFORMED_RESPONSE: 'error',
-  UNEXPECTED_TOOL_CALL: 'error',
-  TOO_MANY_TOOL_CALLS: 'error',
-  MISSING_THOUGHT_SIGNATURE: 'error',
-  OTHER: 'empty',
-  IMAGE_OTHER: 'empty',
-  NO_IMAGE: 'empty',
-};
+/** `error` has no one word: the wire's own is kept, and an error of another protocol is an error object. */
+const WIRE_STOPS = {
+  end_turn: 'STOP',
+  stop_sequence: 'STOP',
+  pause_turn: 'STOP',
+  tool_use: 'STOP',
+  max_tokens: 'MAX_TOKENS',
+  context_window: 'MAX_TOKENS',
+  content_filter: 'SAFETY',
+  refusal: 'SAFETY',
+} as const satisfies Record<Exclude<StopReason, 'error'>, string>;
+
+/** The word of the wire where it still says what the stop says; undefined when there is none for it. */
+export function encodeStop(
+  stop: StopReason,
+  wire: string | number | undefined,
+  { hasContent, saysRefusal }: Held,
+): string | undefined {
+  if (wire !== undefined) {
+    const name = finishName(wire);
+    const read = decodeStop(name, hasContent);
+    if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
+  }
+  if (stop === 'error') return undefined;
+  return stop === 'refusal' && saysRefusal ? 'STOP' : WIRE_STOPS[stop];
+}
 
 /** The numbers of Vertex's protobuf enum, whose clients write them; the Gemini API agrees with it up to 5. */
 const NUMBERED = [
@@ -205,126 +325,6 @@ export function finishName(wire: string | number): string {
 }
 
 export const isKnownFinish = (name: string): boolean => Object.hasOwn(BY_NAME, name);
-
-/** What nobody knows ends the turn; whether it was a call is seen from the content. */
-export function decodeStop(name: string, hasContent: boolean): StopReason {
-  const reading = isKnownFinish(name) ? BY_NAME[name] : undefined;
-  if (reading === 'empty') return hasContent ? 'end_turn' : 'error';
-  return reading ?? 'end_turn';
-}
-
-/** `error` has no one word: the wire's own is kept, and an error of another protocol is an error object. */
-const WIRE_STOPS = {
-  end_turn: 'STOP',
-  stop_sequence: 'STOP',
-  pause_turn: 'STOP',
-  tool_use: 'STOP',
-  max_tokens: 'MAX_TOKENS',
-  context_window: 'MAX_TOKENS',
-  content_filter: 'SAFETY',
-  refusal: 'SAFETY',
-} as const satisfies Record<Exclude<StopReason, 'error'>, string>;
-
-interface Held {
-  /** Something was said or called. */
-  hasContent: boolean;
-  /** The text itself says that it is a refusal (OpenAI). Otherwise it is what the model had said when it was stopped. */
-  saysRefusal: boolean;
-}
-
-/** The word of the wire where it still says what the stop says; undefined when there is none for it. */
-export function encodeStop(
-  stop: StopReason,
-  wire: string | number | undefined,
-  { hasContent, saysRefusal }: Held,
-): string | undefined {
-  if (wire !== undefined) {
-    const name = finishName(wire);
-    const read = decodeStop(name, hasContent);
-    if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
-  }
-  if (stop === 'error') return undefined;
-  return stop === 'refusal' && saysRefusal ? 'STOP' : WIRE_STOPS[stop];
-}
-
-/** Stops after which a call without whole arguments has lost them: nobody may run it. */
-export const isCutStop = (stop: StopReason): boolean => CUT.has(stop);
-
-const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
-
-const COUNTS = [
-  'promptTokenCount',
-  'candidatesTokenCount',
-  'thoughtsTokenCount',
-  'toolUsePromptTokenCount',
-  'cachedContentTokenCount',
-  'totalTokenCount',
-] as const;
-
-/** Vertex sends objects with nothing but `trafficType` in all chunks but the last. */
-export function hasCounts(raw: JsonObject): boolean {
-  const usage = camelKeys(raw);
-  return COUNTS.some((key) => count(usage[key]) !== undefined);
-}
-
-/** proto3 writes int64 as text. */
-function count(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
-}
-
-/** One usage object; the wire has no others: the last replaces the former whole, and a count it does not name is 0. */
-export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
-  const usage = camelKeys(raw);
-  const prompt = count(usage['promptTokenCount']) ?? 0;
-  const toolPrompt = count(usage['toolUsePromptTokenCount']);
-  const thoughts = count(usage['thoughtsTokenCount']);
-  const cached = count(usage['cachedContentTokenCount']);
-  const counted = prompt + (toolPrompt ?? 0);
-  const outside = cachedOutside(cached, counted, note);
-  const input = counted + outside;
-  const details = decodeDetails(usage, toolPrompt);
-  return {
-    input_tokens: input,
-    output_tokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
-    ...(cached !== undefined && { cache_read_tokens: cached }),
-    ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
-    ...(details && { details }),
-    ...(outside > 0 && { uncertain: true }),
-    extensions: { gemini: raw },
-  };
-}
-
-const MODALITIES = ['MODALITY_UNSPECIFIED', 'TEXT', 'IMAGE', 'VIDEO', 'AUDIO', 'DOCUMENT'] as const;
-
-const INPUT: Partial<Record<string, keyof UsageDetails>> = {
-  IMAGE: 'input_image',
-  VIDEO: 'input_video',
-  AUDIO: 'input_audio',
-  DOCUMENT: 'input_document',
-};
-
-const OUTPUT: Partial<Record<string, keyof UsageDetails>> = { IMAGE: 'output_image', AUDIO: 'output_audio' };
-
-function decodeDetails(usage: JsonObject, toolPrompt: number | undefined): UsageDetails | undefined {
-  const details: UsageDetails = {};
-  addModalities(details, usage['promptTokensDetails'], INPUT);
-  addModalities(details, usage['toolUsePromptTokensDetails'], INPUT);
-  addModalities(details, usage['candidatesTokensDetails'], OUTPUT);
-  if (toolPrompt !== undefined) details.tool_use_prompt = toolPrompt;
-  for (const _ in details) return details;
-  return undefined;
-}
-
-function addModalities(details: UsageDetails, list: unknown, names: Partial<Record<string, keyof UsageDetails>>): void {
-  for (const entry of listOf(list)) {
-    if (!isObject(entry)) continue;
-    const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
-    const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
-    const field = getOwn(names, name);
-    if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
-  }
-}
 
 /** Names that may come in either spelling; others may have underscores of their own. */
 const WIRE_NAMES: ReadonlySet<string> = new Set([

@@ -46,8 +46,122 @@ import {
 import { encodeToolConfig, encodeTools, restrictTools, SERVER_TOOLS, withOwnSchemas } from './tools.ts';
 import { fieldsOf, innerFields, partFields } from './wire.ts';
 
-/** Google's documented word for "there is no signature": without any, Gemini 3 refuses the calls of a turn. */
-const NO_SIGNATURE = 'skip_thought_signature_validator';
+/** The model and whether to stream stand in the path. */
+export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
+  const body = encodeRequestBody(request, context);
+  const stream = context.target?.stream ?? request.stream === true;
+  const model = context.target?.model ?? request.model;
+  const path = stream ? `${pathOf(model, 'streamGenerateContent')}?alt=sse` : pathOf(model, 'generateContent');
+  return { method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
+}
+
+/** Fields of the client's first, what the request says over them. */
+export function encodeRequestBody(source: CanonicalRequest, given: CodecContext): JsonObject {
+  const keptConfig = objectOf(fieldsOf(source)['generationConfig']);
+  const own = isOwnFormat(source, keptConfig) ? keptConfig : undefined;
+  const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), rulesOf(given), given);
+  const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
+  const tools = restrictTools(request, context);
+  const hasFunctions = tools.some(({ server }) => !server);
+  const { config: format, hint } = encodeOutputFormat(
+    own ? source.output_format : request.output_format,
+    own,
+    hasFunctions,
+    context,
+  );
+  const options = encodeOptions(request, sent, context);
+  const contents = encodeContents(request, context);
+  if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
+  const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
+  const wireTools = encodeTools(tools, context);
+  const wireConfig = encodeToolConfig(request, tools, objectOf(toolConfig), context);
+  const thinkingConfig = encodeThinking(request.thinking, keptConfig['thinkingConfig'], context);
+  const generationConfig = {
+    ...withoutMapped(keptConfig),
+    ...encodeParameters(request, context),
+    ...encodeOutput(request, keptConfig, context),
+    ...format,
+    ...(thinkingConfig && { thinkingConfig }),
+  };
+  return {
+    ...sent,
+    contents,
+    ...(instructions && { systemInstruction: instructions }),
+    ...(wireTools.length > 0 && { tools: wireTools }),
+    ...(wireConfig && { toolConfig: wireConfig }),
+    ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
+    ...options,
+  };
+}
+
+/** A format in the client's own words is not converted. */
+function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined): CanonicalRequest {
+  if (!own) return request;
+  const { output_format: _, ...rest } = request;
+  return rest;
+}
+
+// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
+function rulesOf(context: CodecContext): Rules {
+  const { profile, policy, target } = context;
+  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+  const dialect = profile.json_schema_params ? 'gemini-json' : 'gemini-openapi';
+  return {
+    note,
+    drop,
+    repair,
+    refuse,
+    toolName,
+    custom,
+    namespaces,
+    objectRoot,
+    protocol: 'gemini',
+    provider: target?.provider.id,
+    model: target?.model,
+    toolId: profile.tool_id,
+    foreignThinking: policy.foreignThinking ?? 'drop',
+    unsignedThinking: 'keep',
+    serverTools: SERVER_TOOLS,
+    // Media in results of older models follow the results; the encoder puts them there.
+    media: {
+      audio: AUDIO_FORMATS,
+      imageUrls: true,
+      fileUrls: true,
+      imageIds: true,
+      fileIds: true,
+      video: true,
+      spoken: 'data',
+      inToolResults: true,
+    },
+    alternate: true,
+    emptyMessages: 'drop',
+    dropWhitespace: false,
+    firstUser: true,
+    trailingAssistant: 'keep',
+    midSystem: 'reminder',
+    schemas: { tool: dialect, strictTool: dialect, output: dialect },
+    bounds: BOUNDS,
+    maxStop: profile.max_stop,
+    maxTools: profile.max_tools,
+    cacheMarks: { places: 'none', most: 0, ttls: [] },
+    says: saidBy(profile),
+  };
+}
+
+const saidBy = (profile: ProviderProfile): Vocabulary => ({
+  names: false,
+  titles: 'text',
+  contexts: false,
+  logprobs: false,
+  citable: false,
+  stretches: true,
+  // How closely an image is looked at can be said from Gemini 3 on.
+  detail: profile.gemini3 ? 'messages' : 'nowhere',
+  validated: true,
+  foreignCallers: /./,
+  tools: profile.json_schema_params ? ['output_schema'] : [],
+});
 
 interface Turn {
   role: 'user' | 'model';
@@ -75,21 +189,11 @@ function encodeContents(request: CanonicalRequest, context: CodecContext): JsonO
   return turns.filter(({ parts }) => parts.length > 0).map(({ fields, role, parts }) => ({ ...fields, role, parts }));
 }
 
-/** What OpenAI wants a name for has one when it has none: it says no more than the media type. */
-const NO_NAME = /^document\.\w+$/;
-
-/** Of the name of a file there is at most the media type in the end. */
-function tellNames(blocks: readonly ContentBlock[], path: string, context: CodecContext): void {
-  for (const [i, block] of blocks.entries()) {
-    if (block.type === 'tool_result' && typeof block.content !== 'string')
-      tellNames(block.content, `${path}/${i}/content`, context);
-    if (block.type === 'file' && block.source.filename && !NO_NAME.test(block.source.filename))
-      drop(context, { path: `${path}/${i}/source/filename`, feature: 'file.filename', message: 'files of Gemini have no names' });
-  }
-}
-
 const callsOf = ({ messages }: CanonicalRequest): ToolUseBlock[] =>
   messages.flatMap(({ content }) => content.filter((block) => block.type === 'tool_use'));
+
+/** Google's documented word for "there is no signature": without any, Gemini 3 refuses the calls of a turn. */
+const NO_SIGNATURE = 'skip_thought_signature_validator';
 
 /** Gemini 3: the first call of a turn without any signature gets the word for none; its siblings stay without. */
 function signTurns(messages: readonly CanonicalMessage[], context: CodecContext): readonly CanonicalMessage[] {
@@ -105,6 +209,19 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
     const signed: ToolUseBlock = { ...first, signature: { origin: 'gemini', form: 'thought_signature', value: NO_SIGNATURE } };
     return { ...message, content: message.content.map((block) => (block === first ? signed : block)) };
   });
+}
+
+/** What OpenAI wants a name for has one when it has none: it says no more than the media type. */
+const NO_NAME = /^document\.\w+$/;
+
+/** Of the name of a file there is at most the media type in the end. */
+function tellNames(blocks: readonly ContentBlock[], path: string, context: CodecContext): void {
+  for (const [i, block] of blocks.entries()) {
+    if (block.type === 'tool_result' && typeof block.content !== 'string')
+      tellNames(block.content, `${path}/${i}/content`, context);
+    if (block.type === 'file' && block.source.filename && !NO_NAME.test(block.source.filename))
+      drop(context, { path: `${path}/${i}/source/filename`, feature: 'file.filename', message: 'files of Gemini have no names' });
+  }
 }
 
 function encodeMessage(
@@ -124,46 +241,6 @@ function encodeMessage(
       );
   return [...parts, ...media];
 }
-
-/** The media of a result, outside of it. Beside other results (`isOneOfMany`), a text says which one they belong to. */
-function encodeResultMedia(
-  block: ToolResultBlock,
-  call: ToolUseBlock | undefined,
-  path: string,
-  isOneOfMany: boolean,
-  context: CodecContext,
-): JsonObject[] {
-  const media = encodeAllMedia(resultMedia(block.content));
-  if (media.length === 0 || !isOneOfMany) return media;
-  const label = `Media of the result of ${call?.name ?? block.name ?? 'a call'} (${block.tool_use_id}):`;
-  const message =
-    'results hold no media before Gemini 3; they follow all results of the turn, each behind a text that names its call';
-  approximate(context, { path, feature: 'tool_result.media', message });
-  return [{ text: label }, ...media];
-}
-
-function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined, context: CodecContext): JsonObject {
-  const { gemini3 } = context.profile;
-  const name = call?.name ?? block.name ?? block.tool_use_id;
-  const media = gemini3 ? encodeAllMedia(resultMedia(block.content)) : [];
-  const parts = [...media, ...ownParts(block)];
-  return {
-    ...partFields(block),
-    functionResponse: { ...encodeResult(block, name, hasId(block, call, context)), ...(parts.length > 0 && { parts }) },
-  };
-}
-
-/** A result has an id where ids are known, and where the call or the client's own result has one. */
-const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
-  profile.function_call_ids &&
-  (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
-    !(call && innerFields(call, 'functionCall')['id'] === null));
-
-/** Parts of a result that only Google understands. */
-const ownParts = ({ content }: ToolResultBlock): unknown[] =>
-  typeof content === 'string'
-    ? []
-    : content.flatMap((part) => (part.type === 'opaque' && part.origin === 'gemini' ? [part.raw] : []));
 
 function encodeBlock(
   block: ContentBlock,
@@ -226,128 +303,44 @@ function encodeDetail(block: ImageBlock): JsonObject {
   return level === undefined || fieldsOf(block)['mediaResolution'] !== undefined ? {} : { mediaResolution: { level } };
 }
 
-/** The model and whether to stream stand in the path. */
-export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
-  const body = encodeRequestBody(request, context);
-  const stream = context.target?.stream ?? request.stream === true;
-  const model = context.target?.model ?? request.model;
-  const path = stream ? `${pathOf(model, 'streamGenerateContent')}?alt=sse` : pathOf(model, 'generateContent');
-  return { method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
-}
-
-/** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, given: CodecContext): JsonObject {
-  const keptConfig = objectOf(fieldsOf(source)['generationConfig']);
-  const own = isOwnFormat(source, keptConfig) ? keptConfig : undefined;
-  const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), rulesOf(given), given);
-  const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
-  const tools = restrictTools(request, context);
-  const hasFunctions = tools.some(({ server }) => !server);
-  const { config: format, hint } = encodeOutputFormat(
-    own ? source.output_format : request.output_format,
-    own,
-    hasFunctions,
-    context,
-  );
-  const options = encodeOptions(request, sent, context);
-  const contents = encodeContents(request, context);
-  if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
-  const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
-  const wireTools = encodeTools(tools, context);
-  const wireConfig = encodeToolConfig(request, tools, objectOf(toolConfig), context);
-  const thinkingConfig = encodeThinking(request.thinking, keptConfig['thinkingConfig'], context);
-  const generationConfig = {
-    ...withoutMapped(keptConfig),
-    ...encodeParameters(request, context),
-    ...encodeOutput(request, keptConfig, context),
-    ...format,
-    ...(thinkingConfig && { thinkingConfig }),
-  };
+function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined, context: CodecContext): JsonObject {
+  const { gemini3 } = context.profile;
+  const name = call?.name ?? block.name ?? block.tool_use_id;
+  const media = gemini3 ? encodeAllMedia(resultMedia(block.content)) : [];
+  const parts = [...media, ...ownParts(block)];
   return {
-    ...sent,
-    contents,
-    ...(instructions && { systemInstruction: instructions }),
-    ...(wireTools.length > 0 && { tools: wireTools }),
-    ...(wireConfig && { toolConfig: wireConfig }),
-    ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
-    ...options,
+    ...partFields(block),
+    functionResponse: { ...encodeResult(block, name, hasId(block, call, context)), ...(parts.length > 0 && { parts }) },
   };
 }
 
-/** A format in the client's own words is not converted. */
-function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined): CanonicalRequest {
-  if (!own) return request;
-  const { output_format: _, ...rest } = request;
-  return rest;
-}
+/** Parts of a result that only Google understands. */
+const ownParts = ({ content }: ToolResultBlock): unknown[] =>
+  typeof content === 'string'
+    ? []
+    : content.flatMap((part) => (part.type === 'opaque' && part.origin === 'gemini' ? [part.raw] : []));
 
-/** What of the kept configuration the request does not say itself. */
-function withoutMapped(config: JsonObject): JsonObject {
-  const isMapped = (name: string): boolean =>
-    name === 'thinkingConfig' || (FORMAT_FIELDS.includes(name) && config['responseMimeType'] === 'application/json');
-  return Object.fromEntries(Object.entries(config).filter(([name]) => !isMapped(name)));
-}
+/** A result has an id where ids are known, and where the call or the client's own result has one. */
+const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
+  profile.function_call_ids &&
+  (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
+    !(call && innerFields(call, 'functionCall')['id'] === null));
 
-const saidBy = (profile: ProviderProfile): Vocabulary => ({
-  names: false,
-  titles: 'text',
-  contexts: false,
-  logprobs: false,
-  citable: false,
-  stretches: true,
-  // How closely an image is looked at can be said from Gemini 3 on.
-  detail: profile.gemini3 ? 'messages' : 'nowhere',
-  validated: true,
-  foreignCallers: /./,
-  tools: profile.json_schema_params ? ['output_schema'] : [],
-});
-
-// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
-function rulesOf(context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
-  const dialect = profile.json_schema_params ? 'gemini-json' : 'gemini-openapi';
-  return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
-    protocol: 'gemini',
-    provider: target?.provider.id,
-    model: target?.model,
-    toolId: profile.tool_id,
-    foreignThinking: policy.foreignThinking ?? 'drop',
-    unsignedThinking: 'keep',
-    serverTools: SERVER_TOOLS,
-    // Media in results of older models follow the results; the encoder puts them there.
-    media: {
-      audio: AUDIO_FORMATS,
-      imageUrls: true,
-      fileUrls: true,
-      imageIds: true,
-      fileIds: true,
-      video: true,
-      spoken: 'data',
-      inToolResults: true,
-    },
-    alternate: true,
-    emptyMessages: 'drop',
-    dropWhitespace: false,
-    firstUser: true,
-    trailingAssistant: 'keep',
-    midSystem: 'reminder',
-    schemas: { tool: dialect, strictTool: dialect, output: dialect },
-    bounds: BOUNDS,
-    maxStop: profile.max_stop,
-    maxTools: profile.max_tools,
-    cacheMarks: { places: 'none', most: 0, ttls: [] },
-    says: saidBy(profile),
-  };
+/** The media of a result, outside of it. Beside other results (`isOneOfMany`), a text says which one they belong to. */
+function encodeResultMedia(
+  block: ToolResultBlock,
+  call: ToolUseBlock | undefined,
+  path: string,
+  isOneOfMany: boolean,
+  context: CodecContext,
+): JsonObject[] {
+  const media = encodeAllMedia(resultMedia(block.content));
+  if (media.length === 0 || !isOneOfMany) return media;
+  const label = `Media of the result of ${call?.name ?? block.name ?? 'a call'} (${block.tool_use_id}):`;
+  const message =
+    'results hold no media before Gemini 3; they follow all results of the turn, each behind a text that names its call';
+  approximate(context, { path, feature: 'tool_result.media', message });
+  return [{ text: label }, ...media];
 }
 
 /** One part for each block. What has to be said in words comes last. */
@@ -355,4 +348,11 @@ function encodeSystem(system: readonly SystemBlock[], hint: string | undefined, 
   const parts: JsonObject[] = system.map((block) => ({ ...fieldsOf(block), text: block.text }));
   const all = hint === undefined || parts.some(({ text }) => text === hint) ? parts : [...parts, { text: hint }];
   return all.length > 0 && isObject(kept) ? { ...kept, parts: all } : undefined;
+}
+
+/** What of the kept configuration the request does not say itself. */
+function withoutMapped(config: JsonObject): JsonObject {
+  const isMapped = (name: string): boolean =>
+    name === 'thinkingConfig' || (FORMAT_FIELDS.includes(name) && config['responseMimeType'] === 'application/json');
+  return Object.fromEntries(Object.entries(config).filter(([name]) => !isMapped(name)));
 }

@@ -21,6 +21,21 @@ import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/unsupp
 import { schemaOf } from './tools.ts';
 import { camelKeys, camelObject } from './wire.ts';
 
+/** What the API takes; a number outside is a 400 there. */
+export const BOUNDS: Bounds = {
+  max_tokens: [1, Number.MAX_SAFE_INTEGER],
+  temperature: [0, 2],
+  top_p: [0, 1],
+  top_k: [0, Number.MAX_SAFE_INTEGER],
+  frequency_penalty: [-2, 2],
+  presence_penalty: [-2, 2],
+  n: [1, 8],
+  top_logprobs: [0, 20],
+};
+
+/** Top-level fields that are mapped. `labels` are kept as well: only Vertex takes them. */
+export const OPTION_FIELDS: readonly string[] = ['cachedContent', 'serviceTier'];
+
 type NumberName = Exclude<keyof RequestParameters, 'stop_sequences' | 'logprobs' | 'logit_bias' | 'max_tool_calls'>;
 
 const TO_WIRE = {
@@ -36,20 +51,6 @@ const TO_WIRE = {
   top_logprobs: 'logprobs',
 } as const satisfies Record<NumberName, string>;
 
-const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
-
-/** What the API takes; a number outside is a 400 there. */
-export const BOUNDS: Bounds = {
-  max_tokens: [1, Number.MAX_SAFE_INTEGER],
-  temperature: [0, 2],
-  top_p: [0, 1],
-  top_k: [0, Number.MAX_SAFE_INTEGER],
-  frequency_penalty: [-2, 2],
-  presence_penalty: [-2, 2],
-  n: [1, 8],
-  top_logprobs: [0, 20],
-};
-
 /** Fields that have a place of their own, here and in the files beside. */
 const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
 
@@ -60,9 +61,7 @@ export function keptConfig(config: JsonObject): JsonObject | undefined {
   return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
 }
 
-/** proto3 writes int64 as text. */
-const expectAmount = (value: unknown, param: string): number =>
-  expectNumber(typeof value === 'string' && value.trim() !== '' ? Number(value) : value, param);
+const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
 
 export function decodeParameters(config: JsonObject): RequestParameters {
   const parameters: RequestParameters = {};
@@ -75,10 +74,123 @@ export function decodeParameters(config: JsonObject): RequestParameters {
   return { ...parameters, ...(stop && { stop_sequences: stop }), ...(logprobs !== undefined && { logprobs }) };
 }
 
+/** proto3 writes int64 as text. */
+const expectAmount = (value: unknown, param: string): number =>
+  expectNumber(typeof value === 'string' && value.trim() !== '' ? Number(value) : value, param);
+
 function decodeStop(value: unknown): string[] | undefined {
   const param = 'generationConfig.stopSequences';
   const stop = optional(value, param, expectList)?.map((item, i) => expectText(item, `${param}[${i}]`));
   return stop && stop.length > 0 ? stop : undefined;
+}
+
+/** What a request says beside the conversation. */
+type Options = Pick<CanonicalRequest, 'metadata' | 'service_tier' | 'state' | 'modalities' | 'audio_output'>;
+
+export function decodeOptions(body: JsonObject, config: JsonObject): Options {
+  const cached = optional(body['cachedContent'], 'cachedContent', expectText);
+  const tier = tierOf(body);
+  return {
+    ...decodeLabels(body['labels']),
+    ...(tier !== undefined && { service_tier: tier }),
+    ...(cached && { state: { cached_content: cached } }),
+    ...decodeModalities(config['responseModalities']),
+    ...decodeVoice(config['speechConfig']),
+  };
+}
+
+/** Texts only; what holds something else goes back as it came. */
+function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
+  const labels = optional(value, 'labels', expectObject);
+  return labels && isTexts(labels) ? { metadata: labels } : {};
+}
+
+function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
+  if (!Array.isArray(value)) return {};
+  const words = value.map((word) => textOf(word).toLowerCase());
+  return words.length > 0 && words.every(isModality) ? { modalities: words.filter(isModality) } : {};
+}
+
+type Modality = 'text' | 'audio' | 'image';
+
+const MODALITIES: readonly string[] = ['text', 'audio', 'image'] satisfies Modality[];
+
+const isModality = (word: string): word is Modality => MODALITIES.includes(word);
+
+/** The voice of one speaker; everything else about speech is only Google's. */
+function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
+  const voice = camelObject(camelObject(value)['voiceConfig']);
+  const name = textOf(camelObject(voice['prebuiltVoiceConfig'])['voiceName']);
+  return name === '' ? {} : { audio_output: { voice: name } };
+}
+
+/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
+export function keptOptions(body: JsonObject): JsonObject {
+  const { serviceTier: tier } = body;
+  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
+  return isKept ? { serviceTier: tier } : {};
+}
+
+const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
+
+const tierOf = (body: JsonObject): string | undefined => {
+  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
+  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
+};
+
+const JSON_TYPE = 'application/json';
+
+const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] as const;
+
+const PLACE = '/generationConfig/responseMimeType';
+
+/** Other types than JSON (`text/x.enum`) are only Google's. */
+export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
+  if (config['responseMimeType'] !== JSON_TYPE) return undefined;
+  const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
+  const schema = schemaOf(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
+  if (!schema) return { type: 'json_object' };
+  const field = SCHEMAS.find((name) => config[name] !== undefined);
+  return at(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
+    'json_schema/schema': `/generationConfig/${field}`,
+  });
+}
+
+/** Whether the format is still what a client asked for in this protocol. */
+export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
+  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
+
+const PARAM = 'generationConfig.thinkingConfig';
+
+/** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
+export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
+  const wire = optional(value, PARAM, expectObject);
+  if (!wire) return undefined;
+  const config = camelKeys(wire);
+  const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
+  const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
+  return at(pointerOf(PARAM), readThinking(config), context, {
+    type: said === undefined ? pointerOf(PARAM) : place(said),
+    effort: place('thinkingLevel'),
+    budget_tokens: place('thinkingBudget'),
+    display: place('includeThoughts'),
+  });
+}
+
+function readThinking(config: JsonObject): ThinkingConfig {
+  const shown = optional(config['includeThoughts'], `${PARAM}.includeThoughts`, expectBoolean);
+  const budget = optional(config['thinkingBudget'], `${PARAM}.thinkingBudget`, expectNumber);
+  const level = optional(config['thinkingLevel'], `${PARAM}.thinkingLevel`, expectText)?.toLowerCase();
+  const effort = isEffort(level) ? level : undefined;
+  const display = shown === undefined ? {} : { display: shown ? ('summarized' as const) : ('omitted' as const) };
+  if (budget === 0 && !effort) return { type: 'disabled', ...display };
+  if (!effort && (budget === undefined || budget < 0)) return { type: 'adaptive', ...display };
+  return {
+    type: 'enabled',
+    ...(effort && { effort }),
+    ...(!effort && budget !== undefined && { budget_tokens: budget }),
+    ...display,
+  };
 }
 
 export function encodeParameters({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): JsonObject {
@@ -107,63 +219,6 @@ function tellOneCandidate(n: number, context: CodecContext): void {
 const dropParameter = (name: string, message: string, context: CodecContext): void =>
   drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
 
-/** What a request says beside the conversation. */
-type Options = Pick<CanonicalRequest, 'metadata' | 'service_tier' | 'state' | 'modalities' | 'audio_output'>;
-
-/** Top-level fields that are mapped. `labels` are kept as well: only Vertex takes them. */
-export const OPTION_FIELDS: readonly string[] = ['cachedContent', 'serviceTier'];
-
-export function decodeOptions(body: JsonObject, config: JsonObject): Options {
-  const cached = optional(body['cachedContent'], 'cachedContent', expectText);
-  const tier = tierOf(body);
-  return {
-    ...decodeLabels(body['labels']),
-    ...(tier !== undefined && { service_tier: tier }),
-    ...(cached && { state: { cached_content: cached } }),
-    ...decodeModalities(config['responseModalities']),
-    ...decodeVoice(config['speechConfig']),
-  };
-}
-
-const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
-
-const tierOf = (body: JsonObject): string | undefined => {
-  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
-  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
-};
-
-/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
-export function keptOptions(body: JsonObject): JsonObject {
-  const { serviceTier: tier } = body;
-  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
-  return isKept ? { serviceTier: tier } : {};
-}
-
-/** Texts only; what holds something else goes back as it came. */
-function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
-  const labels = optional(value, 'labels', expectObject);
-  return labels && isTexts(labels) ? { metadata: labels } : {};
-}
-
-type Modality = 'text' | 'audio' | 'image';
-
-const MODALITIES: readonly string[] = ['text', 'audio', 'image'] satisfies Modality[];
-
-const isModality = (word: string): word is Modality => MODALITIES.includes(word);
-
-function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
-  if (!Array.isArray(value)) return {};
-  const words = value.map((word) => textOf(word).toLowerCase());
-  return words.length > 0 && words.every(isModality) ? { modalities: words.filter(isModality) } : {};
-}
-
-/** The voice of one speaker; everything else about speech is only Google's. */
-function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
-  const voice = camelObject(camelObject(value)['voiceConfig']);
-  const name = textOf(camelObject(voice['prebuiltVoiceConfig'])['voiceName']);
-  return name === '' ? {} : { audio_output: { voice: name } };
-}
-
 /** Fields of the body that the options become. `sent`: what the client itself sent in this protocol. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   dropForeign(request, context);
@@ -179,17 +234,6 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
   };
 }
 
-/** Fields of `generationConfig`: the voices of other providers have other names. `sent`: the kept configuration. */
-export function encodeOutput(
-  { modalities, audio_output: audio }: CanonicalRequest,
-  sent: JsonObject,
-  context: CodecContext,
-): JsonObject {
-  const isOwn = sent['speechConfig'] !== undefined;
-  if (audio && !isOwn) dropOption('audio_output', 'the voices of Gemini have other names', context);
-  return modalities ? { responseModalities: modalities.map((word) => word.toUpperCase()) } : {};
-}
-
 /** What only a provider with a memory could do, and what Gemini has no word for. */
 function dropForeign(request: CanonicalRequest, context: CodecContext): void {
   const { user_id: user, store, verbosity, prompt_cache: cache } = request;
@@ -202,39 +246,28 @@ function dropForeign(request: CanonicalRequest, context: CodecContext): void {
     if (cache?.[name] !== undefined) dropOption(`prompt_cache.${name}`, 'Gemini caches by itself', context);
 }
 
-const dropOption = (feature: string, message: string, context: CodecContext): void =>
-  drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
-
-const JSON_TYPE = 'application/json';
-
-const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] as const;
-
-/** These are mapped, and kept: to Google itself they go back in its own words. */
-export const FORMAT_FIELDS: readonly string[] = ['responseMimeType', ...SCHEMAS];
-
-/** Other types than JSON (`text/x.enum`) are only Google's. */
-export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
-  if (config['responseMimeType'] !== JSON_TYPE) return undefined;
-  const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
-  const schema = schemaOf(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
-  if (!schema) return { type: 'json_object' };
-  const field = SCHEMAS.find((name) => config[name] !== undefined);
-  return at(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
-    'json_schema/schema': `/generationConfig/${field}`,
-  });
+/** Fields of `generationConfig`: the voices of other providers have other names. `sent`: the kept configuration. */
+export function encodeOutput(
+  { modalities, audio_output: audio }: CanonicalRequest,
+  sent: JsonObject,
+  context: CodecContext,
+): JsonObject {
+  const isOwn = sent['speechConfig'] !== undefined;
+  if (audio && !isOwn) dropOption('audio_output', 'the voices of Gemini have other names', context);
+  return modalities ? { responseModalities: modalities.map((word) => word.toUpperCase()) } : {};
 }
 
-const PLACE = '/generationConfig/responseMimeType';
-
-/** Whether the format is still what a client asked for in this protocol. */
-export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
-  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
+const dropOption = (feature: string, message: string, context: CodecContext): void =>
+  drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
 
 interface Encoded {
   config: JsonObject;
   /** What has to be said in words. */
   hint?: string;
 }
+
+/** These are mapped, and kept: to Google itself they go back in its own words. */
+export const FORMAT_FIELDS: readonly string[] = ['responseMimeType', ...SCHEMAS];
 
 /** `own`: the kept fields, when they still say it. Before Gemini 3 a model that may call functions cannot be held to JSON (P62). */
 export function encodeOutputFormat(
@@ -266,42 +299,6 @@ function encodeInWords(format: OutputFormat, context: CodecContext): Encoded {
       ? 'Respond in JSON.'
       : `Respond in JSON that matches this schema: ${JSON.stringify(describedSchema(format.json_schema, context))}`;
   return { config: {}, hint };
-}
-
-const PARAM = 'generationConfig.thinkingConfig';
-
-/** The model decides how much it thinks. */
-const ADAPTIVE = -1;
-
-/** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
-export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
-  const wire = optional(value, PARAM, expectObject);
-  if (!wire) return undefined;
-  const config = camelKeys(wire);
-  const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
-  const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
-  return at(pointerOf(PARAM), readThinking(config), context, {
-    type: said === undefined ? pointerOf(PARAM) : place(said),
-    effort: place('thinkingLevel'),
-    budget_tokens: place('thinkingBudget'),
-    display: place('includeThoughts'),
-  });
-}
-
-function readThinking(config: JsonObject): ThinkingConfig {
-  const shown = optional(config['includeThoughts'], `${PARAM}.includeThoughts`, expectBoolean);
-  const budget = optional(config['thinkingBudget'], `${PARAM}.thinkingBudget`, expectNumber);
-  const level = optional(config['thinkingLevel'], `${PARAM}.thinkingLevel`, expectText)?.toLowerCase();
-  const effort = isEffort(level) ? level : undefined;
-  const display = shown === undefined ? {} : { display: shown ? ('summarized' as const) : ('omitted' as const) };
-  if (budget === 0 && !effort) return { type: 'disabled', ...display };
-  if (!effort && (budget === undefined || budget < 0)) return { type: 'adaptive', ...display };
-  return {
-    type: 'enabled',
-    ...(effort && { effort }),
-    ...(!effort && budget !== undefined && { budget_tokens: budget }),
-    ...display,
-  };
 }
 
 /** `kept`: what the client itself said in this protocol, which goes back as long as it is what is wanted. */
@@ -350,6 +347,9 @@ function nearestLevel(wanted: Effort, levels: readonly string[]): Effort | undef
   return nearestEffort(wanted, levels);
 }
 
+/** The model decides how much it thinks. */
+const ADAPTIVE = -1;
+
 function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
   if (type === 'disabled') {
@@ -373,8 +373,8 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
   return { thinkingBudget: tokens };
 }
 
-const dropThinkingField = (said: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
-
 const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
   approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
+
+const dropThinkingField = (said: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });

@@ -9,15 +9,162 @@ import { isObject, type JsonObject, sameJson, setOwn } from '../../json/json.ts'
 import type { ServerToolRule } from '../../passes/rules.ts';
 import { camelKeys, camelObject, camelOf, fieldsOf, keep } from './wire.ts';
 
-/** Keywords whose values are schemas, lists of schemas, and schemas by name. */
-const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties']);
+const bare = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
 
-const LIST: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
+/** Tools of other protocols that Google has too. They take no settings. */
+export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
+  web_search: bare('googleSearch'),
+  code_execution: bare('codeExecution'),
+  web_fetch: bare('urlContext'),
+};
 
-const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'defs']);
+interface Decoded {
+  choice?: ToolChoice;
+  /** What of `toolConfig` is not mapped. */
+  rest?: JsonObject;
+}
 
-/** int64 comes as text in proto3 JSON. */
-const COUNTS: ReadonlySet<string> = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']);
+const CALLING_FIELDS: ReadonlySet<string> = new Set(['mode', 'allowedFunctionNames']);
+
+const CONFIG_FIELDS: ReadonlySet<string> = new Set(['functionCallingConfig']);
+
+export function decodeToolConfig(value: unknown): Decoded {
+  const config = optional(value, 'toolConfig', expectObject);
+  if (!config) return {};
+  const at = 'toolConfig.functionCallingConfig';
+  const calling = camelKeys(optional(camelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
+  const word = optional(calling['mode'], `${at}.mode`, expectText)?.toUpperCase();
+  const names = optional(calling['allowedFunctionNames'], `${at}.allowedFunctionNames`, expectList)?.map((name, i) =>
+    expectName(name, `${at}.allowedFunctionNames[${i}]`),
+  );
+  const inner = unknownFields(calling, CALLING_FIELDS);
+  const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
+  const choice = word && !word.endsWith('UNSPECIFIED') ? choiceOf(word, names ?? []) : undefined;
+  return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
+}
+
+/** VALIDATED leaves the choice to the model, like AUTO, and holds it to the schemas. */
+const MODES: Readonly<Record<string, ToolMode>> = {
+  AUTO: { type: 'auto' },
+  NONE: { type: 'none' },
+  ANY: { type: 'any' },
+  VALIDATED: { type: 'auto', validated: true },
+};
+
+function choiceOf(word: string, names: string[]): ToolChoice {
+  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
+  const [name] = names;
+  if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
+  return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
+}
+
+/** Names can only be given to a model that must call: where it may choose, the other functions are not offered. */
+export function restrictTools(request: CanonicalRequest, context: CodecContext): readonly CanonicalTool[] {
+  const { tools = [], tool_choice: choice } = request;
+  if (choice?.type !== 'auto' || !choice.allowed_tools || takesNames(choice)) return tools;
+  const allowed = new Set(choice.allowed_tools);
+  const left = tools.filter(({ name, server }) => server || allowed.has(name));
+  if (left.length < tools.length)
+    approximate(context, {
+      path: '/tool_choice',
+      feature: 'tool_choice.allowed_tools',
+      message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
+    });
+  return left;
+}
+
+/** Every entry may hold declarations of functions and tools of Google's own, side by side. */
+export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
+  const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
+  return list.flatMap((item, i) => {
+    const tool = expectObject(item, `tools[${i}]`);
+    const { functionDeclarations: declarations, ...others } = camelKeys(tool);
+    const functions = optional(declarations, `tools[${i}].functionDeclarations`, expectList) ?? [];
+    return [
+      ...functions.map((declaration, k) => {
+        const param = `tools[${i}].functionDeclarations[${k}]`;
+        const place = `/tools/${i}/functionDeclarations/${k}`;
+        const wire = camelKeys(expectObject(declaration, param));
+        return at(place, decodeFunction(wire, param), context, placesOf(place, wire));
+      }),
+      ...Object.entries(others)
+        .filter(([, config]) => config !== null && config !== undefined)
+        .map(([key, config]) => at(`/tools/${i}/${key}`, serverTool(key, config), context)),
+    ];
+  });
+}
+
+const FUNCTION_FIELDS: ReadonlySet<string> = new Set(['name', 'description']);
+
+/** The schemas are kept as they came too: to Google itself they go back in its own words. */
+function decodeFunction(declaration: JsonObject, param: string): CanonicalTool {
+  const description = optional(declaration['description'], `${param}.description`, expectText);
+  const input = schemaOf(declaration, 'parametersJsonSchema', 'parameters', param);
+  const output = schemaOf(declaration, 'responseJsonSchema', 'response', param);
+  return {
+    name: expectName(declaration['name'], `${param}.name`),
+    ...(description !== undefined && { description }),
+    ...(input && { input_schema: input }),
+    ...(output && { output_schema: output }),
+    ...keep(unknownFields(declaration, FUNCTION_FIELDS)),
+  };
+}
+
+/** In which of its words a declaration has its schemas. */
+function placesOf(place: string, declaration: JsonObject): Record<string, string> {
+  const field = (json: string, own: string): string => `${place}/${declaration[json] === undefined ? own : json}`;
+  return {
+    input_schema: field('parametersJsonSchema', 'parameters'),
+    output_schema: field('responseJsonSchema', 'response'),
+  };
+}
+
+/** What the tools that Google runs are called elsewhere; any other keeps its name. */
+const SERVER_TYPES: Readonly<Record<string, string>> = {
+  googleSearch: 'web_search',
+  googleSearchRetrieval: 'web_search',
+  enterpriseWebSearch: 'web_search',
+  codeExecution: 'code_execution',
+  urlContext: 'web_fetch',
+  fileSearch: 'file_search',
+  computerUse: 'computer',
+  googleMaps: 'google_maps',
+  mcpServers: 'mcp',
+};
+
+/** A configuration that is no object (a list of MCP servers) stands under its own name. */
+function serverTool(key: string, config: unknown): CanonicalTool {
+  const type = (Object.hasOwn(SERVER_TYPES, key) && SERVER_TYPES[key]) || key;
+  return {
+    name: key,
+    kind: 'server',
+    server: { type, wire_type: key, config: isObject(config) ? config : { [key]: config }, origin: 'gemini' },
+  };
+}
+
+/**
+ * Schemas that a client sent in this protocol go back in its own words: they are kept beside the canonical ones, and nobody has to convert
+ * these. What is kept of a schema that was changed since is forgotten.
+ */
+export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
+  const { tools } = request;
+  if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
+  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutKept(tool))) };
+}
+
+/** Whether the schema of a tool is still the one that a client sent in this protocol. */
+function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
+  const kept = fieldsOf(tool);
+  return schema !== undefined && sameJson(schemaOf(kept, 'parametersJsonSchema', 'parameters', 'tools'), schema);
+}
+
+/** In JSON Schema, or in Google's own dialect. */
+export function schemaOf(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
+  const schema = optional(source[json], `${param}.${json}`, expectObject);
+  if (schema) return schema;
+  const own = optional(source[openApi], `${param}.${openApi}`, expectObject);
+  return own && decodeSchema(own);
+}
 
 /** proto3 JSON may say an enum by its number. */
 const TYPES: readonly string[] = ['type_unspecified', 'string', 'number', 'integer', 'boolean', 'array', 'object', 'null'];
@@ -37,6 +184,24 @@ function decodeSchema(schema: JsonObject): JsonSchema {
   };
 }
 
+/** Keywords whose values are schemas, lists of schemas, and schemas by name. */
+const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties']);
+
+const LIST: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
+
+const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'defs']);
+
+/** int64 comes as text in proto3 JSON. */
+const COUNTS: ReadonlySet<string> = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']);
+
+function decodeKeyword(key: string, value: unknown): unknown {
+  if (ONE.has(key) && isObject(value)) return decodeSchema(value);
+  if (LIST.has(key) && Array.isArray(value)) return value.map((item: unknown) => (isObject(item) ? decodeSchema(item) : item));
+  if (NAMED.has(key) && isObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, isObject(item) ? decodeSchema(item) : item]));
+  return COUNTS.has(key) && typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+}
+
 /** A value that may be null may be that in a list of values or of schemas too. Of one without a type that need not be said. */
 function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
   if (!isNullable) return rest;
@@ -48,55 +213,13 @@ function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
   };
 }
 
-function decodeKeyword(key: string, value: unknown): unknown {
-  if (ONE.has(key) && isObject(value)) return decodeSchema(value);
-  if (LIST.has(key) && Array.isArray(value)) return value.map((item: unknown) => (isObject(item) ? decodeSchema(item) : item));
-  if (NAMED.has(key) && isObject(value))
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, isObject(item) ? decodeSchema(item) : item]));
-  return COUNTS.has(key) && typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-}
+const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
 
-/** VALIDATED leaves the choice to the model, like AUTO, and holds it to the schemas. */
-const MODES: Readonly<Record<string, ToolMode>> = {
-  AUTO: { type: 'auto' },
-  NONE: { type: 'none' },
-  ANY: { type: 'any' },
-  VALIDATED: { type: 'auto', validated: true },
-};
+const withoutKept = (tool: CanonicalTool): CanonicalTool =>
+  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
 
-const TO_WIRE = { auto: 'AUTO', none: 'NONE', any: 'ANY' } as const;
-
-interface Decoded {
-  choice?: ToolChoice;
-  /** What of `toolConfig` is not mapped. */
-  rest?: JsonObject;
-}
-
-const CONFIG_FIELDS: ReadonlySet<string> = new Set(['functionCallingConfig']);
-
-const CALLING_FIELDS: ReadonlySet<string> = new Set(['mode', 'allowedFunctionNames']);
-
-export function decodeToolConfig(value: unknown): Decoded {
-  const config = optional(value, 'toolConfig', expectObject);
-  if (!config) return {};
-  const at = 'toolConfig.functionCallingConfig';
-  const calling = camelKeys(optional(camelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
-  const word = optional(calling['mode'], `${at}.mode`, expectText)?.toUpperCase();
-  const names = optional(calling['allowedFunctionNames'], `${at}.allowedFunctionNames`, expectList)?.map((name, i) =>
-    expectName(name, `${at}.allowedFunctionNames[${i}]`),
-  );
-  const inner = unknownFields(calling, CALLING_FIELDS);
-  const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
-  const choice = word && !word.endsWith('UNSPECIFIED') ? choiceOf(word, names ?? []) : undefined;
-  return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
-}
-
-function choiceOf(word: string, names: string[]): ToolChoice {
-  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
-  const [name] = names;
-  if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
-  return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
-}
+const withoutSchemas = (kept: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(kept).filter(([key]) => !isSchemaField(key)));
 
 /** `kept`: what the client itself said in this protocol. `tools`: those that are sent. */
 export function encodeToolConfig(
@@ -140,144 +263,14 @@ function encodeChoice(choice: ToolChoice, functions: readonly CanonicalTool[], c
   return { mode: encodeMode(choice), ...(names && { allowedFunctionNames: names }) };
 }
 
+const TO_WIRE = { auto: 'AUTO', none: 'NONE', any: 'ANY' } as const;
+
 const encodeMode = ({ type, validated, native }: ToolMode): unknown =>
   native ? native.value : validated ? 'VALIDATED' : TO_WIRE[type];
 
 /** AUTO takes no names; which of the modes to come do is the client's to know. */
 const takesNames = ({ type, validated, native }: ToolMode): boolean =>
   type === 'any' || validated === true || native !== undefined;
-
-/** Names can only be given to a model that must call: where it may choose, the other functions are not offered. */
-export function restrictTools(request: CanonicalRequest, context: CodecContext): readonly CanonicalTool[] {
-  const { tools = [], tool_choice: choice } = request;
-  if (choice?.type !== 'auto' || !choice.allowed_tools || takesNames(choice)) return tools;
-  const allowed = new Set(choice.allowed_tools);
-  const left = tools.filter(({ name, server }) => server || allowed.has(name));
-  if (left.length < tools.length)
-    approximate(context, {
-      path: '/tool_choice',
-      feature: 'tool_choice.allowed_tools',
-      message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
-    });
-  return left;
-}
-
-/** What the tools that Google runs are called elsewhere; any other keeps its name. */
-const SERVER_TYPES: Readonly<Record<string, string>> = {
-  googleSearch: 'web_search',
-  googleSearchRetrieval: 'web_search',
-  enterpriseWebSearch: 'web_search',
-  codeExecution: 'code_execution',
-  urlContext: 'web_fetch',
-  fileSearch: 'file_search',
-  computerUse: 'computer',
-  googleMaps: 'google_maps',
-  mcpServers: 'mcp',
-};
-
-/** Every entry may hold declarations of functions and tools of Google's own, side by side. */
-export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
-  const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
-  return list.flatMap((item, i) => {
-    const tool = expectObject(item, `tools[${i}]`);
-    const { functionDeclarations: declarations, ...others } = camelKeys(tool);
-    const functions = optional(declarations, `tools[${i}].functionDeclarations`, expectList) ?? [];
-    return [
-      ...functions.map((declaration, k) => {
-        const param = `tools[${i}].functionDeclarations[${k}]`;
-        const place = `/tools/${i}/functionDeclarations/${k}`;
-        const wire = camelKeys(expectObject(declaration, param));
-        return at(place, decodeFunction(wire, param), context, placesOf(place, wire));
-      }),
-      ...Object.entries(others)
-        .filter(([, config]) => config !== null && config !== undefined)
-        .map(([key, config]) => at(`/tools/${i}/${key}`, serverTool(key, config), context)),
-    ];
-  });
-}
-
-/** In which of its words a declaration has its schemas. */
-function placesOf(place: string, declaration: JsonObject): Record<string, string> {
-  const field = (json: string, own: string): string => `${place}/${declaration[json] === undefined ? own : json}`;
-  return {
-    input_schema: field('parametersJsonSchema', 'parameters'),
-    output_schema: field('responseJsonSchema', 'response'),
-  };
-}
-
-const FUNCTION_FIELDS: ReadonlySet<string> = new Set(['name', 'description']);
-
-/** The schemas are kept as they came too: to Google itself they go back in its own words. */
-function decodeFunction(declaration: JsonObject, param: string): CanonicalTool {
-  const description = optional(declaration['description'], `${param}.description`, expectText);
-  const input = schemaOf(declaration, 'parametersJsonSchema', 'parameters', param);
-  const output = schemaOf(declaration, 'responseJsonSchema', 'response', param);
-  return {
-    name: expectName(declaration['name'], `${param}.name`),
-    ...(description !== undefined && { description }),
-    ...(input && { input_schema: input }),
-    ...(output && { output_schema: output }),
-    ...keep(unknownFields(declaration, FUNCTION_FIELDS)),
-  };
-}
-
-/** In JSON Schema, or in Google's own dialect. */
-export function schemaOf(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
-  const schema = optional(source[json], `${param}.${json}`, expectObject);
-  if (schema) return schema;
-  const own = optional(source[openApi], `${param}.${openApi}`, expectObject);
-  return own && decodeSchema(own);
-}
-
-/** A configuration that is no object (a list of MCP servers) stands under its own name. */
-function serverTool(key: string, config: unknown): CanonicalTool {
-  const type = (Object.hasOwn(SERVER_TYPES, key) && SERVER_TYPES[key]) || key;
-  return {
-    name: key,
-    kind: 'server',
-    server: { type, wire_type: key, config: isObject(config) ? config : { [key]: config }, origin: 'gemini' },
-  };
-}
-
-const bare = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
-
-/** Tools of other protocols that Google has too. They take no settings. */
-export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: bare('googleSearch'),
-  code_execution: bare('codeExecution'),
-  web_fetch: bare('urlContext'),
-};
-
-const SCHEMA_FIELDS = ['parametersJsonSchema', 'parameters', 'responseJsonSchema', 'response'] as const;
-
-/** Whether the schema of a tool is still the one that a client sent in this protocol. */
-function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
-  const kept = fieldsOf(tool);
-  return schema !== undefined && sameJson(schemaOf(kept, 'parametersJsonSchema', 'parameters', 'tools'), schema);
-}
-
-/**
- * Schemas that a client sent in this protocol go back in its own words: they are kept beside the canonical ones, and nobody has to convert
- * these. What is kept of a schema that was changed since is forgotten.
- */
-export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
-  const { tools } = request;
-  if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
-  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutKept(tool))) };
-}
-
-const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
-
-const withoutKept = (tool: CanonicalTool): CanonicalTool =>
-  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
-
-const withoutSchemas = (kept: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(kept).filter(([key]) => !isSchemaField(key)));
-
-const isSchemaField = (key: string): boolean => SCHEMA_FIELDS.some((field) => field === key);
-
-/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
-const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
 /** One entry with all functions, and one for each tool of Google's own. */
 export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] {
@@ -288,22 +281,16 @@ export function encodeTools(tools: readonly CanonicalTool[], context: CodecConte
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
 }
 
-function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path: string, context: CodecContext): JsonObject[] {
-  if (!server) return [];
-  const { wire_type: key, config, type } = server;
-  if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
-    drop(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
-    return [];
-  }
-  return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
-}
-
 function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
   const kept = fieldsOf(tool);
   const { name, description } = tool;
   const isOwn = Object.keys(kept).some(isSchemaField);
   return { ...kept, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
 }
+
+const SCHEMA_FIELDS = ['parametersJsonSchema', 'parameters', 'responseJsonSchema', 'response'] as const;
+
+const isSchemaField = (key: string): boolean => SCHEMA_FIELDS.some((field) => field === key);
 
 /** In the field that the model takes. A function without arguments has no schema: an object without properties is refused (P53). */
 function encodeSchemas({ input_schema: input, output_schema: output }: CanonicalTool, { profile }: CodecContext): JsonObject {
@@ -319,4 +306,17 @@ function isBare({ type = 'object', properties, required: _, additionalProperties
   const isEmpty = (value: unknown): boolean => !isObject(value) || Object.keys(value).length === 0;
   const isPlain = typeof type === 'string' && type.toLowerCase() === 'object';
   return isPlain && isEmpty(properties) && isEmpty(more) && Object.keys(rest).length === 0;
+}
+
+/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
+const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
+
+function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path: string, context: CodecContext): JsonObject[] {
+  if (!server) return [];
+  const { wire_type: key, config, type } = server;
+  if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
+    drop(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
+    return [];
+  }
+  return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
 }
