@@ -1,3 +1,5 @@
+/** One content block, citation or signature, in both directions. */
+
 import { deriveId } from '../../accumulate/argument-text.ts';
 import {
   type Citation,
@@ -10,83 +12,20 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../../canonical/message.ts';
-import type { Node, ProtocolId, SignedBlob } from '../../canonical/protocol.ts';
+import type { Node, SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, encodeCarrier, encodeCarrierInId, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { textOf, unknownFields } from '../../codec/read.ts';
 import { approximate, drop } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
-import { fieldsOf, type WireBlock } from './wire.ts';
+import { fieldsOf, PROTOCOL, type WireBlock } from './wire.ts';
 
+/** The note for log probabilities, which responses of this protocol cannot hold. */
 export const NO_LOGPROBS = 'an answer of Anthropic Messages holds no log probabilities';
-
-/** What is known of the answer at hand. */
-export interface Answer {
-  context: CodecContext;
-  /** It was given in another protocol. */
-  isForeign: boolean;
-  /** The request allows thinking blocks. Without it a client expects none, and an empty one breaks some (genkit). */
-  wantsThinking: boolean;
-  /** Reasoning that shows nothing, on its way into the id of the next call: there is no block that could carry it. */
-  held?: SignedBlob | undefined;
-}
-
-// What a whole message and a stream write in the same words.
-const OWN: ProtocolId = 'anthropic-messages';
-
-export function createAnswer(source: Parameters<typeof isForeign>[0], context: CodecContext): Answer {
-  const { request } = context;
-  const isOther = isForeign(source, OWN, context);
-  const isRequested = !request || (request.thinking !== undefined && request.thinking.type !== 'disabled');
-  return { context, isForeign: isOther, wantsThinking: isRequested || !isOther };
-}
-
-/** The last of a response: what no call took along. */
-export function dropHeld(answer: Answer): void {
-  if (answer.held) dropSignature('/content', 'thinking', answer);
-  answer.held = undefined;
-}
-
-/** A thinking block that says nothing and only carries the signature of something else. */
-export const carrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
-  type: 'thinking',
-  thinking: '',
-  signature: encodeSignature(blob, attach, context),
-});
-
-/** A call that another provider ran itself is nothing that this client could run, or understand. */
-export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: Answer): boolean {
-  if (!isForeign || isClientCall(kind)) return false;
-  drop(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
-  return true;
-}
-
-/** A block of our own that is passed on as it came: it says what it is. */
-export const isOwnBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
-
-/** An image as text: where it is, or that there was one. */
-export function imageText({ source }: ImageBlock, path: string, context: CodecContext): string {
-  approximate(context, {
-    path,
-    feature: 'content.image',
-    message: 'an answer of Anthropic holds no image; a text stands for it',
-  });
-  return source.url === undefined ? `[image${source.media_type ? ` ${source.media_type}` : ''}]` : `![image](${source.url})`;
-}
-
-/** `said`: the transcript. */
-export function tellAudio(said: boolean, path: string, context: CodecContext): void {
-  const feature = 'content.audio';
-  if (said) approximate(context, { path, feature, message: 'of the audio only the transcript is passed on' });
-  else drop(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
-}
-
-/** Only the first choice has a place here. */
-export const dropChoices = (context: CodecContext): void =>
-  drop(context, { path: '/choices', feature: 'choices', message: 'Anthropic Messages has one answer; the others are left out' });
 
 const REDACTED_FIELDS: ReadonlySet<string> = new Set(['type', 'data']);
 
+/** Thinking that the provider encrypted: no text, only data to send back. */
 export const decodeRedacted = (block: WireBlock, model: string): ThinkingBlock => ({
   type: 'thinking',
   thinking: '',
@@ -95,22 +34,21 @@ export const decodeRedacted = (block: WireBlock, model: string): ThinkingBlock =
   ...otherFields(block, REDACTED_FIELDS),
 });
 
-const ORIGIN = 'anthropic-messages';
-
+/** A signature issued by Anthropic. `model` is the model that signed, or empty if unknown. */
 export const signatureOf = (value: string, model: string): SignedBlob => ({
-  origin: ORIGIN,
+  origin: PROTOCOL,
   form: 'signature',
   value,
   ...(model !== '' && { model }),
 });
 
-/** The fields without a place of their own, as extensions; null says as little as absence. */
+/** Wraps the fields that are not in `known` as extensions; null counts as absent. */
 export function otherFields(source: JsonObject, known: ReadonlySet<string>): Node {
   const kept = unknownFields(source, known);
-  return kept ? { extensions: { [ORIGIN]: kept } } : {};
+  return kept ? { extensions: { [PROTOCOL]: kept } } : {};
 }
 
-/** A result that the provider produced itself. Its shapes are many, so the wire block is kept whole. */
+/** A result that the provider produced itself. The wire block is kept whole because such results have many shapes. */
 export function decodeResult(block: WireBlock, name: string | undefined): ToolResultBlock {
   const { content } = block;
   const isError = block.is_error === true || (isObject(content) && textOf(content['type']).endsWith('_error'));
@@ -121,7 +59,7 @@ export function decodeResult(block: WireBlock, name: string | undefined): ToolRe
     content: decodeResultContent(content),
     ...(isError && { is_error: true }),
     kind: block.type === 'mcp_tool_result' ? 'mcp' : 'server',
-    extensions: { [ORIGIN]: block },
+    extensions: { [PROTOCOL]: block },
   };
 }
 
@@ -136,7 +74,8 @@ const decodeResultPart = (part: unknown): TextBlock | OpaqueBlock =>
     ? { type: 'text', text: part['text'] }
     : decodeOpaque(part);
 
-export const decodeOpaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: ORIGIN, raw });
+/** A block that only this protocol understands, kept whole. */
+export const decodeOpaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: PROTOCOL, raw });
 
 const CITATION_KINDS: Record<string, Citation['kind']> = {
   char_location: 'document',
@@ -146,15 +85,15 @@ const CITATION_KINDS: Record<string, Citation['kind']> = {
   web_search_result_location: 'url',
 };
 
-/** The offsets of the wire point into the cited document, not into this text: they stay in `raw`. */
+/** The wire's offsets refer to the cited document, not to this text, so they stay in `raw`. */
 export function decodeCitation(raw: JsonObject): Citation {
   const type = textOf(raw['type']);
   const kind = getOwn(CITATION_KINDS, type);
   const url = raw['url'] ?? (type === 'search_result_location' ? raw['source'] : undefined);
   const title = raw['title'] ?? raw['document_title'];
   const { cited_text: cited, document_index: document, file_id: file } = raw;
-  const page = range(raw['start_page_number'], raw['end_page_number']);
-  const block = range(raw['start_block_index'], raw['end_block_index']);
+  const page = pair(raw['start_page_number'], raw['end_page_number']);
+  const block = pair(raw['start_block_index'], raw['end_block_index']);
   return {
     kind: kind ?? (typeof url === 'string' ? 'url' : 'document'),
     ...(typeof url === 'string' && { url }),
@@ -165,14 +104,45 @@ export function decodeCitation(raw: JsonObject): Citation {
     ...(page && { page }),
     ...(block && { block }),
     raw,
-    origin: ORIGIN,
+    origin: PROTOCOL,
   };
 }
 
-const range = (start: unknown, end: unknown): [number, number] | undefined =>
+const pair = (start: unknown, end: unknown): [number, number] | undefined =>
   typeof start === 'number' && typeof end === 'number' ? [start, end] : undefined;
 
-/** The id looks like one of this protocol, unless it is one; the model is the one that the client asked for. */
+// ---- encode: shared by whole responses and streams
+
+/** What the encoders know about the response they write. */
+export interface Answer {
+  /** The context of the conversion. */
+  context: CodecContext;
+  /** The response comes from another protocol. */
+  isForeign: boolean;
+  /**
+   * The request allows thinking blocks. Clients that did not request them expect none, and empty ones break some
+   * (genkit).
+   */
+  wantsThinking: boolean;
+  /** A signature of reasoning without text. Without thinking blocks, it is carried in the id of the next call. */
+  held?: SignedBlob | undefined;
+}
+
+/** Collects what the encoders need to know about a response. */
+export function createAnswer(source: Parameters<typeof isForeign>[0], context: CodecContext): Answer {
+  const { request } = context;
+  const isOther = isForeign(source, PROTOCOL, context);
+  const isRequested = !request || (request.thinking !== undefined && request.thinking.type !== 'disabled');
+  return { context, isForeign: isOther, wantsThinking: isRequested || !isOther };
+}
+
+/** Reports a held signature that no call carried; called at the end of a response. */
+export function dropHeld(answer: Answer): void {
+  if (answer.held) dropSignature('/content', 'thinking', answer);
+  answer.held = undefined;
+}
+
+/** The id is made to look like one of this protocol if it is not; the model is the one that the client requested. */
 export function encodeEnvelope({ id, model }: { id: string; model: string }, { context, isForeign }: Answer): JsonObject {
   return {
     id: id === '' ? context.newId('msg_') : isForeign ? encodeId(id) : id,
@@ -184,7 +154,7 @@ export function encodeEnvelope({ id, model }: { id: string; model: string }, { c
 
 const encodeId = (id: string): string => (id.startsWith('msg_') ? id : `msg_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
-/** What the official type knows, and what the other protocols call the same. */
+/** Service tiers of the official type, by the names that other protocols use for them. */
 const TIERS: Readonly<Record<string, string>> = {
   standard: 'standard',
   default: 'standard',
@@ -192,40 +162,13 @@ const TIERS: Readonly<Record<string, string>> = {
   batch: 'batch',
 };
 
-/** The tier that served the request is a part of the usage. */
+/** The service tier that served the request; in this protocol it is part of the usage. */
 export const encodeTier = (tier: string | undefined, { isForeign }: Answer): JsonObject =>
   isForeign && tier !== undefined && Object.hasOwn(TIERS, tier) ? { service_tier: TIERS[tier] } : {};
 
-/** Reasoning of another provider that nobody signed: clients want some signature, and one that carries nothing is read as none. */
-export function encodeUnsigned(context: CodecContext): string {
-  const origin = context.source ?? context.target?.provider.protocol ?? 'openai-chat';
-  return encodeSignature({ origin, form: 'signature', value: '' }, 'self', context);
-}
-
-/** A signature of another provider is carried in the place of our own, so that the client hands it back. */
-export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: CodecContext): string {
-  return blob.origin === OWN ? blob.value : encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', attach);
-}
-
-/** Ours goes as it came. A web citation needs an `encrypted_index` that only Anthropic can issue, a document one a document of the request. */
-export function encodeCitation({ origin, kind, raw }: Citation, path: string, context: CodecContext): unknown {
-  if (origin === OWN && raw !== undefined) return raw;
-  drop(context, {
-    path,
-    feature: 'citations',
-    message: `a ${kind} citation of ${origin} is none that Anthropic could have made`,
-  });
-  return undefined;
-}
-
-const TYPES = { function: 'tool_use', custom: 'tool_use', server: 'server_tool_use', mcp: 'mcp_tool_use' } satisfies Record<
-  NonNullable<ToolUseBlock['kind']>,
-  string
->;
-
-/** The head of a call; the official type asks who called. */
+/** A call with its input. The official type requires `caller`. */
 export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, answer: Answer): JsonObject => ({
-  type: TYPES[block.kind ?? 'function'],
+  type: TOOL_TYPES[block.kind ?? 'function'],
   ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
   ...fieldsOf(block),
   id: encodeSignedId(block, path, answer),
@@ -233,12 +176,15 @@ export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, an
   input,
 });
 
-/** The id, and behind it what the client has to bring back where no thinking block may carry it: the call's signature, or reasoning before it. */
+/**
+ * The id of a call. When no thinking block may carry a signature, the id carries it: that of the call, or that of the
+ * reasoning before it.
+ */
 function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, answer: Answer): string {
   const { context, wantsThinking, held } = answer;
   const id = encodeCallId(source, path, context);
   const blob = signature ?? held;
-  if (wantsThinking || !blob || blob.origin === OWN) return id;
+  if (wantsThinking || !blob || blob.origin === PROTOCOL) return id;
   if (!signature) answer.held = undefined;
   const provider = blob.provider ?? context.target?.provider.id ?? '';
   const carried = encodeCarrierInId(id, blob, provider, signature ? 'next' : 'self');
@@ -249,8 +195,8 @@ function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, a
 const MAX_CLEAN_ID = 40;
 
 /**
- * Anthropic accepts only `^[a-zA-Z0-9_-]+$` when the client sends the call back (Kimi writes `functions.Bash:0`). The hash keeps ids apart
- * that differ in other characters only; the same id gets the same name every time, so that prompt caches stay warm.
+ * Anthropic accepts only `^[a-zA-Z0-9_-]+$` when the client sends the call back (Kimi writes `functions.Bash:0`). The
+ * hash keeps ids apart that differ only in other characters. It is deterministic, so that prompt caches stay valid.
  */
 function encodeCallId(id: string, path: string, context: CodecContext): string {
   if (/^[a-zA-Z0-9_-]+$/.test(id)) return id;
@@ -261,15 +207,80 @@ function encodeCallId(id: string, path: string, context: CodecContext): string {
   return renamed;
 }
 
-/** A signature without a place: no thinking was requested, and no call follows that could carry it. */
+/** Reports a signature that cannot be carried: thinking was not requested, and no call follows. */
 export function dropSignature(path: string, type: ContentBlock['type'], { context }: Answer): void {
   const message = `the signature of a ${type} block cannot be carried to a client that did not request thinking; dropped`;
   context.note({ code: 'DROPPED', path, feature: `content.${type}.signature`, message });
 }
 
-/** A canonical block in the words of the wire. */
+/** Whether a call is dropped: it was run by another provider, so this client can neither run nor understand it. */
+export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: Answer): boolean {
+  if (!isForeign || isClientCall(kind)) return false;
+  drop(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
+  return true;
+}
+
+/**
+ * Anthropic's citations are sent as they came. Others cannot be expressed: a web citation needs an `encrypted_index`
+ * that only Anthropic issues, and a document citation needs a document of the request.
+ */
+export function encodeCitation({ origin, kind, raw }: Citation, path: string, context: CodecContext): unknown {
+  if (origin === PROTOCOL && raw !== undefined) return raw;
+  drop(context, {
+    path,
+    feature: 'citations',
+    message: `a ${kind} citation of ${origin} is none that Anthropic could have made`,
+  });
+  return undefined;
+}
+
+/**
+ * A signature for unsigned reasoning of another provider: clients require one, and an empty carrier decodes to none.
+ */
+export function encodeUnsigned(context: CodecContext): string {
+  const origin = context.source ?? context.target?.provider.protocol ?? 'openai-chat';
+  return encodeSignature({ origin, form: 'signature', value: '' }, 'self', context);
+}
+
+/** An empty thinking block that only carries the signature of another block. */
+export const carrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
+  type: 'thinking',
+  thinking: '',
+  signature: encodeSignature(blob, attach, context),
+});
+
+/** A signature of another provider is carried in place of Anthropic's, so that the client sends it back. */
+export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: CodecContext): string {
+  return blob.origin === PROTOCOL ? blob.value : encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', attach);
+}
+
+/** An image as text: a Markdown link, or a placeholder if it has no URL. */
+export function imageText({ source }: ImageBlock, path: string, context: CodecContext): string {
+  approximate(context, {
+    path,
+    feature: 'content.image',
+    message: 'an answer of Anthropic holds no image; a text stands for it',
+  });
+  return source.url === undefined ? `[image${source.media_type ? ` ${source.media_type}` : ''}]` : `![image](${source.url})`;
+}
+
+/** Notes that audio was dropped, or replaced by its transcript. */
+export function tellAudio(hasTranscript: boolean, path: string, context: CodecContext): void {
+  const feature = 'content.audio';
+  if (hasTranscript) approximate(context, { path, feature, message: 'of the audio only the transcript is passed on' });
+  else drop(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
+}
+
+/** Whether a kept block has a type, so that it can be sent as it is. */
+export const isOwnBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
+
+/** Notes the loss of all choices but the first. */
+export const dropChoices = (context: CodecContext): void =>
+  drop(context, { path: '/choices', feature: 'choices', message: 'Anthropic Messages has one answer; the others are left out' });
+
+/** A canonical block of this protocol in wire form. */
 export function encodeBlock(block: ContentBlock): JsonObject {
-  const fields = block.extensions?.[ORIGIN] ?? {};
+  const fields = block.extensions?.[PROTOCOL] ?? {};
   switch (block.type) {
     case 'text':
       return {
@@ -289,15 +300,16 @@ export function encodeBlock(block: ContentBlock): JsonObject {
     case 'image':
     case 'audio':
     case 'file':
-      // No such block comes from this protocol's own stream.
+      // The stream decoder of this protocol never produces these.
       return { type: block.type, source: block.source };
     default:
       return block satisfies never;
   }
 }
 
+/** A thinking block in wire form, redacted or not. */
 export function encodeThinking({ thinking, variant, signature, extensions }: ThinkingBlock): JsonObject {
-  const fields = extensions?.[ORIGIN] ?? {};
+  const fields = extensions?.[PROTOCOL] ?? {};
   if (variant === 'redacted') return { type: 'redacted_thinking', ...fields, data: signature?.value ?? '' };
   return { type: 'thinking', ...fields, thinking, signature: signature?.value ?? '' };
 }

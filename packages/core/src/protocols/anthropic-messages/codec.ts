@@ -14,7 +14,7 @@ import { IDLE } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
 
-/** Anthropic Messages in both directions: requests, responses, streams, errors, models, counts of tokens. */
+/** Anthropic Messages in both directions: requests, responses, streams, errors, models and token counts. */
 export const anthropicMessagesCodec: Codec = {
   ...anthropicMessages,
   roles: ['client', 'upstream'],

@@ -1,3 +1,5 @@
+/** The content blocks of a stream, from the wire's block events to canonical ones. */
+
 import { ArgumentText, deriveId, type Reading } from '../../accumulate/argument-text.ts';
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type ContentBlock, isClientCall, type ToolKind, type ToolUseBlock } from '../../canonical/message.ts';
@@ -9,41 +11,47 @@ import type { RuleId } from '../../rules/index.ts';
 import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, otherFields, signatureOf } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
 
-/** What the blocks of a message share. */
+/** What the block readers of a message share. */
 export interface BlockScope {
+  /** Where canonical block events are written. */
   readonly emitter: BlockEmitter;
+  /** The calls of the message so far. */
   readonly calls: Calls;
-  /** The model that is writing, which signatures belong to. */
+  /** The model that is generating; signatures are tied to it. */
   readonly model: string;
-  /** The place in the stream that is being read. */
+  /** The byte offset of the event that is being read. */
   readonly here: () => number;
-  /** Names a departure there, or at another place. */
+  /** Reports a departure at the current offset, or at the given one. */
   report(rule: RuleId, detail?: string, offset?: number): void;
-  /** Tells two blocks of one kind apart: wire indexes are reused. */
+  /** A key that distinguishes blocks of one kind, because wire indexes are reused. */
   newKey(): number;
 }
 
+/** The kind of a block reader; `whole` has no deltas. */
 export type BlockKind = 'text' | 'thinking' | 'tool_use' | 'whole' | 'opaque';
 
-/** One content block of the wire, while its deltas arrive. */
+/** Reads one content block of the wire. */
 export interface BlockReader {
+  /** What the reader makes of its block. */
   readonly kind: BlockKind;
+  /** Whether the block has stopped. */
   readonly isStopped: boolean;
-  /** Another start at the same index: whether it only says this one again, before any delta. */
+  /** Whether another start at the same index, before any delta, only repeats this block's start. */
   isRestatedBy(type: string, block: WireBlock): boolean;
-  /** `type` is the delta's type; false when it says nothing to a block of this kind. */
+  /** Reads a delta of the given type; returns false if it does not apply to this kind of block. */
   delta(type: string, delta: WireDelta): boolean;
-  /** `isCut`: the block did not come to its own end. */
+  /** Stops the block. `isCut`: the message ended before the block did. */
   stop(isCut: boolean): void;
 }
 
+/** Block types by their characteristic field, for blocks without a type. */
 const BLOCK_BY_FIELD = [
   ['text', 'text'],
   ['thinking', 'thinking'],
   ['name', 'tool_use'],
 ] as const;
 
-/** Which delta, or block, has the field: for those that forgot their type. */
+/** Delta types by their characteristic field, for deltas without a type. */
 const DELTA_BY_FIELD = [
   ['text', 'text_delta'],
   ['thinking', 'thinking_delta'],
@@ -52,7 +60,7 @@ const DELTA_BY_FIELD = [
   ['citation', 'citations_delta'],
 ] as const;
 
-/** Which block a delta belongs to, when no start says so. */
+/** The kind of block that a delta belongs to, for deltas without a block start. */
 const DELTA_KINDS: Record<string, BlockKind> = {
   text_delta: 'text',
   citations_delta: 'text',
@@ -61,20 +69,28 @@ const DELTA_KINDS: Record<string, BlockKind> = {
   input_json_delta: 'tool_use',
 };
 
-/** The content blocks of one message: which delta belongs to which block. A wire index is a key and nothing more. */
+/**
+ * Assigns the deltas of one message to its content blocks. Wire indexes are only keys: they may be missing, reused or
+ * have gaps.
+ */
 export class ContentDecoder implements BlockScope {
   readonly emitter: BlockEmitter;
   readonly calls: Calls;
   model = '';
   readonly here: () => number;
   readonly #report: BlockScope['report'];
-  /** The block that each index means now, and those that deltas of another kind opened at the same index. */
+  /**
+   * The current block of each index, and blocks opened at the same index by deltas of another kind (`"index kind"`).
+   */
   readonly #blocks = new Map<string, BlockReader>();
-  /** Blocks that have not stopped, and where they began. */
+  /** Blocks that have not stopped, with the offsets of their starts. */
   readonly #open = new Map<BlockReader, number>();
   #latest: { key: string; reader: BlockReader } | undefined;
   #lastThinking: ThinkingReader | undefined;
-  /** Thinking in which another began: a signature is for all of its block, which may not be split. So the other blocks wait for its stop. */
+  /**
+   * The key of an open thinking block during which another block began. Its signature covers the whole block, so it
+   * must not be split: events of the other blocks are held until it stops.
+   */
   #whole: string | undefined;
   readonly #held = new Map<string | undefined, (() => void)[]>();
   #keys = 0;
@@ -95,14 +111,16 @@ export class ContentDecoder implements BlockScope {
     return this.#keys++;
   }
 
+  /** Whether no block has started. */
   get isEmpty(): boolean {
     return this.#latest === undefined;
   }
 
+  /** Reads a `content_block_start`. */
   start(payload: JsonObject): void {
     const block: WireBlock = isObject(payload['content_block']) ? payload['content_block'] : {};
-    const type = typeOf(block, BLOCK_BY_FIELD);
-    const key = keyOf(payload['index']) ?? `start ${this.#starts}`;
+    const type = findType(block, BLOCK_BY_FIELD);
+    const key = readKey(payload['index']) ?? `start ${this.#starts}`;
     if (type === 'thinking') this.#keepWhole(key);
     if (this.#hold(key, () => this.start(payload))) return;
     const before = this.#blocks.get(key);
@@ -113,7 +131,7 @@ export class ContentDecoder implements BlockScope {
     this.#inspectIndex(payload['index'], before !== undefined);
     this.#starts++;
     if (before) this.#stop(key, before);
-    // Without a type the deltas tell what it is.
+    // Without a type, the first delta decides the kind of block.
     if (type === '') this.#blocks.delete(key);
     else this.#add(key, this.#createReader(type, block));
   }
@@ -133,7 +151,7 @@ export class ContentDecoder implements BlockScope {
     return true;
   }
 
-  /** The next block, and with it those behind that have stopped, or need not stay whole. */
+  /** Reads the held events of the next blocks, up to the first thinking block that is still open. */
   #advance(): void {
     this.#whole = undefined;
     for (const [key, held] of this.#held) {
@@ -153,7 +171,7 @@ export class ContentDecoder implements BlockScope {
     if (this.#open.size > 0) this.report('anthropic/blocks-overlap');
   }
 
-  /** A call whose arguments are whole need not wait for a stop that some relays never send. */
+  /** A call with complete arguments does not wait for its stop: some relays never send one. */
   #closeSettled(): void {
     const { key, reader } = this.#latest ?? {};
     if (!(reader instanceof ToolReader) || reader.isStopped || !reader.isSettled || key === undefined) return;
@@ -172,7 +190,7 @@ export class ContentDecoder implements BlockScope {
     return new OpaqueReader(this, block);
   }
 
-  /** The request moved on to another model: what it signs from here on is its own. */
+  /** The request fell back to another model, which signs what follows. */
   #followFallback(to: unknown): void {
     if (isObject(to) && typeof to['model'] === 'string') this.model = to['model'];
   }
@@ -184,11 +202,12 @@ export class ContentDecoder implements BlockScope {
     if (reader instanceof ThinkingReader) this.#lastThinking = reader;
   }
 
+  /** Reads a `content_block_delta`. */
   delta(payload: JsonObject): void {
     const { delta } = payload;
     if (!isObject(delta)) return;
-    const type = typeOf(delta, DELTA_BY_FIELD);
-    const key = keyOf(payload['index']) ?? this.#latest?.key ?? '0';
+    const type = findType(delta, DELTA_BY_FIELD);
+    const key = readKey(payload['index']) ?? this.#latest?.key ?? '0';
     if (this.#hold(key, () => this.delta(payload))) return;
     const reader = this.#blocks.get(key);
     if (reader?.delta(type, delta)) return;
@@ -198,7 +217,7 @@ export class ContentDecoder implements BlockScope {
     else this.#deltaWithoutBlock(key, kind, type, delta);
   }
 
-  /** The block was never started, or is of another kind: the delta itself says what it is a part of. */
+  /** The block never started or is of another kind: the delta's type decides the block. */
   #deltaWithoutBlock(index: string, kind: BlockKind, type: string, delta: WireDelta): void {
     const isStarted = this.#blocks.has(index);
     this.report(isStarted ? 'anthropic/delta-of-another-kind' : 'anthropic/block-start-missing');
@@ -212,8 +231,9 @@ export class ContentDecoder implements BlockScope {
     reader.delta(type, delta);
   }
 
+  /** Reads a `content_block_stop`. */
   stop(payload: JsonObject): void {
-    const key = keyOf(payload['index']) ?? this.#latest?.key;
+    const key = readKey(payload['index']) ?? this.#latest?.key;
     if (this.#hold(key, () => this.stop(payload))) return;
     const reader = key === undefined ? undefined : this.#blocks.get(key);
     if (key !== undefined && reader) this.#stop(key, reader);
@@ -234,7 +254,7 @@ export class ContentDecoder implements BlockScope {
     this.#open.delete(reader);
   }
 
-  /** Stops what is open. `isCut`: the message did not come to its own end, so that an open call has not either. */
+  /** Stops all open blocks. `isCut`: the message was cut off, so an open call is incomplete. */
   end(isCut: boolean): void {
     for (const [reader, at] of this.#open) {
       if (!isCut) this.report('anthropic/block-stop-missing', undefined, at);
@@ -250,7 +270,7 @@ export class ContentDecoder implements BlockScope {
 
 const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
 
-/** Thinking. Its block opens at once: it may stay empty and still carry a signature. */
+/** Thinking. Its block opens at once: an empty one can still carry a signature. */
 export class ThinkingReader implements BlockReader {
   readonly kind = 'thinking';
   isStopped = false;
@@ -267,7 +287,7 @@ export class ThinkingReader implements BlockReader {
     const node = otherFields(block, THINKING_FIELDS);
     this.#key = scope.newKey();
     this.#flow = { kind: 'thinking', key: this.#key, start: () => ({ type: 'thinking', thinking: '', ...node }) };
-    this.#start = startText(scope, textOf(block.thinking));
+    this.#start = readStartText(scope, textOf(block.thinking));
     this.#signature = textOf(block.signature);
     scope.emitter.open(this.#flow);
   }
@@ -290,7 +310,7 @@ export class ThinkingReader implements BlockReader {
     this.#scope.emitter.write(this.#flow, { type: 'thinking_delta', thinking: piece });
   }
 
-  /** The standard sends one signature; proxies split it, and some send it twice. */
+  /** The standard sends one signature delta; proxies split it, and some send it twice. */
   #join(piece: string): void {
     if (piece === '') return;
     if (this.#signature !== '')
@@ -318,25 +338,26 @@ export class ThinkingReader implements BlockReader {
   }
 }
 
-function typeOf(value: JsonObject, byField: readonly (readonly [field: string, type: string])[]): string {
+/** The `type` of a block or delta or, if it is missing, the type that its fields imply. */
+function findType(value: JsonObject, byField: readonly (readonly [field: string, type: string])[]): string {
   const type = textOf(value['type']);
   return type !== '' ? type : (byField.find(([field]) => Object.hasOwn(value, field))?.[1] ?? '');
 }
 
-const keyOf = (index: unknown): string | undefined =>
+const readKey = (index: unknown): string | undefined =>
   typeof index === 'number' || typeof index === 'string' ? String(index) : undefined;
 
-/** `tool_use` is the client's; every other one, known or of the future, is executed by the provider. */
+/** `tool_use` is run by the client; all types that are not listed here are run by the provider. */
 const KINDS: Record<string, ToolKind> = { tool_use: 'function', mcp_tool_use: 'mcp' };
 
 const TYPES: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
 
 const FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input']);
 
-/** The type of a block that no `kind` stands for has to be kept. */
+/** For unknown types of calls, whose type must be kept because no `kind` represents it. */
 const FIELDS_BUT_TYPE: ReadonlySet<string> = new Set(['id', 'name', 'input']);
 
-/** A call. Its arguments arrive as deltas, or whole in the start, or both: then the deltas count. */
+/** A call. Its arguments arrive as deltas or whole in the start; if both, the deltas win. */
 class ToolReader implements BlockReader {
   readonly kind = 'tool_use';
   isStopped = false;
@@ -345,9 +366,9 @@ class ToolReader implements BlockReader {
   readonly #block: ToolUseBlock;
   readonly #index: number;
   readonly #arguments = new ArgumentText();
-  /** The input of the start, until a delta or the stop decides about it. */
+  /** The input from the start event, until a delta or the stop decides whether it is used. */
   #held: string;
-  /** Where the last piece of the arguments was. */
+  /** The offset of the last piece of arguments. */
   #last: number;
 
   constructor(scope: BlockScope, type: string, block: WireBlock) {
@@ -367,7 +388,7 @@ class ToolReader implements BlockReader {
     this.#index = scope.emitter.openTool(this.#block);
   }
 
-  /** The arguments are one whole document, which no later delta can change. */
+  /** Whether the arguments are a complete JSON document, which no later delta can change. */
   get isSettled(): boolean {
     return this.#arguments.isSettled;
   }
@@ -399,7 +420,7 @@ class ToolReader implements BlockReader {
     this.#scope.emitter.writeTool(this.#index, this.#arguments.push(piece));
   }
 
-  /** The block has stopped, and its arguments go on: the end of the message tells what they are. Nothing is added to a whole document. */
+  /** Arguments after the stop are collected and settled when the message ends. A complete document is not extended. */
   #resume(piece: string): void {
     this.#scope.report('anthropic/input-after-stop');
     if (this.isSettled) return;
@@ -413,7 +434,7 @@ class ToolReader implements BlockReader {
     return { ...this.#judge(text, reading, false), input_raw: text };
   }
 
-  /** The block in the end. Never an executable call with half its arguments: a flag stands beside the text as it was cut. */
+  /** The final block. A call with incomplete arguments is marked as such, so that nothing runs it. */
   #judge(text: string, reading: Reading, isCut: boolean): ToolUseBlock {
     const isWhole = text.trim() === '' ? !isCut : parseJson(text) !== undefined;
     if (isWhole) this.#scope.calls.broken.delete(this.#index);
@@ -434,7 +455,7 @@ class ToolReader implements BlockReader {
   }
 }
 
-/** The input of a block as text; an empty one, which every start carries, says nothing. */
+/** The input of a block as JSON text. An empty object, which every start carries, becomes the empty string. */
 export function inputText(input: unknown): string {
   if (typeof input === 'string') return input.trim() === '{}' ? '' : input;
   if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return '';
@@ -445,7 +466,7 @@ export function inputText(input: unknown): string {
 
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations']);
 
-/** Text. Its block opens with the first character or citation: there are no empty ones. */
+/** Text. Its block opens with the first character or citation, so that no empty block is emitted. */
 class TextReader implements BlockReader {
   readonly kind = 'text';
   isStopped = false;
@@ -458,7 +479,7 @@ class TextReader implements BlockReader {
     this.#scope = scope;
     const node = otherFields(block, TEXT_FIELDS);
     this.#flow = { kind: 'text', key: scope.newKey(), start: () => ({ type: 'text', text: '', ...node }) };
-    this.#start = startText(scope, textOf(block.text));
+    this.#start = readStartText(scope, textOf(block.text));
     if (Array.isArray(block.citations)) for (const citation of block.citations) this.#cite(citation);
   }
 
@@ -493,7 +514,7 @@ class TextReader implements BlockReader {
   }
 }
 
-function startText(scope: BlockScope, value: string): StartText {
+function readStartText(scope: BlockScope, value: string): StartText {
   const start = scope.here();
   return new StartText(value, (isRepeated) =>
     isRepeated ? scope.report('anthropic/start-text-repeated') : scope.report('anthropic/text-in-start', undefined, start),
@@ -501,13 +522,13 @@ function startText(scope: BlockScope, value: string): StartText {
 }
 
 /**
- * The text that a `content_block_start` brings. It is empty in the standard; some relays put the first piece there, others repeat there
- * what the deltas then say. So it waits: deltas that say the same again decide for the one, anything else for the other. Each character
- * is compared once.
+ * The text in a `content_block_start`. The standard leaves it empty; some relays put the first piece there, others
+ * repeat there what the deltas contain. So it is held back: deltas that repeat it decide for a repetition, anything
+ * else for a first piece. Each character is compared once.
  */
 export class StartText {
   readonly #text: string;
-  /** How much of the text the deltas have repeated. */
+  /** How many characters the deltas have repeated so far. */
   #matched = 0;
   #isDecided: boolean;
   readonly #onDecision: (isRepeated: boolean) => void;
@@ -518,12 +539,12 @@ export class StartText {
     this.#onDecision = onDecision;
   }
 
-  /** Whether a second start with this text is the same start said again. */
+  /** Whether a second start with this text repeats the first one. */
   isRestatedBy(text: string): boolean {
     return text === '' || (text === this.#text && !this.#isDecided && this.#matched === 0);
   }
 
-  /** Takes the text of a delta and returns what can go out now. */
+  /** Takes the text of a delta and returns the text to emit now. */
   push(piece: string): string {
     if (this.#isDecided) return piece;
     const missing = this.#text.length - this.#matched;
@@ -537,7 +558,7 @@ export class StartText {
     return isRepeated ? repeated : this.#text + repeated;
   }
 
-  /** The block stops: what the deltas did not repeat to its end was a piece of its own. */
+  /** Called when the block stops: text that the deltas did not repeat completely was a piece of its own. */
   end(): string {
     if (this.#isDecided) return '';
     this.#decide(false);
@@ -550,7 +571,7 @@ export class StartText {
   }
 }
 
-/** A block that is whole in its start. */
+/** A block that is complete in its start event. */
 class WholeReader implements BlockReader {
   readonly kind = 'whole';
   isStopped = false;
@@ -576,7 +597,7 @@ class WholeReader implements BlockReader {
 
 const isToolUse = (type: string): boolean => type === 'tool_use' || type.endsWith('_tool_use');
 
-/** A block that only this protocol understands: its deltas are merged into it as they are. */
+/** A block that only this protocol understands; its deltas are passed on unchanged. */
 class OpaqueReader implements BlockReader {
   readonly kind = 'opaque';
   isStopped = false;
@@ -591,7 +612,7 @@ class OpaqueReader implements BlockReader {
     let raw = block;
     const start = (): ContentBlock => {
       const opened = decodeOpaque(raw);
-      // Another block came between: what follows is a block of the same type, and not all of it once more.
+      // After an interruption by another block, continue with a new block of the same type, without repeating the content.
       raw = { type: block.type };
       return opened;
     };
@@ -623,33 +644,35 @@ class OpaqueReader implements BlockReader {
   }
 }
 
-/** The calls of one message: their ids are unique and never blank, and their number and size are limited. */
+/** The calls of one message: makes their ids unique and non-blank, and limits their number and size. */
 export class Calls {
   readonly #report: (rule: RuleId) => void;
   readonly #names = new Map<string, string>();
+  /** Counts calls and the characters of their arguments. */
   readonly limits: CallLimits = new CallLimits();
   #client: ToolUseBlock | undefined;
   /** Seeds derived ids. */
   messageId = '';
-  /** Calls that went on after their blocks had stopped, by the index of the block. */
+  /** Calls whose arguments continued after their stop, by block index; each function returns the final block. */
   readonly late: Map<number, () => ToolUseBlock> = new Map();
-  /** The blocks of calls whose arguments are no whole JSON document. */
+  /** Offsets of the last arguments of calls whose arguments are not valid JSON, by block index. */
   readonly broken: Map<number, number> = new Map();
 
   constructor(report: (rule: RuleId) => void) {
     this.#report = report;
   }
 
-  /** A call of the client's own tools, if there is one: it decides the stop reason. */
+  /** The first call of a client tool, if there is one: it determines the stop reason. */
   get client(): ToolUseBlock[] {
     return this.#client ? [this.#client] : [];
   }
 
+  /** The name of the call with this id. */
   nameOf(id: unknown): string | undefined {
     return typeof id === 'string' ? this.#names.get(id) : undefined;
   }
 
-  /** The id and name that a block may carry: the wire's where they can be relied on, else derived ones. */
+  /** The id and name of a call: those of the wire if usable, otherwise derived ones. */
   identify(wireId: unknown, wireName: unknown): Pick<ToolUseBlock, 'id' | 'name' | 'status'> {
     const position = this.#names.size;
     this.limits.open();
@@ -672,12 +695,16 @@ export class Calls {
     return derived;
   }
 
+  /** Registers a call that has started. */
   opened(block: ToolUseBlock): void {
     if (isClientCall(block.kind) && !isCalledByCode(block)) this.#client ??= block;
   }
 }
 
-/** A call that code made while the provider ran it: it may be answered already, and only Anthropic knows, which says so by its stop reason. */
+/**
+ * Whether code that the provider runs made the call. It may already have a result; only the stop reason tells whether
+ * the client must run it.
+ */
 function isCalledByCode({ extensions }: ToolUseBlock): boolean {
   const caller = extensions?.['anthropic-messages']?.['caller'];
   return isObject(caller) && caller['type'] !== 'direct';

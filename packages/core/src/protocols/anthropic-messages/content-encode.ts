@@ -1,3 +1,8 @@
+/**
+ * The content blocks of a response, from canonical blocks to the frames of a stream or the content of a whole
+ * message.
+ */
+
 import type { BlockDelta } from '../../canonical/events.ts';
 import type { AudioBlock, Citation, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/message.ts';
 import { CodecError } from '../../canonical/notes.ts';
@@ -24,22 +29,26 @@ import {
 import { encodeInput, INVALID, tellWrapped } from './request-encode.ts';
 import { fieldsOf } from './wire.ts';
 
-/** Where blocks are written: into the frames of a stream, or into the content of a whole message. */
+/** Where blocks are written: the frames of a stream, or the content of a whole message. */
 export interface BlockSink {
   /** Whether blocks grow after their start. */
   readonly isLive: boolean;
-  /** Starts a block and returns its index. Only blocks that are written get one: the SDK appends at a start and reads by index at a delta. */
+  /**
+   * Starts a block and returns its index. Only blocks that are written get an index: the SDK appends a block on its
+   * start and finds it by index for its deltas.
+   */
   start(block: JsonObject): number;
   /** Adds one field of one delta to a block. */
   delta(index: number, type: string, field: string, value: unknown): void;
+  /** Ends a block. */
   stop(index: number): void;
   /** Adds a block without deltas. */
   whole(block: JsonObject): void;
-  /** Adds a text block that is known as a whole. */
+  /** Adds a complete text block. */
   text(text: string): void;
 }
 
-/** Sends a frame. */
+/** Sends an SSE frame. */
 export type Send = (event: string, data: string) => void;
 
 /** Writes blocks as the frames of a stream. */
@@ -80,7 +89,7 @@ export class FrameSink implements BlockSink {
   }
 }
 
-/** Input from a server may be nested more deeply than can be written. */
+/** Writes JSON; throws if the value, which came from a server, is nested too deeply. */
 export function written(value: unknown): string {
   const json = writeJson(value);
   if (json !== undefined) return json;
@@ -90,6 +99,7 @@ export function written(value: unknown): string {
 /** Writes blocks into the content of a whole message. */
 export class ContentSink implements BlockSink {
   readonly isLive = false;
+  /** The blocks written so far. */
   readonly content: JsonObject[] = [];
 
   start(block: JsonObject): number {
@@ -115,36 +125,40 @@ export class ContentSink implements BlockSink {
   }
 }
 
-/** One block of the answer, on its way to the wire. */
+/** Encodes one block of the response. */
 export interface BlockEncoder {
-  /** The index under which it went out, once it did. */
+  /** The index of the block in the sink, once it has started there. */
   readonly index: number | undefined;
+  /** Encodes a delta of the block. */
   delta(delta: BlockDelta): void;
-  /** `final` corrects what was settled late. */
+  /** Ends the block. `final` has values that were corrected after the start. */
   stop(final: ContentBlock | undefined): void;
 }
 
-/** What the encoders share. */
+/** What the block encoders share. */
 export interface EncoderScope {
   readonly sink: BlockSink;
   readonly answer: Answer;
-  /** Of the block, for notes. */
+  /** The JSON pointer of the block, for notes. */
   readonly path: string;
 }
 
-/** Nothing goes out. */
+/** The encoder of blocks that are dropped or already written. */
 const SKIPPED: BlockEncoder = { index: undefined, delta: () => {}, stop: () => {} };
 
-/** Encodes the blocks of a message into a sink. In a stream one is open at a time: the SDK takes the last one for the open one. */
+/**
+ * Encodes the blocks of a response into a sink. In a stream only one block is open at a time: the SDK takes the last
+ * one for the open one.
+ */
 export class ContentEncoder {
   readonly #answer: Answer;
   readonly #sink: BlockSink;
   readonly #serializer = new BlockSerializer((event) => this.#write(event));
   #open: BlockEncoder | undefined;
   #at = -1;
-  /** Thinking that has gone out, by the index of its event: its signature may come late. */
+  /** Sink indexes of thinking blocks that have been sent, by event index: their signatures may come late. */
   readonly #thinking = new Map<number, number>();
-  /** Signatures of what has gone out, which wait for the end of the open block. */
+  /** Signatures of blocks that have been sent; they wait for the end of the open block. */
   #late: SignedBlob[] = [];
 
   constructor(answer: Answer, sink: BlockSink) {
@@ -152,18 +166,19 @@ export class ContentEncoder {
     this.#sink = sink;
   }
 
-  /** Adds a whole block. */
+  /** Encodes a complete block. `at` is its index in the response. */
   add(at: number, block: ContentBlock): void {
     this.#at = at;
     this.#open = this.#createEncoder(block);
     this.#stop(undefined);
   }
 
+  /** Encodes a block event of a stream. */
   push(event: BlockEvent): void {
     this.#serializer.push(event);
   }
 
-  /** Stops what is open. */
+  /** Ends the open block. */
   end(): void {
     this.#serializer.end();
     dropHeld(this.#answer);
@@ -217,7 +232,7 @@ export class ContentEncoder {
     }
   }
 
-  /** A call whose arguments are complete: its input is an object, not text. */
+  /** A complete call: its input is an object instead of text. */
   #addCall({ path }: EncoderScope, block: ToolUseBlock): BlockEncoder {
     const { context, wantsThinking } = this.#answer;
     const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#answer);
@@ -226,7 +241,7 @@ export class ContentEncoder {
     return SKIPPED;
   }
 
-  /** Gemini signs its calls, and nobody else does. */
+  /** Only Gemini signs calls. */
   get #signsCalls(): boolean {
     const { context, isForeign } = this.#answer;
     const source = context.source ?? context.target?.provider.protocol;
@@ -263,7 +278,10 @@ export class ContentEncoder {
     for (const blob of late) this.#carry(blob);
   }
 
-  /** A signature for a block that has gone out. For thinking there is the index, which the SDK accepts; anything else cannot be reached any more. */
+  /**
+   * A signature for a block that has been sent. The SDK accepts one for thinking, by its index; other blocks can no
+   * longer be reached, so a separate block carries it.
+   */
   #sign(at: number, delta: BlockDelta): void {
     if (delta.type !== 'signature_delta') return;
     const index = this.#thinking.get(at);
@@ -280,7 +298,7 @@ export class ContentEncoder {
   }
 }
 
-/** A call: its arguments go out as they come, as long as they can be an object. */
+/** A call. Its arguments are sent as they arrive, provided that they can be a JSON object. */
 class CallBlockEncoder implements BlockEncoder {
   index: number | undefined;
   readonly #scope: EncoderScope;
@@ -288,10 +306,10 @@ class CallBlockEncoder implements BlockEncoder {
   #signature: SignedBlob | undefined;
   #isEmpty = true;
   #form: 'unknown' | 'object' | 'other' = 'unknown';
-  /** Arguments that are no object wait for the stop; so does white space, which tells nothing. */
+  /** Arguments that are not an object wait for the stop, and so does leading white space. */
   #held = '';
 
-  /** `isHeld`: the call may still be signed, and a signature stands before what it signs. */
+  /** `isHeld`: the call may still get a signature, which must be sent before the call. */
   constructor(scope: EncoderScope, block: ToolUseBlock, isHeld: boolean) {
     this.#scope = scope;
     this.#block = block;
@@ -302,7 +320,7 @@ class CallBlockEncoder implements BlockEncoder {
     if (text !== '') this.#write(text);
   }
 
-  /** Known from the start to be no call that may be run. */
+  /** Whether the call was incomplete from the start and must not be run. */
   get #isBroken(): boolean {
     return this.#block.status === 'incomplete' && this.#block.kind !== 'custom';
   }
@@ -336,7 +354,7 @@ class CallBlockEncoder implements BlockEncoder {
     this.#scope.sink.delta(this.#begin(), 'input_json_delta', 'partial_json', partial);
   }
 
-  /** The first character tells what they are. */
+  /** The first character tells whether the arguments are an object. */
   #hold(text: string): void {
     this.#held += text;
     const [first] = this.#form === 'unknown' ? text.trimStart() : '';
@@ -345,7 +363,7 @@ class CallBlockEncoder implements BlockEncoder {
     if (this.#form === 'object') this.#send(this.#held);
   }
 
-  /** The text of a custom tool, as the one field of an object. */
+  /** The text of a custom tool is sent as the only field of an object. */
   #writeText(text: string): void {
     const inner = JSON.stringify(text).slice(1, -1);
     this.#send(this.#isEmpty ? `{"input":"${inner}` : inner);
@@ -365,20 +383,23 @@ class CallBlockEncoder implements BlockEncoder {
     else dropSignature(this.#scope.path, 'tool_use', answer);
   }
 
-  /** A text that was cut stays open, as the arguments of a function do. */
+  /** Text that was cut off stays open, as cut-off function arguments do. */
   #endText(isCut: boolean): void {
     if (!isCut) this.#send(this.#isEmpty ? '{"input":""}' : '"}');
   }
 
-  /** Arguments that are no object are put into one (P44), and the last brace of those that are no JSON is left out: nobody may run them. */
+  /**
+   * Arguments that are not an object are put into one (P44). If they are not JSON either, the closing brace is left
+   * out, so that no client runs the call.
+   */
   #wrap(): void {
     const value = this.#isBroken ? undefined : parseJson(this.#held);
-    if (value === null) return; // none, as Groq says it
+    if (value === null) return; // Groq sends null for no arguments
     tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.answer.context);
     this.#send(value === undefined ? `{"${INVALID}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);
   }
 
-  /** What was settled late still counts if the call has not gone out; otherwise it can only be told. */
+  /** Late corrections apply if the call has not been sent; otherwise a changed name is only noted. */
   #correct(final: ContentBlock | undefined): void {
     if (final?.type !== 'tool_use') return;
     const { name } = this.#block;
@@ -393,7 +414,7 @@ class CallBlockEncoder implements BlockEncoder {
   }
 }
 
-/** Audio, of which a client of text gets what was said. */
+/** Audio, of which only the transcript is sent, as text. */
 class AudioBlockEncoder implements BlockEncoder {
   readonly #scope: EncoderScope;
   readonly #text: TextBlockEncoder;
@@ -417,7 +438,7 @@ class AudioBlockEncoder implements BlockEncoder {
   }
 }
 
-/** Text. It starts with its first character or citation: there are no empty ones. */
+/** Text. The block starts with its first character or citation, because empty text blocks are not allowed. */
 class TextBlockEncoder implements BlockEncoder {
   index: number | undefined;
   readonly #scope: EncoderScope;
@@ -475,7 +496,7 @@ class TextBlockEncoder implements BlockEncoder {
   }
 }
 
-/** A block of our own that nobody here understands: its deltas are laid into it, and it goes out whole. */
+/** A block of Anthropic without a canonical form: its deltas are merged, and it is sent whole. */
 class OpaqueBlockEncoder implements BlockEncoder {
   readonly index = undefined;
   readonly #scope: EncoderScope;
@@ -500,7 +521,7 @@ class OpaqueBlockEncoder implements BlockEncoder {
   }
 }
 
-/** Thinking. Its signature goes out last, right before the stop, and once. */
+/** Thinking. Its signature is sent once, right before the stop. */
 class ThinkingBlockEncoder implements BlockEncoder {
   index: number | undefined;
   readonly #scope: EncoderScope;
@@ -530,7 +551,8 @@ class ThinkingBlockEncoder implements BlockEncoder {
 
   stop(): void {
     const { sink, answer } = this.#scope;
-    // Another protocol's reasoning that shows nothing: without thinking, what it carries waits for a call. Ours may be empty, and is passed on.
+    // Reasoning of another protocol without text is not sent as a block: if thinking was not requested, the next call
+    // carries its signature. Empty thinking of Anthropic is passed on.
     if (this.index === undefined && answer.isForeign && (!this.#signature || !answer.wantsThinking)) {
       answer.held = this.#signature ?? answer.held;
       return;

@@ -4,6 +4,7 @@ import type { HeaderBag, Provider, Target } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
 import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../../codec/requests.ts';
 
+/** The interfaces of this protocol. */
 const SUPPORTED: Record<InterfaceType, boolean> = {
   CHAT: true,
   COUNT_TOKENS: true,
@@ -16,11 +17,13 @@ const SUPPORTED: Record<InterfaceType, boolean> = {
   PASSTHROUGH: false,
 };
 
+/** Whether this protocol has the interface. */
 export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
 
-/** Clients of OpenAI ask for `/v1/models` too, and want their own shape: only these headers tell (P123). */
+/** OpenAI clients also request `/v1/models` and expect OpenAI's shape; only these headers tell the two apart (P123). */
 const OWN_HEADERS = ['anthropic-version', 'x-api-key'];
 
+/** Finds the interface of a request by its path and, for models, its headers. */
 export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
   const segments = segmentsOf(path);
   const last = segments.at(-1) ?? '';
@@ -33,12 +36,13 @@ export function detectInterface(path: string, headers: HeaderBag = {}): Interfac
   return models === segments.length - 1 ? 'MODELS' : 'MODEL_INFO';
 }
 
+/** The last path segment on Vertex: `/models/{id}:rawPredict`. */
 const VERTEX = /:(streamR|r)awPredict$/;
 
-/** Where Bedrock and Vertex name the model: `/model/{id}/invoke`, `/models/{id}:rawPredict`. */
+/** The last path segment on Bedrock: `/model/{id}/invoke`. */
 const BEDROCK = /^invoke(-with-response-stream)?$/;
 
-/** The model that a path names, where the body does not. */
+/** The model in the path, where Bedrock and Vertex have it instead of the body. */
 export function modelOf(path: string): string | undefined {
   const segments = segmentsOf(path);
   const last = segments.at(-1) ?? '';
@@ -46,26 +50,32 @@ export function modelOf(path: string): string | undefined {
   return BEDROCK.test(last) && segments.at(-3) === 'model' ? unescaped(segments.at(-2) ?? '') : undefined;
 }
 
-/** Anthropic's endpoints, known or not. */
+/** Whether an endpoint belongs to Anthropic, even if its interface is unknown. */
 export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(messages|skills)\b/.test(path);
 
-/** The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; PASSTHROUGH needs the path that the client called. */
+/**
+ * The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; `nativePath` is the client's path for
+ * PASSTHROUGH.
+ */
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
   const { base_url: base, adapter_config: { path } = {} } = target.provider;
   const url = parseUrl(base);
-  const root = rootOf(segmentsOf(url.pathname), path);
-  setPath(url, `/${[...root, endpointOf(type, modelId, nativePath)].join('/')}`, type === 'PASSTHROUGH' ? 'path' : 'model');
+  const root = findRoot(segmentsOf(url.pathname), path);
+  setPath(url, `/${[...root, buildEndpoint(type, modelId, nativePath)].join('/')}`, type === 'PASSTHROUGH' ? 'path' : 'model');
   if (type === 'PASSTHROUGH') copyQuery(nativePath, url);
   return url.href;
 }
 
-/** The base URL of this protocol's SDK has no version (`https://api.deepseek.com/anthropic`); other clients write one. */
-function rootOf(base: readonly string[], path: string | undefined): string[] {
+/**
+ * Base URLs in the style of Anthropic's SDK have no version (`https://api.deepseek.com/anthropic`); other clients
+ * write one.
+ */
+function findRoot(base: readonly string[], path: string | undefined): string[] {
   if (path !== undefined) return [...base, ...segmentsOf(path)];
   return isVersion(base.at(-1) ?? '') ? [...base] : [...base, 'v1'];
 }
 
-function endpointOf(type: InterfaceType, modelId: string, nativePath: string): string {
+function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string): string {
   switch (type) {
     case 'CHAT':
       return 'messages';
@@ -76,7 +86,7 @@ function endpointOf(type: InterfaceType, modelId: string, nativePath: string): s
     case 'MODEL_INFO':
       return `models/${escaped(modelId)}`;
     case 'PASSTHROUGH':
-      return nativeEndpoint(nativePath);
+      return stripPrefix(nativePath);
     case 'EMBEDDINGS':
     case 'RERANK':
     case 'AUDIO':
@@ -91,17 +101,17 @@ function endpointOf(type: InterfaceType, modelId: string, nativePath: string): s
   }
 }
 
-/** The path below the client's own prefix: `/v1/files/f` is `files/f`. */
-function nativeEndpoint(path: string): string {
+/** The path after the client's own prefix: `/v1/files/f` is `files/f`. */
+function stripPrefix(path: string): string {
   const segments = segmentsOf(path);
   if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }
 
-/** Any version is accepted from clients; to providers we say the one that all of them know. */
+/** Any version is accepted from clients; providers get the one that all of them support. */
 const VERSION = '2023-06-01';
 
-/** What a provider wants to see. Nothing of the client's own headers gets here, its authorization least of all. */
+/** The headers of a request to a provider. They never include the client's headers, and thus not its credentials. */
 export function buildHeaders({ api_key: key, adapter_config: config = {} }: Provider, stream = false): HeaderBag {
   const { auth, api_version: version, headers = {} } = config;
   const secret = key?.trim();

@@ -22,6 +22,7 @@ interface OpenBlock {
   isSigned: boolean;
 }
 
+/** The stop reasons that clients know. */
 const STOPS = new Set<unknown>([
   'end_turn',
   'max_tokens',
@@ -34,18 +35,20 @@ const STOPS = new Set<unknown>([
 ]);
 
 /**
- * What every client accepts: message_start, blocks one after the other, one message_delta, message_stop; pings anywhere. Or an error, and
- * nothing after it.
+ * The streams that every client accepts: message_start, blocks one after another, one message_delta, message_stop,
+ * with pings anywhere; or an error, and nothing after it.
  */
 export class MessagesGrammar implements StreamGrammar {
   #state: 'before' | 'open' | 'finished' | Outcome = 'before';
   #open: OpenBlock | undefined;
   readonly #types: string[] = [];
 
+  /** Checks a complete stream; throws at the first violation. */
   static check(frames: Iterable<SseFrame>): Outcome {
     return accept(new MessagesGrammar(), frames);
   }
 
+  /** Checks the next frame. */
   push(frame: SseFrame): void {
     must(this.#state !== 'stopped' && this.#state !== 'error', `a frame after ${this.#state}`);
     mustHave(frame, 'data,event', 'a frame has an event line and data, and nothing else');
@@ -54,6 +57,7 @@ export class MessagesGrammar implements StreamGrammar {
     this.#read(payload);
   }
 
+  /** Checks that the stream may end here, and returns how it ended. */
   end(): Outcome {
     must(this.#state === 'stopped' || this.#state === 'error', `the stream ends in the state ${this.#state}`);
     return this.#state;
@@ -119,7 +123,7 @@ export class MessagesGrammar implements StreamGrammar {
     else this.#checkLate(index, delta);
   }
 
-  /** The one exception: a signature that the source sent when its block had stopped. The SDK finds the block by its index. */
+  /** The one exception: a late signature of a block that has stopped. The SDK finds the block by its index. */
   #checkLate(index: unknown, { type, signature }: JsonObject): void {
     must(type === 'signature_delta', 'a delta belongs to the open block');
     must(isCount(index) && this.#types[index] === 'thinking', 'a late signature belongs to thinking that was sent');
@@ -164,7 +168,7 @@ function checkStart(type: string, block: JsonObject): void {
   must(isObject(block['input']) && Object.keys(block['input']).length === 0, 'a call begins without arguments');
 }
 
-/** The deltas that a block of a type may have. */
+/** The deltas that each type of block may have. */
 const DELTAS: ReadonlyMap<string, readonly unknown[]> = new Map([
   ['text', ['text_delta', 'citations_delta']],
   ['thinking', ['thinking_delta', 'signature_delta']],
@@ -173,7 +177,7 @@ const DELTAS: ReadonlyMap<string, readonly unknown[]> = new Map([
   ['mcp_tool_use', ['input_json_delta']],
 ]);
 
-/** The text that a delta brings, and whether it may be empty. */
+/** The text field of each delta, and whether it may be empty. */
 const PAYLOADS: ReadonlyMap<unknown, { field: string; mayBeEmpty: boolean }> = new Map([
   ['text_delta', { field: 'text', mayBeEmpty: false }],
   ['thinking_delta', { field: 'thinking', mayBeEmpty: false }],

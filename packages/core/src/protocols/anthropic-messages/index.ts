@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import { encodeBlock, encodeThinking } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
 
-/** Anthropic Messages, and the servers and relays that speak it. */
+/** The Anthropic Messages protocol for reading: Anthropic itself, and the servers and relays compatible with it. */
 export const anthropicMessages: Protocol = {
   id: 'anthropic-messages',
   streamDecoder: decodeStream,
@@ -13,7 +13,10 @@ export const anthropicMessages: Protocol = {
   callFields,
 };
 
-/** What a message holds beside text, reasoning and calls, in the words of the wire. */
+/**
+ * The thinking blocks of a message and, when text, thinking and client calls are not all of it, its blocks in wire
+ * form.
+ */
 export function extrasOf({ content }: CanonicalResponse): JsonObject {
   const thinking = content.filter((block) => block.type === 'thinking').map(encodeThinking);
   return {
@@ -22,19 +25,20 @@ export function extrasOf({ content }: CanonicalResponse): JsonObject {
   };
 }
 
-/** Beyond plain text, thinking and calls of the client's tools: only the blocks themselves tell all of it. */
+/** Whether a block holds more than the text, thinking and client calls that every summary of a message shows. */
 function isSpecial(block: ContentBlock): boolean {
   if (block.type === 'text') return block.citations !== undefined;
   if (block.type === 'tool_use') return !isClientCall(block.kind);
   return block.type !== 'thinking';
 }
 
+/** The fields of a call beside id, name and arguments, as the wire had them. */
 export function callFields({ extensions }: ToolUseBlock): JsonObject {
   const { type: _, ...fields }: JsonObject = extensions?.['anthropic-messages'] ?? {};
   return fields;
 }
 
-/** No other protocol has these; `ping` and `error` others have, too. */
+/** Event types that only this protocol has; `ping` and `error` also occur in others. */
 const EVENTS: ReadonlySet<unknown> = new Set([
   'message_start',
   'content_block_start',
@@ -51,11 +55,11 @@ function recognises(payload: JsonObject, event: string | undefined): boolean {
   return type === 'message' ? isMessage(payload) : type === 'error' && isError(payload);
 }
 
-/** An output item of Responses is a message, too, and has a status. */
+/** A Responses output item also has the type `message`, but it has a status. */
 const isMessage = ({ role, content, status }: JsonObject): boolean =>
   role === 'assistant' && Array.isArray(content) && status === undefined;
 
-/** The error event of Responses is numbered, and its error has a code and a param. */
+/** The error event of Responses also has the type `error`, but it is numbered, and its error has a code and a param. */
 const isError = ({ error, sequence_number: number }: JsonObject): boolean =>
   isObject(error) &&
   typeof error['type'] === 'string' &&

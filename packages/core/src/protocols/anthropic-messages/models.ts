@@ -15,17 +15,18 @@ import { decodeRequest } from './request-decode.ts';
 import { encodeHeaders, encodeQuestionBody } from './request-encode.ts';
 import { fieldsOf, keep } from './wire.ts';
 
-/** `POST /v1/messages/count_tokens`: a request without what is said about the answer. */
+/** `POST /v1/messages/count_tokens`: a request without the fields that concern the response. */
 export const countTokensRequest: WireCodec<WireRequest, CanonicalRequest> = {
   decode: decodeRequest,
   encode: (request, context) => ({
     method: 'POST',
     path: '/v1/messages/count_tokens',
     headers: encodeHeaders(request, context),
-    body: withoutAnswer(encodeQuestionBody(request, context)),
+    body: dropResponseFields(encodeQuestionBody(request, context)),
   }),
 };
 
+/** The response of `count_tokens`. */
 export const countTokensResponse: WireCodec<unknown, CanonicalCountTokensResponse> = {
   decode: (wire) => {
     const count = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
@@ -41,16 +42,16 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 /** `GET /v1/models/{id}`. */
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
-/** Fields of our own that only a request for an answer may have. */
-const OF_THE_ANSWER: ReadonlySet<string> = new Set(['container', 'inference_geo', 'fallbacks', 'diagnostics']);
+/** Fields that `count_tokens` rejects. */
+const RESPONSE_ONLY_FIELDS: ReadonlySet<string> = new Set(['container', 'inference_geo', 'fallbacks', 'diagnostics']);
 
-const withoutAnswer = (body: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !OF_THE_ANSWER.has(name)));
+const dropResponseFields = (body: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !RESPONSE_ONLY_FIELDS.has(name)));
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id', 'last_id']);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
-  const body = answerOf(wire);
+  const body = expectBody(wire);
   const entries = body['data'];
   if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
   const found = entries.flatMap((entry, i) => {
@@ -68,14 +69,14 @@ function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList 
 }
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
-  const model = decodeModel(answerOf(wire));
+  const model = decodeModel(expectBody(wire));
   if (!model) throw badAnswer('id', 'must be the name of the model');
   return model;
 }
 
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
-/** Undefined when the entry names no model. Whatever else it says stays with it. */
+/** Returns undefined if the entry has no id. Unknown fields are kept as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry) || textOf(entry['id']) === '') return undefined;
   const id = textOf(entry['id']);
@@ -94,7 +95,7 @@ function decodeModel(entry: unknown): CanonicalModel | undefined {
   };
 }
 
-/** Each says whether it is supported, and then in what ways. */
+/** Each capability has a `supported` flag and details, which are ignored. */
 function decodeCapabilities(value: unknown): Record<string, boolean> | undefined {
   if (!isObject(value)) return undefined;
   const flags = Object.entries(value).flatMap(([name, entry]): [string, boolean][] =>
@@ -103,10 +104,10 @@ function decodeCapabilities(value: unknown): Record<string, boolean> | undefined
   return Object.fromEntries(flags);
 }
 
-const answerOf = (wire: unknown): JsonObject =>
+const expectBody = (wire: unknown): JsonObject =>
   expectAnswer(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
 
-/** Pages are asked for by the id of a model (`after_id`): another protocol's token for the next one has no place. */
+/** Pages are addressed by a model id (`after_id`), so the page token of another protocol cannot be expressed. */
 function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {
   const { models: entries, next_page: next, has_more: more } = list;
   const last = entries.at(-1)?.id;
@@ -122,7 +123,7 @@ function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObje
   };
 }
 
-/** What the official type requires; a model of which the time is not known is as old as time itself. */
+/** Defaults of the fields that the official type requires; an unknown creation time becomes 1970. */
 const REQUIRED: JsonObject = {
   capabilities: null,
   deprecated_at: null,
@@ -133,14 +134,14 @@ const REQUIRED: JsonObject = {
 
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, created = 0, max_input_tokens: input = null, max_output_tokens: output = null } = model;
-  const { created_at: said, ...kept } = fieldsOf(model);
+  const { created_at: original, ...kept } = fieldsOf(model);
   return {
     ...REQUIRED,
     ...kept,
     type: 'model',
     id,
     display_name: name ?? id,
-    created_at: typeof said === 'string' && unixOf(said) === created ? said : isoOf(created),
+    created_at: typeof original === 'string' && unixOf(original) === created ? original : isoOf(created),
     max_input_tokens: input,
     max_tokens: output,
   };

@@ -1,3 +1,5 @@
+/** Errors, stop reasons and usage, in both directions, and the conversion of RFC 3339 times. */
+
 import type { CanonicalUsage, StopDetails, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/notes.ts';
 import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
@@ -5,79 +7,22 @@ import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts
 import { countOf, objectOf } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
-
-// Dates without a clock: days are counted from 1 March of the year 0 of the Gregorian calendar, so that a leap day ends its year.
-const DAY = 86_400;
-
-/** Unix seconds of an RFC 3339 time, fractions cut off; undefined for anything else. */
-export function unixOf(text: string): number | undefined {
-  const match = RFC_3339.exec(text);
-  if (!match) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
-  if (month < 1 || month > 12 || day < 1 || day > 31) return undefined;
-  const offset = (Number(match[8] ?? 0) * 60 + Number(match[9] ?? 0)) * (match[7] === '-' ? -60 : 60);
-  return daysOf(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
-}
-
-/** Days of 400 years, after which the calendar repeats. */
-const ERA = 146_097;
-
-/** From 0000-03-01 to 1970-01-01. */
-const EPOCH = 719_468;
-
-/** Days since 1970-01-01. */
-function daysOf(year: number, month: number, day: number): number {
-  const begun = month <= 2 ? year - 1 : year;
-  const era = Math.floor(begun / 400);
-  const yearOfEra = begun - era * 400;
-  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
-  return era * ERA + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - EPOCH;
-}
-
-/** RFC 3339 in UTC. */
-export function isoOf(unix: number): string {
-  const seconds = Math.floor(unix);
-  const days = Math.floor(seconds / DAY);
-  const rest = seconds - days * DAY;
-  const { year, month, day } = dateOf(days);
-  const time = [Math.floor(rest / 3600), Math.floor(rest / 60) % 60, rest % 60];
-  return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${time.map((part) => pad(part)).join(':')}Z`;
-}
-
-function dateOf(days: number): { year: number; month: number; day: number } {
-  const shifted = days + EPOCH;
-  const era = Math.floor(shifted / ERA);
-  const dayOfEra = shifted - era * ERA;
-  const yearOfEra = Math.floor(
-    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
-  );
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
-  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
-  return {
-    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
-    month,
-    day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
-  };
-}
-
-const pad = (value: number, width = 2): string => String(value).padStart(width, '0');
-
-/** An error answer, whatever shape it has. How much may still be asked is told, too. */
+/** An error response of any shape, with the remaining rate limits from its headers. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
   const error = withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'anthropic-messages');
   const limits = readRateLimits(reply.headers);
   return limits ? { ...error, details: { ...error.details, rate_limits: limits } } : error;
 }
 
-/** The error of a body that was to be something else: `{type:"error",error}`, JSON in a string, a page, a text, nothing. */
+/**
+ * Reads the error from a body of any shape: `{type:"error",error}`, JSON in a string, an HTML page, text or nothing.
+ */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
   return decodeError(isObject(value) ? value : { message: messageOfText(value, status, context) });
 }
 
-/** `{type: "error", error: {type, message}, request_id}`, or what relays send in its place: text, or the inner object alone. */
+/** `{type: "error", error: {type, message}, request_id}`, or the inner object or text alone, as some relays send it. */
 export function decodeError(payload: JsonObject): CanonicalError {
   const body = payload['error'] ? errorBody(payload['error']) : payload;
   const requestId = payload['request_id'];
@@ -88,7 +33,7 @@ export function decodeError(payload: JsonObject): CanonicalError {
   };
 }
 
-/** The organisation's own limit: waiting does not help, although the status is 429. */
+/** The organisation's own spend limit has status 429, but waiting does not help. */
 const isSpendLimit = ({ details }: JsonObject): boolean =>
   isObject(details) && details['error_code'] === 'enforced_spend_limit_reached';
 
@@ -106,12 +51,12 @@ const FROM_WIRE: Record<string, StopReason> = {
   stop_sequence: 'stop_sequence',
   refusal: 'refusal',
   pause_turn: 'pause_turn',
-  // The context was compacted and the turn goes on with the next request, like a pause.
+  // The context was compacted; the turn continues with the next request, as after a pause.
   compaction: 'pause_turn',
   model_context_window_exceeded: 'context_window',
 };
 
-/** The words of other protocols, which relays pass on as they are. */
+/** Stop reasons of other protocols, which some relays pass through. */
 const FOREIGN: Record<string, StopReason> = {
   stop: 'end_turn',
   length: 'max_tokens',
@@ -120,16 +65,18 @@ const FOREIGN: Record<string, StopReason> = {
   content_filter: 'content_filter',
 };
 
-/** Unknown, blank or absent: the turn ended. */
+/** An unknown, blank or missing reason means that the turn ended. */
 export function decodeStop(reason: string | null): StopReason {
   return getOwn(FROM_WIRE, reason) ?? getOwn(FOREIGN, reason) ?? 'end_turn';
 }
 
-/** The generation was stopped from outside, so that a call it was writing may be cut. */
+/** Reasons that end generation from outside, so that the call being written may be cut off. */
 const CUTS: ReadonlySet<StopReason> = new Set(['max_tokens', 'context_window', 'refusal', 'content_filter']);
 
+/** Whether the reason means that generation was cut off. */
 export const isCut = (stop: StopReason): boolean => CUTS.has(stop);
 
+/** The category and explanation of a refusal. */
 export function decodeStopDetails(details: unknown): StopDetails | undefined {
   if (!isObject(details)) return undefined;
   const { category, explanation } = details;
@@ -139,9 +86,9 @@ export function decodeStopDetails(details: unknown): StopDetails | undefined {
   };
 }
 
-/** `input_tokens` of the wire leaves out what was read from and written to the cache; the canonical count is all of it. */
+/** The wire's `input_tokens` excludes tokens read from and written to the cache; the canonical count includes them. */
 export function decodeUsage(raw: JsonObject): CanonicalUsage {
-  const outside = compactionOf(raw['iterations']);
+  const outside = countCompaction(raw['iterations']);
   const read = countOf(raw['cache_read_input_tokens']);
   const written = countOf(raw['cache_creation_input_tokens']);
   const output = (countOf(raw['output_tokens']) ?? 0) + outside.output;
@@ -159,8 +106,8 @@ export function decodeUsage(raw: JsonObject): CanonicalUsage {
   };
 }
 
-/** The summary that a compaction wrote is charged, but stands outside the totals (three of three recorded streams). */
-function compactionOf(iterations: unknown): { input: number; read: number; written: number; output: number } {
+/** Summaries written by a compaction are charged, but not included in the totals (all three recorded streams). */
+function countCompaction(iterations: unknown): { input: number; read: number; written: number; output: number } {
   const sum = { input: 0, read: 0, written: 0, output: 0 };
   if (!Array.isArray(iterations)) return sum;
   for (const entry of iterations) {
@@ -188,9 +135,11 @@ function decodeDetails(raw: JsonObject): UsageDetails {
   };
 }
 
-/** SDKs choose the exception by the HTTP status, so that it and the body agree. */
+// ---- encode
+
+/** An error response. SDKs choose the exception by the HTTP status, so it must agree with the body. */
 export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: statusOf(error), headers: headersOf(error), body: encodeErrorBody(error) };
+  return { status: encodeStatus(error), headers: encodeHeaders(error), body: encodeErrorBody(error) };
 }
 
 interface WireError {
@@ -226,8 +175,8 @@ const WIRE_ERRORS: Record<ErrorCode, WireError> = {
   OVERLOADED: { status: 529, type: 'overloaded_error' },
 };
 
-/** 529 is the overload that clients wait for (P127); what is to be paid is 402, where OpenAI says 429. */
-function statusOf(error: CanonicalError): number {
+/** Clients wait on 529 (P127); billing errors are 402, where OpenAI uses 429. */
+function encodeStatus(error: CanonicalError): number {
   const { code, http_status: status } = error;
   const own = WIRE_ERRORS[code].status;
   if (status === undefined || status < 400 || status > 599) return own;
@@ -235,7 +184,7 @@ function statusOf(error: CanonicalError): number {
   return code === 'OVERLOADED' || code === 'BILLING' ? own : status;
 }
 
-function headersOf(error: CanonicalError): HeaderBag {
+function encodeHeaders(error: CanonicalError): HeaderBag {
   const { retry_after_ms: wait, request_id: id, details = {} } = error;
   const retry = details['should_retry'];
   return {
@@ -254,7 +203,10 @@ function writeRateLimits(limits: unknown): HeaderBag {
   );
 }
 
-/** The payload of an error event. Of the types that a stream can fail with, this is the one that opencode, pi and Qwen Code retry. */
+/**
+ * The payload of an error event. For broken streams the type is `overloaded_error`, because opencode, pi and Qwen
+ * Code retry only that one.
+ */
 export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
   encodeErrorBody(error, brokenOffBy(error) && WIRE_ERRORS.OVERLOADED.type);
 
@@ -266,7 +218,7 @@ function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].t
     error: {
       ...objectOf(upstream?.body),
       type: upstream?.type ?? type,
-      message: messageOf(error),
+      message: encodeMessage(error),
     },
     request_id: error.request_id ?? null,
   };
@@ -274,16 +226,16 @@ function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].t
 
 const TOO_LONG = 'prompt is too long';
 
-/** Clients find out by these words that they have to shorten the conversation. */
-function messageOf(error: CanonicalError): string {
+/** Clients recognise by these words that they have to shorten the conversation. */
+function encodeMessage(error: CanonicalError): string {
   const { code, message } = error;
-  const isUnsaid = code === 'CONTEXT_LENGTH' && !isOwn(error) && !message.toLowerCase().includes(TOO_LONG);
-  return isUnsaid ? `${TOO_LONG}: ${message}` : message;
+  const isMissing = code === 'CONTEXT_LENGTH' && !isOwn(error) && !message.toLowerCase().includes(TOO_LONG);
+  return isMissing ? `${TOO_LONG}: ${message}` : message;
 }
 
 const isOwn = ({ upstream }: CanonicalError): boolean => upstream?.protocol === 'anthropic-messages';
 
-/** `error` has no word: it is an error event or body. */
+/** `error` has no stop reason: it becomes an error event or body. */
 const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, string> = {
   end_turn: 'end_turn',
   max_tokens: 'max_tokens',
@@ -295,17 +247,18 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, string> = {
   context_window: 'model_context_window_exceeded',
 };
 
-/** `said`: the wire's own word, which goes back where it still says what the message says. */
-export function encodeStop(stop: Exclude<StopReason, 'error'>, said: unknown): string {
-  return typeof said === 'string' && isStandardStop(said) && decodeStop(said) === stop ? said : WIRE_STOPS[stop];
+/** `original` is the wire's own reason; it is sent back if it still has the same meaning. */
+export function encodeStop(stop: Exclude<StopReason, 'error'>, original: unknown): string {
+  return typeof original === 'string' && isStandardStop(original) && decodeStop(original) === stop ? original : WIRE_STOPS[stop];
 }
 
+/** Whether the reason is one that Anthropic documents. */
 export const isStandardStop = (reason: string): boolean => Object.hasOwn(FROM_WIRE, reason);
 
-/** The categories that the official type knows; others would say nothing to a client. */
+/** The refusal categories of the official type; others would mean nothing to a client. */
 const CATEGORIES: ReadonlySet<unknown> = new Set(['cyber', 'bio', 'frontier_llm', 'reasoning_extraction', 'general_harms']);
 
-/** `raw`: the details as this protocol had them, with all that only it knows. */
+/** `raw` is the details as this protocol sent them, if it did. */
 export function encodeStopDetails(stop: StopReason, details: StopDetails | undefined, raw: unknown): JsonObject | null {
   if (isObject(raw)) return raw;
   if (stop !== 'refusal' && stop !== 'content_filter') return null;
@@ -313,7 +266,7 @@ export function encodeStopDetails(stop: StopReason, details: StopDetails | undef
   return { type: 'refusal', category: CATEGORIES.has(category) ? category : null, explanation: explanation ?? word ?? null };
 }
 
-/** What the official type of `message_delta` requires: counters that do not apply are null. */
+/** Defaults of the fields that the official type of `message_delta` requires; counters that do not apply are null. */
 const DELTA_FIELDS: JsonObject = {
   input_tokens: 0,
   cache_creation_input_tokens: 0,
@@ -323,7 +276,7 @@ const DELTA_FIELDS: JsonObject = {
   server_tool_use: null,
 };
 
-/** And that of a whole message. */
+/** Defaults of the fields that the official type of a whole message requires. */
 const MESSAGE_FIELDS: JsonObject = {
   ...DELTA_FIELDS,
   cache_creation: null,
@@ -335,25 +288,26 @@ const MESSAGE_FIELDS: JsonObject = {
 /** The usage of a whole message and of `message_start`. It is never null: the SDK writes into it. */
 export const encodeUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
   ...MESSAGE_FIELDS,
-  ...countersOf(usage ?? {}),
+  ...encodeCounters(usage ?? {}),
 });
 
+/** The usage of `message_delta`. */
 export const encodeDeltaUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
   ...DELTA_FIELDS,
-  ...countersOf(usage ?? {}),
+  ...encodeCounters(usage ?? {}),
 });
 
-/** The wire's own counters where they still say what the usage says. */
-function countersOf(usage: Partial<CanonicalUsage>): JsonObject {
+/** The wire's own counters, if they still match the usage. */
+function encodeCounters(usage: Partial<CanonicalUsage>): JsonObject {
   const raw = objectOf(usage.extensions?.['anthropic-messages']);
-  const said = decodeUsage(raw);
-  const isSame = said.input_tokens === (usage.input_tokens ?? 0) && said.output_tokens === (usage.output_tokens ?? 0);
-  if (!isSame) return { ...raw, ...splitOf(usage) };
+  const original = decodeUsage(raw);
+  const isSame = original.input_tokens === (usage.input_tokens ?? 0) && original.output_tokens === (usage.output_tokens ?? 0);
+  if (!isSame) return { ...raw, ...splitInput(usage) };
   return { ...raw, input_tokens: countOf(raw['input_tokens']) ?? 0, output_tokens: countOf(raw['output_tokens']) ?? 0 };
 }
 
-/** `input_tokens` of the wire is what no cache had (P99). */
-function splitOf(usage: Partial<CanonicalUsage>): JsonObject {
+/** The wire's `input_tokens` excludes cached tokens (P99). */
+function splitInput(usage: Partial<CanonicalUsage>): JsonObject {
   const { input_tokens: input = 0, output_tokens: output = 0, reasoning_tokens: reasoning, details = {} } = usage;
   const read = Math.min(Math.max(0, usage.cache_read_tokens ?? 0), input);
   const written = Math.min(Math.max(0, usage.cache_creation_tokens ?? 0), input - read);
@@ -377,3 +331,67 @@ function splitOf(usage: Partial<CanonicalUsage>): JsonObject {
     }),
   };
 }
+
+// ---- times
+
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * Seconds per day. Dates are computed without `Date`: days count from 0000-03-01, so that a leap day is the last day
+ * of its year.
+ */
+const DAY = 86_400;
+
+/** Unix seconds of an RFC 3339 time, without fractions; undefined for anything else. */
+export function unixOf(text: string): number | undefined {
+  const match = RFC_3339.exec(text);
+  if (!match) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
+  if (month < 1 || month > 12 || day < 1 || day > 31) return undefined;
+  const offset = (Number(match[8] ?? 0) * 60 + Number(match[9] ?? 0)) * (match[7] === '-' ? -60 : 60);
+  return countDays(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
+}
+
+/** Days of 400 years, after which the Gregorian calendar repeats. */
+const ERA = 146_097;
+
+/** Days from 0000-03-01 to 1970-01-01. */
+const EPOCH = 719_468;
+
+/** Days since 1970-01-01. */
+function countDays(year: number, month: number, day: number): number {
+  const begun = month <= 2 ? year - 1 : year;
+  const era = Math.floor(begun / 400);
+  const yearOfEra = begun - era * 400;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  return era * ERA + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - EPOCH;
+}
+
+/** Unix seconds as an RFC 3339 time in UTC. */
+export function isoOf(unix: number): string {
+  const seconds = Math.floor(unix);
+  const days = Math.floor(seconds / DAY);
+  const rest = seconds - days * DAY;
+  const { year, month, day } = findDate(days);
+  const time = [Math.floor(rest / 3600), Math.floor(rest / 60) % 60, rest % 60];
+  return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${time.map((part) => pad(part)).join(':')}Z`;
+}
+
+function findDate(days: number): { year: number; month: number; day: number } {
+  const shifted = days + EPOCH;
+  const era = Math.floor(shifted / ERA);
+  const dayOfEra = shifted - era * ERA;
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
+  };
+}
+
+const pad = (value: number, width = 2): string => String(value).padStart(width, '0');

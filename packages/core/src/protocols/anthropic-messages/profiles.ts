@@ -2,8 +2,8 @@ import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfil
 import type { ToolRules } from '../../passes/rules.ts';
 
 /**
- * A model of which nothing is known, often one that only speaks the protocol (GLM, Kimi, MiniMax, any alias): settings of Anthropic clients go
- * unchanged, those of other clients in the plain core of the protocol.
+ * The profile of an unknown model, often one of another vendor behind a compatible API (GLM, Kimi, MiniMax, an
+ * alias). Settings of Anthropic clients are sent unchanged, those of other clients in the basic form of the protocol.
  */
 export const DEFAULT_ANTHROPIC_PROFILE: ProviderProfile = {
   ...DEFAULT_PROFILE,
@@ -18,7 +18,10 @@ export const DEFAULT_ANTHROPIC_PROFILE: ProviderProfile = {
   tool_id: { pattern: /^[a-zA-Z0-9_-]+$/, max: Number.MAX_SAFE_INTEGER },
 };
 
-/** Anthropic's latest, and all of its models that no rule below tells apart: they refuse most of what the older ones took. */
+/**
+ * Anthropic's latest models, and all Claude models that no rule below distinguishes: they reject most sampling
+ * settings.
+ */
 const LATEST: Partial<ProviderProfile> = {
   thinking_mode: 'adaptive',
   // The request types of SDK 1.8 have no sampling parameters.
@@ -30,8 +33,9 @@ const LATEST: Partial<ProviderProfile> = {
 };
 
 /**
- * A server that speaks the protocol with models of its own: the plain core of it, and nothing that only Claude is known to have. No recording
- * stands behind these rows, only the pages that name the endpoint; the operator's own `profile` goes over them.
+ * A server that offers this API for its own models: only the basic protocol, without the features that only Claude is
+ * known to have. These rows come from the vendors' documentation, not from recordings; the operator's `profile`
+ * overrides them.
  */
 const COMPATIBLE: Partial<ProviderProfile> = {
   thinking_mode: 'budget',
@@ -40,7 +44,7 @@ const COMPATIBLE: Partial<ProviderProfile> = {
   structured_outputs: false,
   temperature_xor_top_p: false,
   rejects_disabled_above_high: false,
-  // The version of the protocol that their pages show; none of them names a later one.
+  // The version that the vendors' documentation shows.
   anthropic_version: '2023-06-01',
 };
 
@@ -48,27 +52,28 @@ const COMPATIBLE: Partial<ProviderProfile> = {
 const BEDROCK: Partial<ProviderProfile> = { ...LATEST, tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
 
 /**
- * What is known of each provider beyond the default. `recorded` means seen in recorded traffic of the provider. The rules for
- * Claude models below apply wherever the models run.
+ * What is known about each provider beyond the default; `recorded` means seen in recorded traffic. The rules for
+ * Claude models below apply at every provider.
  */
 export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   // recorded: 107 requests, claude-3 to claude-opus-5.
   anthropic: LATEST,
-  // recorded: the body says anthropic_version, the path the model.
+  // recorded: anthropic_version is in the body, the model in the path.
   bedrock: BEDROCK,
   'amazon-bedrock': BEDROCK,
   // recorded: the same.
   'google-vertex': LATEST,
   // recorded: claude-haiku-4-5 to claude-opus-4-5.
   azure: LATEST,
-  // recorded: anthropic/claude-haiku-4.5. It has models of others, too.
+  // recorded: anthropic/claude-haiku-4.5. Empty because it also serves models of other vendors.
   openrouter: {},
-  // api-docs.deepseek.com/guides/anthropic_api: names of Claude are taken for models of its own, anthropic-beta and -version are ignored.
+  // api-docs.deepseek.com/guides/anthropic_api: Claude names are aliases of its own models; anthropic-beta and
+  // anthropic-version are ignored.
   deepseek: COMPATIBLE,
   moonshot: COMPATIBLE,
   zai: COMPATIBLE,
   'zai-coder': COMPATIBLE,
-  // platform.minimax.io/docs/api-reference/text-anthropic-api: thinking goes back with the calls it led to.
+  // platform.minimax.io/docs/api-reference/text-anthropic-api: thinking must be sent back with the calls it led to.
   minimax: COMPATIBLE,
   alibaba: COMPATIBLE,
   ollama: COMPATIBLE,
@@ -77,7 +82,7 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Partial<ProviderProfile
   llamacpp: COMPATIBLE,
 };
 
-/** Names of Anthropic's models. Others may have the word in theirs (`claude-proxy`): nothing is known of these. */
+/** Names of Anthropic's models. A name that only contains the word (`claude-proxy`) is an unknown model. */
 const CLAUDE = /^claude-(instant|v?2|3|opus|sonnet|haiku|mythos|fable|[a-z]+-([5-9]|\d\d)(-|$))/;
 
 interface ModelRule {
@@ -85,7 +90,7 @@ interface ModelRule {
   profile: Partial<ProviderProfile>;
 }
 
-/** Claude before it refused anything. */
+/** The oldest Claude models, which accept every sampling setting and do not think. */
 const EARLY: Partial<ProviderProfile> = {
   thinking_mode: 'none',
   rejects_sampling: false,
@@ -96,15 +101,18 @@ const EARLY: Partial<ProviderProfile> = {
   max_output_tokens: 4096,
 };
 
+/** Claude models that think within a token budget. */
 const BUDGET: Partial<ProviderProfile> = { ...EARLY, thinking_mode: 'budget', max_output_tokens: 64_000 };
 
 const LOW_TO_HIGH = ['low', 'medium', 'high'];
 
 /**
- * Every rule that fits is laid over the row of the provider, in this order. Names are compared with `-` for `.` and without what gateways put
- * around them: `anthropic/claude-opus-4.5`, `us.anthropic.claude-opus-4-1-20250805-v1:0`, `claude-haiku-4-5@20251001`.
+ * Every matching rule is applied over the provider's row, in this order. Names are compared with `-` for `.` and
+ * without the decoration of gateways: `anthropic/claude-opus-4.5`, `us.anthropic.claude-opus-4-1-20250805-v1:0`,
+ * `claude-haiku-4-5@20251001`.
  *
- * recorded: which models took temperature, budgets, prefills, `role: system`, effort. Maximal outputs: platform.claude.com model pages.
+ * recorded: which models accept temperature, budgets, prefills, `role: system`, effort. Maximum outputs are those of
+ * platform.claude.com.
  */
 const MODEL_RULES: readonly ModelRule[] = [
   { model: CLAUDE, profile: LATEST },
@@ -118,7 +126,7 @@ const MODEL_RULES: readonly ModelRule[] = [
     model: /^claude-(opus|sonnet|haiku)-4-[1-9](-|$)/,
     profile: { temperature_xor_top_p: true, structured_outputs: true },
   },
-  // recorded: budgets with sonnet-4-6, where they are deprecated; prefills are refused (P13).
+  // recorded: sonnet-4-6 accepts budgets, although they are deprecated; prefills are rejected (P13).
   {
     model: /^claude-(opus|sonnet)-4-[6-9](-|$)/,
     profile: {
@@ -133,7 +141,7 @@ const MODEL_RULES: readonly ModelRule[] = [
     model: /^claude-opus-4-[7-9](-|$)/,
     profile: { rejects_sampling: true, accepts_budget: false, effort_values: [...LOW_TO_HIGH, 'xhigh', 'max'] },
   },
-  // recorded: role system after the user's turn.
+  // recorded: role system after a user message.
   { model: /^claude-opus-4-[89](-|$)/, profile: { mid_system: true } },
   // recorded: claude-opus-5 with effort max, and with thinking disabled at effort high.
   {
@@ -142,29 +150,33 @@ const MODEL_RULES: readonly ModelRule[] = [
   },
 ];
 
-/** Everything up to `claude`, which regions and vendors stand before, and dots. */
-const plainName = (model: string): string =>
+/** The model name without region, vendor and version suffix, in lower case, with `-` for `.`. */
+const normaliseName = (model: string): string =>
   model
     .toLowerCase()
     .replace(/^.*?(?=claude)/, '')
     .replaceAll('.', '-')
     .replace(/[@:].*$/s, '');
 
-/** What a provider, and the model there, is known to accept. An unknown provider gets the default; the operator's own `profile` goes over it. */
+/**
+ * What a provider and model are known to accept. Unknown providers get the default; the operator's `profile` is
+ * applied over the result.
+ */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const row = hasRow(providerId) ? ANTHROPIC_PROFILES[providerId] : {};
   const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
-  if (row === COMPATIBLE) return profile; // whatever its models are called
-  const name = plainName(model);
+  if (row === COMPATIBLE) return profile; // its models may have Claude names
+  const name = normaliseName(model);
   for (const rule of MODEL_RULES) if (rule.model.test(name)) Object.assign(profile, rule.profile);
   return profile;
 });
 
 const hasRow = (providerId: string): boolean => Object.hasOwn(ANTHROPIC_PROFILES, providerId);
 
-export const hasFacts = (providerId: string, model = ''): boolean => hasRow(providerId) || CLAUDE.test(plainName(model));
+/** Whether anything is known about the provider or the model. */
+export const hasFacts = (providerId: string, model = ''): boolean => hasRow(providerId) || CLAUDE.test(normaliseName(model));
 
-/** Anthropic refuses a tool whose schema is no object (P57), and knows neither free text nor namespaces. */
+/** Tool requirements of Anthropic: object schemas (P57), no free-text tools, no namespaces. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({
   toolName: profile.tool_name,
   custom: false,
@@ -172,5 +184,7 @@ export const toolRules = (profile: ProviderProfile): ToolRules => ({
   objectRoot: true,
 });
 
-/** Signatures are checked per model family: `claude-3-7-sonnet-…` and `claude-sonnet-4-5` are one. */
+/**
+ * The model family, by which signatures are checked: `claude-3-7-sonnet-…` and `claude-sonnet-4-5` are both `sonnet`.
+ */
 export const modelFamily = (model = ''): string | undefined => /claude-(?:[\d.-]+-)?([a-z]+)/.exec(model)?.[1];

@@ -11,15 +11,15 @@ import { decodeErrorBody, decodeUsage, encodeStop, encodeStopDetails, encodeUsag
 import { decodeStream, isWholeMessage } from './stream-decode.ts';
 import { fieldsOf } from './wire.ts';
 
-/** A whole message, read by the stream decoder: every rule about events holds for it. Throws when it is an error. */
+/** Reads a whole message through the stream decoder, so that the same rules apply. Throws if the body is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
-  if (!isObject(body) || !isWholeMessage(body)) throw new CodecError(errorOf(body));
+  if (!isObject(body) || !isWholeMessage(body)) throw new CodecError(readError(body));
   return readWhole([body], decodeStream(context)).message;
 }
 
-function errorOf(body: unknown): CanonicalError {
-  const isSilent = isObject(body) && body['type'] !== 'error' && !body['error'];
-  return isSilent ? upstreamError('the answer is no message') : decodeErrorBody(body);
+function readError(body: unknown): CanonicalError {
+  const isUnexplained = isObject(body) && body['type'] !== 'error' && !body['error'];
+  return isUnexplained ? upstreamError('the answer is no message') : decodeErrorBody(body);
 }
 
 /** See `Codec.glance`. 0.1 us instead of 5.9 us for decoding the response. */
@@ -29,13 +29,13 @@ export function glance(body: unknown): Glance | undefined {
   return isObject(block) && block['type'] === 'text' && !another ? { usage: decodeUsage(body['usage']) } : undefined;
 }
 
-/** A whole `message` with all fields that the official type requires. Throws when the response is a failure. */
+/** A whole `message` with all fields that the official type requires. Throws if the response is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   const { content, stop_details: details, usage, error } = response;
   const stop = endingOf(response, details, error, context);
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
   const answer = createAnswer(response, context);
-  const { finish_reason: said, stop_details: raw, container = null, diagnostics = null, ...kept } = fieldsOf(response);
+  const { finish_reason: reason, stop_details: raw, container = null, diagnostics = null, ...fields } = fieldsOf(response);
   const { id, type, role, model } = encodeEnvelope(response, answer);
   const message: JsonObject = {
     id,
@@ -43,14 +43,14 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
     role,
     model,
     content: encodeContent(content, answer),
-    stop_reason: encodeStop(stop, said),
+    stop_reason: encodeStop(stop, reason),
     stop_sequence: response.stop_sequence ?? null,
     stop_details: encodeStopDetails(stop, details, raw),
     usage: Object.assign(encodeUsage(usage), encodeTier(response.service_tier, answer)),
     container,
     diagnostics,
   };
-  for (const name of Object.keys(kept)) if (!Object.hasOwn(message, name)) setOwn(message, name, kept[name]);
+  for (const name of Object.keys(fields)) if (!Object.hasOwn(message, name)) setOwn(message, name, fields[name]);
   return message;
 }
 

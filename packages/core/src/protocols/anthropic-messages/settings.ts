@@ -62,37 +62,6 @@ function tierOf(body: JsonObject): string | undefined {
   return word !== undefined && Object.hasOwn(TIERS_FROM_WIRE, word) ? TIERS_FROM_WIRE[word] : undefined;
 }
 
-/** What a request of another protocol may ask for, and this one has no word for. */
-export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
-  const { prompt_cache: cache = {} } = request;
-  dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
-  // How long marks live that do not say it themselves, they do say here.
-  const isMarked = hasMarks(request);
-  const lose = (isAsked: unknown, name: string, message: string): void => {
-    if (isAsked) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
-  };
-  lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
-  lose(request.store, 'store', 'Anthropic Messages does not store answers');
-  lose(
-    request.modalities?.some((modality) => modality !== 'text'),
-    'modalities',
-    'Anthropic answers in text',
-  );
-  lose(request.audio_output, 'audio_output', 'Anthropic answers in text');
-  lose(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
-  lose(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
-  lose(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
-  lose(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
-}
-
-function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): boolean {
-  const blocks = messages.flatMap(({ content }) => content);
-  const parts = blocks.flatMap((block) =>
-    block.type === 'tool_result' && typeof block.content !== 'string' ? [block, ...block.content] : [block],
-  );
-  return [...tools, ...system, ...parts].some((node) => 'cache_control' in node && node.cache_control !== undefined);
-}
-
 /** `output_config.format`, or `output_format` as the beta called it. A type of the future goes back as it came. */
 export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   const config = optional(body['output_config'], 'output_config', expectObject) ?? {};
@@ -138,20 +107,6 @@ function expectLimit(value: unknown, param: string): number {
 function numberOf(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
   const value = optional(body[name], name, expectNumber);
   return value === undefined ? {} : { [name]: value };
-}
-
-/** A long answer that nobody sees coming is cut by proxies on its way. */
-const MAX_UNSTREAMED_TOKENS = 32_000;
-
-/** The most tokens of the answer, which has to be said (P65). */
-export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
-  if (parameters.max_tokens !== undefined) return parameters.max_tokens;
-  const stream = context.target?.stream ?? asked ?? false;
-  const most = context.profile.max_output_tokens;
-  const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
-  const message = `max_tokens is required there; ${limit} is sent`;
-  context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
-  return limit;
 }
 
 const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
@@ -223,6 +178,37 @@ function encodeTier(tier: string, context: CodecContext): string {
     message: `the service tier "${tier}" is sent as "auto"`,
   });
   return 'auto';
+}
+
+/** What a request of another protocol may ask for, and this one has no word for. */
+export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
+  const { prompt_cache: cache = {} } = request;
+  dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
+  // How long marks live that do not say it themselves, they do say here.
+  const isMarked = hasMarks(request);
+  const lose = (isAsked: unknown, name: string, message: string): void => {
+    if (isAsked) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
+  };
+  lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
+  lose(request.store, 'store', 'Anthropic Messages does not store answers');
+  lose(
+    request.modalities?.some((modality) => modality !== 'text'),
+    'modalities',
+    'Anthropic answers in text',
+  );
+  lose(request.audio_output, 'audio_output', 'Anthropic answers in text');
+  lose(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
+  lose(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
+  lose(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
+  lose(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
+}
+
+function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): boolean {
+  const blocks = messages.flatMap(({ content }) => content);
+  const parts = blocks.flatMap((block) =>
+    block.type === 'tool_result' && typeof block.content !== 'string' ? [block, ...block.content] : [block],
+  );
+  return [...tools, ...system, ...parts].some((node) => 'cache_control' in node && node.cache_control !== undefined);
 }
 
 interface Encoded {
@@ -321,6 +307,20 @@ function dropSampling(name: (typeof SAMPLING)[number], value: number, context: C
   if (isUsual(name, value))
     context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   else lose(name, message);
+}
+
+/** A long answer that nobody sees coming is cut by proxies on its way. */
+const MAX_UNSTREAMED_TOKENS = 32_000;
+
+/** The most tokens of the answer, which has to be said (P65). */
+export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
+  if (parameters.max_tokens !== undefined) return parameters.max_tokens;
+  const stream = context.target?.stream ?? asked ?? false;
+  const most = context.profile.max_output_tokens;
+  const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
+  const message = `max_tokens is required there; ${limit} is sent`;
+  context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
+  return limit;
 }
 
 /** How much is thought, and what follows from it for the rest of the request. */

@@ -164,25 +164,6 @@ export function keptToolChoice(value: unknown): JsonObject {
   return rest ? { tool_choice: rest } : {};
 }
 
-/** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */
-function searchOf(config: JsonObject): JsonObject {
-  const filters = { ...objectOf(config['filters']), ...config };
-  const located = objectOf(config['user_location']);
-  const { type: _, ...place } = objectOf(located['approximate'] ?? located);
-  const uses = config['max_uses'];
-  return {
-    ...(typeof uses === 'number' && { max_uses: uses }),
-    ...domains('allowed_domains', filters),
-    ...domains('blocked_domains', filters),
-    ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', ...place } }),
-  };
-}
-
-function domains(name: string, filters: JsonObject): JsonObject {
-  const list = listOf(filters[name]);
-  return list.length > 0 ? { [name]: list } : {};
-}
-
 /** All that a request says about tools. Without tools the API refuses to hear about their choice. */
 export function encodeToolFields(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const { tools = [], tool_choice: choice } = request;
@@ -251,4 +232,23 @@ function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   if (isStrict(context, feature)) refuse(context, { path: '/tool_choice', feature, message });
   approximate(context, { path: '/tool_choice', feature, message });
   return { type: 'auto' };
+}
+
+/** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */
+function searchOf(config: JsonObject): JsonObject {
+  const filters = { ...objectOf(config['filters']), ...config };
+  const located = objectOf(config['user_location']);
+  const { type: _, ...place } = objectOf(located['approximate'] ?? located);
+  const uses = config['max_uses'];
+  return {
+    ...(typeof uses === 'number' && { max_uses: uses }),
+    ...domains('allowed_domains', filters),
+    ...domains('blocked_domains', filters),
+    ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', ...place } }),
+  };
+}
+
+function domains(name: string, filters: JsonObject): JsonObject {
+  const list = listOf(filters[name]);
+  return list.length > 0 ? { [name]: list } : {};
 }
