@@ -76,7 +76,7 @@ function decodeModelInfo(wire: unknown): CanonicalModel {
 
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
-/** Returns undefined if the entry has no id. Unknown fields are kept as extensions. */
+/** Returns undefined if the entry has no id. Unknown fields are rest as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry) || textOf(entry['id']) === '') return undefined;
   const id = textOf(entry['id']);
@@ -134,10 +134,10 @@ const REQUIRED: JsonObject = {
 
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, created = 0, max_input_tokens: input = null, max_output_tokens: output = null } = model;
-  const { created_at: original, ...kept } = fieldsOf(model);
+  const { created_at: original, ...rest } = fieldsOf(model);
   return {
     ...REQUIRED,
-    ...kept,
+    ...rest,
     type: 'model',
     id,
     display_name: name ?? id,

@@ -46,7 +46,7 @@ import {
 import { decodeConversationTools, decodeToolChoice, decodeTools, keptToolChoice } from './tools.ts';
 import { decodeCacheControl, keep, PLACES, placed, unknownWithin } from './wire.ts';
 
-/** A request as it came in; Bedrock and Vertex name the model in the path. */
+/** Decodes a request; Bedrock and Vertex have the model in the path. */
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
   return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
 }
@@ -70,8 +70,8 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   if (format) request.output_format = format;
   if (thinking) request.thinking = thinking;
   if (stream !== undefined) request.stream = stream;
-  const kept = keep({ ...keptFields(body), ...keptHeaders(headers) });
-  Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), kept);
+  const extensions = keep({ ...collectFields(body), ...collectHeaders(headers) });
+  Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), extensions);
   return at('', request, context, PLACES);
 }
 
@@ -83,13 +83,13 @@ interface Conversation {
 /** What all blocks of one request share. */
 interface Scope {
   context: CodecContext;
-  /** The names of the calls so far by their ids: results name only the id. */
+  /** Names of the calls so far by id, because results have only the id. */
   names: Map<string, string>;
-  /** A signature of another provider that belongs to the call or text which comes next. */
+  /** A signature of another provider that belongs to the next call or text. */
   next: SignedBlob | undefined;
 }
 
-/** The instructions and the conversation. Clients put instructions among the messages, too: in front they are what `system` is. */
+/** The system prompt and the messages. Leading system messages become part of the system prompt. */
 function decodeConversation(body: JsonObject, context: CodecContext): Conversation {
   const list = expectList(body['messages'], 'messages');
   if (list.length === 0) throw invalid('messages', 'must not be empty');
@@ -115,36 +115,40 @@ function decodeMessage(message: JsonObject, at: string, scope: Scope): Canonical
   return decode(message, at, scope);
 }
 
-/** Results of tools are a turn of their own here, before what the user says beside them (P03). */
+/** Tool results become a canonical `tool` message before the rest of the user message (P03). */
 function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
   const content = decodeContent(message['content'], `${at}.content`, 'user', scope);
   const results = content.filter((block) => block.type === 'tool_result');
-  const spoken = content.filter((block) => block.type !== 'tool_result');
-  const kept = keepOfMessage(message);
-  if (results.length === 0) return [{ role: 'user', content: spoken, ...kept }];
-  if (spoken.length === 0) return [{ role: 'tool', content: results, ...kept }];
+  const others = content.filter((block) => block.type !== 'tool_result');
+  const fields = decodeMessageFields(message);
+  if (results.length === 0) return [{ role: 'user', content: others, ...fields }];
+  if (others.length === 0) return [{ role: 'tool', content: results, ...fields }];
   return [
     { role: 'tool', content: results },
-    { role: 'user', content: spoken, ...kept },
+    { role: 'user', content: others, ...fields },
   ];
 }
 
-/** A signature for the next block that none follows is kept in a block of its own. */
+/** A carried signature that no block follows gets a block of its own. */
 function decodeAssistant(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
   const content = decodeContent(message['content'], `${at}.content`, 'assistant', scope);
   if (scope.next) content.push({ type: 'thinking', thinking: '', signature: scope.next });
   scope.next = undefined;
-  return [{ role: 'assistant', content, ...keepOfMessage(message) }];
+  return [{ role: 'assistant', content, ...decodeMessageFields(message) }];
 }
 
-/** Opus 4.8 and later take instructions in the middle; Claude Code sends them (P15). */
+/** Opus 4.8 and later accept system messages within the conversation; Claude Code sends them (P15). */
 function decodeInstruction(message: JsonObject, at: string, scope: Scope): CanonicalMessage[] {
   return [
-    { role: 'system', content: decodeContent(message['content'], `${at}.content`, 'system', scope), ...keepOfMessage(message) },
+    {
+      role: 'system',
+      content: decodeContent(message['content'], `${at}.content`, 'system', scope),
+      ...decodeMessageFields(message),
+    },
   ];
 }
 
-/** Where blocks stand: in a message of that role, or as parts of another block. */
+/** Where blocks occur: in a message of that role, or as parts of another block. */
 type Place = 'user' | 'assistant' | 'system' | 'part';
 
 type ResultPart = Exclude<ToolResultBlock['content'], string>[number];
@@ -152,7 +156,7 @@ type ResultPart = Exclude<ToolResultBlock['content'], string>[number];
 const isPart = (block: ContentBlock): block is ResultPart =>
   block.type === 'text' || block.type === 'image' || block.type === 'audio' || block.type === 'file' || block.type === 'opaque';
 
-/** Results of the client's tools are the user's, those of the provider's own the assistant's. */
+/** Results of client tools belong to the user, those of provider tools to the assistant. */
 const ALLOWED: Record<Place, (block: ContentBlock) => boolean> = {
   user: (block) => isPart(block) || (block.type === 'tool_result' && isClientCall(block.kind)),
   assistant: (block) => block.type !== 'tool_result' || !isClientCall(block.kind),
@@ -160,7 +164,7 @@ const ALLOWED: Record<Place, (block: ContentBlock) => boolean> = {
   part: isPart,
 };
 
-/** A text, or blocks. Empty texts say nothing. */
+/** Text or a list of blocks. Empty text is dropped. */
 function decodeContent(content: unknown, at: string, place: Place, scope: Scope): ContentBlock[] {
   if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, scope.context)];
   return expectList(content, at).flatMap((item, i) => {
@@ -185,7 +189,7 @@ const BY_TYPE: Readonly<Record<string, Decode>> = {
   tool_result: decodeToolResult,
 };
 
-/** A type that nobody here knows is passed on as it is. */
+/** Blocks of unknown type are kept opaque. */
 function decodeBlock(item: unknown, at: string, scope: Scope): ReturnType<Decode> {
   const block = expectObject(item, at);
   const type = expectName(block['type'], `${at}.type`);
@@ -200,7 +204,7 @@ const IMAGE_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'cache_cont
 function decodeImage(block: JsonObject, at: string): ImageBlock | OpaqueBlock {
   const source = decodeImageSource(expectObject(block['source'], `${at}.source`), `${at}.source`);
   if (!source) return decodeOpaque(block);
-  return { type: 'image', source, ...decodeCacheControl(block), ...keep(keepOfMedia(block, IMAGE_FIELDS)) };
+  return { type: 'image', source, ...decodeCacheControl(block), ...keep(collectMediaFields(block, IMAGE_FIELDS)) };
 }
 
 function decodeImageSource(source: JsonObject, at: string): ImageBlock['source'] | undefined {
@@ -226,11 +230,11 @@ function decodeDocument(block: JsonObject, at: string, scope: Scope): FileBlock 
   return {
     type: 'file',
     source,
-    ...titleOf(block, at),
+    ...decodeTitle(block, at),
     ...(context !== undefined && { context }),
-    ...citationsOf(block),
+    ...decodeCitationsFlag(block),
     ...decodeCacheControl(block),
-    ...keep(keepOfMedia(block, DOCUMENT_FIELDS)),
+    ...keep(collectMediaFields(block, DOCUMENT_FIELDS)),
   };
 }
 
@@ -255,16 +259,19 @@ function decodeDocumentSource(source: JsonObject, at: string, scope: Scope): Fil
   }
 }
 
-/** A `data:` URL is no URL. */
+/** A `data:` URL is converted to inline data. */
 const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
 
 const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type', 'url', 'file_id', 'content']);
 
-/** The fields of a block and of its source that have no place of their own. An id says by them whose it is. */
-function keepOfMedia(block: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const kept = unknownWithin(block, known, 'source', SOURCE_FIELDS);
+/**
+ * The unknown fields of a block and its source. For uploaded files the type is kept, which marks the id as
+ * Anthropic's.
+ */
+function collectMediaFields(block: JsonObject, known: ReadonlySet<string>): JsonObject {
+  const fields = unknownWithin(block, known, 'source', SOURCE_FIELDS);
   const isFile = objectOf(block['source'])['type'] === 'file';
-  return isFile ? { ...kept, source: { ...objectOf(kept['source']), type: 'file' } } : kept;
+  return isFile ? { ...fields, source: { ...objectOf(fields['source']), type: 'file' } } : fields;
 }
 
 const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'title', 'content', 'citations', 'cache_control']);
@@ -274,26 +281,29 @@ function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBl
     type: 'file',
     source: { content: decodeParts(block['content'], `${at}.content`, scope) },
     search_result: { source: expectText(block['source'], `${at}.source`) },
-    ...titleOf(block, at),
-    ...citationsOf(block),
+    ...decodeTitle(block, at),
+    ...decodeCitationsFlag(block),
     ...decodeCacheControl(block),
     ...keep(unknownFields(block, SEARCH_FIELDS)),
   };
 }
 
-const titleOf = (block: JsonObject, at: string): { title?: string } => {
+const decodeTitle = (block: JsonObject, at: string): { title?: string } => {
   const title = optional(block['title'], `${at}.title`, expectText);
   return title === undefined ? {} : { title };
 };
 
-const citationsOf = (block: JsonObject): { citations_enabled?: boolean } => {
+const decodeCitationsFlag = (block: JsonObject): { citations_enabled?: boolean } => {
   const { enabled } = objectOf(block['citations']);
   return typeof enabled === 'boolean' ? { citations_enabled: enabled } : {};
 };
 
 const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
 
-/** Thinking, signed by Anthropic, by the issuer that a carrier names, or by nobody. One that only carries for the next block is none. */
+/**
+ * Thinking signed by Anthropic, by the issuer that a carrier names, or not at all. A block that only carries the
+ * signature of the next block is dropped.
+ */
 function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): ThinkingBlock | undefined {
   const value = textOf(block['signature']);
   const thinking = textOf(block['thinking']);
@@ -306,7 +316,7 @@ function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): Think
   return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };
 }
 
-/** A call of the client's tools. Its id may carry the call's signature, or reasoning that stood before the call. */
+/** A call of a client tool. Its id may carry the signature of the call, or of the reasoning before it. */
 function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
   const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
   if (carried?.attach === 'next') scope.next = placed(`${at}.id`, carried.blob, scope.context);
@@ -316,7 +326,10 @@ function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBloc
 
 const CALL_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
 
-/** The type of a call that the provider runs is kept: it says whose it is. That the model itself called says nothing. */
+/**
+ * The type of a call that the provider runs is kept, because it identifies the tool. A direct caller is the default
+ * and is not kept.
+ */
 function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' | 'mcp' | undefined): ToolUseBlock {
   const id = expectName(block['id'], `${at}.id`);
   const name = expectName(block['name'], `${at}.name`);
@@ -335,7 +348,10 @@ function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' 
   };
 }
 
-/** Clients that joined a stream by hand may send the text; anything that is no object goes on as text. */
+/**
+ * Clients that assemble streams themselves may send the input as text; anything that is not an object is kept as
+ * text.
+ */
 function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | 'input_raw'> {
   if (isObject(input)) return { input };
   const raw = typeof input === 'string' ? input : (writeJson(input) ?? '');
@@ -369,7 +385,7 @@ function decodeResultContent(content: unknown, at: string, scope: Scope): ToolRe
 const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =>
   decodeContent(content, at, 'part', scope).filter(isPart);
 
-/** What a tool of the provider answered, in one of its many shapes: it goes back as it came. */
+/** The result of a provider tool, in one of many shapes; it is sent back unchanged. */
 function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBlock {
   const { type, content } = block;
   return {
@@ -379,7 +395,10 @@ function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBloc
   };
 }
 
-/** What only this protocol understands. The summary of a compaction is text elsewhere, and a tool that is defined here a tool of the request. */
+/**
+ * A block that only this protocol understands. The summary of a compaction also has a text for other protocols, and a
+ * defined tool is added to the tools of the request.
+ */
 function decodeOther(block: JsonObject): OpaqueBlock {
   const opaque = decodeOpaque(block);
   const { type, content, tool } = block;
@@ -390,9 +409,9 @@ function decodeOther(block: JsonObject): OpaqueBlock {
 
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
-const keepOfMessage = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
+const decodeMessageFields = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
 
-/** Only what stands before everything else is hoisted, unless the policy says all: position carries meaning. */
+/** Only leading system messages are hoisted, unless the policy is `all`: later ones depend on their position. */
 function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: CodecContext): Conversation {
   const isAll = policy.systemHoist === 'all';
   const conversation: Conversation = { system, messages: [] };
@@ -406,7 +425,7 @@ function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: 
   return conversation;
 }
 
-/** A text, or texts with marks. */
+/** A string, or a list of text blocks. */
 function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
   if (system === undefined || system === null || system === '') return [];
   if (typeof system === 'string') return [placed('system', { type: 'text', text: system }, scope.context)];
@@ -441,7 +460,7 @@ function takeNext(scope: Scope): { signature?: SignedBlob } {
   return signature ? { signature } : {};
 }
 
-/** Fields that have a place of their own. Everything else goes back as it came: betas are fields that nobody knows yet. */
+/** Fields with a canonical counterpart. All others are kept as extensions, since beta features add unknown fields. */
 const MAPPED: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -462,11 +481,11 @@ const MAPPED: ReadonlySet<string> = new Set([
   'stream',
 ]);
 
-function keptFields(body: JsonObject): JsonObject {
+function collectFields(body: JsonObject): JsonObject {
   return {
     ...unknownFields(body, MAPPED),
     ...keptThinking(body),
-    ...keptConfig(body),
+    ...collectConfig(body),
     ...keptOptions(body),
     ...keptToolChoice(body['tool_choice']),
   };
@@ -474,21 +493,21 @@ function keptFields(body: JsonObject): JsonObject {
 
 const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
 
-/** An effort alone is kept, so that it comes back alone. */
-function keptConfig(body: JsonObject): JsonObject {
+/** An effort without `thinking` is kept, so that it is sent back without it. */
+function collectConfig(body: JsonObject): JsonObject {
   const config = objectOf(body['output_config']);
   const { effort } = config;
   const isAlone = !body['thinking'] && effort !== undefined && effort !== null;
   const { current: format, old } = keptFormat(body);
-  const kept = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
-  return { ...(Object.keys(kept).length > 0 && { output_config: kept }), ...(old && { output_format: old }) };
+  const rest = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
+  return { ...(Object.keys(rest).length > 0 && { output_config: rest }), ...(old && { output_format: old }) };
 }
 
-/** The headers that belong to the request: what they switch on stands in the body. */
+/** Headers that belong to the request, because they enable features of its body. */
 export const REQUEST_HEADERS = ['anthropic-beta', 'anthropic-version'] as const;
 
-function keptHeaders(headers: HeaderBag): JsonObject {
-  const kept: JsonObject = {};
-  for (const name of REQUEST_HEADERS) if (headers[name]) kept[name] = headers[name];
-  return kept;
+function collectHeaders(headers: HeaderBag): JsonObject {
+  const found: JsonObject = {};
+  for (const name of REQUEST_HEADERS) if (headers[name]) found[name] = headers[name];
+  return found;
 }

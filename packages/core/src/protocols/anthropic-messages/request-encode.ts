@@ -24,9 +24,13 @@ import { BOUNDS, dropForeign, encodeOptions, encodeOutputFormat, encodeParameter
 import { encodeToolFields, SERVER_TOOLS } from './tools.ts';
 import { encodeCacheControl, fieldsOf, PROTOCOL } from './wire.ts';
 
-/** Where the pages of Anthropic put input that is no JSON. No tool has such a field, so that none is run with half its arguments. */
+/**
+ * The field that Anthropic's documentation uses for input that is not valid JSON. No tool declares it, so that no
+ * tool runs with partial arguments.
+ */
 export const INVALID = 'INVALID_JSON';
 
+/** A canonical request as a Messages request. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
   return {
     method: 'POST',
@@ -36,7 +40,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
   };
 }
 
-/** What the client of this protocol said beside the body, in the version of the protocol that the server knows. */
+/** The client's headers that belong to the request, with the API version that the server supports. */
 export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_version: version } }: CodecContext): HeaderBag {
   const sent = fieldsOf(request);
   const own = REQUEST_HEADERS.flatMap((name): [string, string][] => {
@@ -47,12 +51,12 @@ export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_
   return { 'content-type': 'application/json', ...Object.fromEntries(own), ...known };
 }
 
-/** Fields of the client's first, what the request says over them. */
+/** Extension fields come first, so that canonical fields override them. */
 function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), rulesOf(caller), caller);
+  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
   dropForeign(request, context);
   const limit = limitOf(request, context);
-  const { body, isThinking, max_tokens = limit } = encodeQuestion(request, limit, context);
+  const { body, isThinking, max_tokens = limit } = encodePrompt(request, limit, context);
   return {
     ...body,
     max_tokens,
@@ -62,55 +66,60 @@ function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): Json
   };
 }
 
-function encodeStreaming({ stream: asked }: CanonicalRequest, { target }: CodecContext): JsonObject {
-  const stream = target?.stream ?? asked;
+function encodeStreaming({ stream: requested }: CanonicalRequest, { target }: CodecContext): JsonObject {
+  const stream = target?.stream ?? requested;
   if (stream) return { stream: true };
-  return asked === undefined ? {} : { stream: false };
+  return requested === undefined ? {} : { stream: false };
 }
 
-/** Only what is asked: what a count of tokens wants to know. */
+/** The body without parameters and options of the response, for token counts. */
 export function encodeQuestionBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), rulesOf(caller), caller);
-  return encodeQuestion(request, undefined, context).body;
+  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
+  return encodePrompt(request, undefined, context).body;
 }
 
 /**
- * The request without the images and files that Anthropic cannot see or read. Before everything else: a message may have held nothing more,
- * and then the turns are others.
+ * Drops images and files that Anthropic cannot read. This runs before the passes, because it can empty a message and
+ * thereby change the turns.
  */
 function dropUnreadable(request: CanonicalRequest, caller: CodecContext): CanonicalRequest {
   const context = locatedContext(caller, request);
   return changeBlocks(request, (block, path) =>
-    block.type === 'tool_result' ? readResult(block, path, context) : readable(block, path, context),
+    block.type === 'tool_result' ? filterResult(block, path, context) : filterPart(block, path, context),
   );
 }
 
-function readResult(block: ToolResultBlock, path: string, context: CodecContext): ToolResultBlock {
+function filterResult(block: ToolResultBlock, path: string, context: CodecContext): ToolResultBlock {
   if (typeof block.content === 'string') return block;
-  const content = changeAll(block.content, (part, i) => readable(part, `${path}/content/${i}`, context));
+  const content = changeAll(block.content, (part, i) => filterPart(part, `${path}/content/${i}`, context));
   return content === block.content ? block : { ...block, content };
 }
 
-function readable<T extends ContentBlock>(block: T, path: string, context: CodecContext): T | undefined {
-  const why = block.type === 'image' ? whyUnseen(block.source) : block.type === 'file' ? whyUnread(block.source) : undefined;
+function filterPart<T extends ContentBlock>(block: T, path: string, context: CodecContext): T | undefined {
+  const why = block.type === 'image' ? explainImage(block.source) : block.type === 'file' ? explainFile(block.source) : undefined;
   if (why === undefined) return block;
   drop(context, { path, feature: block.type, message: `${block.type === 'image' ? 'an image' : 'a file'} is left out: ${why}` });
   return undefined;
 }
 
-function whyUnseen(source: ImageBlock['source']): string | undefined {
+/** Why Anthropic cannot read the image, if so. */
+function explainImage(source: ImageBlock['source']): string | undefined {
   const { data, url } = source;
-  if ((data === undefined && url === undefined) || imageSource(source)) return undefined;
-  return data === undefined ? 'only https URLs are fetched' : `${imageType(source)} is no image that Anthropic can see`;
+  if ((data === undefined && url === undefined) || encodeImageSource(source)) return undefined;
+  return data === undefined ? 'only https URLs are fetched' : `${findImageType(source)} is no image that Anthropic can see`;
 }
 
-function whyUnread(source: FileBlock['source']): string | undefined {
-  if (source.file_data === undefined || documentSource(source)) return undefined;
+/** Why Anthropic cannot read the file, if so. */
+function explainFile(source: FileBlock['source']): string | undefined {
+  if (source.file_data === undefined || encodeDocumentSource(source)) return undefined;
   return `Anthropic reads PDF and text, not ${source.media_type}`;
 }
 
-// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
-function rulesOf(context: CodecContext): Rules {
+/**
+ * What Anthropic requires of a request. Every field is written out: spreading other objects into a literal of this
+ * size is 500 times slower.
+ */
+function buildRules(context: CodecContext): Rules {
   const { profile, policy, target } = context;
   const { note, drop, repair, refuse } = rulesTelling(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
@@ -128,7 +137,7 @@ function rulesOf(context: CodecContext): Rules {
     model: target?.model,
     toolId: profile.tool_id,
     foreignThinking: policy.foreignThinking ?? 'drop',
-    // Only Claude is known to refuse it.
+    // Only Claude is known to reject unsigned thinking.
     unsignedThinking: profile.thinking_mode === 'as_sent' && context.source === 'anthropic-messages' ? 'keep' : 'drop',
     modelFamily,
     serverTools: SERVER_TOOLS,
@@ -153,13 +162,13 @@ function rulesOf(context: CodecContext): Rules {
     bounds: BOUNDS,
     maxStop: Number.POSITIVE_INFINITY,
     maxTools: profile.max_tools,
-    // Five minutes is what it means when it says nothing.
+    // A mark without a lifetime means five minutes.
     cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
-    says: saidBy(context),
+    says: buildCapabilities(context),
   };
 }
 
-const saidBy = ({ profile, source }: CodecContext): Vocabulary => ({
+const buildCapabilities = ({ profile, source }: CodecContext): Vocabulary => ({
   names: false,
   titles: 'field',
   contexts: true,
@@ -174,26 +183,27 @@ const saidBy = ({ profile, source }: CodecContext): Vocabulary => ({
     'allowed_callers',
     'input_examples',
     'eager_input_streaming',
-    // Only models with structured outputs can be held to a schema.
+    // Strict tools need structured outputs.
     ...((profile.structured_outputs ?? source === 'anthropic-messages') ? (['strict'] as const) : []),
   ],
 });
 
-interface Question {
+/** The part of the body that the model reads, and what thinking implies for the rest. */
+interface EncodedPrompt {
   body: JsonObject;
   isThinking: boolean;
-  /** When thinking needs more. */
+  /** Set if thinking needs a higher limit. */
   max_tokens?: number;
 }
 
-function encodeQuestion(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Question {
+function encodePrompt(request: CanonicalRequest, limit: number | undefined, context: CodecContext): EncodedPrompt {
   const sent = fieldsOf(request);
-  const thought = encodeThinking(request, limit, context);
+  const thinking = encodeThinking(request, limit, context);
   const { format, hint } = encodeOutputFormat(request.output_format, context);
   const system = encodeSystem([...(request.system ?? []), ...(hint ? [{ type: 'text' as const, text: hint }] : [])]);
   const config = {
     ...withoutEffort(objectOf(sent['output_config'])),
-    ...(thought.effort !== undefined && { effort: thought.effort }),
+    ...(thinking.effort !== undefined && { effort: thinking.effort }),
     ...(format && { format }),
   };
   const body = {
@@ -201,14 +211,14 @@ function encodeQuestion(request: CanonicalRequest, limit: number | undefined, co
     model: context.target?.model ?? request.model,
     ...(system && { system }),
     messages: encodeMessages(request, context),
-    ...encodeToolFields(request, thought.isOn, context),
-    ...(thought.thinking && { thinking: thought.thinking }),
+    ...encodeToolFields(request, thinking.isOn, context),
+    ...(thinking.thinking && { thinking: thinking.thinking }),
     ...(Object.keys(config).length > 0 && { output_config: config }),
   };
-  return { body, isThinking: thought.isOn, ...(thought.max_tokens !== undefined && { max_tokens: thought.max_tokens }) };
+  return { body, isThinking: thinking.isOn, ...(thinking.max_tokens !== undefined && { max_tokens: thinking.max_tokens }) };
 }
 
-/** The instructions: one plain text as it is, else blocks. */
+/** The system prompt: a single plain text as a string, otherwise blocks. */
 function encodeSystem(system: readonly SystemBlock[]): string | JsonObject[] | undefined {
   const blocks = system.map(encodeText).filter((block) => block !== undefined);
   const [first] = blocks;
@@ -219,10 +229,10 @@ function encodeSystem(system: readonly SystemBlock[]): string | JsonObject[] | u
 
 const withoutEffort = ({ effort: _, ...rest }: JsonObject): JsonObject => rest;
 
-/** What the client sent under these names is said by the canonical fields, or in headers. */
+/** Extensions that are written by the canonical fields or sent as headers. */
 const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata', 'tool_choice']);
 
-/** fromEntries defines, it does not assign: a field may be called `__proto__`. */
+/** `fromEntries` defines instead of assigning, so that a field named `__proto__` is safe. */
 const withoutMapped = (sent: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(sent).filter(([name]) => !MAPPED.has(name)));
 
@@ -237,7 +247,7 @@ const ROLES = { user: 'user', tool: 'user', assistant: 'assistant', system: 'sys
 >;
 
 /**
- * The conversation: results of tools are folded into the user's turn. They stand before what the user says, since they stand behind their
+ * Tool results are merged into the user's turn, before its other blocks, because they must directly follow their
  * calls (P01, P02).
  */
 function encodeMessages({ messages }: CanonicalRequest, context: CodecContext): Turn[] {
@@ -257,7 +267,7 @@ function encodeMessages({ messages }: CanonicalRequest, context: CodecContext): 
   return turns;
 }
 
-/** The blocks of a message as the wire has them; `at` is their JSON pointer. */
+/** The blocks of a message in wire form; `at` is their JSON pointer. */
 function encodeBlocks(blocks: readonly ContentBlock[], at: string, context: CodecContext): JsonObject[] {
   return blocks.map((block, i) => encodeBlock(block, `${at}/${i}`, context)).filter((block) => block !== undefined);
 }
@@ -293,7 +303,7 @@ function encodeBlock(block: ContentBlock, at: string, context: CodecContext): Js
   }
 }
 
-/** White space alone is refused (P29). */
+/** Text that is only white space is rejected (P29). */
 function encodeText(block: Omit<TextBlock, 'type'>): JsonObject | undefined {
   const { text, citations = [] } = block;
   if (text.trim() === '') return undefined;
@@ -303,28 +313,28 @@ function encodeText(block: Omit<TextBlock, 'type'>): JsonObject | undefined {
 
 function encodeImage(block: ImageBlock): JsonObject | undefined {
   const { source: rest, ...fields } = fieldsOf(block);
-  const source = imageSource(block.source);
+  const source = encodeImageSource(block.source);
   return source && { ...fields, type: 'image', source: { ...objectOf(rest), ...source }, ...encodeCacheControl(block) };
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 
-function imageSource(source: ImageBlock['source']): JsonObject | undefined {
+function encodeImageSource(source: ImageBlock['source']): JsonObject | undefined {
   const { data, url, file_id: id } = source;
-  const type = imageType(source);
+  const type = findImageType(source);
   if (data !== undefined) return IMAGE_TYPES.has(type) ? { type: 'base64', media_type: type, data } : undefined;
   if (id !== undefined) return { type: 'file', file_id: id };
   return url?.startsWith('https://') ? { type: 'url', url } : undefined;
 }
 
-/** How the base64 of each type begins, for images that do not say what they are. */
+/** How the base64 of each type begins, for images without a media type. */
 const IMAGE_STARTS: readonly (readonly [string, string])[] = [
   ['/9j/', 'image/jpeg'],
   ['R0lG', 'image/gif'],
   ['UklG', 'image/webp'],
 ];
 
-function imageType({ data = '', media_type: named }: ImageBlock['source']): string {
+function findImageType({ data = '', media_type: named }: ImageBlock['source']): string {
   const type = named?.toLowerCase().replace(/;.*/s, '').trim();
   if (type) return type === 'image/jpg' ? 'image/jpeg' : type;
   return IMAGE_STARTS.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png';
@@ -337,7 +347,7 @@ function encodeSearchResult(block: FileBlock, at: string, context: CodecContext)
     source: block.search_result?.source ?? '',
     title: block.title ?? '',
     content: encodeBlocks(block.source.content ?? [], `${at}/source/content`, context),
-    ...citationsOf(block),
+    ...encodeCitationsFlag(block),
     ...encodeCacheControl(block),
   };
 }
@@ -347,7 +357,7 @@ function encodeDocument(block: FileBlock, at: string, context: CodecContext): Js
   const { source: rest, ...fields } = fieldsOf(block);
   const source = content
     ? { type: 'content', content: encodeBlocks(content, `${at}/source/content`, context) }
-    : documentSource(block.source);
+    : encodeDocumentSource(block.source);
   const title = block.title ?? block.source.filename;
   return (
     source && {
@@ -356,7 +366,7 @@ function encodeDocument(block: FileBlock, at: string, context: CodecContext): Js
       source: { ...objectOf(rest), ...source },
       ...(title !== undefined && { title }),
       ...(block.context !== undefined && { context: block.context }),
-      ...citationsOf(block),
+      ...encodeCitationsFlag(block),
       ...encodeCacheControl(block),
     }
   );
@@ -364,21 +374,21 @@ function encodeDocument(block: FileBlock, at: string, context: CodecContext): Js
 
 const PDF = 'application/pdf';
 
-/** Of everything but a document of blocks. */
-function documentSource(source: FileBlock['source']): JsonObject | undefined {
+/** The source of a document, except one that consists of blocks. */
+function encodeDocumentSource(source: FileBlock['source']): JsonObject | undefined {
   const { text, file_data: data, file_url: url, file_id: id, media_type: type = PDF } = source;
   if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text };
   if (id !== undefined) return { type: 'file', file_id: id };
   if (url !== undefined) return { type: 'url', url };
   if (data === undefined) return undefined;
   if (type === PDF) return { type: 'base64', media_type: type, data };
-  const plain = isText(type) ? textOfBase64(data) : undefined;
+  const plain = isText(type) ? decodeBase64Text(data) : undefined;
   return plain === undefined ? undefined : { type: 'text', media_type: 'text/plain', data: plain };
 }
 
 const isText = (type: string): boolean => /^text\/|^application\/(json|xml|yaml|x-yaml)\b/.test(type);
 
-function textOfBase64(data: string): string | undefined {
+function decodeBase64Text(data: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0)));
   } catch {
@@ -386,10 +396,10 @@ function textOfBase64(data: string): string | undefined {
   }
 }
 
-const citationsOf = ({ citations_enabled: enabled }: FileBlock): JsonObject =>
+const encodeCitationsFlag = ({ citations_enabled: enabled }: FileBlock): JsonObject =>
   enabled === undefined ? {} : { citations: { enabled } };
 
-/** Only signed thinking is left here, and all of it is this provider's. */
+/** The passes have dropped all thinking that Anthropic did not sign. */
 function encodeThinkingBlock(block: ThinkingBlock): JsonObject {
   const { thinking, signature } = block;
   return signature?.form === 'redacted'
@@ -397,7 +407,10 @@ function encodeThinkingBlock(block: ThinkingBlock): JsonObject {
     : { ...fieldsOf(block), type: 'thinking', thinking, signature: signature?.value ?? '' };
 }
 
-/** The input of a whole call, which has to be an object: what is none is put into one (P43, P44). `broken`: as what, when it is not whole. */
+/**
+ * The input of a complete call. It must be an object; anything else is wrapped in one (P43, P44). `broken` is the
+ * field for incomplete arguments.
+ */
 export function encodeInput(block: ToolUseBlock, path: string, context: CodecContext, broken = 'input'): JsonObject {
   const { kind, status, input, input_raw: raw = '' } = block;
   if (kind === 'custom' && (status !== 'incomplete' || broken === 'input')) return { input: argumentsOf(block, true) };
@@ -408,23 +421,23 @@ export function encodeInput(block: ToolUseBlock, path: string, context: CodecCon
     tellInexactNumbers(raw, path, context);
     return value;
   }
-  if (value === null) return {}; // none, as Groq says it
+  if (value === null) return {}; // Groq sends null for no arguments
   const key = value === undefined ? broken : 'input';
   tellWrapped(block, key, path, context);
   return { [key]: value ?? argumentsOf(block, true) };
 }
 
-/** `key`: of the object that they are put into. */
+/** Notes that arguments were wrapped in an object; `key` is its field. */
 export function tellWrapped({ id, name }: ToolUseBlock, key: string, path: string, context: CodecContext): void {
   const message = `the arguments of the call ${id} of ${name} are no object; they are sent as {"${key}": …}`;
   repair(context, { path, feature: 'tool_use.input', message });
 }
 
-/** A result of the client's tool. One of the provider's own goes back as it came. */
+/** The result of a client tool. Results of provider tools are sent back unchanged. */
 function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
   const fields = fieldsOf(block);
   if (!isClientCall(block.kind))
-    return { ...fields, tool_use_id: block.tool_use_id, ...isErrorOf(block, fields), ...encodeCacheControl(block) };
+    return { ...fields, tool_use_id: block.tool_use_id, ...encodeErrorFlag(block, fields), ...encodeCacheControl(block) };
   const content = typeof block.content === 'string' ? block.content : encodeBlocks(block.content, `${at}/content`, context);
   return {
     ...fields,
@@ -436,8 +449,8 @@ function encodeResult(block: ToolResultBlock, at: string, context: CodecContext)
   };
 }
 
-/** Only MCP says it beside the content; elsewhere the type of the content does. */
-const isErrorOf = ({ kind, is_error: isError }: ToolResultBlock, { type }: JsonObject): JsonObject =>
+/** Only MCP results have the flag; others express errors by the type of their content. */
+const encodeErrorFlag = ({ kind, is_error: isError }: ToolResultBlock, { type }: JsonObject): JsonObject =>
   kind === 'mcp' || type === 'mcp_tool_result' ? { is_error: isError ?? false } : {};
 
 function lose(type: string, path: string, context: CodecContext): undefined {

@@ -1,3 +1,5 @@
+/** Parameters, options, output format and thinking, in both directions. */
+
 import { isClientCall } from '../../canonical/message.ts';
 import type {
   CanonicalMessage,
@@ -28,15 +30,15 @@ import type { Bounds } from '../../passes/rules.ts';
 import { budgetOf, effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
 import { decodeCacheControl, encodeCacheControl, fieldsOf } from './wire.ts';
 
-/** Sampling beyond 1 is the others' (P68). */
+/** Anthropic accepts sampling values up to 1 (P68). */
 export const BOUNDS: Bounds = { temperature: [0, 1], top_p: [0, 1] };
 
 type Options = Pick<CanonicalRequest, 'user_id' | 'service_tier' | 'prompt_cache'>;
 
-/** What a request says beside the conversation. */
+/** The user id, the service tier and the cache mark of a request. */
 export function decodeOptions(body: JsonObject): Options {
   const user = optional(optional(body['metadata'], 'metadata', expectObject)?.['user_id'], 'metadata.user_id', expectText);
-  const tier = tierOf(body);
+  const tier = decodeTier(body);
   const { cache_control: mark } = decodeCacheControl(body);
   return {
     ...(user !== undefined && { user_id: user }),
@@ -47,22 +49,22 @@ export function decodeOptions(body: JsonObject): Options {
 
 const USER_FIELDS: ReadonlySet<string> = new Set(['user_id']);
 
-/** A tier without a canonical word goes back as it came. */
+/** Options without a canonical counterpart: other metadata, and unknown service tiers. */
 export function keptOptions(body: JsonObject): JsonObject {
   const metadata = unknownFields(objectOf(body['metadata']), USER_FIELDS);
   const { service_tier: tier } = body;
-  const isKept = typeof tier === 'string' && tierOf(body) === undefined;
+  const isKept = typeof tier === 'string' && decodeTier(body) === undefined;
   return { ...(metadata && { metadata }), ...(isKept && { service_tier: tier }) };
 }
 
 const TIERS_FROM_WIRE: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'standard' };
 
-function tierOf(body: JsonObject): string | undefined {
+function decodeTier(body: JsonObject): string | undefined {
   const word = optional(body['service_tier'], 'service_tier', expectText);
   return word !== undefined && Object.hasOwn(TIERS_FROM_WIRE, word) ? TIERS_FROM_WIRE[word] : undefined;
 }
 
-/** `output_config.format`, or `output_format` as the beta called it. A type of the future goes back as it came. */
+/** `output_config.format`, or `output_format` as the beta named it. Unknown types are kept by `keptFormat`. */
 export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   const config = optional(body['output_config'], 'output_config', expectObject) ?? {};
   const current = optional(config['format'], 'output_config.format', expectObject);
@@ -74,7 +76,7 @@ export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext,
   return at(place, { type: 'json_schema' as const, json_schema: { schema } }, context, { json_schema: place });
 }
 
-/** What of both places has no place in the canonical form. */
+/** Formats of both fields that have no canonical counterpart. */
 export function keptFormat(body: JsonObject): { current?: unknown; old?: JsonObject } {
   const { format } = objectOf(body['output_config']);
   const old = body['output_format'];
@@ -86,25 +88,26 @@ export function keptFormat(body: JsonObject): { current?: unknown; old?: JsonObj
   };
 }
 
+/** Token limit, sampling and stop sequences. */
 export function decodeParameters(body: JsonObject): RequestParameters {
   const stop = optional(body['stop_sequences'], 'stop_sequences', expectList);
   const limit = optional(body['max_tokens'], 'max_tokens', expectLimit);
   return {
     ...(limit !== undefined && { max_tokens: limit }),
-    ...numberOf(body, 'temperature'),
-    ...numberOf(body, 'top_p'),
-    ...numberOf(body, 'top_k'),
+    ...decodeNumber(body, 'temperature'),
+    ...decodeNumber(body, 'top_p'),
+    ...decodeNumber(body, 'top_k'),
     ...(stop && { stop_sequences: stop.map((item, i) => expectText(item, `stop_sequences[${i}]`)) }),
   };
 }
 
-/** 0 fills the cache and says nothing. */
+/** 0 is legal: it fills the cache without generating. */
 function expectLimit(value: unknown, param: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw invalid(param, 'must be a whole number of tokens');
 }
 
-function numberOf(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
+function decodeNumber(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
   const value = optional(body[name], name, expectNumber);
   return value === undefined ? {} : { [name]: value };
 }
@@ -115,7 +118,7 @@ const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
   adaptive: 'adaptive',
 };
 
-/** What `thinking` and `output_config.effort` say together. An effort alone leaves it to the model whether to think. */
+/** Combines `thinking` and `output_config.effort`. An effort alone leaves it to the model whether to think. */
 export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const thinking = optional(body['thinking'], 'thinking', expectObject);
   const { effort } = objectOf(body['output_config']);
@@ -123,29 +126,32 @@ export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'tr
   const { type, budget_tokens: budget, display } = thinking ?? {};
   if (thinking) expectText(type, 'thinking.type');
   const tokens = countOf(budget);
-  const said: ThinkingConfig = {
+  const config: ThinkingConfig = {
     type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
     ...(isEffort(effort) && { effort }),
     ...(tokens !== undefined && { budget_tokens: tokens }),
     ...decodeDisplay(display),
   };
-  return at(thinking ? '/thinking' : '/output_config', said, context, { effort: '/output_config/effort' });
+  return at(thinking ? '/thinking' : '/output_config', config, context, { effort: '/output_config/effort' });
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
 
-/** Words that the canonical form does not have: a whole type goes back as it came, as long as it says the same, fields beside the others. */
+/**
+ * Thinking settings without a canonical counterpart: the whole object if its type is unknown, otherwise unknown
+ * fields.
+ */
 export function keptThinking(body: JsonObject): JsonObject {
   const thinking = objectOf(body['thinking']);
   const { type } = thinking;
   if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
   const { display, ...rest } = unknownFields(thinking, FIELDS) ?? {};
   const isKept = display !== undefined && decodeDisplay(display).display !== display;
-  const kept = { ...rest, ...(isKept && { display }) };
-  return Object.keys(kept).length > 0 ? { thinking: kept } : {};
+  const fields = { ...rest, ...(isKept && { display }) };
+  return Object.keys(fields).length > 0 ? { thinking: fields } : {};
 }
 
-/** `updates` shows thinking while it goes on: elsewhere a summary comes nearest. */
+/** `updates` shows thinking while it goes on; a summary is the nearest canonical value. */
 const DISPLAYS: Readonly<Record<string, ThinkingConfig['display']>> = {
   summarized: 'summarized',
   omitted: 'omitted',
@@ -157,6 +163,9 @@ function decodeDisplay(word: unknown): Pick<ThinkingConfig, 'display'> {
   return display ? { display } : {};
 }
 
+// ---- encode
+
+/** The user id, the service tier and the cache mark; `sent` has the extensions of the request. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   const { user_id: user, service_tier: tier, prompt_cache: cache = {} } = request;
   const metadata = { ...objectOf(sent['metadata']), ...(user !== undefined && { user_id: user }) };
@@ -180,14 +189,14 @@ function encodeTier(tier: string, context: CodecContext): string {
   return 'auto';
 }
 
-/** What a request of another protocol may ask for, and this one has no word for. */
+/** Drops options of other protocols that Anthropic does not have, with a note for each. */
 export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
   const { prompt_cache: cache = {} } = request;
   dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
-  // How long marks live that do not say it themselves, they do say here.
+  // The request's ttl applies to cache marks without one of their own.
   const isMarked = hasMarks(request);
-  const lose = (isAsked: unknown, name: string, message: string): void => {
-    if (isAsked) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
+  const lose = (isSet: unknown, name: string, message: string): void => {
+    if (isSet) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
   };
   lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
   lose(request.store, 'store', 'Anthropic Messages does not store answers');
@@ -213,13 +222,16 @@ function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): bool
 
 interface Encoded {
   format?: JsonObject;
-  /** What the instructions have to say instead. */
+  /** Text for the system prompt, if the format cannot be sent. */
   hint?: string;
 }
 
 const JSON_ONLY = 'Answer with one JSON object only, without any text around it.';
 
-/** Models without structured outputs can only be asked for it. A forced tool would do more, but not beside thinking and other tools. */
+/**
+ * Models without structured outputs are asked for JSON in the system prompt. A forced tool would be stricter, but
+ * does not work beside thinking and other tools.
+ */
 export function encodeOutputFormat(format: OutputFormat | undefined, context: CodecContext): Encoded {
   if (!format) return {};
   const path = '/output_format';
@@ -230,7 +242,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs ?? context.source === 'anthropic-messages')
     return { format: { type: 'json_schema', schema } };
-  for (const place of placesOf(path, context))
+  for (const place of listPlaces(path, context))
     approximate(context, {
       path: place,
       feature: 'output_format.json_schema',
@@ -239,13 +251,13 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };
 }
 
-/** Gemini has the schema beside the type, not below it: a note for each. */
-function placesOf(path: string, { locate = (same) => same }: CodecContext): string[] {
+/** Gemini has the schema beside the type, not below it: each gets a note. */
+function listPlaces(path: string, { locate = (same) => same }: CodecContext): string[] {
   const schema = `${path}/json_schema/schema`;
   return locate(schema).startsWith(locate(path)) ? [path] : [path, schema];
 }
 
-/** Parameters that nobody here knows, and how they are called. */
+/** Parameters that Anthropic does not have, with their names for notes. */
 const FOREIGN = {
   frequency_penalty: 'a frequency penalty',
   presence_penalty: 'a presence penalty',
@@ -256,6 +268,7 @@ const FOREIGN = {
   max_tool_calls: 'a limit of calls',
 } satisfies Partial<Record<keyof RequestParameters, string>>;
 
+/** Sampling and stop sequences; unsupported parameters are dropped with a note. */
 export function encodeParameters({ parameters }: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const lose = (name: string, message: string): void =>
     drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
@@ -269,7 +282,7 @@ export function encodeParameters({ parameters }: CanonicalRequest, isThinking: b
 
 type Lose = (name: string, message: string) => void;
 
-/** White space alone is refused (P72). */
+/** Stop sequences that are only white space are rejected (P72). */
 function encodeStop({ stop_sequences: stop = [] }: RequestParameters, lose: Lose): JsonObject {
   const sent = stop.filter((text) => text.trim() !== '');
   if (sent.length < stop.length) lose('stop_sequences', 'stop sequences of nothing but white space are refused there');
@@ -280,7 +293,10 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
 
 const LEAST_TOP_P = 0.95;
 
-/** Models after Opus 4.6 take none of it; thinking only leaves a temperature of 1 and the upper end of top_p (P68, P69, P70). */
+/**
+ * Models after Opus 4.6 reject all sampling parameters; thinking allows only a temperature of 1 and a top_p of at
+ * least 0.95 (P68, P69, P70).
+ */
 function encodeSampling(parameters: RequestParameters, isThinking: boolean, context: CodecContext, lose: Lose): JsonObject {
   const { profile } = context;
   const sent: JsonObject = {};
@@ -301,7 +317,7 @@ function encodeSampling(parameters: RequestParameters, isThinking: boolean, cont
   return sent;
 }
 
-/** A default value loses nothing, so that no policy refuses to drop it; it is still told. */
+/** Dropping a default value loses nothing, so strict policies allow it; it is still noted. */
 function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, lose: Lose): void {
   const message = `${name} is not supported by this Claude model; dropped`;
   if (isUsual(name, value))
@@ -309,13 +325,13 @@ function dropSampling(name: (typeof SAMPLING)[number], value: number, context: C
   else lose(name, message);
 }
 
-/** A long answer that nobody sees coming is cut by proxies on its way. */
+/** Proxies time out on long responses that are not streamed. */
 const MAX_UNSTREAMED_TOKENS = 32_000;
 
-/** The most tokens of the answer, which has to be said (P65). */
-export function limitOf({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): number {
+/** `max_tokens`, which Anthropic requires (P65): the requested value, or the maximum of the model. */
+export function limitOf({ parameters, stream: requested }: CanonicalRequest, context: CodecContext): number {
   if (parameters.max_tokens !== undefined) return parameters.max_tokens;
-  const stream = context.target?.stream ?? asked ?? false;
+  const stream = context.target?.stream ?? requested ?? false;
   const most = context.profile.max_output_tokens;
   const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
   const message = `max_tokens is required there; ${limit} is sent`;
@@ -323,11 +339,13 @@ export function limitOf({ parameters, stream: asked }: CanonicalRequest, context
   return limit;
 }
 
-/** How much is thought, and what follows from it for the rest of the request. */
+/** The encoded thinking settings, and what they imply for the rest of the request. */
 export interface Thought {
   thinking?: JsonObject;
   effort?: unknown;
+  /** Whether Claude's restrictions for requests with thinking apply. */
   isOn: boolean;
+  /** Set if the budget needs a higher limit. */
   max_tokens?: number;
 }
 
@@ -335,6 +353,7 @@ const OFF: Thought = { isOn: false };
 
 type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
 
+/** How thinking is encoded in each `thinking_mode` of a profile. */
 const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
   none: (thinking, _request, _limit, context) => {
     dropIdleEffort(thinking, context);
@@ -352,26 +371,32 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
     context.source === 'anthropic-messages' ? encodeSent(thinking) : encodeWithBudget(thinking, request, limit, context),
 };
 
-/** `limit`: the most tokens of the answer; thinking counts among them. Undefined when only the question is counted. */
+/** `limit` is `max_tokens`, which includes thinking; undefined for token counts. */
 export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
   const { thinking } = request;
   if (!thinking) return OFF;
-  const { thinking: kept, output_config: config } = fieldsOf(request);
+  const { thinking: sent, output_config: config } = fieldsOf(request);
   const { effort } = objectOf(config);
-  const said = objectOf(kept)['type'] === undefined ? undefined : kept;
-  const words = { ...(said !== undefined && { thinking: said }), ...(effort !== undefined && { output_config: { effort } }) };
-  if (Object.keys(words).length > 0 && sameJson(decodeThinking(words), thinking))
+  const whole = objectOf(sent)['type'] === undefined ? undefined : sent;
+  const original = {
+    ...(whole !== undefined && { thinking: whole }),
+    ...(effort !== undefined && { output_config: { effort } }),
+  };
+  if (Object.keys(original).length > 0 && sameJson(decodeThinking(original), thinking))
     return {
-      ...(said !== undefined && { thinking: objectOf(said) }),
+      ...(whole !== undefined && { thinking: objectOf(whole) }),
       ...(effort !== undefined && { effort }),
-      isOn: said !== undefined,
+      isOn: whole !== undefined,
     };
-  const thought = MODES[context.profile.thinking_mode](thinking, request, limit, context);
-  if (said !== undefined || kept === undefined || !thought.thinking) return thought;
-  return { ...thought, thinking: withKept(thought.thinking, objectOf(kept), thinking) };
+  const encoded = MODES[context.profile.thinking_mode](thinking, request, limit, context);
+  if (whole !== undefined || sent === undefined || !encoded.thinking) return encoded;
+  return { ...encoded, thinking: mergeExtensions(encoded.thinking, objectOf(sent), thinking) };
 }
 
-/** `isOn` is false, because what follows from thinking for the rest of the request are rules of Claude. */
+/**
+ * Sends the settings unchanged. `isOn` is false because the restrictions that follow from thinking are specific to
+ * Claude.
+ */
 const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): Thought => ({
   thinking: { type, ...(budget !== undefined && { budget_tokens: budget }), ...(display !== undefined && { display }) },
   ...(effort !== undefined && { effort }),
@@ -379,17 +404,18 @@ const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingCo
 });
 
 function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
-  const { effort: asked, budget_tokens: budget } = thinking;
-  const wanted = asked ?? effortOf(budget);
-  if (!asked && wanted) tell('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
-  if (asked && budget !== undefined)
+  const { effort: requested, budget_tokens: budget } = thinking;
+  const wanted = requested ?? effortOf(budget);
+  if (!requested && wanted)
+    noteEffort('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+  if (requested && budget !== undefined)
     drop(context, {
       path: '/thinking/budget_tokens',
       feature: 'thinking.budget_tokens',
       message: 'the effort is sent, and no budget',
     });
-  const effort = wanted && allowed(wanted, context, asked ? 'effort' : 'budget_tokens');
-  return { thinking: { type: 'adaptive', ...displayOf(thinking, context) }, ...(effort && { effort }), isOn: true };
+  const effort = wanted && fitEffort(wanted, context, requested ? 'effort' : 'budget_tokens');
+  return { thinking: { type: 'adaptive', ...encodeDisplay(thinking, context) }, ...(effort && { effort }), isOn: true };
 }
 
 function encodeWithBudget(
@@ -402,7 +428,7 @@ function encodeWithBudget(
   return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
 }
 
-/** It has to be said: some models think when they hear nothing (P71). */
+/** Sent explicitly because some models think by default (P71). */
 function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecContext): Thought {
   if (display !== undefined)
     approximate(context, {
@@ -411,18 +437,21 @@ function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecConte
       message: `thinking is disabled, and display "${display}" is not sent`,
     });
   const isTooMuch = context.profile.rejects_disabled_above_high && (effort === 'xhigh' || effort === 'max');
-  if (isTooMuch) tell('effort', `the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
-  const sent = isTooMuch ? 'high' : effort && allowed(effort, context);
+  if (isTooMuch) noteEffort('effort', `the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
+  const sent = isTooMuch ? 'high' : effort && fitEffort(effort, context);
   return { thinking: { type: 'disabled' }, ...(sent && { effort: sent }), isOn: false };
 }
 
-/** Whether the turn whose calls were just answered does not begin with thinking, because another provider made it (P79). */
+/**
+ * Whether the assistant message whose calls were just answered does not begin with thinking, because another provider
+ * made it (P79).
+ */
 function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  const said = messages[last]?.content ?? [];
+  const content = messages[last]?.content ?? [];
   const isAnswered = messages[last + 1]?.role === 'tool';
-  const hasCalls = said.some((block) => block.type === 'tool_use' && isClientCall(block.kind));
-  return isAnswered && hasCalls && said[0]?.type !== 'thinking';
+  const hasCalls = content.some((block) => block.type === 'tool_use' && isClientCall(block.kind));
+  return isAnswered && hasCalls && content[0]?.type !== 'thinking';
 }
 
 function switchOff(context: CodecContext): Thought {
@@ -431,11 +460,11 @@ function switchOff(context: CodecContext): Thought {
   return { thinking: { type: 'disabled' }, isOn: false };
 }
 
-/** Anthropic's own least budget, and what is left for the answer. */
-const LEAST = 1024;
+/** Anthropic's minimum budget, also reserved for the response. */
+const MIN_BUDGET = 1024;
 
-/** What is asked for when nobody says how much. */
-const USUAL: Effort = 'medium';
+/** The effort of requests that set neither effort nor budget. */
+const DEFAULT_EFFORT: Effort = 'medium';
 
 function encodeBudget(
   thinking: ThinkingConfig,
@@ -443,27 +472,27 @@ function encodeBudget(
   request: CanonicalRequest,
   context: CodecContext,
 ): Thought {
-  const { budget_tokens: asked, effort } = thinking;
-  const wanted = Math.max(LEAST, asked ?? budgetOf(effort ?? USUAL));
-  if (asked === undefined)
-    tellBudget(
+  const { budget_tokens: requested, effort } = thinking;
+  const wanted = Math.max(MIN_BUDGET, requested ?? budgetOf(effort ?? DEFAULT_EFFORT));
+  if (requested === undefined)
+    noteBudget(
       effort ? 'effort' : 'type',
       `${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`,
       context,
     );
-  else if (asked < wanted)
-    tellBudget('budget_tokens', `a budget of ${asked} tokens is sent as ${wanted}, the least that is legal`, context);
+  else if (requested < wanted)
+    noteBudget('budget_tokens', `a budget of ${requested} tokens is sent as ${wanted}, the least that is legal`, context);
   const fitted = fit(wanted, limit, request, context);
   return {
-    thinking: { type: 'enabled', budget_tokens: fitted.budget, ...displayOf(thinking, context) },
-    // Only a client of this protocol says both; to others the effort is the budget.
-    ...(asked !== undefined && effort && { effort: allowed(effort, context) }),
+    thinking: { type: 'enabled', budget_tokens: fitted.budget, ...encodeDisplay(thinking, context) },
+    // Only Anthropic clients set both; for others the budget expresses the effort.
+    ...(requested !== undefined && effort && { effort: fitEffort(effort, context) }),
     isOn: true,
     ...(fitted.limit !== undefined && { max_tokens: fitted.limit }),
   };
 }
 
-/** The budget has to leave room for the answer (P70), except when thinking goes on between calls. */
+/** The budget must leave room for the response (P70), unless thinking is interleaved with calls. */
 function fit(
   budget: number,
   limit: number | undefined,
@@ -472,22 +501,23 @@ function fit(
 ): { budget: number; limit?: number } {
   const isInterleaved = textOf(fieldsOf(request)['anthropic-beta']).includes('interleaved-thinking');
   if (limit === undefined || budget < limit || isInterleaved) return { budget };
-  const shrunk = Math.max(LEAST, limit - LEAST);
-  const { budget_tokens: asked, effort } = request.thinking ?? {};
-  const said = asked === undefined ? (effort ? 'effort' : 'type') : 'budget_tokens';
-  if (shrunk !== budget) tellBudget(said, `a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
+  const shrunk = Math.max(MIN_BUDGET, limit - MIN_BUDGET);
+  const { budget_tokens: requested, effort } = request.thinking ?? {};
+  const field = requested === undefined ? (effort ? 'effort' : 'type') : 'budget_tokens';
+  if (shrunk !== budget)
+    noteBudget(field, `a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
   if (shrunk < limit) return { budget: shrunk };
-  const raised = shrunk + LEAST;
+  const raised = shrunk + MIN_BUDGET;
   const message = `max_tokens ${limit} leaves no room for thinking; ${raised} is sent`;
   context.note({ code: 'CLAMPED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
   return { budget: shrunk, limit: raised };
 }
 
-const tellBudget = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.budget_tokens', message });
+const noteBudget = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.budget_tokens', message });
 
-/** Thinking is shown as a summary or not at all, and there is one kind of summary. */
-function displayOf({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
+/** Thinking is shown as a summary or not at all, and there is only one kind of summary. */
+function encodeDisplay({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
   if (summary === 'concise' || summary === 'detailed')
     approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
   if (display === 'full')
@@ -495,22 +525,25 @@ function displayOf({ display, summary }: ThinkingConfig, context: CodecContext):
   return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
 }
 
-const WORDS: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
+const EFFORT_VALUES: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
-/** The word of this model that is next to the wanted one. */
-function allowed(wanted: Effort, context: CodecContext, said: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
-  const effort = nearestEffort(wanted, context.profile.effort_values ?? WORDS);
+/** The nearest effort that the model accepts. */
+function fitEffort(wanted: Effort, context: CodecContext, field: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
+  const effort = nearestEffort(wanted, context.profile.effort_values ?? EFFORT_VALUES);
   if (effort === undefined)
-    drop(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message: 'this model takes no effort' });
-  else if (effort !== wanted) tell(said, `the effort "${wanted}" is sent as "${effort}"`, context);
+    drop(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message: 'this model takes no effort' });
+  else if (effort !== wanted) noteEffort(field, `the effort "${wanted}" is sent as "${effort}"`, context);
   return effort;
 }
 
-const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
+const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
 
-/** Fields that only the client has a word for. Its display stays as long as it says what the request says, and something is thought. */
-function withKept(written: JsonObject, { display, ...kept }: JsonObject, thinking: ThinkingConfig): JsonObject {
+/**
+ * Adds the client's unknown fields. Its display is restored if it still has the requested meaning and thinking is not
+ * disabled.
+ */
+function mergeExtensions(written: JsonObject, { display, ...fields }: JsonObject, thinking: ThinkingConfig): JsonObject {
   const isShown = display !== undefined && written['type'] !== 'disabled' && decodeDisplay(display).display === thinking.display;
-  return { ...kept, ...written, ...(isShown && { display }) };
+  return { ...fields, ...written, ...(isShown && { display }) };
 }

@@ -15,10 +15,12 @@ import { ContentDecoder, inputText } from './content-decode.ts';
 import { decodeError, decodeStop, decodeStopDetails, decodeUsage, isCut, isStandardStop } from './outcome.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireBlock, type WireMessage } from './wire.ts';
 
+/** Decodes the frames of a message stream, or of a whole message in place of one. */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
   return new PayloadDecoder(context, options, (emit) => new MessagesMachine(context, emit));
 }
 
+/** The state of one message stream. */
 class MessagesMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
@@ -30,18 +32,18 @@ class MessagesMachine implements PayloadMachine {
   #usage: JsonObject | undefined;
   #tier: string | undefined;
   #stopReason: string | null = null;
-  /** Where the events with the start and with the stop reason were. */
+  /** Offsets of the events with the start and with the stop reason. */
   #startAt = 0;
   #stopAt = 0;
   #stopSequence: string | undefined;
   #deltas = 0;
-  /** Content that a relay put into message_start: it counts when no block follows. */
+  /** Content that a relay put into message_start; it is used only if no block follows. */
   #early: JsonObject[] = [];
-  /** Fields of the message that only this protocol knows; three layouts of one bag. */
-  readonly #kept: JsonObject = {};
-  readonly #messageFields = new UnknownFields(MESSAGE_FIELDS, this.#kept);
-  readonly #eventFields = new UnknownFields(EVENT_FIELDS, this.#kept);
-  readonly #deltaFields = new UnknownFields(DELTA_FIELDS, this.#kept);
+  /** Unknown fields of the message and of its delta events, collected in one object. */
+  readonly #extensions: JsonObject = {};
+  readonly #messageFields = new UnknownFields(MESSAGE_FIELDS, this.#extensions);
+  readonly #eventFields = new UnknownFields(EVENT_FIELDS, this.#extensions);
+  readonly #deltaFields = new UnknownFields(DELTA_FIELDS, this.#extensions);
 
   constructor(context: Context, emit: Emit) {
     this.#context = context;
@@ -57,17 +59,17 @@ class MessagesMachine implements PayloadMachine {
     this.#offset = offset;
     this.isRepeatable = isObject(payload['delta']) && payload['delta']['type'] === 'text_delta';
     if (this.#id === undefined && isWholeMessage(payload)) this.#readWhole(payload);
-    else this.#read(this.#typeOf(payload, event), payload);
+    else this.#read(this.#findType(payload, event), payload);
   }
 
   #readWhole(message: WireMessage): void {
     this.#isWholeBody = true;
     this.#context.report('sse/json-body-instead-of-stream', this.#offset);
-    for (const payload of messagePayloads(message)) this.#read(textOf(payload['type']), payload);
+    for (const payload of splitMessage(message)) this.#read(textOf(payload['type']), payload);
   }
 
-  /** The type stands in the data and in the `event:` line; the data counts, unless the line says that something failed. */
-  #typeOf(payload: JsonObject, event: string | undefined): string {
+  /** The type is in the data and in the `event:` line; the data wins, unless the line is `error`. */
+  #findType(payload: JsonObject, event: string | undefined): string {
     const type = textOf(payload['type']);
     if (event === 'error' || type === 'error') return 'error';
     if (type === '') {
@@ -131,7 +133,7 @@ class MessagesMachine implements PayloadMachine {
     }
     this.#begin(message);
     const { content } = message;
-    if (Array.isArray(content) && content.length > 0) this.#early = [...contentPayloads(content)];
+    if (Array.isArray(content) && content.length > 0) this.#early = [...splitContent(content)];
   }
 
   #begin(message: WireMessage): void {
@@ -159,7 +161,7 @@ class MessagesMachine implements PayloadMachine {
     const isSame = id === '' || id === this.#id;
     this.#context.report(isSame ? 'anthropic/message-start-repeated' : 'anthropic/spliced-stream', this.#offset);
     if (isSame) return;
-    // The message before was whole, apart from its message_stop.
+    // The first message is complete except for its message_stop.
     if (this.#isFinished) this.#finish();
     else
       this.fail(
@@ -168,20 +170,20 @@ class MessagesMachine implements PayloadMachine {
   }
 
   #beginContent(): void {
-    this.#beginAnyway();
+    this.#ensureBegun();
     if (this.#early.length > 0) this.#early = [];
     if (this.#deltas > 0 && this.#stopReason !== null)
       this.#context.report('anthropic/content-after-message-delta', this.#offset);
   }
 
-  #beginAnyway(): void {
+  #ensureBegun(): void {
     if (this.#id !== undefined) return;
     this.#context.report('anthropic/message-start-missing', this.#offset);
     this.#begin({});
   }
 
   #readDelta(payload: JsonObject): void {
-    this.#beginAnyway();
+    this.#ensureBegun();
     this.#replayEarly();
     if (this.#deltas++ > 0) this.#context.report('anthropic/message-delta-repeated', this.#offset);
     this.#eventFields.look(payload);
@@ -232,7 +234,7 @@ class MessagesMachine implements PayloadMachine {
     });
   }
 
-  /** `[DONE]` belongs to another protocol; relays add it. */
+  /** `[DONE]` belongs to OpenAI; some relays add it. */
   done(offset: number, hasEnded: boolean): void {
     this.#offset = offset;
     this.#context.report('anthropic/done-sentinel', offset);
@@ -264,24 +266,25 @@ class MessagesMachine implements PayloadMachine {
   }
 
   #finish(): void {
-    const said = decodeStop(this.#stopReason);
-    this.#content.end(isCut(said));
-    const stop = recomputeStop(said, this.#content.calls.client);
-    const delta = this.#messageDelta(stop); // settles calls that went on after their stop
-    this.#inspectStop(said, stop);
+    const reported = decodeStop(this.#stopReason);
+    this.#content.end(isCut(reported));
+    const stop = recomputeStop(reported, this.#content.calls.client);
+    const delta = this.#messageDelta(stop); // also settles calls that continued after their stop
+    this.#inspectStop(reported, stop);
     this.#emit(delta);
     this.#emit({ type: 'message_stop' });
   }
 
-  #inspectStop(said: StopReason, stop: StopReason): void {
+  #inspectStop(reported: StopReason, stop: StopReason): void {
     const reason = this.#stopReason;
     if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#stopAt);
-    if (reason !== null && stop !== said) this.#context.report('anthropic/end-turn-with-calls', this.#stopAt);
-    if (!isCut(said)) for (const at of this.#content.calls.broken.values()) this.#context.report('anthropic/input-not-json', at);
+    if (reason !== null && stop !== reported) this.#context.report('anthropic/end-turn-with-calls', this.#stopAt);
+    if (!isCut(reported))
+      for (const at of this.#content.calls.broken.values()) this.#context.report('anthropic/input-not-json', at);
   }
 
   #messageDelta(stop: StopReason | null): MessageDelta {
-    const details = decodeStopDetails(this.#kept['stop_details']);
+    const details = decodeStopDetails(this.#extensions['stop_details']);
     const late = [...this.#content.calls.late].map(([index, call]) => ({ index, content_block: call() }));
     return {
       type: 'message_delta',
@@ -291,38 +294,38 @@ class MessagesMachine implements PayloadMachine {
         ...(details && { stop_details: details }),
       },
       ...(this.#usage && { usage: decodeUsage(this.#usage) }),
-      extensions: { 'anthropic-messages': { ...this.#kept, finish_reason: this.#stopReason } },
+      extensions: { 'anthropic-messages': { ...this.#extensions, finish_reason: this.#stopReason } },
       ...(late.length > 0 && { late_blocks: late }),
       ...(this.#tier !== undefined && { message: { service_tier: this.#tier } }),
     };
   }
 }
 
-/** A whole reply in place of a stream. */
+/** Whether a payload is a whole message instead of an event. */
 export const isWholeMessage = ({ type, role, content }: JsonObject): boolean =>
   Array.isArray(content) && (type === 'message' || (type === undefined && role === 'assistant'));
 
-/** A whole message as the stream it would have been: one way of reading for both. */
-function* messagePayloads(message: WireMessage): Generator<JsonObject> {
+/** The events that would have streamed a whole message, so that both are read the same way. */
+function* splitMessage(message: WireMessage): Generator<JsonObject> {
   const { content, stop_reason, stop_sequence, stop_details, ...start } = message;
   yield { type: 'message_start', message: start };
-  if (Array.isArray(content)) yield* contentPayloads(content);
+  if (Array.isArray(content)) yield* splitContent(content);
   yield { type: 'message_delta', delta: { stop_reason, stop_sequence, stop_details } };
   yield { type: 'message_stop' };
 }
 
-function* contentPayloads(content: readonly unknown[]): Generator<JsonObject> {
+function* splitContent(content: readonly unknown[]): Generator<JsonObject> {
   for (const [index, block] of content.entries()) {
     if (!isObject(block)) continue;
-    const { start, deltas } = split(block);
+    const { start, deltas } = splitBlock(block);
     yield { type: 'content_block_start', index, content_block: start };
     for (const delta of deltas) yield { type: 'content_block_delta', index, delta };
     yield { type: 'content_block_stop', index };
   }
 }
 
-/** A block as its start, with what is streamed taken out, and the deltas that bring it. */
-function split(block: WireBlock): { start: WireBlock; deltas: JsonObject[] } {
+/** Splits a block into its start, without the streamed fields, and the deltas that bring these. */
+function splitBlock(block: WireBlock): { start: WireBlock; deltas: JsonObject[] } {
   const { type } = block;
   if (type === 'text') {
     const citations = Array.isArray(block.citations) ? block.citations : [];

@@ -13,7 +13,7 @@ import { ContentEncoder, FrameSink, written } from './content-encode.ts';
 import { encodeDeltaUsage, encodeErrorEvent, encodeStop, encodeStopDetails, encodeUsage } from './outcome.ts';
 import { fieldsOf } from './wire.ts';
 
-/** Canonical events to the events of a message stream, in the form that every official client accepts. */
+/** Encodes canonical events as the events of a message stream, in the form that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
   return new StreamEncoder(context);
 }
@@ -26,13 +26,14 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
   #answer: Answer | undefined;
   #content: ContentEncoder | undefined;
-  /** The end of the first choice: it goes out when the message stops, since usage may come later, and a second one would undo it (P95). */
+  /** The end of the first choice. It is sent when the message stops: usage may come later, and must not be sent twice (P95). */
   #final: MessageDelta | undefined;
   #usage: CanonicalUsage | undefined;
   #hasOthers = false;
   /**
-   * The stop of a block, and what came after it. A source that breaks off stops what is open, and an error follows; to Claude Code a block
-   * that stopped is a whole one: it runs the call, and does not ask again. So a stop waits until a block begins or the message ends well.
+   * The stop of a block and the frames after it. When a source breaks off, its open block stops before the error. Claude
+   * Code takes a stopped block for a complete one, runs the call and does not retry. So a stop is held until the next
+   * block starts or the message ends normally.
    */
   #held: SseFrame[] = [];
   #out: SseFrame[] = [];
@@ -47,7 +48,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     try {
       this.#write(event);
     } catch (error) {
-      // A loss that the policy refuses: the stream has begun, so that only an error event can say it.
+      // The policy rejects a loss; the stream has begun, so only an error event can report it.
       if (!(error instanceof CodecError)) throw error;
       this.#fail(error.error);
     }
@@ -108,7 +109,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         usage: Object.assign(encodeUsage(message.usage), encodeTier(message.service_tier, answer)),
       }),
     });
-    // Clients watch for silence; the API itself begins with one, and what it sent is passed on.
+    // The API sends a ping after the start, which clients may wait for; pings of Anthropic itself are passed on.
     if (answer.isForeign) this.#out.push(PING);
     return answer;
   }
@@ -119,7 +120,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   #writeBlock(event: BlockEvent): void {
     if (event.choice) {
-      this.#leaveOut();
+      this.#dropChoice();
       return;
     }
     if (!this.#content) this.#start({ id: '', model: '' });
@@ -136,7 +137,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#held = [];
   }
 
-  #leaveOut(): void {
+  #dropChoice(): void {
     if (!this.#hasOthers) dropChoices(this.#context);
     this.#hasOthers = true;
   }
@@ -144,7 +145,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #finish(event: MessageDelta): void {
     if (event.usage) this.#usage = event.usage;
     if (event.choice) {
-      this.#leaveOut();
+      this.#dropChoice();
       return;
     }
     const { stop_reason: stop, stop_details: details } = event.delta;
@@ -163,7 +164,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #stop(): void {
-    const final = this.#final ?? this.#unsaid();
+    const final = this.#final ?? this.#createEmptyEnd();
     const stop = final?.delta.stop_reason;
     if (!final || !stop || stop === 'error') {
       this.#fail(failureOf(null, undefined));
@@ -172,12 +173,12 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const answer = this.#answer ?? this.#start({ id: '', model: '' });
     this.#release();
     this.#content?.end();
-    const { finish_reason: said, stop_details: raw, container = null, ...kept } = fieldsOf(final);
+    const { finish_reason: reason, stop_details: raw, container = null, ...fields } = fieldsOf(final);
     this.#send('message_delta', {
-      ...kept,
+      ...fields,
       type: 'message_delta',
       delta: {
-        stop_reason: encodeStop(stop, said),
+        stop_reason: encodeStop(stop, reason),
         stop_sequence: final.delta.stop_sequence ?? null,
         stop_details: encodeStopDetails(stop, final.delta.stop_details, raw),
         container,
@@ -188,15 +189,15 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#ended = true;
   }
 
-  /** The source had only other choices: the first one is empty. */
-  #unsaid(): MessageDelta | undefined {
+  /** The source sent only other choices: the first one is empty. */
+  #createEmptyEnd(): MessageDelta | undefined {
     if (!this.#hasOthers) return undefined;
     const message = 'the first choice was never sent; it is empty';
     this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
     return { type: 'message_delta', delta: { stop_reason: 'end_turn' } };
   }
 
-  /** Without `message_stop`: to a client, that would be a good end. */
+  /** Ends without `message_stop`, which clients would take for a normal end. */
   #fail(error: CanonicalError): void {
     this.#held = [];
     this.#out.push({ event: 'error', data: written(encodeErrorEvent(error)) });

@@ -1,3 +1,5 @@
+/** Tools and tool choice, in both directions. */
+
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
@@ -23,7 +25,10 @@ const WEB_FETCH: ServerToolRule = {
   write: () => ({ wire_type: 'web_fetch_20250910', config: { name: 'web_fetch' } }),
 };
 
-/** The tools of other providers that have a counterpart here; of a search, what all of them can say. */
+/**
+ * Provider tools of other protocols that have a counterpart here. For web search, only the settings that all
+ * providers share.
+ */
 export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
   web_search: {
     reads: [
@@ -34,7 +39,7 @@ export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
       'filters/blocked_domains',
       'user_location',
     ],
-    write: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...searchOf(config) } }),
+    write: (config) => ({ wire_type: 'web_search_20250305', config: { name: 'web_search', ...encodeSearch(config) } }),
   },
   web_fetch: WEB_FETCH,
   url_context: WEB_FETCH,
@@ -44,6 +49,7 @@ export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
   },
 };
 
+/** The tools that the request declares. */
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   return (optional(value, 'tools', expectList) ?? []).map((item, i) => {
     const at = `tools[${i}]`;
@@ -51,7 +57,7 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
   });
 }
 
-/** Tools that blocks of the conversation define and the request does not declare, but for those that a later block removes. */
+/** Tools that blocks of the conversation define and the request does not declare, unless a later block removes them. */
 export function decodeConversationTools(
   messages: readonly unknown[],
   declared: readonly CanonicalTool[],
@@ -60,7 +66,7 @@ export function decodeConversationTools(
   const found = new Map<string, CanonicalTool>();
   for (const [i, message] of messages.entries())
     for (const [k, block] of listOf(objectOf(message)['content']).entries())
-      for (const { change, at } of changesIn(objectOf(block), `messages[${i}].content[${k}]`)) {
+      for (const { change, at } of listChanges(objectOf(block), `messages[${i}].content[${k}]`)) {
         const { type, definition, name } = objectOf(change['tool']);
         if (change['type'] === 'tool_removal') found.delete(textOf(name));
         else if (type === 'tool_definition') {
@@ -72,8 +78,8 @@ export function decodeConversationTools(
   return hoistTools([...found.values()], declared, PROTOCOL);
 }
 
-/** Changes of the tools: a block of its own, or those that a compaction block remembers. */
-function changesIn(block: JsonObject, at: string): { change: JsonObject; at: string }[] {
+/** The tool changes of a block: the block itself, or the changes that a compaction block recorded. */
+function listChanges(block: JsonObject, at: string): { change: JsonObject; at: string }[] {
   const { type } = block;
   if (type === 'tool_addition' || type === 'tool_removal') return [{ change: block, at }];
   if (type !== 'compaction') return [];
@@ -99,7 +105,7 @@ const TOOL_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 function decodeCustom(tool: JsonObject, at: string): CanonicalTool {
-  const given = <T>(name: string, expect: (value: unknown, param: string) => T): Record<string, T> => {
+  const read = <T>(name: string, expect: (value: unknown, param: string) => T): Record<string, T> => {
     const value = optional(tool[name], `${at}.${name}`, expect);
     return value === undefined ? {} : { [name]: value };
   };
@@ -107,25 +113,28 @@ function decodeCustom(tool: JsonObject, at: string): CanonicalTool {
   const examples = optional(tool['input_examples'], `${at}.input_examples`, expectList);
   return {
     name: expectName(tool['name'], `${at}.name`),
-    ...given('description', expectText),
-    ...given('input_schema', expectObject),
-    ...given('strict', expectBoolean),
-    ...given('defer_loading', expectBoolean),
+    ...read('description', expectText),
+    ...read('input_schema', expectObject),
+    ...read('strict', expectBoolean),
+    ...read('defer_loading', expectBoolean),
     ...(callers && { allowed_callers: callers.map(textOf) }),
     ...(examples && { input_examples: [...examples] }),
-    ...given('eager_input_streaming', expectBoolean),
+    ...read('eager_input_streaming', expectBoolean),
     ...decodeCacheControl(tool),
     ...keep(unknownFields(tool, TOOL_FIELDS)),
   };
 }
 
-/** What the dated types are called in general. */
+/** Canonical names of types that have more than a date as suffix. */
 const FAMILIES: readonly (readonly [RegExp, string])[] = [
   [/^tool_search_tool_/, 'tool_search'],
   [/^mcp_toolset$/, 'mcp'],
 ];
 
-/** A tool that the provider knows by its type: it runs it itself, or the client does (bash, text_editor, memory, computer). */
+/**
+ * A tool that is identified by its type; either the provider runs it, or the client does (bash, text_editor, memory,
+ * computer).
+ */
 function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
   const { type: _, cache_control: _mark, ...config } = tool;
   const family = FAMILIES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType.replace(/_\d{8}$/, '');
@@ -137,7 +146,7 @@ function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
   };
 }
 
-/** The choice, and whether several calls may come at once, which is a part of it here. */
+/** The choice and, as part of it, whether parallel calls are allowed. */
 export function decodeToolChoice(value: unknown): Pick<CanonicalRequest, 'tool_choice' | 'parallel_tool_use'> {
   const choice = optional(value, 'tool_choice', expectObject);
   if (!choice) return {};
@@ -156,7 +165,7 @@ function decodeChoice(choice: JsonObject): ToolChoice {
 
 const FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
 
-/** Fields that only this protocol knows; a choice of an unknown type is whole already. */
+/** Fields that only this protocol knows. A choice of unknown type is kept whole by `decodeToolChoice`. */
 export function keptToolChoice(value: unknown): JsonObject {
   const choice = objectOf(value);
   const rest =
@@ -164,7 +173,9 @@ export function keptToolChoice(value: unknown): JsonObject {
   return rest ? { tool_choice: rest } : {};
 }
 
-/** All that a request says about tools. Without tools the API refuses to hear about their choice. */
+// ---- encode
+
+/** Tools and tool choice. The choice is left out if there are no tools: the API rejects it. */
 export function encodeToolFields(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const { tools = [], tool_choice: choice } = request;
   const encoded = encodeTools(restrict(tools, choice, context));
@@ -176,7 +187,7 @@ export function encodeToolFields(request: CanonicalRequest, isThinking: boolean,
   return { tools: encoded, ...encodeChoice(request, isThinking, context) };
 }
 
-/** Tools of others have been replaced by ours, or dropped. */
+/** Provider tools have already been mapped to Anthropic's, or dropped. */
 const encodeTools = (tools: readonly CanonicalTool[]): JsonObject[] =>
   tools.map((tool) =>
     tool.server ? { type: tool.server.wire_type, ...tool.server.config, ...encodeCacheControl(tool) } : encodeFunction(tool),
@@ -197,7 +208,7 @@ function encodeFunction(tool: CanonicalTool): JsonObject {
   };
 }
 
-/** A choice cannot be limited to some tools; the others are not offered (P61). */
+/** A choice cannot be limited to some of the tools, so only the allowed ones are sent (P61). */
 function restrict(
   tools: readonly CanonicalTool[],
   choice: ToolChoice | undefined,
@@ -206,15 +217,15 @@ function restrict(
   const listed = choice && choice.type !== 'tool' ? choice.allowed_tools : undefined;
   if (!listed) return tools;
   const allowed = new Set(listed);
-  const kept = tools.filter(({ name }) => allowed.has(name));
-  const message = `only the allowed tools are sent, ${kept.length} of ${tools.length}`;
+  const sent = tools.filter(({ name }) => allowed.has(name));
+  const message = `only the allowed tools are sent, ${sent.length} of ${tools.length}`;
   approximate(context, { path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
-  return kept;
+  return sent;
 }
 
 function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
-  const { parallel_tool_use: parallel, tool_choice: asked } = request;
-  const choice = asked && isThinking && isForcing(asked) ? unforce(asked, context) : asked;
+  const { parallel_tool_use: parallel, tool_choice: requested } = request;
+  const choice = requested && isThinking && isForcing(requested) ? unforce(requested, context) : requested;
   if (!choice) return parallel === false ? { tool_choice: { type: 'auto', disable_parallel_tool_use: true } } : {};
   const named = choice.type === 'tool' && { name: choice.name };
   const single = parallel !== undefined && choice.type !== 'none' && { disable_parallel_tool_use: !parallel };
@@ -225,7 +236,9 @@ function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: C
 
 const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
 
-/** Who thinks cannot be forced (P59): 400 "Thinking may not be enabled when tool_choice forces tool use". */
+/**
+ * Forced calls are rejected with thinking (P59): 400 "Thinking may not be enabled when tool_choice forces tool use".
+ */
 function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   const feature = 'tool_choice';
   const message = `a model that thinks cannot be forced to call a tool; "${choice.type}" is sent as "auto"`;
@@ -234,21 +247,21 @@ function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   return { type: 'auto' };
 }
 
-/** OpenAI nests the domains in `filters` and, in Chat, the place in `approximate`. */
-function searchOf(config: JsonObject): JsonObject {
+/** OpenAI nests the encodeDomains in `filters` and, in Chat, the location in `approximate`. */
+function encodeSearch(config: JsonObject): JsonObject {
   const filters = { ...objectOf(config['filters']), ...config };
   const located = objectOf(config['user_location']);
   const { type: _, ...place } = objectOf(located['approximate'] ?? located);
   const uses = config['max_uses'];
   return {
     ...(typeof uses === 'number' && { max_uses: uses }),
-    ...domains('allowed_domains', filters),
-    ...domains('blocked_domains', filters),
+    ...encodeDomains('allowed_domains', filters),
+    ...encodeDomains('blocked_domains', filters),
     ...(Object.keys(place).length > 0 && { user_location: { type: 'approximate', ...place } }),
   };
 }
 
-function domains(name: string, filters: JsonObject): JsonObject {
+function encodeDomains(name: string, filters: JsonObject): JsonObject {
   const list = listOf(filters[name]);
   return list.length > 0 ? { [name]: list } : {};
 }
