@@ -1,3 +1,5 @@
+/** One part, citation, signature or list of log probabilities, in both directions. */
+
 import type {
   AudioBlock,
   Citation,
@@ -29,63 +31,13 @@ import {
   type WirePart,
 } from './wire.ts';
 
-export interface Call {
-  /** Of its block, once that has started. */
-  index: number | undefined;
-  block: ToolUseBlock;
-  signature?: string;
-  /** The arguments, once they are whole. */
-  text?: string;
-  isStopped: boolean;
-  isAnswered: boolean;
-}
-
-/** Finds the call that a functionResponse answers: by id (with the name, since ids repeat), else the first of that name without an answer. */
-export class Answers {
-  readonly #calls: Call[] = [];
-  readonly #byId = new Map<string, Call>();
-  readonly #byName = new Map<string, { calls: Call[]; next: number }>();
-
-  get size(): number {
-    return this.#calls.length;
-  }
-
-  get open(): Call[] {
-    return this.#calls.filter(({ isAnswered }) => !isAnswered);
-  }
-
-  add(call: Call): void {
-    this.#calls.push(call);
-    this.#byId.set(call.block.id, call).set(keyOf(call.block.id, call.block.name), call);
-    const queue = this.#byName.get(call.block.name);
-    if (queue) queue.calls.push(call);
-    else this.#byName.set(call.block.name, { calls: [call], next: 0 });
-  }
-
-  take(id: string, name: string): Call | undefined {
-    const byId = this.#byId.get(keyOf(id, name)) ?? this.#byId.get(id);
-    const call = byId && !byId.isAnswered ? byId : this.#firstNamed(name);
-    if (call) call.isAnswered = true;
-    return call;
-  }
-
-  #firstNamed(name: string): Call | undefined {
-    const queue = this.#byName.get(name);
-    if (!queue) return undefined;
-    while (queue.calls[queue.next]?.isAnswered) queue.next++;
-    return queue.calls[queue.next];
-  }
-}
-
-const keyOf = (id: string, name: string): string => `${id}\0${name}`;
-
-/** A text-like block as it starts. Gemini shows thoughts as summaries only. */
+/** The start of a text or thinking block. Gemini shows thoughts as summaries only. */
 export function emptyBlock(kind: 'text' | 'thinking', fields: JsonObject | undefined): TextBlock | ThinkingBlock {
   if (kind === 'text') return { type: 'text', text: '', ...extended(fields) };
   return { type: 'thinking', thinking: '', variant: 'summary', ...extended(fields) };
 }
 
-/** A functionResponse in the model's own content: the answer to a call that Google ran itself (tools[].mcpServers). */
+/** A functionResponse in the model's content: the result of a call that Google ran itself (tools[].mcpServers). */
 export const decodeServerResult = (result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock => ({
   ...decodeResult(result, tool_use_id, fields),
   kind: 'server',
@@ -93,52 +45,56 @@ export const decodeServerResult = (result: JsonObject, tool_use_id: string, fiel
 
 const MEDIA_FIELDS: ReadonlySet<string> = new Set(['inlineData', 'fileData']);
 
+/** A functionResponse. `fields` are the unknown fields of its part. */
 export function decodeResult(result: JsonObject, tool_use_id: string, fields: JsonObject | undefined): ToolResultBlock {
   const { response }: { response?: unknown } = result;
   const isError = isFailure(response);
-  const text = responseText(response);
+  const text = readResponse(response);
   const media = listOf(result['parts'])
     .filter((part) => isObject(part) && unknownFields(part, CARRIER_FIELDS))
     .map((part) => decodeMedia(camelObject(part), unknownFields(camelObject(part), MEDIA_FIELDS)) ?? opaque(objectOf(part)));
-  const within = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
-  const kept = { ...fields, ...(Object.keys(within).length > 0 && { functionResponse: within }) };
+  const nested = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
+  const all = { ...fields, ...(Object.keys(nested).length > 0 && { functionResponse: nested }) };
   return {
     type: 'tool_result',
     tool_use_id,
     ...(textOf(result['name']) !== '' && { name: textOf(result['name']) }),
     content: media.length > 0 ? [{ type: 'text', text }, ...media] : text,
     ...(isError && { is_error: true }),
-    ...extended(Object.keys(kept).length > 0 ? kept : undefined),
+    ...extended(Object.keys(all).length > 0 ? all : undefined),
   };
 }
 
 type MediaBlock = ImageBlock | AudioBlock | FileBlock;
 
-/** The block of a part with inlineData or fileData. `fields`: what else the part says (a signature, `thought`). */
+/**
+ * The block of a part with inlineData or fileData. `fields` are the other fields of the part (a signature,
+ * `thought`).
+ */
 export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObject): MediaBlock | undefined {
   const blob = camelObject(isObject(inlineData) ? inlineData : fileData);
   const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
   const media_type = textOf(mimeType);
-  const more = unknownFields(blob, BLOB_FIELDS);
-  const within = more && { [isObject(inlineData) ? 'inlineData' : 'fileData']: more };
-  // Whose a file is, its node says.
+  const unknown = unknownFields(blob, BLOB_FIELDS);
+  const nested = unknown && { [isObject(inlineData) ? 'inlineData' : 'fileData']: unknown };
+  // The extensions of a node mark its file id as Google's.
   const isOwn = typeof fileUri === 'string' && !isRemote(fileUri);
-  const node = extended(fields || within || isOwn ? { ...fields, ...within } : undefined);
-  if (isObject(inlineData) && typeof data === 'string') return inlineBlock(media_type, standardBase64(data), node);
-  return typeof fileUri === 'string' ? fileBlock(media_type, fileUri, node) : undefined;
+  const node = extended(fields || nested || isOwn ? { ...fields, ...nested } : undefined);
+  if (isObject(inlineData) && typeof data === 'string') return buildInlineBlock(media_type, standardBase64(data), node);
+  return typeof fileUri === 'string' ? buildFileBlock(media_type, fileUri, node) : undefined;
 }
 
-function inlineBlock(media_type: string, data: string, node: Node): MediaBlock {
+function buildInlineBlock(media_type: string, data: string, node: Node): MediaBlock {
   const type = media_type && { media_type };
   if (media_type.startsWith('image/')) return { type: 'image', source: { data, media_type }, ...node };
   if (media_type.startsWith('audio/')) return { type: 'audio', source: { data, media_type }, ...node };
   return { type: 'file', source: { file_data: data, ...(type || {}) }, ...node };
 }
 
-/** proto3 readers take both base64 alphabets; everybody else takes the standard one. */
+/** proto3 accepts both base64 alphabets; other protocols accept only the standard one. */
 const standardBase64 = (data: string): string => (/[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data);
 
-function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
+function buildFileBlock(media_type: string, uri: string, node: Node): MediaBlock {
   const type = media_type === '' ? {} : { media_type };
   const at = isRemote(uri) ? { url: uri } : { file_id: uri };
   if (media_type.startsWith('image/')) return { type: 'image', source: { ...at, ...type }, ...node };
@@ -146,24 +102,25 @@ function fileBlock(media_type: string, uri: string, node: Node): MediaBlock {
   return { type: 'file', source: { ...(isRemote(uri) ? { file_url: uri } : { file_id: uri }), ...type }, ...node };
 }
 
-/** Files of the API and of Cloud Storage are no addresses that others could fetch. */
+/** Files of the API and of Cloud Storage have URIs that others cannot fetch. */
 const isRemote = (uri: string): boolean => /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
 
-/** executableCode, toolCall and whatever the future brings: only Gemini understands it, so the part stays as it is. */
+/** A part that only Gemini understands (executableCode, toolCall, unknown ones), kept whole. */
 export const opaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
 
-/** The text alone brings it back. */
+/** Whether the text alone is enough to restore the response. */
 const isPlainResult = (response: unknown): boolean =>
   isObject(response) &&
   Object.keys(response).length === 1 &&
   (typeof response['output'] === 'string' || typeof response['error'] === 'string');
 
-/** The fields nobody knows, for a node that has some. */
+/** Wraps fields that only Gemini knows as extensions, if there are any. */
 export const extended = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
 
 /**
- * The citations that groundingMetadata gives for one text. Its segments are byte offsets, of a part that a stream does not show; so a
- * segment counts only where the text really says what it quotes. The metadata itself is kept whole elsewhere.
+ * The citations of one text in groundingMetadata. Its segments are byte offsets into a part whose borders a stream
+ * does not show, so a segment is used only if the text at its offsets equals its quotation. The metadata itself is
+ * kept whole elsewhere.
  */
 export function decodeCitations(metadata: unknown, text: string): Citation[] {
   const grounding = camelObject(metadata);
@@ -171,7 +128,7 @@ export function decodeCitations(metadata: unknown, text: string): Citation[] {
   if (supports.length === 0) return [];
   const sources = listOf(grounding['groundingChunks']).map(decodeSource);
   const places = new BytePlaces(text);
-  return supports.flatMap((support) => citationsOf(camelObject(support), sources, places));
+  return supports.flatMap((support) => decodeSupport(camelObject(support), sources, places));
 }
 
 type Source = Pick<Citation, 'kind' | 'url' | 'title' | 'filename' | 'cited_text'>;
@@ -191,7 +148,7 @@ function decodeSource(chunk: unknown): Source | undefined {
   };
 }
 
-function citationsOf(support: JsonObject, sources: readonly (Source | undefined)[], places: BytePlaces): Citation[] {
+function decodeSupport(support: JsonObject, sources: readonly (Source | undefined)[], places: BytePlaces): Citation[] {
   const {
     startIndex,
     endIndex,
@@ -201,7 +158,7 @@ function citationsOf(support: JsonObject, sources: readonly (Source | undefined)
     endIndex?: unknown;
     text?: unknown;
   } = camelObject(support['segment']);
-  const range = places.find(offsetOf(startIndex), offsetOf(endIndex), textOf(text));
+  const range = places.find(readOffset(startIndex), readOffset(endIndex), textOf(text));
   if (!range) return [];
   return listOf(support['groundingChunkIndices']).flatMap((index) => {
     const source = typeof index === 'number' ? sources[index] : undefined;
@@ -209,7 +166,7 @@ function citationsOf(support: JsonObject, sources: readonly (Source | undefined)
   });
 }
 
-/** Byte offsets of a text as offsets in code points. */
+/** Converts byte offsets in a text to code points. */
 class BytePlaces {
   readonly #bytes: Uint8Array;
   /** How many code points begin before each byte. */
@@ -227,9 +184,9 @@ class BytePlaces {
     this.#points[this.#bytes.length] = points;
   }
 
-  /** The place of a quotation; undefined when the bytes there say something else. */
+  /** The code point range of a quotation; undefined if the text there differs. */
   find(start: number, end: number, quoted: string): { start: number; end: number } | undefined {
-    // The length is compared first: the cost stays that of the quotation, whatever the offsets claim.
+    // Comparing the length first bounds the cost by the quotation, whatever the offsets are.
     if (quoted === '' || !(start >= 0 && start < end && end - start <= quoted.length * 3)) return undefined;
     if (this.#decoder.decode(this.#bytes.subarray(start, end)) !== quoted) return undefined;
     return { start: this.#points[start] ?? 0, end: this.#points[end] ?? 0 };
@@ -237,7 +194,305 @@ class BytePlaces {
 }
 
 /** proto3 leaves out a 0. */
-const offsetOf = (value: unknown): number => (value === undefined ? 0 : typeof value === 'number' ? value : Number.NaN);
+const readOffset = (value: unknown): number => (value === undefined ? 0 : typeof value === 'number' ? value : Number.NaN);
+
+/** The tokens of one fragment; undefined if it has none. Google sends no bytes. */
+export function decodeLogprobs(result: JsonObject): TokenLogprob[] | undefined {
+  const { chosenCandidates, topCandidates } = camelObject(result);
+  const tops = listOf(topCandidates).map((top) => listOf(camelObject(top)['candidates']).flatMap(decodeToken));
+  const tokens = listOf(chosenCandidates).flatMap((chosen, i) =>
+    decodeToken(chosen).map((token) => ({ ...token, ...(tops[i] && { top: tops[i] }) })),
+  );
+  return tokens.length > 0 ? tokens : undefined;
+}
+
+function decodeToken(value: unknown): TopLogprob[] {
+  const { token, logProbability } = camelObject(value);
+  return typeof logProbability === 'number' ? [{ token: textOf(token), logprob: logProbability }] : [];
+}
+
+/** Each fragment has the log probabilities of its own tokens: lists are appended, other fields replaced. */
+export function addLogprobs(sum: JsonObject = {}, result: JsonObject): JsonObject {
+  for (const key of Object.keys(result)) {
+    const value = result[key];
+    const list = Object.hasOwn(sum, key) ? sum[key] : undefined;
+    if (!Array.isArray(value)) setOwn(sum, key, value);
+    else if (Array.isArray(list)) for (const token of value) list.push(token);
+    else setOwn(sum, key, [...value]);
+  }
+  return sum;
+}
+
+/** A carrier names the issuer of its signature; all other signatures are Gemini's. */
+export function decodeSignature(value: string): SignedBlob {
+  return (value.startsWith(CARRIED_AS_BASE64) ? readCarrier(value) : undefined) ?? signed(value);
+}
+
+function readCarrier(value: string): SignedBlob | undefined {
+  try {
+    return decodeCarrier(atob(value.replaceAll('-', '+').replaceAll('_', '/')))?.blob;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A signature issued by Gemini. */
+export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
+
+/** A call and what is known about it so far. */
+export interface Call {
+  /** The index of its block, once that has started. */
+  index: number | undefined;
+  /** The block of the call. */
+  block: ToolUseBlock;
+  /** The signature of the call, if it has one. */
+  signature?: string;
+  /** The arguments as JSON text, once they are complete. */
+  text?: string;
+  /** Whether its block has stopped. */
+  isStopped: boolean;
+  /** Whether a result was found. */
+  isAnswered: boolean;
+}
+
+/**
+ * Finds the call of a functionResponse: by id and name, since ids repeat, otherwise the first call of that name
+ * without a result.
+ */
+export class Answers {
+  readonly #calls: Call[] = [];
+  readonly #byId = new Map<string, Call>();
+  readonly #byName = new Map<string, { calls: Call[]; next: number }>();
+
+  /** The number of calls. */
+  get size(): number {
+    return this.#calls.length;
+  }
+
+  /** The calls without a result. */
+  get open(): Call[] {
+    return this.#calls.filter(({ isAnswered }) => !isAnswered);
+  }
+
+  /** Adds a call. */
+  add(call: Call): void {
+    this.#calls.push(call);
+    this.#byId.set(call.block.id, call).set(buildKey(call.block.id, call.block.name), call);
+    const queue = this.#byName.get(call.block.name);
+    if (queue) queue.calls.push(call);
+    else this.#byName.set(call.block.name, { calls: [call], next: 0 });
+  }
+
+  /** Finds the call of a result, and marks it as answered. */
+  take(id: string, name: string): Call | undefined {
+    const byId = this.#byId.get(buildKey(id, name)) ?? this.#byId.get(id);
+    const call = byId && !byId.isAnswered ? byId : this.#firstNamed(name);
+    if (call) call.isAnswered = true;
+    return call;
+  }
+
+  #firstNamed(name: string): Call | undefined {
+    const queue = this.#byName.get(name);
+    if (!queue) return undefined;
+    while (queue.calls[queue.next]?.isAnswered) queue.next++;
+    return queue.calls[queue.next];
+  }
+}
+
+const buildKey = (id: string, name: string): string => `${id}\0${name}`;
+
+// ---- encode
+
+/**
+ * The fields of a call's part and of its functionCall, without arguments. `hasId`: the target supports ids; calls
+ * that came without one are sent without.
+ */
+export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObject; inner: JsonObject } {
+  const { id, ...inner } = innerFields(block, 'functionCall');
+  return { outer: partFields(block), inner: { ...inner, ...(hasId && id !== null && { id: block.id }), name: block.name } };
+}
+
+const LINE_ENDS = /[\r\n]+/g;
+
+/**
+ * The arguments of a call as the text of a JSON object, on one line. Anything else, and the text of a custom tool, is
+ * wrapped under `input`. The text is not parsed and rewritten, so numbers stay exact.
+ */
+export function argsText(text: string, isCustom = false): { json: string; isWrapped: boolean } {
+  const value = isCustom ? text : text.trim() === '' ? null : parseJson(text);
+  if (value === null) return { json: '{}', isWrapped: false }; // Groq sends null for no arguments
+  // JSON strings cannot contain line ends, so each one is white space.
+  if (isObject(value)) return { json: text.replace(LINE_ENDS, ' '), isWrapped: false };
+  return { json: writeJson({ input: value ?? text }) ?? '{}', isWrapped: true };
+}
+
+/** Whether the text does not prove that it is complete: the rest may have been cut off. */
+export const isDoubtful = (text: string, block: ToolUseBlock): boolean =>
+  block.kind === 'custom' || text.trim() === '' || isBroken(text, block);
+
+/**
+ * Whether the arguments of a function are not valid JSON. They must not be wrapped, because the call would then look
+ * valid.
+ */
+export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
+  kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
+
+/** Notes that arguments were wrapped in an object. */
+export function tellWrapped(context: CodecContext, path: string): void {
+  const message = 'the arguments of a call are no object; they stand under input';
+  approximate(context, { path, feature: 'tool_use.input', message });
+}
+
+/**
+ * A functionResponse without its media. `{output}` and `{error}` are Google's convention; the original object is sent
+ * back if it still has the same meaning.
+ */
+export function encodeResult(block: ToolResultBlock, name: string, hasId: boolean): JsonObject {
+  const { response: original, id, ...inner } = innerFields(block, 'functionResponse');
+  const text = joinTexts(block.content);
+  const isSame = isObject(original) && readResponse(original) === text && isFailure(original) === (block.is_error === true);
+  return {
+    ...inner,
+    ...(hasId && id !== null && { id: id ?? block.tool_use_id }),
+    name,
+    response: isSame ? original : { [block.is_error ? 'error' : 'output']: text },
+  };
+}
+
+/** The texts of a result, without its media. */
+function joinTexts(content: ToolResultBlock['content']): string {
+  if (typeof content === 'string') return content;
+  return content
+    .flatMap((block) => (block.type === 'text' ? [block.text] : block.type === 'opaque' && block.text ? [block.text] : []))
+    .join('\n');
+}
+
+const RESULT_KEYS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
+
+/**
+ * `{output}`, `{result}` and `{error}` are Google's convention; an object with other or more fields is the result
+ * itself.
+ */
+function readResponse(response: unknown): string {
+  const entries = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
+  const [only] = entries;
+  const value = entries.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
+  return typeof value === 'string' ? value : (writeJson(value) ?? '');
+}
+
+const isFailure = (response: unknown): boolean =>
+  isObject(response) && response['error'] !== undefined && response['error'] !== null;
+
+/** The images, audios and files of a result. */
+export const resultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
+  typeof content === 'string' ? [] : content.filter(isMedium);
+
+/** Whether a block is an image, audio or file. */
+export const isMedium = (block: ContentBlock): block is MediaBlock =>
+  block.type === 'image' || block.type === 'audio' || block.type === 'file';
+
+/** The parts of several media blocks; those without data and URI are left out. */
+export const encodeAllMedia = (blocks: readonly MediaBlock[]): JsonObject[] =>
+  blocks.map(encodeMedia).filter((part) => part !== undefined);
+
+/** A part with inlineData or fileData; undefined without data and URI. */
+export function encodeMedia(block: MediaBlock): JsonObject | undefined {
+  const { data, uri } = findSource(block);
+  const mimeType = findMediaType(block, data);
+  if (data !== undefined)
+    return { ...partFields(block), inlineData: { ...innerFields(block, 'inlineData'), mimeType, data }, ...encodeVideo(block) };
+  if (uri === undefined) return undefined;
+  const isTyped = block.source.media_type !== undefined || fieldsOf(block)['fileData'] === undefined;
+  const fileData = { ...innerFields(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
+  return { ...partFields(block), fileData, ...encodeVideo(block) };
+}
+
+function findSource(block: MediaBlock): { data?: string | undefined; uri?: string | undefined } {
+  if (block.type !== 'file') return { data: block.source.data, uri: block.source.url ?? block.source.file_id };
+  return { data: block.source.file_data, uri: block.source.file_url ?? block.source.file_id };
+}
+
+/** How the base64 of each type begins. */
+const BASE64_PREFIXES: readonly (readonly [string, string])[] = [
+  ['iVBOR', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+  ['JVBERi', 'application/pdf'],
+];
+
+const DEFAULTS = { image: 'image/png', audio: 'audio/wav', file: 'application/pdf' } as const;
+
+/** Gemini requires a media type: the given one, otherwise one derived from the data or the name. */
+function findMediaType(block: ImageBlock | AudioBlock | FileBlock, data: string | undefined): string {
+  const { media_type: given } = block.source;
+  if (given) return given;
+  if (block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
+  const detected = data === undefined ? undefined : BASE64_PREFIXES.find(([start]) => data.startsWith(start))?.[1];
+  return detected ?? findTypeByName(findName(block)) ?? DEFAULTS[block.type];
+}
+
+const TYPES_BY_EXTENSION: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+};
+
+function findTypeByName(name: string): string | undefined {
+  const [plain = ''] = name.split(/[?#]/, 1);
+  const end = plain.slice(plain.lastIndexOf('.') + 1).toLowerCase();
+  return Object.hasOwn(TYPES_BY_EXTENSION, end) ? TYPES_BY_EXTENSION[end] : undefined;
+}
+
+const findName = (block: ImageBlock | AudioBlock | FileBlock): string =>
+  (block.type === 'file' ? (block.source.filename ?? block.source.file_url) : block.source.url) ?? '';
+
+/** The clip range and frame rate of a video. */
+function encodeVideo(block: MediaBlock): JsonObject {
+  const video = block.type === 'file' ? block.source.video : undefined;
+  if (!video) return {};
+  const original = fieldsOf(block)['videoMetadata'];
+  return {
+    videoMetadata: {
+      ...(isObject(original) && original),
+      ...(video.start !== undefined && { startOffset: video.start }),
+      ...(video.end !== undefined && { endOffset: video.end }),
+      ...(video.fps !== undefined && { fps: video.fps }),
+    },
+  };
+}
+
+/** Log probabilities as a logprobsResult. */
+export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
+  const encode = ({ token, logprob }: TopLogprob): JsonObject => ({ token, logProbability: logprob });
+  return {
+    chosenCandidates: tokens.map(encode),
+    topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(encode) })),
+  };
+}
+
+/** The signature field of a part, if the block has a signature. */
+export const signatureField = (
+  { signature }: { signature?: Parameters<typeof encodeSignature>[0] | undefined },
+  context: CodecContext,
+): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
+
+/** The field holds bytes, so a signature of another provider is sent as the base64 of its carrier. */
+export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
+  if (blob.origin === 'gemini') return blob.value;
+  return btoa(encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', 'self'));
+}
 
 interface Segment {
   startIndex: number;
@@ -245,10 +500,13 @@ interface Segment {
   text: string;
 }
 
-/** Characters that all segments of a response quote together; those above it have their offsets only. */
+/** Maximum characters of all quotations of a response; segments beyond it have only offsets. */
 const MAX_QUOTED = 1_000_000;
 
-/** Citations of other protocols as groundingMetadata: every source once, and which stretch of the text it supports. */
+/**
+ * Builds groundingMetadata from the citations of other protocols: each source once, with the ranges of text it
+ * supports.
+ */
 export class Grounding {
   readonly #context: CodecContext;
   readonly #chunks = new Map<string, { at: number; web: JsonObject }>();
@@ -259,26 +517,26 @@ export class Grounding {
     this.#context = context;
   }
 
-  /** `text`: of the block that cites. */
+  /** Adds the citations of a block with this text. */
   add(citations: readonly Citation[], text: string, path: string): void {
     let offsets: TextOffsets | undefined;
     for (const citation of citations) {
-      // The metadata that our own come from is kept whole.
+      // Citations of Gemini come from metadata that is kept whole.
       if (citation.origin === 'gemini') continue;
-      const source = this.#sourceOf(citation);
+      const source = this.#addSource(citation);
       if (source === undefined) {
         const message = `a ${citation.kind} citation has no address that grounding could name`;
         drop(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       } else {
         offsets ??= new TextOffsets(text);
-        this.#supports.push({ segment: this.#quote(offsets.segmentOf(citation)), groundingChunkIndices: [source] });
+        this.#supports.push({ segment: this.#quote(offsets.findSegment(citation)), groundingChunkIndices: [source] });
         const message = 'citations are told as grounding: which source supports which stretch of the text';
         approximate(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       }
     }
   }
 
-  #sourceOf({ url, title, kind }: Citation): number | undefined {
+  #addSource({ url, title, kind }: Citation): number | undefined {
     if (url === undefined || kind === 'file') return undefined;
     const known = this.#chunks.get(url);
     if (known) return known.at;
@@ -287,19 +545,20 @@ export class Grounding {
     return at;
   }
 
-  /** A thousand citations of one long text would repeat it a thousand times; the offsets say the same. */
+  /** Limits quotations: a thousand citations of one long text would repeat it a thousand times. */
   #quote({ text, ...offsets }: Segment): JsonObject {
     this.#quoted += text.length;
     return this.#quoted > MAX_QUOTED ? offsets : { ...offsets, text };
   }
 
+  /** The groundingMetadata; undefined if there are no citations. */
   get metadata(): JsonObject | undefined {
     if (this.#supports.length === 0) return undefined;
     return { groundingChunks: [...this.#chunks.values()].map(({ web }) => ({ web })), groundingSupports: this.#supports };
   }
 }
 
-/** Offsets are bytes here and code points elsewhere: both, and the offsets in the string, for every code point of a text. */
+/** For every code point of a text, its byte offset, which Gemini uses, and its offset in the string. */
 class TextOffsets {
   readonly #text: string;
   readonly #units: Uint32Array;
@@ -321,7 +580,7 @@ class TextOffsets {
     this.#length = points;
   }
 
-  segmentOf({ start, end }: Citation): Segment {
+  findSegment({ start, end }: Citation): Segment {
     const from = Math.min(Math.max(0, start ?? 0), this.#length) | 0;
     const to = Math.min(Math.max(from, end ?? this.#length), this.#length) | 0;
     return {
@@ -333,220 +592,3 @@ class TextOffsets {
 }
 
 const utf8Length = (point: number): number => (point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4);
-
-/** Each fragment brings the logprobs of its own tokens: lists grow, everything else is what was said last. */
-export function addLogprobs(kept: JsonObject = {}, result: JsonObject): JsonObject {
-  for (const key of Object.keys(result)) {
-    const value = result[key];
-    const list = Object.hasOwn(kept, key) ? kept[key] : undefined;
-    if (!Array.isArray(value)) setOwn(kept, key, value);
-    else if (Array.isArray(list)) for (const token of value) list.push(token);
-    else setOwn(kept, key, [...value]);
-  }
-  return kept;
-}
-
-/** The tokens of one fragment; undefined when it has none. Google gives no bytes. */
-export function decodeLogprobs(result: JsonObject): TokenLogprob[] | undefined {
-  const { chosenCandidates, topCandidates } = camelObject(result);
-  const tops = listOf(topCandidates).map((top) => listOf(camelObject(top)['candidates']).flatMap(decodeToken));
-  const tokens = listOf(chosenCandidates).flatMap((chosen, i) =>
-    decodeToken(chosen).map((token) => ({ ...token, ...(tops[i] && { top: tops[i] }) })),
-  );
-  return tokens.length > 0 ? tokens : undefined;
-}
-
-function decodeToken(value: unknown): TopLogprob[] {
-  const { token, logProbability } = camelObject(value);
-  return typeof logProbability === 'number' ? [{ token: textOf(token), logprob: logProbability }] : [];
-}
-
-/** Whose the signature of a part is: a carrier names its issuer, anything else was issued by Gemini. */
-export function decodeSignature(value: string): SignedBlob {
-  return (value.startsWith(CARRIED_AS_BASE64) ? carried(value) : undefined) ?? signed(value);
-}
-
-function carried(value: string): SignedBlob | undefined {
-  try {
-    return decodeCarrier(atob(value.replaceAll('-', '+').replaceAll('_', '/')))?.blob;
-  } catch {
-    return undefined;
-  }
-}
-
-export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
-
-/** The part of a call around its arguments. `hasId`: the other side knows ids; who sent none gets none. */
-export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObject; inner: JsonObject } {
-  const { id: kept, ...inner } = innerFields(block, 'functionCall');
-  return { outer: partFields(block), inner: { ...inner, ...(hasId && kept !== null && { id: block.id }), name: block.name } };
-}
-
-const LINE_ENDS = /[\r\n]+/g;
-
-/**
- * Arguments are an object here: anything else stands under `input`, and so does the free text of a custom tool, whatever it looks like. It is
- * the text of the wire on one line: numbers survive.
- */
-export function argsText(text: string, isCustom = false): { json: string; isWrapped: boolean } {
-  const value = isCustom ? text : text.trim() === '' ? null : parseJson(text);
-  if (value === null) return { json: '{}', isWrapped: false }; // none; Groq says it in this word
-  // In JSON a line end is white space: it never stands in a string.
-  if (isObject(value)) return { json: text.replace(LINE_ENDS, ' '), isWrapped: false };
-  return { json: writeJson({ input: value ?? text }) ?? '{}', isWrapped: true };
-}
-
-/** Nothing in the text shows that it is all: the rest may have been lost with the end of the message. */
-export const isDoubtful = (text: string, block: ToolUseBlock): boolean =>
-  block.kind === 'custom' || text.trim() === '' || isBroken(text, block);
-
-/** The arguments of a function are no JSON: cut, or garbled. Wrapped, they would look like a call to run. */
-export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
-  kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
-
-export function tellWrapped(context: CodecContext, path: string): void {
-  const message = 'the arguments of a call are no object; they stand under input';
-  approximate(context, { path, feature: 'tool_use.input', message });
-}
-
-export const resultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
-  typeof content === 'string' ? [] : content.filter(isMedium);
-
-export const isMedium = (block: ContentBlock): block is MediaBlock =>
-  block.type === 'image' || block.type === 'audio' || block.type === 'file';
-
-/** As a part of a part. */
-export const signatureField = (
-  { signature }: { signature?: Parameters<typeof encodeSignature>[0] | undefined },
-  context: CodecContext,
-): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
-
-/** The field is of bytes: a blob of another provider goes as base64 of its carrier, our own as it came. */
-export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
-  if (blob.origin === 'gemini') return blob.value;
-  return btoa(encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', 'self'));
-}
-
-/** In the words of the wire. */
-export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
-  const encode = ({ token, logprob }: TopLogprob): JsonObject => ({ token, logProbability: logprob });
-  return {
-    chosenCandidates: tokens.map(encode),
-    topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(encode) })),
-  };
-}
-
-/** A functionResponse without its media. `{output}` and `{error}` are Google's convention; the object that came goes back while it says the same. */
-export function encodeResult(block: ToolResultBlock, name: string, hasId: boolean): JsonObject {
-  const { response: kept, id, ...inner } = innerFields(block, 'functionResponse');
-  const text = resultText(block.content);
-  const isSame = isObject(kept) && responseText(kept) === text && isFailure(kept) === (block.is_error === true);
-  return {
-    ...inner,
-    ...(hasId && id !== null && { id: id ?? block.tool_use_id }),
-    name,
-    response: isSame ? kept : { [block.is_error ? 'error' : 'output']: text },
-  };
-}
-
-/** The texts of a result; its media stand elsewhere. */
-function resultText(content: ToolResultBlock['content']): string {
-  if (typeof content === 'string') return content;
-  return content
-    .flatMap((block) => (block.type === 'text' ? [block.text] : block.type === 'opaque' && block.text ? [block.text] : []))
-    .join('\n');
-}
-
-const RESULT_KEYS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
-
-/** `{output}`, `{result}` and `{error}` are Google's convention; any other object, and one that says more, is the result itself. */
-function responseText(response: unknown): string {
-  const said = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
-  const [only] = said;
-  const value = said.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
-  return typeof value === 'string' ? value : (writeJson(value) ?? '');
-}
-
-const isFailure = (response: unknown): boolean =>
-  isObject(response) && response['error'] !== undefined && response['error'] !== null;
-
-export const encodeAllMedia = (blocks: readonly MediaBlock[]): JsonObject[] =>
-  blocks.map(encodeMedia).filter((part) => part !== undefined);
-
-/** A part with inlineData or fileData; undefined for what has neither data nor an address. */
-export function encodeMedia(block: MediaBlock): JsonObject | undefined {
-  const { data, uri } = placeOf(block);
-  const mimeType = mediaTypeOf(block, data);
-  if (data !== undefined)
-    return { ...partFields(block), inlineData: { ...innerFields(block, 'inlineData'), mimeType, data }, ...encodeVideo(block) };
-  if (uri === undefined) return undefined;
-  const isTyped = block.source.media_type !== undefined || fieldsOf(block)['fileData'] === undefined;
-  const fileData = { ...innerFields(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
-  return { ...partFields(block), fileData, ...encodeVideo(block) };
-}
-
-function placeOf(block: MediaBlock): { data?: string | undefined; uri?: string | undefined } {
-  if (block.type !== 'file') return { data: block.source.data, uri: block.source.url ?? block.source.file_id };
-  return { data: block.source.file_data, uri: block.source.file_url ?? block.source.file_id };
-}
-
-/** How the base64 of a file begins. */
-const BEGINNINGS: readonly (readonly [string, string])[] = [
-  ['iVBOR', 'image/png'],
-  ['/9j/', 'image/jpeg'],
-  ['R0lGOD', 'image/gif'],
-  ['UklGR', 'image/webp'],
-  ['JVBERi', 'application/pdf'],
-];
-
-const DEFAULTS = { image: 'image/png', audio: 'audio/wav', file: 'application/pdf' } as const;
-
-/** Every blob has a media type here: the one that was said, else what the bytes or the name show. */
-function mediaTypeOf(block: ImageBlock | AudioBlock | FileBlock, data: string | undefined): string {
-  const { media_type: said } = block.source;
-  if (said) return said;
-  if (block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
-  const begun = data === undefined ? undefined : BEGINNINGS.find(([start]) => data.startsWith(start))?.[1];
-  return begun ?? byEnding(nameOf(block)) ?? DEFAULTS[block.type];
-}
-
-const BY_ENDING: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  mp3: 'audio/mp3',
-  wav: 'audio/wav',
-  mp4: 'video/mp4',
-};
-
-function byEnding(name: string): string | undefined {
-  const [plain = ''] = name.split(/[?#]/, 1);
-  const end = plain.slice(plain.lastIndexOf('.') + 1).toLowerCase();
-  return Object.hasOwn(BY_ENDING, end) ? BY_ENDING[end] : undefined;
-}
-
-const nameOf = (block: ImageBlock | AudioBlock | FileBlock): string =>
-  (block.type === 'file' ? (block.source.filename ?? block.source.file_url) : block.source.url) ?? '';
-
-/** Which stretch of a video is looked at. */
-function encodeVideo(block: MediaBlock): JsonObject {
-  const video = block.type === 'file' ? block.source.video : undefined;
-  if (!video) return {};
-  const kept = fieldsOf(block)['videoMetadata'];
-  return {
-    videoMetadata: {
-      ...(isObject(kept) && kept),
-      ...(video.start !== undefined && { startOffset: video.start }),
-      ...(video.end !== undefined && { endOffset: video.end }),
-      ...(video.fps !== undefined && { fps: video.fps }),
-    },
-  };
-}

@@ -35,7 +35,7 @@ export const geminiCodec: Codec = {
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },
   framing: (path) => (isSse(path) ? 'sse' : 'json-array'),
-  // Google ends its lines with CRLF, and its clients look for it. They fail on comments, and there is no event for a heartbeat.
+  // Google's clients expect CRLF. They fail on comments, and there is no event for a heartbeat.
   lineEnd: '\r\n',
   repeatsErrors: true,
   modelsQuery: '?pageSize=1000',

@@ -4,6 +4,33 @@ import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../code
 import { invalid } from '../../codec/report.ts';
 import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../../codec/requests.ts';
 
+/** The method after the last colon of a path. */
+type Verb = 'generateContent' | 'streamGenerateContent' | 'countTokens' | 'embedContent' | 'batchEmbedContents';
+
+const BY_VERB: Readonly<Record<Verb, InterfaceType>> = {
+  generateContent: 'CHAT',
+  streamGenerateContent: 'CHAT',
+  countTokens: 'COUNT_TOKENS',
+  embedContent: 'EMBEDDINGS',
+  batchEmbedContents: 'EMBEDDINGS',
+};
+
+/** Finds the interface of a request by its path and, for `/v1/models`, its headers. */
+export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
+  const place = placeOf(path);
+  if (place) return BY_VERB[place.verb];
+  const [version = '', collection, ...rest] = segmentsOf(path);
+  if (!isVersion(version) || (collection !== 'models' && collection !== 'tunedModels')) return 'PASSTHROUGH';
+  // Other protocols have `/v1/models` too; only a Google key identifies this one.
+  if (version === 'v1' && !hasGoogleKey(path, headers)) return 'PASSTHROUGH';
+  if (rest.length === 0) return collection === 'models' ? 'MODELS' : 'PASSTHROUGH';
+  return rest.at(-1)?.includes(':') || rest.at(-2) === 'operations' ? 'PASSTHROUGH' : 'MODEL_INFO';
+}
+
+const hasGoogleKey = (path: string, headers: HeaderBag): boolean =>
+  Object.hasOwn(headers, 'x-goog-api-key') || Object.hasOwn(headers, 'x-goog-api-client') || parseQuery(path).has('key');
+
+/** The interfaces of this protocol. */
 const SUPPORTED: Record<InterfaceType, boolean> = {
   CHAT: true,
   MODELS: true,
@@ -16,40 +43,16 @@ const SUPPORTED: Record<InterfaceType, boolean> = {
   PASSTHROUGH: false,
 };
 
+/** Whether this protocol has the interface. */
 export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
 
-/** Without `alt=sse` a stream is one JSON list, written piece by piece. */
-export const isSse = (path: string): boolean => queryOf(path).get('alt') === 'sse';
+/** Whether the client requested SSE. Without `alt=sse` a stream is one JSON array, written piece by piece. */
+export const isSse = (path: string): boolean => parseQuery(path).get('alt') === 'sse';
 
-/** What stands behind the last colon of a path. */
-type Verb = 'generateContent' | 'streamGenerateContent' | 'countTokens' | 'embedContent' | 'batchEmbedContents';
-
-const BY_VERB: Readonly<Record<Verb, InterfaceType>> = {
-  generateContent: 'CHAT',
-  streamGenerateContent: 'CHAT',
-  countTokens: 'COUNT_TOKENS',
-  embedContent: 'EMBEDDINGS',
-  batchEmbedContents: 'EMBEDDINGS',
-};
-
-export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
-  const place = placeOf(path);
-  if (place) return BY_VERB[place.verb];
-  const [version = '', collection, ...rest] = segmentsOf(path);
-  if (!isVersion(version) || (collection !== 'models' && collection !== 'tunedModels')) return 'PASSTHROUGH';
-  // `/v1/models` is everybody's: only who shows a key of Google means this one.
-  if (version === 'v1' && !hasGoogleKey(path, headers)) return 'PASSTHROUGH';
-  if (rest.length === 0) return collection === 'models' ? 'MODELS' : 'PASSTHROUGH';
-  return rest.at(-1)?.includes(':') || rest.at(-2) === 'operations' ? 'PASSTHROUGH' : 'MODEL_INFO';
-}
-
-const hasGoogleKey = (path: string, headers: HeaderBag): boolean =>
-  Object.hasOwn(headers, 'x-goog-api-key') || Object.hasOwn(headers, 'x-goog-api-client') || queryOf(path).has('key');
-
-/** Segments in which the name of a model begins: `tunedModels/x` and `endpoints/1` are names of their own. */
+/** Path segments before a model name. `tunedModels/x` and `endpoints/1` are names by themselves. */
 const COLLECTIONS: ReadonlySet<string> = new Set(['models', 'tunedModels', 'endpoints']);
 
-/** The model that a path names, also the one of MODEL_INFO. */
+/** The model in the path, including that of MODEL_INFO. */
 export function modelOf(path: string): string | undefined {
   const place = placeOf(path);
   if (place) return place.model;
@@ -58,24 +61,21 @@ export function modelOf(path: string): string | undefined {
   return collection === 'models' ? rest.join('/') : [collection, ...rest].join('/');
 }
 
-/** The key that a client shows: in a header of Google's, in the query, or as a bearer's token (Vertex). */
+/** The client's key: in a Google header, in the query, or as a bearer token (Vertex). */
 export function keyOf(path: string, headers: HeaderBag): string | undefined {
   const bearer = /^bearer\s+(.+)$/i.exec(headers['authorization'] ?? '')?.[1];
-  return headers['x-goog-api-key'] || queryOf(path).get('key') || bearer || undefined;
+  return headers['x-goog-api-key'] || parseQuery(path).get('key') || bearer || undefined;
 }
 
-const queryOf = (path: string): URLSearchParams => new URLSearchParams(path.slice(path.indexOf('?') + 1 || path.length));
-
-/** Where a request for that model goes. */
-export const pathOf = (model: string, verb: Verb): string => `/v1beta/${nameOf(model)}:${verb}`;
+const parseQuery = (path: string): URLSearchParams => new URLSearchParams(path.slice(path.indexOf('?') + 1 || path.length));
 
 const MODELS = /\/(?:models|tunedModels)\//;
 
 const VERB = /^\w+$/;
 
 /**
- * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. Two short expressions: one for the whole path
- * backtracks at every slash and colon.
+ * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. One expression for the whole
+ * path would backtrack at every slash and colon, so there are two.
  */
 export function readTarget({ path }: WireRequest): Asked | undefined {
   const end = path.search(/[?#]/);
@@ -91,25 +91,29 @@ export function readTarget({ path }: WireRequest): Asked | undefined {
 /** API versions that only Google has, and models with a key in the query. */
 const OWN_PATH = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/.*[?&]key=/;
 
+/** Whether an endpoint belongs to Google, even if its interface is unknown. */
 export const ownsPath = (path: string): boolean => OWN_PATH.test(path);
 
 const BARE_MODEL =
   /^(\/v1(?:beta|alpha))\/(?!(?:models|tunedModels|endpoints|projects|publishers)\/)(?=.+:(?:(?:streamG|g)enerateContent|countTokens|(?:e|batchE)mbedContents?)$)/;
 
-/** The AI SDK sends `provider/model` as a complete name, without `models/`. */
+/** The AI SDK sends `provider/model` without `models/`; this inserts it. */
 export const normalise = (path: string): string => path.replace(BARE_MODEL, '$1/models/');
 
-/** Files are uploaded to `/upload/v1beta/files`: the word stands before the version. */
+/** The prefix of file uploads, before the version: `/upload/v1beta/files`. */
 const UPLOAD = 'upload';
 
-/** `modelId` is the model of MODEL_INFO; PASSTHROUGH needs the path that the client called. For CHAT and EMBEDDINGS it may name the verb. */
+/**
+ * The URL of an interface at a provider. `modelId` is the model of MODEL_INFO; `nativePath` is the client's path for
+ * PASSTHROUGH, and selects the method for EMBEDDINGS.
+ */
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
   const { base_url: base, adapter_config: { path: prefix = '' } = {} } = target.provider;
   const url = parseUrl(base);
   const segments = [...segmentsOf(url.pathname), ...segmentsOf(prefix)];
   const root = segments.length === 0 ? ['v1beta'] : segments;
   const isUpload = type === 'PASSTHROUGH' && segmentsOf(nativePath)[0] === UPLOAD;
-  const endpoint = endpointOf(type, target, modelId, nativePath);
+  const endpoint = buildEndpoint(type, target, modelId, nativePath);
   const path = [...(isUpload ? uploadRoot(root) : root), endpoint].map((segment) => `/${segment}`).join('');
   setPath(url, path, type === 'PASSTHROUGH' ? 'path' : 'model');
   if (type === 'PASSTHROUGH' || type === 'MODELS') copyQuery(nativePath, url);
@@ -120,24 +124,24 @@ export function buildUrl(type: InterfaceType, target: Target, modelId: string = 
 const VERBS: Partial<Record<InterfaceType, Verb>> = {
   CHAT: 'generateContent',
   COUNT_TOKENS: 'countTokens',
-  // One text goes to `embedContent`: the path that the encoder chose says so.
+  // A single text uses `embedContent`; the encoder's path selects it.
   EMBEDDINGS: 'batchEmbedContents',
 };
 
-function endpointOf(type: InterfaceType, { model, stream }: Target, modelId: string, nativePath: string): string {
+function buildEndpoint(type: InterfaceType, { model, stream }: Target, modelId: string, nativePath: string): string {
   switch (type) {
     case 'CHAT':
-      return `${nameOf(model)}:${stream ? 'streamGenerateContent' : VERBS.CHAT}`;
+      return `${escapeName(model)}:${stream ? 'streamGenerateContent' : VERBS.CHAT}`;
     case 'COUNT_TOKENS':
-      return `${nameOf(model)}:${VERBS.COUNT_TOKENS}`;
+      return `${escapeName(model)}:${VERBS.COUNT_TOKENS}`;
     case 'EMBEDDINGS':
-      return `${nameOf(model)}:${placeOf(nativePath)?.verb === 'embedContent' ? 'embedContent' : VERBS.EMBEDDINGS}`;
+      return `${escapeName(model)}:${placeOf(nativePath)?.verb === 'embedContent' ? 'embedContent' : VERBS.EMBEDDINGS}`;
     case 'MODELS':
       return 'models';
     case 'MODEL_INFO':
-      return nameOf(modelId);
+      return escapeName(modelId);
     case 'PASSTHROUGH':
-      return nativeEndpoint(nativePath);
+      return stripPrefix(nativePath);
     case 'RERANK':
     case 'AUDIO':
     case 'IMAGES':
@@ -147,23 +151,14 @@ function endpointOf(type: InterfaceType, { model, stream }: Target, modelId: str
   }
 }
 
-/** Slashes are part of the path. */
-const nameOf = (model: string): string => resourceOf(model).split('/').map(escaped).join('/');
-
-/** `models/x` for `x` and for `models/x`; tuned models and endpoints stand in collections of their own. */
-export function resourceOf(model: string): string {
-  const [first = '', ...rest] = model.split('/');
-  return COLLECTIONS.has(first) && rest.length > 0 ? model : `models/${model}`;
-}
-
 interface Place {
   model: string;
   verb: Verb;
 }
 
 /**
- * The model and the verb of `/v1beta/models/{model}:{verb}`; `/v1/projects/…/publishers/google/models/{model}:{verb}` is Vertex. The name may
- * hold slashes and colons, and may be escaped.
+ * The model and the verb of `/v1beta/models/{model}:{verb}`, or on Vertex of
+ * `/v1/projects/…/publishers/google/models/{model}:{verb}`. The name may contain slashes and colons, and may be escaped.
  */
 export function placeOf(path: string): Place | undefined {
   const segments = segmentsOf(path).map(unescaped);
@@ -178,8 +173,8 @@ export function placeOf(path: string): Place | undefined {
 
 const isVerb = (word: string): word is Verb => Object.hasOwn(BY_VERB, word);
 
-/** The path below the client's own version. */
-function nativeEndpoint(path: string): string {
+/** The path after the client's own version. */
+function stripPrefix(path: string): string {
   const segments = segmentsOf(path);
   if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
@@ -190,7 +185,10 @@ function uploadRoot(root: readonly string[]): string[] {
   return [...root.slice(0, version), UPLOAD, ...root.slice(version)];
 }
 
-/** What Google wants to see. Nothing of the client's own headers gets here, its key least of all. Vertex takes tokens, not keys. */
+/**
+ * The headers of a request to Google. They never include the client's headers, and thus not its key. Vertex takes
+ * tokens instead of keys.
+ */
 export function buildHeaders({ api_key: key, adapter_config: config = {} }: Provider, stream = false): HeaderBag {
   const { headers = {}, auth } = config;
   return {
@@ -199,4 +197,16 @@ export function buildHeaders({ api_key: key, adapter_config: config = {} }: Prov
     ...(key && (auth === 'bearer' ? { authorization: `Bearer ${key.trim()}` } : { 'x-goog-api-key': key.trim() })),
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
   };
+}
+
+/** The path of a method for a model. */
+export const pathOf = (model: string, verb: Verb): string => `/v1beta/${escapeName(model)}:${verb}`;
+
+/** The resource name with escaped segments; slashes are kept. */
+const escapeName = (model: string): string => resourceOf(model).split('/').map(escaped).join('/');
+
+/** `models/x` for `x` and `models/x`; tuned models and endpoints have collections of their own. */
+export function resourceOf(model: string): string {
+  const [first = '', ...rest] = model.split('/');
+  return COLLECTIONS.has(first) && rest.length > 0 ? model : `models/${model}`;
 }

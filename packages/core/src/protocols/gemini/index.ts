@@ -5,12 +5,12 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeStream } from './stream-decode.ts';
 import { camelObject, hasUsage, isResponse, isWrapped } from './wire.ts';
 
-/** Gemini's generateContent, as the Gemini API, Vertex AI and Cloud Code speak it. */
+/** Gemini's generateContent for reading: the Gemini API, Vertex AI and Cloud Code. */
 export const gemini: Protocol = { id: 'gemini', streamDecoder: decodeStream, recognises, extras: extrasOf, callFields };
 
-/** What a message holds beside text, thoughts and calls, in the words of the wire. */
+/** The signatures, the block reason and the images of a message, in wire form. */
 export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
-  const signatures = content.flatMap(signatureOf);
+  const signatures = content.flatMap(listSignature);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
   const { blockReason }: { blockReason?: unknown } = camelObject(camelObject(extensions?.gemini)['promptFeedback']);
   return {
@@ -20,9 +20,9 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
   };
 }
 
-/** Those of calls are fields of the calls. */
-const signatureOf = (block: ContentBlock): string[] =>
-  (block.type === 'text' || block.type === 'thinking') && isOwn(block.signature) ? [block.signature.value] : [];
+/** Signatures of text and thinking; those of calls are fields of the calls. */
+const listSignature = (block: ContentBlock): string[] =>
+  (block.type === 'text' || block.type === 'thinking') && isThoughtSignature(block.signature) ? [block.signature.value] : [];
 
 function encodeImage({ source }: ImageBlock): JsonObject {
   const uri = source.url ?? source.file_id;
@@ -39,11 +39,12 @@ export function callFields({ extensions, signature }: ToolUseBlock): JsonObject 
   return {
     ...fields,
     ...(isObject(functionCall) && functionCall),
-    ...(isOwn(signature) && { thoughtSignature: signature.value }),
+    ...(isThoughtSignature(signature) && { thoughtSignature: signature.value }),
   };
 }
 
-const isOwn = (signature: SignedBlob | undefined): signature is SignedBlob => signature?.form === 'thought_signature';
+const isThoughtSignature = (signature: SignedBlob | undefined): signature is SignedBlob =>
+  signature?.form === 'thought_signature';
 
 function recognises(payload: JsonObject): boolean {
   const { response, error }: { response?: unknown; error?: unknown } = payload;
@@ -52,7 +53,7 @@ function recognises(payload: JsonObject): boolean {
   return isResponse(payload) || hasUsage(payload);
 }
 
-/** google.rpc.Status: the others have no status in capitals. */
+/** Whether an error is a google.rpc.Status: other protocols have no status in capitals. */
 function isGoogleStatus({ code, status }: JsonObject): boolean {
   return typeof code === 'number' && typeof status === 'string' && /^[A-Z]+(_[A-Z]+)*$/.test(status);
 }

@@ -98,6 +98,36 @@ export function decodeStop(name: string, hasContent: boolean): StopReason {
   return reading ?? 'end_turn';
 }
 
+/** The numbers of Vertex's protobuf enum, whose clients write them; the Gemini API agrees with it up to 5. */
+const NUMBERED = [
+  'FINISH_REASON_UNSPECIFIED',
+  'STOP',
+  'MAX_TOKENS',
+  'SAFETY',
+  'RECITATION',
+  'OTHER',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'MALFORMED_FUNCTION_CALL',
+  'MODEL_ARMOR',
+  'IMAGE_SAFETY',
+  'IMAGE_PROHIBITED_CONTENT',
+  'IMAGE_RECITATION',
+  'IMAGE_OTHER',
+  'UNEXPECTED_TOOL_CALL',
+  'NO_IMAGE',
+] as const;
+
+/** The name behind a wire value: a name, a number, or a name in the spelling of some client. */
+export function finishName(wire: string | number): string {
+  if (typeof wire === 'number') return NUMBERED[wire] ?? String(wire);
+  const name = wire.toUpperCase();
+  return name !== 'FINISH_REASON_UNSPECIFIED' && name.startsWith('FINISH_REASON_') ? name.slice('FINISH_REASON_'.length) : name;
+}
+
+export const isKnownFinish = (name: string): boolean => Object.hasOwn(BY_NAME, name);
+
 const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
 
 /** Stops after which a call without whole arguments has lost them: nobody may run it. */
@@ -295,36 +325,6 @@ export function encodeStop(
   if (stop === 'error') return undefined;
   return stop === 'refusal' && saysRefusal ? 'STOP' : WIRE_STOPS[stop];
 }
-
-/** The numbers of Vertex's protobuf enum, whose clients write them; the Gemini API agrees with it up to 5. */
-const NUMBERED = [
-  'FINISH_REASON_UNSPECIFIED',
-  'STOP',
-  'MAX_TOKENS',
-  'SAFETY',
-  'RECITATION',
-  'OTHER',
-  'BLOCKLIST',
-  'PROHIBITED_CONTENT',
-  'SPII',
-  'MALFORMED_FUNCTION_CALL',
-  'MODEL_ARMOR',
-  'IMAGE_SAFETY',
-  'IMAGE_PROHIBITED_CONTENT',
-  'IMAGE_RECITATION',
-  'IMAGE_OTHER',
-  'UNEXPECTED_TOOL_CALL',
-  'NO_IMAGE',
-] as const;
-
-/** The name behind a wire value: a name, a number, or a name in the spelling of some client. */
-export function finishName(wire: string | number): string {
-  if (typeof wire === 'number') return NUMBERED[wire] ?? String(wire);
-  const name = wire.toUpperCase();
-  return name !== 'FINISH_REASON_UNSPECIFIED' && name.startsWith('FINISH_REASON_') ? name.slice('FINISH_REASON_'.length) : name;
-}
-
-export const isKnownFinish = (name: string): boolean => Object.hasOwn(BY_NAME, name);
 
 /** Names that may come in either spelling; others may have underscores of their own. */
 const WIRE_NAMES: ReadonlySet<string> = new Set([

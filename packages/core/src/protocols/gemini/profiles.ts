@@ -1,7 +1,7 @@
 import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
-/** A model of which nothing is known: what all from 2.5 on take. */
+/** The profile of an unknown model: what all models from 2.5 on accept. */
 export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
   ...DEFAULT_PROFILE,
   thinking_mode: 'budget',
@@ -9,27 +9,27 @@ export const DEFAULT_GEMINI_PROFILE: ProviderProfile = {
   gemini3: false,
   json_schema_params: true,
   function_call_ids: true,
-  // P62, P63: refused by all models before Gemini 3.
+  // P62, P63: rejected by all models before Gemini 3.
   tools_with_json_output: false,
   builtin_with_functions: false,
   tool_name: { pattern: /^[a-zA-Z_][a-zA-Z0-9_.:-]*$/, max: 128 },
-  // Ids are free, and optional.
+  // Any id is accepted, and ids are optional.
   tool_id: { pattern: /./s, max: Number.MAX_SAFE_INTEGER },
 };
 
 const GEMINI_3: Partial<ProviderProfile> = { gemini3: true, tools_with_json_output: true, builtin_with_functions: true };
 
-/** Before names could have dots and colons. */
+/** Tool names before dots and colons were allowed. */
 const OLD_NAMES: ProviderProfile['tool_name'] = { pattern: /^[a-zA-Z_][a-zA-Z0-9_-]*$/, max: 64 };
 
 const BEFORE_THINKING: Partial<ProviderProfile> = { thinking_mode: 'none', tool_name: OLD_NAMES };
 
-/** What is known of each model beyond the default, by its name; the first row that fits counts. */
+/** What is known about each model beyond the default; the first matching row applies. */
 export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partial<ProviderProfile>])[] = [
   // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output (native-output-with-builtin-tools-stream).
   [/gemini-3(\.\d+)?-pro/, { ...GEMINI_3, effort_values: ['low', 'high'] }],
   [/gemini-([3-9]|\d\d)(\.\d+)?-/, { ...GEMINI_3, effort_values: ['minimal', 'low', 'medium', 'high'] }],
-  // The documented budget ranges of 2.5; only on Pro thinking cannot be switched off.
+  // The documented budget ranges of 2.5; thinking cannot be disabled on Pro.
   [/gemini-2\.5-pro/, { thinking_budgets: { least: 128, most: 32_768, off: false } }],
   [/gemini-2\.5-flash-lite/, { thinking_budgets: { least: 512, most: 24_576, off: true } }],
   // The image and voice models of 2.5 do not think.
@@ -39,26 +39,28 @@ export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partia
   [/gemma/, { ...BEFORE_THINKING, json_schema: false }],
 ];
 
-/** What is known of each provider, whatever the model. */
+/** What is known about each provider, for all its models. */
 export const GEMINI_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {
   google: {},
-  // recorded: functionCall ids in requests and answers of Vertex too.
+  // recorded: Vertex also has functionCall ids in requests and responses.
   'google-vertex': {},
 };
 
-const modelRow = (model: string): Partial<ProviderProfile> | undefined =>
+const findModel = (model: string): Partial<ProviderProfile> | undefined =>
   GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
 
+/** Whether anything is known about the provider or the model. */
 export const hasFacts = (providerId: string, model = ''): boolean =>
-  Object.hasOwn(GEMINI_PROFILES, providerId) || modelRow(model) !== undefined;
+  Object.hasOwn(GEMINI_PROFILES, providerId) || findModel(model) !== undefined;
 
+/** What a provider and model are known to accept. */
 export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
   const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
-  const row = modelRow(model);
+  const row = findModel(model);
   return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };
 });
 
-/** Every tool is a function here, and its arguments are an object. */
+/** Tool requirements of Gemini: all tools are functions with an object of arguments. */
 export const toolRules = ({ tool_name }: ProviderProfile): ToolRules => ({
   toolName: tool_name,
   custom: false,

@@ -51,16 +51,6 @@ import {
   type WirePart,
 } from './wire.ts';
 
-const LEVELS: Readonly<Record<string, NonNullable<ImageBlock['source']['detail']>>> = {
-  MEDIA_RESOLUTION_LOW: 'low',
-  MEDIA_RESOLUTION_HIGH: 'high',
-  MEDIA_RESOLUTION_ULTRA_HIGH: 'original',
-};
-
-/** `auto` and whatever has no level of its own is left to the model. */
-export const levelOf = (detail: ImageBlock['source']['detail']): string | undefined =>
-  Object.keys(LEVELS).find((level) => LEVELS[level] === detail);
-
 /** A request as it came in: the model and whether to stream stand in the path. */
 export function decodeRequest({ path, body }: WireRequest, context: CodecContext): CanonicalRequest {
   const stream = placeOf(path)?.verb === 'streamGenerateContent';
@@ -348,6 +338,12 @@ function decodeMediaFields(block: MediaBlock): MediaBlock {
   return isHeard ? block : asFile(block);
 }
 
+const LEVELS: Readonly<Record<string, NonNullable<ImageBlock['source']['detail']>>> = {
+  MEDIA_RESOLUTION_LOW: 'low',
+  MEDIA_RESOLUTION_HIGH: 'high',
+  MEDIA_RESOLUTION_ULTRA_HIGH: 'original',
+};
+
 /** `mediaResolution` of the part, as the detail of an image. */
 function decodeDetail(block: ImageBlock): ImageBlock {
   const level = textOf(camelObject(fieldsOf(block)['mediaResolution'])['level']);
@@ -495,3 +491,7 @@ function addUser(
 }
 
 const isResult = (block: ContentBlock): block is ToolResultBlock => block.type === 'tool_result';
+
+/** `auto` and whatever has no level of its own is left to the model. */
+export const levelOf = (detail: ImageBlock['source']['detail']): string | undefined =>
+  Object.keys(LEVELS).find((level) => LEVELS[level] === detail);

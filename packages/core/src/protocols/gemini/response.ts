@@ -11,10 +11,6 @@ import { decodeErrorBody, encodeUsage, findError } from './outcome.ts';
 import { decodeStream } from './stream-decode.ts';
 import { isBlocked, readKept } from './wire.ts';
 
-/** The body of an answer. */
-export const answerOf = (wire: unknown): JsonObject =>
-  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
-
 /** A whole GenerateContentResponse, or the list of its fragments, read by the stream decoder. Throws when it is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   const fragments: readonly unknown[] = Array.isArray(body) ? body : [body];
@@ -23,6 +19,10 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
   if (!complete) throw new CodecError(upstreamError('the response has no finishReason'));
   return message;
 }
+
+/** The body of an answer. */
+export const answerOf = (wire: unknown): JsonObject =>
+  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
 
 /** A whole GenerateContentResponse. Throws when the response is a failure that has no word here. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {

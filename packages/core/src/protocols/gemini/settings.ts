@@ -51,16 +51,6 @@ const TO_WIRE = {
   top_logprobs: 'logprobs',
 } as const satisfies Record<NumberName, string>;
 
-/** Fields that have a place of their own, here and in the files beside. */
-const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
-
-/** The kept fields of a configuration. An empty list of stop sequences has no canonical form, so it stays here. */
-export function keptConfig(config: JsonObject): JsonObject | undefined {
-  const { stopSequences: stop } = config;
-  const rest = unknownFields(config, CONFIG_FIELDS);
-  return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
-}
-
 const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
 
 export function decodeParameters(config: JsonObject): RequestParameters {
@@ -124,20 +114,6 @@ function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
   return name === '' ? {} : { audio_output: { voice: name } };
 }
 
-/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
-export function keptOptions(body: JsonObject): JsonObject {
-  const { serviceTier: tier } = body;
-  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
-  return isKept ? { serviceTier: tier } : {};
-}
-
-const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
-
-const tierOf = (body: JsonObject): string | undefined => {
-  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
-  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
-};
-
 const JSON_TYPE = 'application/json';
 
 const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] as const;
@@ -155,10 +131,6 @@ export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContex
     'json_schema/schema': `/generationConfig/${field}`,
   });
 }
-
-/** Whether the format is still what a client asked for in this protocol. */
-export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
-  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
 
 const PARAM = 'generationConfig.thinkingConfig';
 
@@ -192,6 +164,30 @@ function readThinking(config: JsonObject): ThinkingConfig {
     ...display,
   };
 }
+
+/** Fields that have a place of their own, here and in the files beside. */
+const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
+
+/** The kept fields of a configuration. An empty list of stop sequences has no canonical form, so it stays here. */
+export function keptConfig(config: JsonObject): JsonObject | undefined {
+  const { stopSequences: stop } = config;
+  const rest = unknownFields(config, CONFIG_FIELDS);
+  return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
+}
+
+/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
+export function keptOptions(body: JsonObject): JsonObject {
+  const { serviceTier: tier } = body;
+  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
+  return isKept ? { serviceTier: tier } : {};
+}
+
+const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
+
+const tierOf = (body: JsonObject): string | undefined => {
+  const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
+  return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
+};
 
 export function encodeParameters({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): JsonObject {
   const config: JsonObject = {};
@@ -259,6 +255,10 @@ export function encodeOutput(
 
 const dropOption = (feature: string, message: string, context: CodecContext): void =>
   drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
+
+/** Whether the format is still what a client asked for in this protocol. */
+export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
+  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
 
 interface Encoded {
   config: JsonObject;

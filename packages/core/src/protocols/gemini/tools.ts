@@ -18,61 +18,6 @@ export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
   web_fetch: bare('urlContext'),
 };
 
-interface Decoded {
-  choice?: ToolChoice;
-  /** What of `toolConfig` is not mapped. */
-  rest?: JsonObject;
-}
-
-const CALLING_FIELDS: ReadonlySet<string> = new Set(['mode', 'allowedFunctionNames']);
-
-const CONFIG_FIELDS: ReadonlySet<string> = new Set(['functionCallingConfig']);
-
-export function decodeToolConfig(value: unknown): Decoded {
-  const config = optional(value, 'toolConfig', expectObject);
-  if (!config) return {};
-  const at = 'toolConfig.functionCallingConfig';
-  const calling = camelKeys(optional(camelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
-  const word = optional(calling['mode'], `${at}.mode`, expectText)?.toUpperCase();
-  const names = optional(calling['allowedFunctionNames'], `${at}.allowedFunctionNames`, expectList)?.map((name, i) =>
-    expectName(name, `${at}.allowedFunctionNames[${i}]`),
-  );
-  const inner = unknownFields(calling, CALLING_FIELDS);
-  const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
-  const choice = word && !word.endsWith('UNSPECIFIED') ? choiceOf(word, names ?? []) : undefined;
-  return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
-}
-
-/** VALIDATED leaves the choice to the model, like AUTO, and holds it to the schemas. */
-const MODES: Readonly<Record<string, ToolMode>> = {
-  AUTO: { type: 'auto' },
-  NONE: { type: 'none' },
-  ANY: { type: 'any' },
-  VALIDATED: { type: 'auto', validated: true },
-};
-
-function choiceOf(word: string, names: string[]): ToolChoice {
-  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
-  const [name] = names;
-  if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
-  return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
-}
-
-/** Names can only be given to a model that must call: where it may choose, the other functions are not offered. */
-export function restrictTools(request: CanonicalRequest, context: CodecContext): readonly CanonicalTool[] {
-  const { tools = [], tool_choice: choice } = request;
-  if (choice?.type !== 'auto' || !choice.allowed_tools || takesNames(choice)) return tools;
-  const allowed = new Set(choice.allowed_tools);
-  const left = tools.filter(({ name, server }) => server || allowed.has(name));
-  if (left.length < tools.length)
-    approximate(context, {
-      path: '/tool_choice',
-      feature: 'tool_choice.allowed_tools',
-      message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
-    });
-  return left;
-}
-
 /** Every entry may hold declarations of functions and tools of Google's own, side by side. */
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
@@ -142,22 +87,6 @@ function serverTool(key: string, config: unknown): CanonicalTool {
   };
 }
 
-/**
- * Schemas that a client sent in this protocol go back in its own words: they are kept beside the canonical ones, and nobody has to convert
- * these. What is kept of a schema that was changed since is forgotten.
- */
-export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
-  const { tools } = request;
-  if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
-  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutKept(tool))) };
-}
-
-/** Whether the schema of a tool is still the one that a client sent in this protocol. */
-function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
-  const kept = fieldsOf(tool);
-  return schema !== undefined && sameJson(schemaOf(kept, 'parametersJsonSchema', 'parameters', 'tools'), schema);
-}
-
 /** In JSON Schema, or in Google's own dialect. */
 export function schemaOf(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
   const schema = optional(source[json], `${param}.${json}`, expectObject);
@@ -213,13 +142,90 @@ function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
   };
 }
 
-const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
+interface Decoded {
+  choice?: ToolChoice;
+  /** What of `toolConfig` is not mapped. */
+  rest?: JsonObject;
+}
 
-const withoutKept = (tool: CanonicalTool): CanonicalTool =>
-  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
+const CALLING_FIELDS: ReadonlySet<string> = new Set(['mode', 'allowedFunctionNames']);
 
-const withoutSchemas = (kept: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(kept).filter(([key]) => !isSchemaField(key)));
+const CONFIG_FIELDS: ReadonlySet<string> = new Set(['functionCallingConfig']);
+
+export function decodeToolConfig(value: unknown): Decoded {
+  const config = optional(value, 'toolConfig', expectObject);
+  if (!config) return {};
+  const at = 'toolConfig.functionCallingConfig';
+  const calling = camelKeys(optional(camelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
+  const word = optional(calling['mode'], `${at}.mode`, expectText)?.toUpperCase();
+  const names = optional(calling['allowedFunctionNames'], `${at}.allowedFunctionNames`, expectList)?.map((name, i) =>
+    expectName(name, `${at}.allowedFunctionNames[${i}]`),
+  );
+  const inner = unknownFields(calling, CALLING_FIELDS);
+  const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
+  const choice = word && !word.endsWith('UNSPECIFIED') ? choiceOf(word, names ?? []) : undefined;
+  return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
+}
+
+/** VALIDATED leaves the choice to the model, like AUTO, and holds it to the schemas. */
+const MODES: Readonly<Record<string, ToolMode>> = {
+  AUTO: { type: 'auto' },
+  NONE: { type: 'none' },
+  ANY: { type: 'any' },
+  VALIDATED: { type: 'auto', validated: true },
+};
+
+function choiceOf(word: string, names: string[]): ToolChoice {
+  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
+  const [name] = names;
+  if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
+  return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
+}
+
+/** One entry with all functions, and one for each tool of Google's own. */
+export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] {
+  const functions = tools.flatMap((tool) => (tool.server ? [] : [encodeFunction(tool, context)]));
+  const others = tools.flatMap((tool, i) =>
+    tool.server ? encodeServer(tool, functions.length > 0, `/tools/${i}`, context) : [],
+  );
+  return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
+}
+
+function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
+  const kept = fieldsOf(tool);
+  const { name, description } = tool;
+  const isOwn = Object.keys(kept).some(isSchemaField);
+  return { ...kept, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
+}
+
+/** In the field that the model takes. A function without arguments has no schema: an object without properties is refused (P53). */
+function encodeSchemas({ input_schema: input, output_schema: output }: CanonicalTool, { profile }: CodecContext): JsonObject {
+  const isJson = profile.json_schema_params;
+  return {
+    ...(input && !isBare(input) && { [isJson ? 'parametersJsonSchema' : 'parameters']: input }),
+    ...(output && { responseJsonSchema: output }),
+  };
+}
+
+/** An object of which nothing is said. */
+function isBare({ type = 'object', properties, required: _, additionalProperties: more, ...rest }: JsonObject): boolean {
+  const isEmpty = (value: unknown): boolean => !isObject(value) || Object.keys(value).length === 0;
+  const isPlain = typeof type === 'string' && type.toLowerCase() === 'object';
+  return isPlain && isEmpty(properties) && isEmpty(more) && Object.keys(rest).length === 0;
+}
+
+/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
+const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
+
+function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path: string, context: CodecContext): JsonObject[] {
+  if (!server) return [];
+  const { wire_type: key, config, type } = server;
+  if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
+    drop(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
+    return [];
+  }
+  return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
+}
 
 /** `kept`: what the client itself said in this protocol. `tools`: those that are sent. */
 export function encodeToolConfig(
@@ -268,55 +274,49 @@ const TO_WIRE = { auto: 'AUTO', none: 'NONE', any: 'ANY' } as const;
 const encodeMode = ({ type, validated, native }: ToolMode): unknown =>
   native ? native.value : validated ? 'VALIDATED' : TO_WIRE[type];
 
+/** Names can only be given to a model that must call: where it may choose, the other functions are not offered. */
+export function restrictTools(request: CanonicalRequest, context: CodecContext): readonly CanonicalTool[] {
+  const { tools = [], tool_choice: choice } = request;
+  if (choice?.type !== 'auto' || !choice.allowed_tools || takesNames(choice)) return tools;
+  const allowed = new Set(choice.allowed_tools);
+  const left = tools.filter(({ name, server }) => server || allowed.has(name));
+  if (left.length < tools.length)
+    approximate(context, {
+      path: '/tool_choice',
+      feature: 'tool_choice.allowed_tools',
+      message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
+    });
+  return left;
+}
+
 /** AUTO takes no names; which of the modes to come do is the client's to know. */
 const takesNames = ({ type, validated, native }: ToolMode): boolean =>
   type === 'any' || validated === true || native !== undefined;
 
-/** One entry with all functions, and one for each tool of Google's own. */
-export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] {
-  const functions = tools.flatMap((tool) => (tool.server ? [] : [encodeFunction(tool, context)]));
-  const others = tools.flatMap((tool, i) =>
-    tool.server ? encodeServer(tool, functions.length > 0, `/tools/${i}`, context) : [],
-  );
-  return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
+/**
+ * Schemas that a client sent in this protocol go back in its own words: they are kept beside the canonical ones, and nobody has to convert
+ * these. What is kept of a schema that was changed since is forgotten.
+ */
+export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
+  const { tools } = request;
+  if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
+  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutKept(tool))) };
 }
 
-function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
+/** Whether the schema of a tool is still the one that a client sent in this protocol. */
+function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
   const kept = fieldsOf(tool);
-  const { name, description } = tool;
-  const isOwn = Object.keys(kept).some(isSchemaField);
-  return { ...kept, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
+  return schema !== undefined && sameJson(schemaOf(kept, 'parametersJsonSchema', 'parameters', 'tools'), schema);
 }
+
+const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
+
+const withoutKept = (tool: CanonicalTool): CanonicalTool =>
+  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
+
+const withoutSchemas = (kept: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(kept).filter(([key]) => !isSchemaField(key)));
 
 const SCHEMA_FIELDS = ['parametersJsonSchema', 'parameters', 'responseJsonSchema', 'response'] as const;
 
 const isSchemaField = (key: string): boolean => SCHEMA_FIELDS.some((field) => field === key);
-
-/** In the field that the model takes. A function without arguments has no schema: an object without properties is refused (P53). */
-function encodeSchemas({ input_schema: input, output_schema: output }: CanonicalTool, { profile }: CodecContext): JsonObject {
-  const isJson = profile.json_schema_params;
-  return {
-    ...(input && !isBare(input) && { [isJson ? 'parametersJsonSchema' : 'parameters']: input }),
-    ...(output && { responseJsonSchema: output }),
-  };
-}
-
-/** An object of which nothing is said. */
-function isBare({ type = 'object', properties, required: _, additionalProperties: more, ...rest }: JsonObject): boolean {
-  const isEmpty = (value: unknown): boolean => !isObject(value) || Object.keys(value).length === 0;
-  const isPlain = typeof type === 'string' && type.toLowerCase() === 'object';
-  return isPlain && isEmpty(properties) && isEmpty(more) && Object.keys(rest).length === 0;
-}
-
-/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
-const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
-
-function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path: string, context: CodecContext): JsonObject[] {
-  if (!server) return [];
-  const { wire_type: key, config, type } = server;
-  if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
-    drop(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
-    return [];
-  }
-  return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
-}

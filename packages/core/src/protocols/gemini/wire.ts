@@ -1,10 +1,18 @@
+/**
+ * Wire types of Gemini, the fields that the codec reads, the two spellings of field names, and how unknown fields are
+ * kept as extensions.
+ */
+
 import type { Extensions, Node } from '../../canonical/protocol.ts';
 import { type Keeper, keeper } from '../../codec/extensions.ts';
 import { objectOf, textOf } from '../../codec/read.ts';
 import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
 import { MAX_FIELD_NAME_DEPTH } from '../../json/limits.ts';
 
-/** A GenerateContentResponse, whole or a fragment: the same shape. Everything is unknown until it is looked at: it comes from strangers. */
+/**
+ * A GenerateContentResponse; the fragments of a stream have the same shape. Servers are not trusted: every field may
+ * be missing or of any type.
+ */
 export interface WireResponse extends JsonObject {
   candidates?: unknown;
   usageMetadata?: unknown;
@@ -14,6 +22,7 @@ export interface WireResponse extends JsonObject {
   promptFeedback?: unknown;
 }
 
+/** A candidate on the wire. */
 export interface WireCandidate extends JsonObject {
   index?: unknown;
   content?: unknown;
@@ -21,6 +30,7 @@ export interface WireCandidate extends JsonObject {
   logprobsResult?: unknown;
 }
 
+/** A part of a content on the wire. */
 export interface WirePart extends JsonObject {
   text?: unknown;
   thought?: unknown;
@@ -31,6 +41,7 @@ export interface WirePart extends JsonObject {
   fileData?: unknown;
 }
 
+/** A functionCall on the wire. */
 export interface WireCall extends JsonObject {
   id?: unknown;
   name?: unknown;
@@ -41,11 +52,14 @@ export interface WireCall extends JsonObject {
   willContinue?: unknown;
 }
 
-const snakeOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const toSnakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-const bothSpellings = (...keys: string[]): ReadonlySet<string> => new Set([...keys, ...keys.map(snakeOf)]);
+const bothSpellings = (...keys: string[]): ReadonlySet<string> => new Set([...keys, ...keys.map(toSnakeCase)]);
 
-/** `createTime` and `promptFeedback` are read, and kept as well: canonical has whole seconds only, and no ratings. */
+/**
+ * Response fields with a canonical counterpart. `createTime` and `promptFeedback` are mapped, but also kept: the
+ * canonical response has whole seconds only, and no ratings.
+ */
 export const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   'candidates',
   'usageMetadata',
@@ -54,11 +68,16 @@ export const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   'error',
 ]);
 
+/** Fields of the wrapper around responses of Cloud Code. */
 export const WRAPPER_FIELDS: ReadonlySet<string> = new Set(['response']);
 
+/** Candidate fields with a canonical counterpart. */
 export const CANDIDATE_FIELDS: ReadonlySet<string> = new Set(['index', 'content', 'finishReason', 'logprobsResult']);
 
-/** What a candidate says beside its content; the decoder keeps these together with the fields of the response, and any other apart. */
+/**
+ * Documented candidate fields beside the content. The decoder keeps them together with the fields of the response,
+ * and unknown ones under `candidate`.
+ */
 export const CANDIDATE_NAMES: ReadonlySet<string> = new Set([
   'finishMessage',
   'safetyRatings',
@@ -73,8 +92,10 @@ export const CANDIDATE_NAMES: ReadonlySet<string> = new Set([
   'score',
 ]);
 
+/** Content fields with a canonical counterpart. */
 export const CONTENT_FIELDS: ReadonlySet<string> = new Set(['parts', 'role']);
 
+/** Part fields with a canonical counterpart, in both spellings. */
 export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
   'text',
   'thought',
@@ -85,12 +106,13 @@ export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
   'fileData',
 );
 
-/** Parts that only Gemini understands and that are documented: no departure. */
+/** Documented parts that only Gemini understands; they are kept opaque without a report. */
 export const OPAQUE_PARTS: ReadonlySet<string> = new Set(['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']);
 
-/** What a part may have beside its content. */
+/** Part fields that accompany the content, in both spellings. */
 export const CARRIER_FIELDS: ReadonlySet<string> = bothSpellings('thought', 'thoughtSignature');
 
+/** Fields of a functionCall with a canonical counterpart, in both spellings. */
 export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
   'id',
   'name',
@@ -100,15 +122,20 @@ export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
   'willContinue',
 );
 
+/** Fields of a functionResponse with a canonical counterpart. */
 export const FUNCTION_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts']);
 
+/** Fields of inlineData and fileData with a canonical counterpart, in both spellings. */
 export const BLOB_FIELDS: ReadonlySet<string> = bothSpellings('mimeType', 'data', 'fileUri');
 
-/** `inline_data` is `inlineData`; other underscores stay (`_responseJsonSchema`). */
+/** Converts `inline_data` to `inlineData`; a leading underscore stays (`_responseJsonSchema`). */
 export const camelOf = (key: string): string =>
   key.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** proto3 JSON may spell a key `inlineData` or `inline_data`. The object itself when no key needs the change. */
+/**
+ * Converts keys to camel case, because proto3 JSON allows `inlineData` and `inline_data`. Returns the object itself
+ * if nothing changes.
+ */
 export function camelKeys(value: JsonObject): JsonObject {
   for (const key in value) if (key.includes('_')) return withCamelKeys(value);
   return value;
@@ -123,8 +150,8 @@ function withCamelKeys(value: JsonObject): JsonObject {
   return out;
 }
 
-/** Documented names of more than one word, in an answer. Anything else may have underscores of its own. */
-const ANSWER_NAMES: ReadonlySet<string> = new Set([
+/** Documented response fields; only these are converted, since other keys may contain underscores of their own. */
+const RESPONSE_NAMES: ReadonlySet<string> = new Set([
   ...RESPONSE_FIELDS,
   'createTime',
   'promptFeedback',
@@ -138,20 +165,23 @@ const ANSWER_NAMES: ReadonlySet<string> = new Set([
   'partMetadata',
 ]);
 
-/** What users and tools say: its keys are not ours to spell. */
+/** Fields with data of users and tools, whose keys are not converted. */
 const DATA: ReadonlySet<string> = new Set(['args', 'response', 'partMetadata']);
 
-/** A response, a candidate or a part in the one spelling that official clients read, with all that its names hold. Itself when it is. */
+/**
+ * Converts a response, candidate or part, with everything in it, to the camel-case names that official clients read.
+ * Returns the object itself if nothing changes.
+ */
 export function respell(value: JsonObject): JsonObject {
-  for (const key in value) if (key.includes('_') && ANSWER_NAMES.has(camelOf(key))) return respelled(value);
+  for (const key in value) if (key.includes('_') && RESPONSE_NAMES.has(camelOf(key))) return convertNames(value);
   return value;
 }
 
-function respelled(value: JsonObject): JsonObject {
+function convertNames(value: JsonObject): JsonObject {
   const out: JsonObject = {};
   for (const [key, inner] of Object.entries(value)) {
     const name = camelOf(key);
-    if (name === key || !ANSWER_NAMES.has(name)) setOwn(out, key, inner);
+    if (name === key || !RESPONSE_NAMES.has(name)) setOwn(out, key, inner);
     else if (!Object.hasOwn(value, name)) setOwn(out, name, camelField(name, inner, 0));
   }
   return out;
@@ -168,6 +198,7 @@ function camelTree(value: unknown, depth: number): unknown {
   return out;
 }
 
+/** The object with camel-case keys; an empty object for anything else. */
 export const camelObject = (value: unknown): JsonObject => (isObject(value) ? camelKeys(value) : {});
 
 /** Cloud Code and Antigravity put every response, whole or fragment, into `{"response": …, "traceId": …}`. */
@@ -175,12 +206,13 @@ export function isWrapped(payload: JsonObject): boolean {
   return isObject(payload['response']) && payload['candidates'] === undefined && payload['type'] === undefined;
 }
 
-/** Whether a payload is a GenerateContentResponse: fields that no other answer of this API has. */
+/** Whether a payload is a GenerateContentResponse, by fields that no other response of this API has. */
 export function isResponse(payload: JsonObject): boolean {
   const { candidates, promptFeedback, responseId, modelVersion }: WireResponse = camelKeys(payload);
   return Array.isArray(candidates) || isObject(promptFeedback) || textOf(responseId) !== '' || textOf(modelVersion) !== '';
 }
 
+/** Whether a payload has usage metadata. */
 export const hasUsage = (payload: JsonObject): boolean => isObject(camelKeys(payload)['usageMetadata']);
 
 interface Envelope {
@@ -189,7 +221,7 @@ interface Envelope {
   created?: number;
 }
 
-/** Who answered, and when. The first fragment has it; most repeat it. */
+/** Id, model and time. The first fragment has them, and most fragments repeat them. */
 export function decodeEnvelope({ responseId, modelVersion, createTime }: WireResponse): Envelope {
   const created = decodeTime(createTime);
   return { id: textOf(responseId), model: textOf(modelVersion), ...(created !== undefined && { created }) };
@@ -197,7 +229,7 @@ export function decodeEnvelope({ responseId, modelVersion, createTime }: WireRes
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:Z|([+-]\d\d):(\d\d))$/;
 
-/** Unix seconds of `2026-05-19T14:59:42.780296Z`, by the civil calendar: core has no Date. */
+/** Unix seconds of `2026-05-19T14:59:42.780296Z`, computed without `Date`. */
 function decodeTime(value: unknown): number | undefined {
   const match = RFC_3339.exec(textOf(value));
   if (!match) return undefined;
@@ -208,46 +240,51 @@ function decodeTime(value: unknown): number | undefined {
   return daysFromEpoch(year, month, day) * 86_400 + hour * 3600 + (minute - zone) * 60 + second;
 }
 
-/** Years begin in March here, so that the leap day is the last of the year. */
+/** Years start in March here, so that a leap day is the last day of its year. */
 function daysFromEpoch(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
   return y * 365 + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
 }
 
-const kept: Keeper = keeper('gemini');
+const extensions: Keeper = keeper('gemini');
 
-export const fieldsOf: Keeper['fieldsOf'] = kept.fieldsOf;
+/** The fields of a canonical node that only Gemini knows. */
+export const fieldsOf: Keeper['fieldsOf'] = extensions.fieldsOf;
 
-export const keep: Keeper['keep'] = kept.keep;
+/** Wraps fields that only Gemini knows as the `extensions` of a canonical node. */
+export const keep: Keeper['keep'] = extensions.keep;
 
-/** What of a part stands inside its one object; the other kept fields are the part's own. */
-const WITHIN: ReadonlySet<string> = new Set(['functionCall', 'functionResponse', 'inlineData', 'fileData']);
+/** Extension keys with the fields of the object inside a part; all other keys are fields of the part. */
+const NESTED: ReadonlySet<string> = new Set(['functionCall', 'functionResponse', 'inlineData', 'fileData']);
 
-/** The kept fields of a part itself. */
+/** The extension fields of the part itself. */
 export function partFields(node: Node): JsonObject {
   const fields = fieldsOf(node);
-  for (const key in fields) if (WITHIN.has(key)) return withoutInner(fields);
+  for (const key in fields) if (NESTED.has(key)) return withoutNested(fields);
   return fields;
 }
 
-const withoutInner = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([key]) => !WITHIN.has(key)));
+const withoutNested = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([key]) => !NESTED.has(key)));
 
-/** The kept fields of the one object in a part. */
+/** The extension fields of the object inside the part. */
 export const innerFields = (node: Node, key: 'functionCall' | 'functionResponse' | 'inlineData' | 'fileData'): JsonObject =>
   objectOf(fieldsOf(node)[key]);
 
-/** What the decoder keeps of a response and of a candidate, told apart. */
+/** The extensions of a response, split into response, candidate and content. */
 export interface KeptCandidate {
-  /** Fields of the response around the candidates. */
+  /** Fields of the response beside its candidates. */
   response: JsonObject;
+  /** Fields of the candidate beside its content. */
   candidate: JsonObject;
+  /** Fields of the content beside its parts. */
   content: JsonObject;
-  /** The wire's own word. */
+  /** The finish reason as it was on the wire. */
   finish: string | number | undefined;
 }
 
+/** Splits the extensions of a response or of its final delta. */
 export function readKept(extensions: Extensions | undefined): KeptCandidate {
   const { finish_reason: finish, candidate, content, ...fields }: JsonObject = objectOf(extensions?.gemini);
   const response: JsonObject = {};
@@ -261,13 +298,16 @@ export function readKept(extensions: Extensions | undefined): KeptCandidate {
   };
 }
 
-/** A prompt that was blocked has feedback and no candidates. */
+/** Whether the prompt was blocked: such a response has feedback and no candidates. */
 export const isBlocked = ({ response, finish }: KeptCandidate): boolean =>
   finish === undefined &&
   isObject(response['promptFeedback']) &&
   camelObject(response['promptFeedback'])['blockReason'] !== undefined;
 
-/** Paths of the canonical request as pointers into a body of this protocol. Messages, tools and instructions remember their own place. */
+/**
+ * JSON pointers of canonical request fields that have another place on the wire. Messages, tools and instructions
+ * record their own.
+ */
 export const PLACES: Readonly<Record<string, string>> = {
   messages: '/contents',
   system: '/systemInstruction',
@@ -295,15 +335,18 @@ export const PLACES: Readonly<Record<string, string>> = {
   'state/cached_content': '/cachedContent',
 };
 
-/** Fields that are kept as they came although the canonical request says them, too. */
+/**
+ * Request fields that are kept as extensions although they have a canonical counterpart, with its path; "" if their
+ * loss needs no note.
+ */
 export const FIELDS: Readonly<Record<string, string>> = {
   'generationConfig/speechConfig/voiceConfig': '/audio_output',
   'generationConfig/responseSchema': '/output_format',
   'generationConfig/responseJsonSchema': '/output_format',
   'generationConfig/_responseJsonSchema': '/output_format',
-  // Of instructions, where it means nothing.
+  // The role of instructions, which has no meaning.
   role: '',
-  // Of results: their call is known by then.
+  // The id of a result, which is redundant once its call is known.
   id: '',
   parameters: '',
   parametersJsonSchema: '',
@@ -312,7 +355,9 @@ export const FIELDS: Readonly<Record<string, string>> = {
   thought: '',
 };
 
-/** Fields of an answer that nobody elsewhere misses: the canonical answer says them, too. */
+/**
+ * Response fields that are kept as extensions but whose loss needs no note: the canonical response has their content.
+ */
 export const IDLE: ReadonlySet<string> = new Set([
   'candidate/',
   'content/',
