@@ -1,3 +1,5 @@
+/** The parts of a candidate in a stream, from the wire to canonical blocks. */
+
 import { deriveId } from '../../accumulate/argument-text.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
@@ -49,8 +51,12 @@ import {
 
 type TextKind = 'text' | 'thinking';
 
-/** One candidate: parts in, blocks out. finishReason is not the end: parts may follow it, and the last one counts. */
+/**
+ * Decodes the parts of one candidate to blocks. finishReason is not the end: parts may follow it, and the last reason
+ * counts.
+ */
 export class CandidateDecoder {
+  /** The index of the candidate. */
   readonly index: number;
   readonly #context: Context;
   readonly #emitter: BlockEmitter;
@@ -58,15 +64,15 @@ export class CandidateDecoder {
   readonly #fields = new UnknownFields(CANDIDATE_FIELDS);
   readonly #contentFields = new UnknownFields(CONTENT_FIELDS);
   #logprobs: JsonObject | undefined;
-  /** The tokens of this fragment, which its first text brings. */
+  /** Log probabilities of this fragment; they are emitted with its first text. */
   #tokens: TokenLogprob[] | undefined;
   #offset = 0;
 
-  /** The text-like block that is the last one so far; a signature seals it: what follows belongs to another part. */
+  /** The last block if it is text or thinking. A signature seals it: later text starts a new block. */
   #flow: Flow | undefined;
   #isSealed = false;
   #flows = 0;
-  /** The last text block, and what it says. */
+  /** The last text block and its text. */
   #textFlow: Flow | undefined;
   #text = '';
   #hasContent = false;
@@ -79,11 +85,12 @@ export class CandidateDecoder {
     this.#calls = new CallEmitter(context, this.#emitter, `${responseId}\u0000${index}`);
   }
 
-  /** The wire's own word; undefined as long as there is none. */
+  /** The finish reason as it is on the wire, once there is one. */
   get finishReason(): string | number | undefined {
     return this.#finish;
   }
 
+  /** Reads the candidate of a fragment. */
   push(raw: JsonObject, offset: number): void {
     this.#offset = offset;
     const candidate: WireCandidate = this.#respell(raw);
@@ -92,7 +99,7 @@ export class CandidateDecoder {
     if (isObject(logprobsResult)) this.#readLogprobs(logprobsResult);
     else this.#tokens = undefined;
     if (isObject(content)) this.#pushContent(content);
-    // They came alone, for the text before.
+    // Log probabilities without text belong to the text before.
     if (this.#tokens && this.#flow?.kind === 'text') this.#emitter.write(this.#flow, this.#textDelta(''));
     this.#readFinish(finishReason);
   }
@@ -115,7 +122,7 @@ export class CandidateDecoder {
     else if (parts !== undefined && parts !== null) this.#report('gemini/malformed-part');
   }
 
-  /** Unset values of the enum, and the empty text that Go servers write for them, say nothing over a reason that was given. */
+  /** An unset enum value, and the empty string that Go servers write for it, do not replace a reason. */
   #readFinish(wire: unknown): void {
     if (typeof wire !== 'number' && (typeof wire !== 'string' || wire === '')) return;
     const name = finishName(wire);
@@ -136,14 +143,14 @@ export class CandidateDecoder {
     const text = textOf(part.text);
     const unknown = unknownFields(part, PART_FIELDS);
     if (hasData) {
-      // A part holds one thing. Where it holds two, the text is said first.
-      if (text !== '') this.#writeText(kindOf(part), text, undefined);
+      // A part should hold one thing; if it also holds text, the text comes first.
+      if (text !== '') this.#writeText(findKind(part), text, undefined);
       this.#pushData(part, unknown);
-    } else if (typeof part.text === 'string') this.#pushText(kindOf(part), text, textOf(part.thoughtSignature), unknown);
+    } else if (typeof part.text === 'string') this.#pushText(findKind(part), text, textOf(part.thoughtSignature), unknown);
     else this.#pushOther(part);
   }
 
-  /** A call is tested first: a part can be both a call and a thought. */
+  /** Calls are tested first, because a part can be both a call and a thought. */
   #pushData(part: WirePart, unknown: JsonObject | undefined): void {
     const signature = textOf(part.thoughtSignature);
     const isThought = part.thought === true;
@@ -154,7 +161,7 @@ export class CandidateDecoder {
     const signedFields = signature === '' ? {} : { thoughtSignature: signature };
     const fields =
       signature !== '' || isThought || unknown ? { ...unknown, ...(isThought && { thought: true }), ...signedFields } : undefined;
-    if (isObject(part.functionResponse)) this.#pushAnswer(camelObject(part.functionResponse), fields);
+    if (isObject(part.functionResponse)) this.#pushResult(camelObject(part.functionResponse), fields);
     else this.#writeWhole(decodeMedia(part, fields) ?? opaque(part));
   }
 
@@ -169,7 +176,7 @@ export class CandidateDecoder {
     this.#flow = undefined;
   }
 
-  #pushAnswer(result: JsonObject, fields: JsonObject | undefined): void {
+  #pushResult(result: JsonObject, fields: JsonObject | undefined): void {
     this.#calls.answer(result, fields, this.#offset);
     this.#touch();
     this.#flow = undefined;
@@ -178,7 +185,7 @@ export class CandidateDecoder {
   #pushOther(part: WirePart): void {
     const content = unknownFields(part, CARRIER_FIELDS);
     if (!content) {
-      this.#carry(kindOf(part), textOf(part.thoughtSignature));
+      this.#carry(findKind(part), textOf(part.thoughtSignature));
       return;
     }
     const isKnown = Object.keys(content).some((key) => OPAQUE_PARTS.has(key));
@@ -202,7 +209,7 @@ export class CandidateDecoder {
     if (signature !== '') this.#seal(signature);
   }
 
-  /** Adjacent plain parts of a kind are one block; one that says more about itself stands alone. */
+  /** Adjacent plain parts of one kind form one block; a part with unknown fields gets its own. */
   #writeText(kind: TextKind, text: string, unknown: JsonObject | undefined): void {
     this.#calls.settle();
     this.#touch();
@@ -232,7 +239,10 @@ export class CandidateDecoder {
     return flow;
   }
 
-  /** A signature on a part without content belongs to the block before it, or to nothing: then an empty block carries it. */
+  /**
+   * A signature on a part without content belongs to the block before it; if there is none, an empty block carries
+   * it.
+   */
   #carry(kind: TextKind, signature: string): void {
     if (signature === '') return;
     const fits = this.#flow && !this.#isSealed && (kind === 'text' || this.#flow.kind === kind);
@@ -258,7 +268,7 @@ export class CandidateDecoder {
     this.#context.report(rule, this.#offset);
   }
 
-  /** Stops what is open. `isWhole`: the body came to its end without a failure. */
+  /** Stops all open blocks. `isWhole`: the body ended without a failure. */
   end(isWhole: boolean): void {
     const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
     this.#calls.end(isClean);
@@ -273,6 +283,7 @@ export class CandidateDecoder {
       this.#emitter.write(flow, { type: 'citations_delta', citation: isOpen ? citation : unplaced(citation) });
   }
 
+  /** The stop reason and its details, once there is a finish reason. */
   get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {
     if (this.#finish === undefined) return undefined;
     const name = finishName(this.#finish);
@@ -285,10 +296,10 @@ export class CandidateDecoder {
     };
   }
 
-  /** What the candidate said beside its parts, in the words of the wire. */
+  /** The fields of the candidate beside its parts, as they were on the wire. */
   get extensions(): JsonObject {
     return {
-      ...knownFirst(this.#fields.kept),
+      ...separateUnknown(this.#fields.kept),
       ...(countKeys(this.#contentFields.kept) > 0 && { content: this.#contentFields.kept }),
       ...(this.#logprobs && { logprobsResult: this.#logprobs }),
       ...(this.#finish !== undefined && { finish_reason: this.#finish }),
@@ -299,25 +310,25 @@ export class CandidateDecoder {
 interface PendingCall {
   call: Call;
   args: PartialArgs;
-  /** Where the last piece of it was. */
+  /** The offset of its last piece. */
   offset: number;
 }
 
 /**
- * The calls of one candidate. A whole call waits for the next part that is no call, or for the end: when that part is a functionResponse,
- * Google has run the call itself, and nothing before it tells so, not even finishReason, which stands beside such calls, too. Mostly the end
- * is next, and nobody waits. A call with streamed arguments starts at once, and only its stop waits: those are of Vertex AI, and the servers
- * that Google calls itself (`mcpServers`) of the Gemini API.
+ * Emits the calls of one candidate. A complete call is held until the next part that is not a call, or until the end: if
+ * that part is a functionResponse, Google has run the call itself, and nothing before it shows that. Usually the end
+ * comes next, so this causes no delay. A call with streamed arguments (only on Vertex AI) starts at once, and only its
+ * stop is held; calls that Google runs (`mcpServers`) exist only in the Gemini API.
  */
 export class CallEmitter {
   readonly #context: Context;
   readonly #emitter: BlockEmitter;
-  /** What makes derived ids differ between messages and candidates. */
+  /** Makes derived ids differ between messages and candidates. */
   readonly #seed: string;
   readonly #ids = new Set<string>();
   readonly #answers = new Answers();
   readonly #limits = new CallLimits();
-  /** Calls and the results that Google gave them, in their order. */
+  /** Held calls and the results of Google's own tools, in order. */
   #held: (Call | ToolResultBlock)[] = [];
   #pending: PendingCall | undefined;
 
@@ -327,12 +338,12 @@ export class CallEmitter {
     this.#seed = seed;
   }
 
-  /** The calls that are left to the client. */
+  /** The calls that the client has to run. */
   get unanswered(): ToolUseBlock[] {
     return this.#answers.open.map(({ block }) => block);
   }
 
-  /** Reads a functionCall, or a piece of one, and says what it was: `opaque` must be kept in another way. */
+  /** Reads a functionCall or a piece of one. Returns `opaque` if the caller has to keep the part whole. */
   push(wire: WireCall, signature: string, fields: JsonObject | undefined, offset: number): 'call' | 'nothing' | 'opaque' {
     const name = textOf(wire.name);
     const pieces = listOf(wire.partialArgs);
@@ -371,7 +382,7 @@ export class CallEmitter {
     this.#limits.open();
     const unknown = unknownFields(wire, CALL_FIELDS);
     const more = unknown ? { ...fields, functionCall: unknown } : fields;
-    const block: ToolUseBlock = { type: 'tool_use', id: this.#idOf(wire, name, offset), name, input: {}, ...extended(more) };
+    const block: ToolUseBlock = { type: 'tool_use', id: this.#chooseId(wire, name, offset), name, input: {}, ...extended(more) };
     const call: Call = { index: undefined, block, isStopped: false, isAnswered: false };
     this.#answers.add(call);
     return call;
@@ -385,12 +396,12 @@ export class CallEmitter {
     return call.index;
   }
 
-  /** What comes next can be told from them: they keep their place. */
+  /** Starts the held calls, so that they precede the next block. */
   #openAll(): void {
     for (const held of this.#held) if ('block' in held) this.#open(held);
   }
 
-  #idOf(wire: WireCall, name: string, offset: number): string {
+  #chooseId(wire: WireCall, name: string, offset: number): string {
     const given = typeof wire.id === 'number' ? String(wire.id) : textOf(wire.id);
     if (given !== '' && this.#ids.has(given)) this.#context.report('gemini/duplicate-call-id', offset);
     let id = given;
@@ -421,7 +432,7 @@ export class CallEmitter {
     if (wire.willContinue !== true) this.#endPending(true);
   }
 
-  /** Another call, or the end, came where the end of the arguments was due. */
+  /** The arguments of the pending call were not marked as ended when another call or the end came. */
   #endUnended(): void {
     if (!this.#pending) return;
     this.#context.report('gemini/call-not-ended', this.#pending.offset);
@@ -444,7 +455,7 @@ export class CallEmitter {
     this.#held.push(call);
   }
 
-  /** A call that is not whole says so, and its text is no JSON: nobody may run it. */
+  /** An incomplete call is marked as such, and its text is not valid JSON, so that nothing runs it. */
   #cut(call: Call, text: string): void {
     const index = this.#open(call);
     this.#emitter.writeTool(index, text);
@@ -452,7 +463,7 @@ export class CallEmitter {
     this.#emitter.stopTool(index, { ...call.block, status: 'incomplete' });
   }
 
-  /** A part that is neither call nor result follows: the calls before it that nobody has answered are the client's. */
+  /** A part follows that is neither call nor result: the held calls without a result are the client's. */
   settle(): void {
     const held = this.#held;
     this.#held = [];
@@ -462,7 +473,7 @@ export class CallEmitter {
     }
   }
 
-  /** Of a call that Google ran after it had been passed on, whose it is can only be told now. */
+  /** A call that Google ran after it had started is marked as a server call when it stops. */
   #stop(call: Call): void {
     if (call.isStopped) return;
     call.isStopped = true;
@@ -472,7 +483,7 @@ export class CallEmitter {
     this.#emitter.stopTool(index, isLate ? { ...call.block, input: isObject(input) ? input : {} } : undefined);
   }
 
-  /** A functionResponse was found: the call that it answers is now known to be the provider's own. */
+  /** Reads a functionResponse; its call is thereby known to be Google's own. */
   answer(result: JsonObject, fields: JsonObject | undefined, offset: number): void {
     const id = textOf(result['id']);
     const name = textOf(result['name']);
@@ -487,7 +498,7 @@ export class CallEmitter {
     this.#held.push(decodeServerResult(result, answered, fields));
   }
 
-  /** `isClean`: the model says that it came to its end, so that arguments whose end was not marked are whole. */
+  /** Settles all calls. `isClean`: the model finished normally, so arguments without an end mark are complete. */
   end(isClean: boolean): void {
     if (isClean) this.#endUnended();
     else this.#endPending(false);
@@ -498,19 +509,19 @@ export class CallEmitter {
 type Step = string | number;
 
 /**
- * Arguments that arrive in pieces (Vertex, streamFunctionCallArguments): each piece names a place by a JSONPath and brings a value, or a
- * part of a string. What cannot be placed makes the whole unreadable, so that half an object is never taken for the arguments.
+ * Arguments that arrive in pieces (Vertex, streamFunctionCallArguments): each piece has a JSONPath and a value or a part of
+ * a string. A piece that cannot be placed makes the arguments unreadable, so that a partial object is never used.
  */
 class PartialArgs {
   readonly #root: JsonObject;
   readonly #limits: CallLimits;
   isReadable = true;
-  /** The last piece was a string that has not ended. */
+  /** Whether the last piece was an unfinished string. */
   isInString = false;
 
   constructor(base: unknown, limits: CallLimits) {
     this.#limits = limits;
-    // A copy: the payload belongs to everybody who looks at it.
+    // A copy, because the payload has other readers.
     const text = isObject(base) ? (writeJson(base) ?? '') : '';
     limits.count(text.length);
     const copy = parseJson(text);
@@ -527,7 +538,7 @@ class PartialArgs {
     if (!steps || !this.#place(steps, brings)) this.isReadable = false;
   }
 
-  /** The object as JSON. Of a call that was cut, or cannot be read, the last brace is left out: it must not look whole. */
+  /** The object as JSON. The closing brace of incomplete or unreadable arguments is left out, so that they do not look valid. */
   toText(isWhole: boolean): string {
     const text = writeJson(this.#root) ?? '{}';
     return isWhole && this.isReadable ? text : text.slice(0, -1);
@@ -547,7 +558,7 @@ class PartialArgs {
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
-/** `$.a.b[0]['c d']`, also without the `$`; undefined when it is not a path to one place. */
+/** `$.a.b[0]['c d']`, also without the `$`; undefined if it is not a path to a single place. */
 function parsePath(text: string): Step[] | undefined {
   const steps: Step[] = [];
   const path = /^[$.[]/.test(text) ? text : `.${text}`;
@@ -561,7 +572,7 @@ function parsePath(text: string): Step[] | undefined {
   return steps.length > 0 ? steps : undefined;
 }
 
-/** A piece has exactly one of these; a null is told by its key. */
+/** A piece has exactly one of these fields; null is recognised by its key. */
 function readValue(piece: JsonObject): unknown {
   if (Object.hasOwn(piece, 'nullValue')) return null;
   return piece['stringValue'] ?? piece['numberValue'] ?? piece['boolValue'];
@@ -570,7 +581,7 @@ function readValue(piece: JsonObject): unknown {
 function put(node: JsonObject | unknown[], step: Step, value: unknown): boolean {
   if (!fits(node, step)) return false;
   const current = read(node, step);
-  // A place without a value only announces itself.
+  // A piece without a value only announces the path.
   if (value === undefined) return true;
   write(node, step, typeof current === 'string' && typeof value === 'string' ? current + value : value);
   return true;
@@ -601,14 +612,14 @@ function write(node: JsonObject | unknown[], step: Step, value: unknown): void {
   node[Number(step)] = value;
 }
 
-const kindOf = ({ thought }: WirePart): TextKind => (thought === true ? 'thinking' : 'text');
+const findKind = ({ thought }: WirePart): TextKind => (thought === true ? 'thinking' : 'text');
 
 function fits(node: JsonObject | unknown[], step: Step): boolean {
   return Array.isArray(node) ? typeof step === 'number' && step <= node.length + MAX_PARTIAL_ARGS_GAP : typeof step === 'string';
 }
 
-/** Fields that nobody knows stand apart from those of the response, which are kept beside them. */
-function knownFirst(fields: JsonObject): JsonObject {
+/** Moves unknown fields under `candidate`, because the known ones are kept beside the fields of the response. */
+function separateUnknown(fields: JsonObject): JsonObject {
   const unknown = Object.entries(fields).filter(([key]) => !CANDIDATE_NAMES.has(key));
   if (unknown.length === 0) return fields;
   const known = Object.entries(fields).filter(([key]) => CANDIDATE_NAMES.has(key));

@@ -1,3 +1,5 @@
+/** The blocks of a candidate, from canonical blocks to the fragments of a stream or the parts of a whole response. */
+
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
 import type {
   AudioBlock,
@@ -36,31 +38,37 @@ import {
 import { encodeStop, isCutStop } from './outcome.ts';
 import { fieldsOf, type KeptCandidate, partFields } from './wire.ts';
 
-/** A call that is complete. */
+/** A complete call. */
 export interface EncodedCall {
+  /** The index of its block. */
   at: number;
+  /** The block of the call. */
   block: ToolUseBlock;
-  /** The JSON text of the arguments, an object. */
+  /** The arguments as the JSON text of an object. */
   args: string;
-  /** Whether the arguments were no object and were put into one. */
+  /** Whether the arguments were not an object and were wrapped in one. */
   isWrapped: boolean;
+  /** The signature of the call, if it has one. */
   signature: SignedBlob | undefined;
 }
 
 /** Where calls are written. */
 export interface CallSink {
+  /** Writes a call. */
   addCall(call: EncodedCall): void;
 }
 
 /** Where the parts of a candidate are written: into the fragments of a stream, or into the list of a whole response. */
 export interface PartSink extends CallSink {
+  /** Whether anything was written. */
   readonly hasParts: boolean;
+  /** Writes a part. */
   add(part: JsonObject): void;
   /** Sends a piece of text at once. Absent: the text of a block becomes one part when the block stops. */
   sendText?(text: string, isThought: boolean): void;
 }
 
-/** Sends a part of a candidate, as JSON. */
+/** Sends a part of a candidate as JSON text. */
 export type SendPart = (part: string) => void;
 
 /** Writes the parts of a candidate into a stream, each in a fragment of its own. */
@@ -95,7 +103,7 @@ export class FragmentSink implements PartSink {
   }
 }
 
-/** Who answered, and when. The model is the one that the client asked for. */
+/** Id, model and time. The model is the one that the client requested. */
 export function encodeEnvelope(source: { id: string; model: string } & Node, context: CodecContext): JsonObject {
   const model = context.request?.model ?? source.model;
   const { createTime } = fieldsOf(source);
@@ -123,7 +131,7 @@ interface OpenText {
 export class CandidateEncoder {
   readonly #isForeign: boolean;
   readonly #context: CodecContext;
-  readonly #shows: boolean;
+  readonly #showsThoughts: boolean;
   readonly #sink: PartSink;
   readonly #isLive: boolean;
   readonly #calls: CallEncoder;
@@ -131,24 +139,25 @@ export class CandidateEncoder {
   readonly #audio = new Map<number, AudioBlock>();
   readonly #grounding: Grounding;
   readonly #tokens: TokenLogprob[] = [];
-  #saysRefusal = false;
+  #hasRefusal = false;
   #last = -1;
 
   constructor(isForeign: boolean, context: CodecContext, sink: PartSink) {
     this.#isForeign = isForeign;
     this.#context = context;
-    this.#shows = showsThoughts(context);
+    this.#showsThoughts = showsThoughts(context);
     this.#sink = sink;
     this.#isLive = sink.sendText !== undefined;
     this.#calls = new CallEncoder(context, isForeign, sink);
     this.#grounding = new Grounding(context);
   }
 
+  /** Starts a block. `at` is its index. */
   start(at: number, block: ContentBlock): void {
-    // Calls can overlap: one that follows does not show that those before it were whole.
+    // Calls can overlap, so a following call does not prove that the calls before it are complete.
     if (block.type !== 'tool_use') this.#calls.settle();
     this.#last = at;
-    if (block.type === 'text' && block.refusal) this.#saysRefusal = true;
+    if (block.type === 'text' && block.refusal) this.#hasRefusal = true;
     switch (block.type) {
       case 'text':
       case 'thinking':
@@ -175,6 +184,7 @@ export class CandidateEncoder {
     }
   }
 
+  /** Adds a delta to a block. */
   delta(at: number, delta: BlockDelta): void {
     switch (delta.type) {
       case 'text_delta':
@@ -200,13 +210,13 @@ export class CandidateEncoder {
         this.#writeAudio(at, delta);
         return;
       case 'opaque_delta':
-        return; // the block was lost, or is our own and whole
+        return; // the block was dropped, or written whole at its start
       default:
         delta satisfies never;
     }
   }
 
-  /** `final` corrects fields that were settled late. */
+  /** Ends a block. `final` has values that were corrected after the start. */
   stop(at: number, final: ContentBlock | undefined): void {
     if (this.#calls.has(at)) {
       this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
@@ -220,21 +230,21 @@ export class CandidateEncoder {
     this.#grounding.add(open.citations, open.text, `/content/${at}`);
   }
 
-  /** Calls that changed after they had stopped. */
+  /** Applies late changes of calls. */
   amend(late: NonNullable<MessageDelta['late_blocks']>): void {
     for (const { index, content_block: block } of late)
       if (block.type === 'tool_use' && !this.#calls.replace(index, block)) this.#noteLate(index);
   }
 
   /** The fields at the end of the candidate; undefined if Gemini has no finish reason for this stop. */
-  finish(stop: StopReason, details: StopDetails | undefined, kept: KeptCandidate): JsonObject | undefined {
+  finish(stop: StopReason, details: StopDetails | undefined, extensions: KeptCandidate): JsonObject | undefined {
     this.#calls.end(isCutStop(stop), this.#isLive);
     const ending = {
       stop,
       details,
-      kept,
+      extensions,
       hasContent: this.#sink.hasParts,
-      saysRefusal: this.#saysRefusal,
+      saysRefusal: this.#hasRefusal,
       isMalformed: this.#calls.isMalformed,
       grounding: this.#grounding,
       tokens: this.#tokens,
@@ -242,7 +252,7 @@ export class CandidateEncoder {
     return encodeEnding(ending, this.#context);
   }
 
-  /** What has been sent cannot be taken back. */
+  /** Calls that have been sent can no longer change. */
   #noteLate(at: number): void {
     const message = 'the source changed a call after it had been passed on';
     approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
@@ -271,13 +281,13 @@ export class CandidateEncoder {
     open.isEmpty = false;
     // Needed for citations and for blocks that are written whole.
     if (this.#isForeign || open.isWhole) open.text += text;
-    if (!open.isWhole && (this.#shows || !open.isThought)) this.#sink.sendText?.(text, open.isThought);
+    if (!open.isWhole && (this.#showsThoughts || !open.isThought)) this.#sink.sendText?.(text, open.isThought);
   }
 
-  /** Thinking that the client did not ask to see is left out; its signature is written all the same. */
+  /** Thinking that the client did not request is left out, but its signature is written. */
   #addText(open: OpenText): void {
     const { isThought, text, fields, signature } = open;
-    const isHidden = isThought && !this.#shows;
+    const isHidden = isThought && !this.#showsThoughts;
     if (!signature && (isHidden || (text === '' && isEmpty(fields)))) return;
     // A stream also marks a bare signature whose part has other fields.
     const thought = isThought && (this.#isLive || !isBare(open, signature));
@@ -289,7 +299,7 @@ export class CandidateEncoder {
     });
   }
 
-  /** After a stop only the last block may still be signed: the reader takes the signature for that of the part before. */
+  /** After its stop, only the last block can be signed: readers assign a signature to the part before it. */
   #sign(at: number, signature: SignedBlob): void {
     if (this.#calls.has(at)) this.#calls.sign(at, signature);
     else {
@@ -300,7 +310,7 @@ export class CandidateEncoder {
     }
   }
 
-  /** An empty part carries it, as in Google's own streams. */
+  /** An empty part carries the signature, as in Google's own streams. */
   #addSignature(open: OpenText, signature: SignedBlob): void {
     const thoughtSignature = encodeSignature(signature, this.#context);
     this.#sink.add({ text: '', ...(open.isThought && !isBare(open, signature) && { thought: true }), thoughtSignature });
@@ -366,17 +376,18 @@ interface QueuedCall {
 }
 
 /**
- * Calls are written whole, in the order in which they began. One whose arguments may have been cut waits for what follows: they are complete
- * if the message goes on or ends normally; if the message was cut, the call is left out. A call with broken arguments is always left out.
+ * Calls are written whole, in the order in which they began. A call whose arguments may have been cut off is held: if
+ * the message continues or ends normally, it is complete, otherwise it is dropped. A call with invalid arguments is
+ * always dropped.
  */
 export class CallEncoder {
   readonly #context: CodecContext;
   readonly #isForeign: boolean;
   readonly #sink: CallSink;
-  /** Starts with the first call that has not been written. */
+  /** Calls that have not been written, in order. */
   readonly #queue = new Map<number, QueuedCall>();
   #sent = 0;
-  #left = 0;
+  #dropped = 0;
 
   constructor(context: CodecContext, isForeign: boolean, sink: CallSink) {
     this.#context = context;
@@ -384,25 +395,29 @@ export class CallEncoder {
     this.#sink = sink;
   }
 
+  /** Whether the block is a call that has not been written. */
   has(at: number): boolean {
     return this.#queue.has(at);
   }
 
+  /** Starts a call. */
   start(at: number, block: ToolUseBlock): void {
     this.#queue.set(at, { at, block, text: argumentsOf(block, true), signature: block.signature, isStopped: false });
   }
 
+  /** Adds to the arguments of a call. */
   write(at: number, text: string): void {
     const call = this.#queue.get(at);
     if (call) call.text += text;
   }
 
+  /** Sets the signature of a call. */
   sign(at: number, signature: SignedBlob): void {
     const call = this.#queue.get(at);
     if (call) call.signature = signature;
   }
 
-  /** `final` corrects what was settled late. */
+  /** Ends a call. `final` has values that were corrected after the start. */
   stop(at: number, final: ToolUseBlock | undefined): void {
     const call = this.#queue.get(at);
     if (!call) return;
@@ -411,7 +426,7 @@ export class CallEncoder {
     this.#flush(false);
   }
 
-  /** The call as it is in the end, if it has not gone out. */
+  /** Replaces a call by its final form; returns false if it has already been written. */
   replace(at: number, block: ToolUseBlock): boolean {
     const call = this.#queue.get(at);
     if (!call) return false;
@@ -419,7 +434,7 @@ export class CallEncoder {
     return true;
   }
 
-  /** Something other than a call follows: what has stopped was not cut. */
+  /** A block follows that is not a call, so the stopped calls are complete. */
   settle(): void {
     if (this.#queue.size > 0) this.#flush(true);
   }
@@ -428,18 +443,18 @@ export class CallEncoder {
   end(isCut: boolean, isLive: boolean): void {
     for (const call of this.#queue.values()) {
       const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));
-      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#leaveOut(call, 'was cut');
+      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#dropCall(call, 'was cut');
       else this.#write(call);
     }
     this.#queue.clear();
   }
 
-  /** There were calls, and none that could be written. */
+  /** Whether there were calls, but none could be written. */
   get isMalformed(): boolean {
-    return this.#left > 0 && this.#sent === 0;
+    return this.#dropped > 0 && this.#sent === 0;
   }
 
-  /** `isSure`: those that have stopped are whole, whatever their text is. */
+  /** Writes complete calls. `isSure`: stopped calls are complete, whatever their text is. */
   #flush(isSure: boolean): void {
     for (const call of this.#queue.values()) {
       const isOpen = !call.isStopped || (!isSure && isDoubtful(call.text, call.block));
@@ -457,8 +472,8 @@ export class CallEncoder {
     const { at, block, text, signature } = call;
     if (this.#isForeignServerCall(block))
       this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
-    else if (block.status === 'incomplete') this.#leaveOut(call, 'was cut');
-    else if (isBroken(text, block)) this.#leaveOut(call, 'has arguments that are no JSON');
+    else if (block.status === 'incomplete') this.#dropCall(call, 'was cut');
+    else if (isBroken(text, block)) this.#dropCall(call, 'has arguments that are no JSON');
     else {
       const { json, isWrapped } = argsText(text, block.kind === 'custom');
       if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
@@ -467,9 +482,9 @@ export class CallEncoder {
     }
   }
 
-  /** A call that must not be run. */
-  #leaveOut({ at, block }: QueuedCall, why: string): void {
-    this.#left++;
+  /** Drops a call that must not be run. */
+  #dropCall({ at, block }: QueuedCall, why: string): void {
+    this.#dropped++;
     this.#lose(at, `the call of ${block.name} ${why}`);
   }
 
@@ -478,46 +493,45 @@ export class CallEncoder {
   }
 }
 
-// What whole answers and streams write in the same words around the parts.
-
-/** Thoughts are shown to a client that asked for them (`includeThoughts`); without a question nothing is hidden. */
+/** Thoughts are shown if the client requested them (`includeThoughts`), or if the request is unknown. */
 const showsThoughts = ({ request }: CodecContext): boolean =>
   request === undefined || request.thinking?.display === 'summarized' || request.thinking?.display === 'full';
 
 interface Ending {
   stop: StopReason;
   details: StopDetails | undefined;
-  kept: KeptCandidate;
-  /** Something was said or called. */
+  extensions: KeptCandidate;
+  /** Whether any part was written. */
   hasContent: boolean;
-  /** Some of the text is an OpenAI refusal. */
+  /** Whether some of the text is an OpenAI refusal. */
   saysRefusal: boolean;
-  /** The model called, and nothing of it could be written. */
+  /** Whether there were calls, but none could be written. */
   isMalformed: boolean;
   grounding: Grounding;
   tokens: readonly TokenLogprob[];
 }
 
-/** What a candidate says when it has come to its end; undefined when this protocol has no word for such an end. */
+/** The fields at the end of a candidate; undefined if Gemini has no finish reason for this stop. */
 function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undefined {
-  const { stop, details, kept, isMalformed, grounding, tokens } = ending;
-  // "STOP" without the call would be a silent end, and agents take it for the answer.
-  const finishReason = stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, kept.finish, ending);
+  const { stop, details, extensions, isMalformed, grounding, tokens } = ending;
+  // Agents would take "STOP" without the call for a finished response.
+  const finishReason =
+    stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, extensions.finish, ending);
   if (finishReason === undefined) return undefined;
   if (stop === 'pause_turn')
     approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
-  const metadata = kept.candidate['groundingMetadata'] ?? grounding.metadata;
+  const metadata = extensions.candidate['groundingMetadata'] ?? grounding.metadata;
   const explanation = details?.explanation;
   return {
     ...(explanation && { finishMessage: explanation }),
-    ...kept.candidate,
+    ...extensions.candidate,
     ...(metadata !== undefined && { groundingMetadata: metadata }),
-    ...(tokens.length > 0 && kept.candidate['logprobsResult'] === undefined && { logprobsResult: encodeLogprobs(tokens) }),
+    ...(tokens.length > 0 && extensions.candidate['logprobsResult'] === undefined && { logprobsResult: encodeLogprobs(tokens) }),
     finishReason,
   };
 }
 
-/** A signature of Gemini that stands alone: its part is not marked as a thought. */
+/** Whether a block is only a signature of Gemini: its part is not marked as a thought. */
 const isBare = ({ isEmpty }: OpenText, signature: SignedBlob | undefined): boolean => isEmpty && signature?.origin === 'gemini';
 
 function isEmpty(fields: JsonObject): boolean {

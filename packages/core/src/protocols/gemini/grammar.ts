@@ -4,11 +4,14 @@ import type { SseFrame } from '../../sse/encode.ts';
 
 type Outcome = 'done' | 'error';
 
-/** What every client accepts: `data:` frames with whole parts, one last frame with every finishReason and the usage. Or an error, as an event and once more as bare JSON, and nothing after it. */
+/**
+ * The streams that every client accepts: `data:` frames with whole parts, and a last frame with every finishReason
+ * and the usage. Or an error, as an event and again as bare JSON, and nothing after it.
+ */
 export class GeminiGrammar implements StreamGrammar {
   #envelope: string | undefined;
-  /** `told`: the error event was sent, its repetition not yet. */
-  #state: 'open' | 'told' | Outcome = 'open';
+  /** `failing`: the error event was sent, but not yet repeated. */
+  #state: 'open' | 'failing' | Outcome = 'open';
   readonly #seen = new Set<number>();
   readonly #allowsOpaque: boolean;
 
@@ -17,22 +20,25 @@ export class GeminiGrammar implements StreamGrammar {
     this.#allowsOpaque = allowsOpaque;
   }
 
+  /** Checks a complete stream; throws at the first violation. */
   static check(frames: Iterable<SseFrame>, allowsOpaque = false): Outcome {
     return accept(new GeminiGrammar(allowsOpaque), frames);
   }
 
+  /** Checks the next frame. */
   push({ offset: _, ...frame }: SseFrame): void {
-    must(this.#state === 'open' || this.#state === 'told', `a frame after ${this.#state}`);
+    must(this.#state === 'open' || this.#state === 'failing', `a frame after ${this.#state}`);
     const { data, bare, ...rest } = frame;
     must(Object.keys(rest).length === 0, 'a frame has data and nothing else: no event, no id');
     must(!/[\r\n]/.test(data), 'a frame is one line');
     must(data !== '[DONE]', 'no [DONE]');
     const payload = payloadOf(frame);
-    must((bare === true) === (this.#state === 'told'), 'bare JSON repeats an error event, and follows nothing else');
+    must((bare === true) === (this.#state === 'failing'), 'bare JSON repeats an error event, and follows nothing else');
     if ('error' in payload) this.#error(objectAt(payload['error'], 'an error'));
     else this.#fragment(payload);
   }
 
+  /** Checks that the stream may end here, and returns how it ended. */
   end(): Outcome {
     must(this.#state === 'done' || this.#state === 'error', 'the stream ends in a finishReason, or in an error in both forms');
     return this.#state;
@@ -42,7 +48,7 @@ export class GeminiGrammar implements StreamGrammar {
     must(isCount(code) && code >= 400 && code <= 599, 'the code of an error is a status');
     must(isFilled(message), 'an error has a message');
     must(isText(status) && /^[A-Z_]+$/.test(status), 'its status is a name of google.rpc.Code');
-    this.#state = this.#state === 'told' ? 'error' : 'told';
+    this.#state = this.#state === 'failing' ? 'error' : 'failing';
   }
 
   #fragment(fragment: JsonObject): void {
@@ -60,7 +66,7 @@ export class GeminiGrammar implements StreamGrammar {
     if (isLast) this.#state = 'done';
   }
 
-  /** Gives true when they finish: all of them, in one frame. */
+  /** Returns whether they finish: all candidates must, in one frame. */
   #candidates(wire: readonly unknown[]): boolean {
     must(wire.length > 0, 'there is a candidate');
     const list = wire.map((candidate) => checkCandidate(objectAt(candidate, 'a candidate'), this.#allowsOpaque));
@@ -94,7 +100,7 @@ function checkCandidate(candidate: JsonObject, allowsOpaque: boolean): { index: 
   return { index, isFinished: finishReason !== undefined };
 }
 
-/** The kinds of content; a part has one of them. */
+/** The kinds of content; a part has exactly one. */
 const KINDS = [
   'text',
   'functionCall',

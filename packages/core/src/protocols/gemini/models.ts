@@ -1,3 +1,5 @@
+/** Token counts, embeddings and models, in both directions. */
+
 import type {
   CanonicalCountTokensResponse,
   CanonicalEmbeddingRequest,
@@ -32,17 +34,19 @@ import { encodeRequestBody } from './request-encode.ts';
 import { answerOf } from './response.ts';
 import { camelKeys, camelObject, fieldsOf, keep } from './wire.ts';
 
-/** `POST …:countTokens`, the question and the answer. */
+/** The request of `POST …:countTokens`. */
 export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeCount, encode: encodeCount };
 
+/** The response of `POST …:countTokens`. */
 export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeTotal, encode: encodeTotal };
 
-/** `POST …:embedContent` and `…:batchEmbedContents`, the question and the answer. */
+/** The request of `POST …:embedContent` and `…:batchEmbedContents`. */
 export const embeddingRequest: WireCodec<WireRequest, CanonicalEmbeddingRequest> = {
   decode: decodeRequest,
   encode: encodeRequest,
 };
 
+/** The response of `POST …:embedContent` and `…:batchEmbedContents`. */
 export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> = {
   decode: decodeResponse,
   encode: encodeResponse,
@@ -54,7 +58,7 @@ export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeMo
 /** `GET /v1beta/models/{model}`. */
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
-/** The contents alone, or a whole request. */
+/** The body has only contents, or a whole request. */
 function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): CanonicalRequest {
   const body = camelKeys(expectObject(wire, 'body'));
   const { generateContentRequest: whole } = body;
@@ -64,18 +68,18 @@ function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): 
 
 function decodeTotal(wire: unknown): CanonicalCountTokensResponse {
   const { totalTokens, cachedContentTokenCount: cached } = camelKeys(answerOf(wire));
-  const total = countIn(totalTokens);
+  const total = readCount(totalTokens);
   if (total === undefined) throw badAnswer('totalTokens', 'must be a number');
-  return { input_tokens: total, ...(cached !== undefined && { cached_tokens: countIn(cached) ?? 0 }) };
+  return { input_tokens: total, ...(cached !== undefined && { cached_tokens: readCount(cached) ?? 0 }) };
 }
 
 /** proto3 leaves out a 0. */
-const countIn = (value: unknown): number | undefined => {
+const readCount = (value: unknown): number | undefined => {
   const count = Number(value ?? 0);
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 };
 
-/** The API's own bound on a batch is lower; a list this long is a mistake. */
+/** Google's own limit for a batch is lower; a longer list is a mistake. */
 const MAX_INPUTS = 2048;
 
 const EMBED_FIELDS: ReadonlySet<string> = new Set(['model', 'content', 'taskType', 'title', 'outputDimensionality']);
@@ -90,12 +94,12 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
   const model = modelOf(path) ?? textOf(entries[0]?.['model']).replace(/^models\//, '');
   if (model === '') throw missing('model');
   const [first = body] = entries;
-  tellDifferent(entries, context);
+  noteDifferences(entries, context);
   const request: CanonicalEmbeddingRequest = {
     model,
-    input: entries.map((entry, i) => textIn(entry['content'], `${params[i]}content`)),
+    input: entries.map((entry, i) => joinParts(entry['content'], `${params[i]}content`)),
     ...(!list && { single: true }),
-    ...settingsOf(first, params[0] ?? ''),
+    ...decodeSettings(first, params[0] ?? ''),
     ...keep(unknownFields(first, EMBED_FIELDS)),
   };
   const place = list ? '/requests/0' : '';
@@ -108,8 +112,10 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
 }
 
 /** The settings of a batch are those of its first entry. */
-function tellDifferent(entries: readonly JsonObject[], context: CodecContext): void {
-  const [first, ...rest] = entries.map((entry) => JSON.stringify([settingsOf(entry, ''), unknownFields(entry, EMBED_FIELDS)]));
+function noteDifferences(entries: readonly JsonObject[], context: CodecContext): void {
+  const [first, ...rest] = entries.map((entry) =>
+    JSON.stringify([decodeSettings(entry, ''), unknownFields(entry, EMBED_FIELDS)]),
+  );
   const at = rest.findIndex((settings) => settings !== first) + 1;
   if (at > 0)
     drop(context, {
@@ -119,8 +125,8 @@ function tellDifferent(entries: readonly JsonObject[], context: CodecContext): v
     });
 }
 
-/** Several parts are one text. Images and sound have no canonical form. */
-function textIn(value: unknown, param: string): string {
+/** Several parts form one text. Images and audio cannot be embedded by other providers. */
+function joinParts(value: unknown, param: string): string {
   const content = typeof value === 'string' ? { parts: [{ text: value }] } : camelKeys(expectObject(value, param));
   const parts = isObject(content['parts']) ? [content['parts']] : expectList(content['parts'], `${param}.parts`);
   return parts
@@ -133,10 +139,10 @@ function textIn(value: unknown, param: string): string {
     .join('');
 }
 
-/** What one entry says beside its text. */
+/** The settings of one entry. */
 type Settings = Pick<CanonicalEmbeddingRequest, 'dimensions' | 'task_type' | 'title'>;
 
-function settingsOf(entry: JsonObject, at: string): Settings {
+function decodeSettings(entry: JsonObject, at: string): Settings {
   const dimensions = optional(entry['outputDimensionality'], `${at}outputDimensionality`, expectCount);
   const task = optional(entry['taskType'], `${at}taskType`, expectText);
   const title = optional(entry['title'], `${at}title`, expectText);
@@ -161,7 +167,7 @@ function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddin
     model: context.target?.model ?? context.embedding?.model ?? '',
     data: list.map((entry, index) => ({
       index,
-      embedding: vectorOf(entry, index),
+      embedding: readVector(entry, index),
       ...keep(unknownFields(objectOf(entry), VECTOR_FIELDS)),
     })),
     ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
@@ -169,7 +175,7 @@ function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddin
   };
 }
 
-function vectorOf(entry: unknown, i: number): number[] {
+function readVector(entry: unknown, i: number): number[] {
   const values = listOf(objectOf(entry)['values']);
   if (values.length === 0 || !values.every((value) => typeof value === 'number'))
     throw badAnswer(`embeddings[${i}].values`, 'must be numbers');
@@ -180,7 +186,7 @@ const LIST_FIELDS: ReadonlySet<string> = new Set(['models', 'nextPageToken']);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
   const body = camelKeys(answerOf(wire));
-  // Vertex lists its own under another name.
+  // Vertex lists models under another name.
   const entries = body['models'] ?? body['publisherModels'] ?? body['tunedModels'] ?? [];
   if (!Array.isArray(entries)) throw badAnswer('models', 'must be a list of models');
   const found: CanonicalModel[] = [];
@@ -208,7 +214,7 @@ const MODEL_FIELDS: ReadonlySet<string> = new Set([
   'supportedGenerationMethods',
 ]);
 
-/** Undefined when the entry names no model. Whatever else it says stays with it. */
+/** Returns undefined if the entry has no name. Unknown fields are kept as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry)) return undefined;
   const model = camelObject(entry);
@@ -228,7 +234,7 @@ function decodeModel(entry: unknown): CanonicalModel | undefined {
   };
 }
 
-/** Instructions and tools count only in a whole request, which names its model again. */
+/** System prompt and tools are counted only in a whole request, which repeats the model. */
 function encodeCount(request: CanonicalRequest, context: CodecContext): WireRequest {
   const model = context.target?.model ?? request.model;
   const body = encodeRequestBody(request, context);
@@ -253,7 +259,7 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
   const model = context.target?.model ?? request.model;
   const entry = (text: string | number[], i: number): JsonObject => ({
     ...fieldsOf(request),
-    content: { parts: [{ text: expectWords(text, i) }] },
+    content: { parts: [{ text: expectInput(text, i) }] },
     ...(task !== undefined && { taskType: task }),
     ...(title !== undefined && { title }),
     ...(dimensions !== undefined && { outputDimensionality: dimensions }),
@@ -268,29 +274,29 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
   };
 }
 
-function expectWords(text: string | number[], i: number): string {
+function expectInput(text: string | number[], i: number): string {
   if (typeof text === 'string') return text;
   throw incompatible({ path: `/input/${i}`, feature: 'embeddings.tokens', message: 'Gemini embeds texts, not tokens' });
 }
 
-/** One for one, and a list for a batch. Without a question the number decides. */
-function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: question, note }: CodecContext): JsonObject {
+/** A single embedding for a single input, a list for a batch. Without a known request the number decides. */
+function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: request, note }: CodecContext): JsonObject {
   const { data, usage } = response;
-  // Nobody asked for them: they are told, and not refused.
+  // The client did not request these fields, so a strict policy allows dropping them.
   eachForeign(response, 'gemini', '', (loss) => note({ code: 'DROPPED', ...loss }));
-  const { usageMetadata: kept, ...rest } = fieldsOf(response);
+  const { usageMetadata: original, ...rest } = fieldsOf(response);
   const embeddings = data
     .toSorted((a, b) => a.index - b.index)
-    .map((item, i) => ({ ...fieldsOf(item), values: floatsOf(item.embedding, i) }));
-  const isOne = question ? question.single === true : embeddings.length === 1;
+    .map((item, i) => ({ ...fieldsOf(item), values: decodeFloats(item.embedding, i) }));
+  const isOne = request ? request.single === true : embeddings.length === 1;
   return {
     ...rest,
     ...(isOne ? { embedding: embeddings[0] } : { embeddings }),
-    ...(usage && { usageMetadata: { ...objectOf(kept), promptTokenCount: usage.input_tokens } }),
+    ...(usage && { usageMetadata: { ...objectOf(original), promptTokenCount: usage.input_tokens } }),
   };
 }
 
-function floatsOf(embedding: number[] | string, i: number): number[] {
+function decodeFloats(embedding: number[] | string, i: number): number[] {
   if (typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
   if (!floats?.every(Number.isFinite)) throw badAnswer(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
@@ -302,7 +308,7 @@ function encodeModels(list: CanonicalModelList): JsonObject {
   return { ...fieldsOf(list), models: entries.map(encodeModel), ...(next !== undefined && { nextPageToken: next }) };
 }
 
-/** Clients filter by these. */
+/** Default methods of a model; clients filter by them. */
 const ACTIONS = ['generateContent', 'streamGenerateContent', 'countTokens'];
 
 function encodeModel(model: CanonicalModel): JsonObject {

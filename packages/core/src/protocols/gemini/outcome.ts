@@ -1,3 +1,5 @@
+/** Errors, finish reasons and usage, in both directions. */
+
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import type { CanonicalError, ErrorCode, Note } from '../../canonical/notes.ts';
 import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
@@ -6,17 +8,21 @@ import { cachedOutside, listOf, objectOf, textOf } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { camelKeys, camelObject, camelOf } from './wire.ts';
 
-/** An error answer, whatever shape it has. */
+/** An error response of any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
   return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'gemini');
 }
 
-/** The error of a body that was to be an answer: `{error}`, the list `[{error}]` of a stream that did not begin, JSON in a string, a page, nothing. */
+/**
+ * Reads the error from a body of any shape: `{error}`, the list `[{error}]` of a stream that did not begin, JSON in a
+ * string, an HTML page, or nothing.
+ */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
   return decodeError(isObject(value) ? findError(value, 'error') : { message: messageOfText(value, status, context) });
 }
 
+/** A google.rpc.Status, or text in its place. */
 export function decodeError(error: unknown): CanonicalError {
   const body = errorBody(error);
   const details = listOf(body['details']).map(camelObject);
@@ -26,7 +32,7 @@ export function decodeError(error: unknown): CanonicalError {
   return { ...decoded, ...(code && { code }), ...(retry !== undefined && { retry_after_ms: retry }) };
 }
 
-/** Reasons of google.rpc.ErrorInfo that say more than the status they come with. */
+/** Reasons of google.rpc.ErrorInfo that are more specific than the status. */
 const BY_REASON: Record<string, ErrorCode> = {
   API_KEY_INVALID: 'AUTHENTICATION',
   API_KEY_EXPIRED: 'AUTHENTICATION',
@@ -55,7 +61,7 @@ function retryAfter(details: readonly JsonObject[]): number | undefined {
   return undefined;
 }
 
-/** The error of a payload: `{error}`, all of it under `event: error`, or a status object that lost its wrapper. */
+/** The error of a payload: `{error}`, the whole payload of an `error` event, or a status object without its wrapper. */
 export function findError(payload: JsonObject, event: string | undefined): unknown {
   if (payload['error']) return payload['error'];
   const { code, message, status }: { code?: unknown; message?: unknown; status?: unknown } = payload;
@@ -63,7 +69,7 @@ export function findError(payload: JsonObject, event: string | undefined): unkno
   return isStatus || event === 'error' ? payload : undefined;
 }
 
-/** `empty`: an answer with content that the model merely ended oddly; without any, the generation failed. */
+/** `empty`: the turn ended if there is content, otherwise generation failed. */
 type Reading = StopReason | 'empty';
 
 const BY_NAME: Record<string, Reading> = {
@@ -91,14 +97,14 @@ const BY_NAME: Record<string, Reading> = {
   NO_IMAGE: 'empty',
 };
 
-/** What nobody knows ends the turn; whether it was a call is seen from the content. */
+/** Unknown reasons end the turn; calls in the content make it `tool_use` later. */
 export function decodeStop(name: string, hasContent: boolean): StopReason {
   const reading = isKnownFinish(name) ? BY_NAME[name] : undefined;
   if (reading === 'empty') return hasContent ? 'end_turn' : 'error';
   return reading ?? 'end_turn';
 }
 
-/** The numbers of Vertex's protobuf enum, whose clients write them; the Gemini API agrees with it up to 5. */
+/** Names by the numbers of Vertex's protobuf enum, which some clients write; the Gemini API has the same up to 5. */
 const NUMBERED = [
   'FINISH_REASON_UNSPECIFIED',
   'STOP',
@@ -119,18 +125,19 @@ const NUMBERED = [
   'NO_IMAGE',
 ] as const;
 
-/** The name behind a wire value: a name, a number, or a name in the spelling of some client. */
+/** The name of a finish reason given as name, number or with the enum's prefix. */
 export function finishName(wire: string | number): string {
   if (typeof wire === 'number') return NUMBERED[wire] ?? String(wire);
   const name = wire.toUpperCase();
   return name !== 'FINISH_REASON_UNSPECIFIED' && name.startsWith('FINISH_REASON_') ? name.slice('FINISH_REASON_'.length) : name;
 }
 
+/** Whether the finish reason is documented. */
 export const isKnownFinish = (name: string): boolean => Object.hasOwn(BY_NAME, name);
 
 const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
 
-/** Stops after which a call without whole arguments has lost them: nobody may run it. */
+/** Whether the stop may have cut off a call: one with incomplete arguments must not be run. */
 export const isCutStop = (stop: StopReason): boolean => CUT.has(stop);
 
 const COUNTS = [
@@ -142,26 +149,26 @@ const COUNTS = [
   'totalTokenCount',
 ] as const;
 
-/** Vertex sends objects with nothing but `trafficType` in all chunks but the last. */
+/** Whether usage metadata has any counts: in all chunks but the last, Vertex sends only `trafficType`. */
 export function hasCounts(raw: JsonObject): boolean {
   const usage = camelKeys(raw);
-  return COUNTS.some((key) => count(usage[key]) !== undefined);
+  return COUNTS.some((key) => readCount(usage[key]) !== undefined);
 }
 
-/** One usage object; the wire has no others: the last replaces the former whole, and a count it does not name is 0. */
+/** Each usage object replaces the one before; a missing readCount is 0. */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
   const usage = camelKeys(raw);
-  const prompt = count(usage['promptTokenCount']) ?? 0;
-  const toolPrompt = count(usage['toolUsePromptTokenCount']);
-  const thoughts = count(usage['thoughtsTokenCount']);
-  const cached = count(usage['cachedContentTokenCount']);
+  const prompt = readCount(usage['promptTokenCount']) ?? 0;
+  const toolPrompt = readCount(usage['toolUsePromptTokenCount']);
+  const thoughts = readCount(usage['thoughtsTokenCount']);
+  const cached = readCount(usage['cachedContentTokenCount']);
   const counted = prompt + (toolPrompt ?? 0);
   const outside = cachedOutside(cached, counted, note);
   const input = counted + outside;
   const details = decodeDetails(usage, toolPrompt);
   return {
     input_tokens: input,
-    output_tokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
+    output_tokens: (readCount(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
     ...(cached !== undefined && { cache_read_tokens: cached }),
     ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
     ...(details && { details }),
@@ -197,20 +204,24 @@ function addModalities(details: UsageDetails, list: unknown, names: Partial<Reco
     const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
     const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
     const field = getOwn(names, name);
-    if (field) details[field] = (details[field] ?? 0) + (count(tokenCount) ?? 0);
+    if (field) details[field] = (details[field] ?? 0) + (readCount(tokenCount) ?? 0);
   }
 }
 
 /** proto3 writes int64 as text. */
-function count(value: unknown): number | undefined {
+function readCount(value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }
 
-/** The SDKs choose the exception by `error.code`, others by the HTTP status: both are the same. */
+// ---- encode
+
+/**
+ * An error response. Some SDKs choose the exception by `error.code`, others by the HTTP status, so both are the same.
+ */
 export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
   const body = encodeErrorBody(error);
-  return { status: body.error.code, headers: headersOf(error), body };
+  return { status: body.error.code, headers: encodeHeaders(error), body };
 }
 
 interface WireStatus {
@@ -250,14 +261,14 @@ const WIRE_ERRORS: Record<ErrorCode, WireStatus> = {
 /** `{error:{…}}`: the body of an error response, and the error in a stream. */
 export function encodeErrorBody(error: CanonicalError): { error: WireStatus & JsonObject } {
   const upstream = error.upstream?.protocol === 'gemini' ? error.upstream : undefined;
-  const kept = objectOf(upstream?.body);
-  const details = detailsOf(error, listOf(kept['details']));
+  const original = objectOf(upstream?.body);
+  const details = encodeErrorDetails(error, listOf(original['details']));
   return {
     error: {
-      ...kept,
+      ...original,
       code: findHttpStatus(error),
       message: error.message,
-      status: typeof kept['status'] === 'string' ? kept['status'] : WIRE_ERRORS[error.code].status,
+      status: typeof original['status'] === 'string' ? original['status'] : WIRE_ERRORS[error.code].status,
       ...(details.length > 0 && { details }),
     },
   };
@@ -265,18 +276,18 @@ export function encodeErrorBody(error: CanonicalError): { error: WireStatus & Js
 
 const RPC = 'type.googleapis.com/google.rpc.';
 
-/** What clients look into: when to come back, and whether it was the key. */
-function detailsOf({ code, retry_after_ms: wait, upstream }: CanonicalError, kept: readonly unknown[]): unknown[] {
-  const hasWait = kept.some((detail) => camelObject(detail)['retryDelay'] !== undefined);
+/** Clients read the retry delay and an invalid key from the details. */
+function encodeErrorDetails({ code, retry_after_ms: wait, upstream }: CanonicalError, original: readonly unknown[]): unknown[] {
+  const hasWait = original.some((detail) => camelObject(detail)['retryDelay'] !== undefined);
   const isForeignKey = code === 'AUTHENTICATION' && upstream?.protocol !== 'gemini';
   return [
-    ...kept,
+    ...original,
     ...(isForeignKey ? [{ '@type': `${RPC}ErrorInfo`, reason: 'API_KEY_INVALID', domain: 'googleapis.com' }] : []),
     ...(wait !== undefined && !hasWait ? [{ '@type': `${RPC}RetryInfo`, retryDelay: `${wait / 1000}s` }] : []),
   ];
 }
 
-/** Statuses that Google does not have, or has for something else: Anthropic's overload, and payment due. */
+/** Statuses that Google does not use, or uses differently: Anthropic's overload, and payment required. */
 const FOREIGN_STATUS: Readonly<Record<number, number>> = { 529: 503, 402: 400 };
 
 function findHttpStatus({ code, http_status: status }: CanonicalError): number {
@@ -284,7 +295,7 @@ function findHttpStatus({ code, http_status: status }: CanonicalError): number {
   return FOREIGN_STATUS[status] ?? status;
 }
 
-function headersOf({ retry_after_ms: wait, request_id: id }: CanonicalError): HeaderBag {
+function encodeHeaders({ retry_after_ms: wait, request_id: id }: CanonicalError): HeaderBag {
   return {
     'content-type': 'application/json; charset=UTF-8',
     ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)) }),
@@ -292,14 +303,14 @@ function headersOf({ retry_after_ms: wait, request_id: id }: CanonicalError): He
   };
 }
 
-interface Held {
-  /** Something was said or called. */
+interface Content {
+  /** Whether the candidate has any parts. */
   hasContent: boolean;
-  /** The text itself says that it is a refusal (OpenAI). Otherwise it is what the model had said when it was stopped. */
+  /** Whether the text is a refusal (OpenAI), not what was generated before a filter stopped it. */
   saysRefusal: boolean;
 }
 
-/** `error` has no one word: the wire's own is kept, and an error of another protocol is an error object. */
+/** `error` has no single name: the original one is kept, and an error of another protocol becomes an error object. */
 const WIRE_STOPS = {
   end_turn: 'STOP',
   stop_sequence: 'STOP',
@@ -311,11 +322,11 @@ const WIRE_STOPS = {
   refusal: 'SAFETY',
 } as const satisfies Record<Exclude<StopReason, 'error'>, string>;
 
-/** The word of the wire where it still says what the stop says; undefined when there is none for it. */
+/** The original finish reason if it still has the same meaning, otherwise Gemini's name; undefined if there is none. */
 export function encodeStop(
   stop: StopReason,
   wire: string | number | undefined,
-  { hasContent, saysRefusal }: Held,
+  { hasContent, saysRefusal }: Content,
 ): string | undefined {
   if (wire !== undefined) {
     const name = finishName(wire);
@@ -326,7 +337,7 @@ export function encodeStop(
   return stop === 'refusal' && saysRefusal ? 'STOP' : WIRE_STOPS[stop];
 }
 
-/** Names that may come in either spelling; others may have underscores of their own. */
+/** Documented names, which may come in either spelling; other keys may contain underscores of their own. */
 const WIRE_NAMES: ReadonlySet<string> = new Set([
   ...COUNTS,
   'promptTokensDetails',
@@ -337,7 +348,10 @@ const WIRE_NAMES: ReadonlySet<string> = new Set([
   'serviceTier',
 ]);
 
-/** Over what the wire had, so that counts nobody knows survive. The parts never exceed the whole, and the total is their sum. */
+/**
+ * Merged over the original usage, so that unknown counts survive. Parts never exceed their total, and the total is
+ * their sum.
+ */
 export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage, note: (note: Note) => void): JsonObject {
   const raw = Object.entries(objectOf(extensions?.gemini)).map(([key, value]) => [
     WIRE_NAMES.has(camelOf(key)) ? camelOf(key) : key,
@@ -345,10 +359,10 @@ export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsa
   ]);
   const input = Math.max(0, usage.input_tokens);
   const output = Math.max(0, usage.output_tokens);
-  const toolPrompt = within(details.tool_use_prompt, input);
-  const cached = within(usage.cache_read_tokens, input);
-  const thoughts = within(usage.reasoning_tokens, output);
-  if (usage.cache_creation_tokens) note(uncounted(usage.cache_creation_tokens));
+  const toolPrompt = clampPart(details.tool_use_prompt, input);
+  const cached = clampPart(usage.cache_read_tokens, input);
+  const thoughts = clampPart(usage.reasoning_tokens, output);
+  if (usage.cache_creation_tokens) note(buildCacheNote(usage.cache_creation_tokens));
   return {
     ...Object.fromEntries(raw),
     promptTokenCount: input - (toolPrompt ?? 0),
@@ -364,10 +378,10 @@ export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsa
   };
 }
 
-const within = (part: number | undefined, whole: number): number | undefined =>
+const clampPart = (part: number | undefined, whole: number): number | undefined =>
   part === undefined ? undefined : Math.min(Math.max(0, part), whole);
 
-const uncounted = (written: number): Note => ({
+const buildCacheNote = (written: number): Note => ({
   code: 'APPROXIMATED',
   path: '/usage/cache_creation_tokens',
   feature: 'usage.cache_creation_tokens',

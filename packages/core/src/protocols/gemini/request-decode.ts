@@ -51,18 +51,21 @@ import {
   type WirePart,
 } from './wire.ts';
 
-/** A request as it came in: the model and whether to stream stand in the path. */
+/** Decodes a request; the model and the stream flag are in the path. */
 export function decodeRequest({ path, body }: WireRequest, context: CodecContext): CanonicalRequest {
   const stream = placeOf(path)?.verb === 'streamGenerateContent';
   return decodeRequestBody(body, context, { model: modelOf(path), ...(stream && { stream }) });
 }
 
-/** What the path says and the body does not. */
+/** What the path contains instead of the body. */
 export interface Place {
+  /** The model in the path. */
   model?: string | undefined;
+  /** Whether the method streams. */
   stream?: boolean;
 }
 
+/** Fields with a canonical counterpart; all others are kept as extensions. */
 const MAPPED: ReadonlySet<string> = new Set([
   'model',
   'contents',
@@ -73,6 +76,7 @@ const MAPPED: ReadonlySet<string> = new Set([
   ...OPTION_FIELDS,
 ]);
 
+/** Decodes the body of a request, or of a token count. */
 export function decodeRequestBody(wire: unknown, context: CodecContext, place: Place = {}): CanonicalRequest {
   const body = camelKeys(expectObject(wire, 'body'));
   const contents = expectContents(body['contents']);
@@ -85,7 +89,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   const thinking = decodeThinking(config['thinkingConfig'], context);
   const generationConfig = keptConfig(config);
   const request: CanonicalRequest = {
-    model: modelName(place, body),
+    model: readModel(place, body),
     ...(system.length > 0 && { system }),
     messages: decodeContents(contents, context),
     ...(tools.length > 0 && { tools }),
@@ -106,7 +110,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   return at('', request, context, PLACES);
 }
 
-/** A list of contents; the SDKs also take one content, or a text. */
+/** A list of contents; SDKs also accept a single content, or text. */
 function expectContents(value: unknown): readonly unknown[] {
   const list = Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];
   if (list.length === 0) throw invalid('contents', 'must not be empty');
@@ -116,7 +120,7 @@ function expectContents(value: unknown): readonly unknown[] {
 
 interface System {
   system: SystemBlock[];
-  /** What the content says beside its parts; its role means nothing. */
+  /** Fields of the content beside its parts; its role has no meaning. */
   rest?: JsonObject | undefined;
 }
 
@@ -124,11 +128,11 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'thought']);
 
 const SYSTEM_FIELDS: ReadonlySet<string> = new Set(['parts']);
 
-/** A content, or a text. Only its texts are instructions. */
+/** A content, or text. Parts that are not text are dropped. */
 function decodeSystem(value: unknown, context: CodecContext): System {
   if (value === undefined || value === null) return { system: [] };
   const content = typeof value === 'string' ? { parts: [value] } : camelKeys(expectObject(value, 'systemInstruction'));
-  const system = partsOf(content, 'systemInstruction').flatMap((item, i): SystemBlock[] => {
+  const system = listParts(content, 'systemInstruction').flatMap((item, i): SystemBlock[] => {
     const part = typeof item === 'string' ? { text: item } : camelObject(item);
     const text = textOf(part['text']);
     const path = `/systemInstruction/parts/${i}`;
@@ -138,20 +142,20 @@ function decodeSystem(value: unknown, context: CodecContext): System {
   return { system, rest: unknownFields(content, SYSTEM_FIELDS) };
 }
 
-/** The path names the model; a body that says it too may be one that was not sent yet. */
-function modelName({ model }: Place, body: JsonObject): string {
+/** The model of the path, or of a body that was not sent to a path. */
+function readModel({ model }: Place, body: JsonObject): string {
   const name = model || textOf(body['model']).replace(/^models\//, '');
   if (name === '') throw missing('model');
   return name;
 }
 
-/** Where a part stands, and what is known there. */
-interface PartSite {
-  /** JSON path of the content. */
+/** Where a part is, and what its decoder needs to know. */
+interface PartScope {
+  /** The path of the content, for errors. */
   param: string;
-  /** Its place among the contents. */
+  /** The index of the content. */
   content: number;
-  role: 'user' | 'model' | 'system';
+  role: Role;
   book: CallBook;
   context: CodecContext;
 }
@@ -162,11 +166,11 @@ function decodeContents(list: readonly unknown[], context: CodecContext): Canoni
   list.forEach((item, i) => {
     const param = `contents[${i}]`;
     const content = typeof item === 'string' ? { parts: [{ text: item }] } : camelKeys(expectObject(item, param));
-    const role = roleOf(content, param);
+    const role = decodeRole(content, param);
     const last = messages.at(-1);
     if (role === 'model' && last?.role !== 'assistant') book.beginTurn();
-    const site: PartSite = { param, content: i, role, book, context };
-    const blocks = partsOf(content, param).map((part, k) => decodePart(part, k, site));
+    const scope: PartScope = { param, content: i, role, book, context };
+    const blocks = listParts(content, param).map((part, k) => decodePart(part, k, scope));
     const fields = unknownFields(content, CONTENT_FIELDS);
     const place = `/contents/${i}`;
     if (role === 'model') addModel(messages, blocks.flat(), fields, place, context);
@@ -175,10 +179,10 @@ function decodeContents(list: readonly unknown[], context: CodecContext): Canoni
   return messages;
 }
 
-type Speaker = 'user' | 'model' | 'system';
+type Role = 'user' | 'model' | 'system';
 
-/** Google knows `user` and `model`; results once came from `function`. */
-const ROLES: Readonly<Record<string, Speaker>> = {
+/** Google documents `user` and `model`; results used to come from `function`. */
+const ROLES: Readonly<Record<string, Role>> = {
   user: 'user',
   function: 'user',
   tool: 'user',
@@ -188,32 +192,34 @@ const ROLES: Readonly<Record<string, Speaker>> = {
   developer: 'system',
 };
 
-function roleOf({ role }: JsonObject, param: string): Speaker {
-  const word = optional(role, `${param}.role`, expectText) || 'user';
-  const speaker = Object.hasOwn(ROLES, word) ? ROLES[word] : undefined;
-  if (!speaker) throw invalid(`${param}.role`, 'must be one of user, model');
-  return speaker;
+function decodeRole({ role }: JsonObject, param: string): Role {
+  const name = optional(role, `${param}.role`, expectText) || 'user';
+  const decoded = Object.hasOwn(ROLES, name) ? ROLES[name] : undefined;
+  if (!decoded) throw invalid(`${param}.role`, 'must be one of user, model');
+  return decoded;
 }
 
-/** A list of parts; one part alone is taken too, and so is a text. */
-function partsOf({ parts }: JsonObject, param: string): readonly unknown[] {
+/** A list of parts; a single part or text is accepted too. */
+function listParts({ parts }: JsonObject, param: string): readonly unknown[] {
   if (Array.isArray(parts)) return parts;
   if (typeof parts === 'string' || isObject(parts)) return [parts];
   if (parts === undefined || parts === null) return [];
   throw invalid(`${param}.parts`, 'must be a list');
 }
 
-/** A part of a request as blocks: none when it says nothing. A call is tested first: a part can be both a call and a thought. */
-function decodePart(value: unknown, index: number, site: PartSite): ContentBlock[] {
-  const param = `${site.param}.parts[${index}]`;
+/**
+ * The blocks of a part; none if it is empty. Calls are tested first, because a part can be both a call and a thought.
+ */
+function decodePart(value: unknown, index: number, scope: PartScope): ContentBlock[] {
+  const param = `${scope.param}.parts[${index}]`;
   const raw = typeof value === 'string' ? { text: value } : expectObject(value, param);
   const part: WirePart = camelKeys(raw);
   const block =
-    decodeData(part, raw, param, index, site) ??
-    (typeof part.text === 'string' ? decodeText(part, part.text, site) : decodeOther(raw));
+    decodeData(part, raw, param, index, scope) ??
+    (typeof part.text === 'string' ? decodeText(part, part.text, scope) : decodeOther(raw));
   if (!block) return [];
-  const place = `/contents/${site.content}/parts/${index}`;
-  const placed = at(place, block, site.context, {
+  const place = `/contents/${scope.content}/parts/${index}`;
+  const placed = at(place, block, scope.context, {
     'source/detail': `${place}/mediaResolution/level`,
     'source/video': `${place}/videoMetadata`,
     'source/video/start': `${place}/videoMetadata/startOffset`,
@@ -221,20 +227,20 @@ function decodePart(value: unknown, index: number, site: PartSite): ContentBlock
     'source/video/fps': `${place}/videoMetadata/fps`,
     signature: `${place}/thoughtSignature`,
   });
-  if (placed.type === 'tool_use') site.book.ask(placed);
+  if (placed.type === 'tool_use') scope.book.add(placed);
   return [placed];
 }
 
-function decodeData(part: WirePart, raw: JsonObject, param: string, index: number, site: PartSite): ContentBlock | undefined {
+function decodeData(part: WirePart, raw: JsonObject, param: string, index: number, scope: PartScope): ContentBlock | undefined {
   const fields = { ...unknownFields(part, PART_FIELDS), ...(part.thought === true && { thought: true }) };
   if (isObject(part.functionCall))
-    return decodeCall(camelKeys(part.functionCall), part, fields, `${param}.functionCall`, index, site);
+    return decodeCall(camelKeys(part.functionCall), part, fields, `${param}.functionCall`, index, scope);
   const signature = textOf(part.thoughtSignature);
-  const kept = { ...fields, ...(signature !== '' && { thoughtSignature: signature }) };
+  const all = { ...fields, ...(signature !== '' && { thoughtSignature: signature }) };
   if (isObject(part.functionResponse))
-    return decodeAnswer(camelKeys(part.functionResponse), kept, `${param}.functionResponse`, index, site);
+    return decodeFunctionResponse(camelKeys(part.functionResponse), all, `${param}.functionResponse`, index, scope);
   if (!isObject(part.inlineData) && !isObject(part.fileData)) return undefined;
-  const media = decodeMedia(part, Object.keys(kept).length > 0 ? kept : undefined);
+  const media = decodeMedia(part, Object.keys(all).length > 0 ? all : undefined);
   return media ? decodeMediaFields(media) : opaque(raw);
 }
 
@@ -244,7 +250,7 @@ function decodeCall(
   fields: JsonObject,
   param: string,
   index: number,
-  { content, role, context }: PartSite,
+  { content, role, context }: PartScope,
 ): ToolUseBlock {
   if (role !== 'model') throw invalid(param, 'only the model calls');
   const name = expectName(call['name'], `${param}.name`);
@@ -257,11 +263,11 @@ function decodeCall(
     name,
     ...decodeArgs(call['args'], `${param}.args`, context),
     ...(signature !== '' && { signature: decodeSignature(signature) }),
-    ...keep({ ...fields, ...inner(unknown, 'functionCall', id) }),
+    ...keep({ ...fields, ...nest(unknown, 'functionCall', id) }),
   };
 }
 
-/** Arguments are an object; what else came is kept as text. */
+/** Arguments should be an object; anything else is kept as text. */
 function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
   if (args === undefined || args === null) return { input: {} };
   if (isObject(args)) return { input: args };
@@ -275,41 +281,47 @@ function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<T
   return { input: isObject(value) ? value : {}, input_raw: text };
 }
 
-/** In the model's own content it is the answer to a call that Google ran itself; from anybody else, that of the client. */
-function decodeAnswer(
-  answer: JsonObject,
+/** In the model's content it is the result of a call that Google ran; elsewhere it is the client's. */
+function decodeFunctionResponse(
+  response: JsonObject,
   fields: JsonObject,
   param: string,
   index: number,
-  { content, role, book, context }: PartSite,
+  { content, role, book, context }: PartScope,
 ): ToolResultBlock {
-  const id = typeof answer['id'] === 'number' ? String(answer['id']) : textOf(answer['id']);
-  const named = textOf(answer['name']);
+  const id = typeof response['id'] === 'number' ? String(response['id']) : textOf(response['id']);
+  const named = textOf(response['name']);
   if (id === '' && named === '') throw invalid(`${param}.name`, 'must be the name of the function that was called');
-  const call = role === 'model' ? book.serve(id, named) : book.answer(id, named);
+  const call = role === 'model' ? book.findInTurn(id, named) : book.find(id, named);
   const name = named || (call?.name ?? '');
-  const result = decodeResult(answer, call?.id ?? (id || deriveId('call_', content, index, named)), fields);
-  const kept = { ...fieldsOf(result), ...inner(keptResult(result, answer, id), 'functionResponse', id) };
+  const result = decodeResult(response, call?.id ?? (id || deriveId('call_', content, index, named)), fields);
+  const all = { ...fieldsOf(result), ...nest(collectResultFields(result, response, id), 'functionResponse', id) };
   const block: ToolResultBlock = {
     ...result,
-    content: placedParts(result.content, param, context),
+    content: locateParts(result.content, param, context),
     ...(name !== '' && { name }),
-    ...keep(kept),
+    ...keep(all),
   };
   if (role !== 'model') return block;
-  if (call) call.kind = 'server'; // its block is ours, and only now known to be this
-  // What is kept of a result says whose server gave it.
-  return { ...block, kind: 'server', extensions: { gemini: kept } };
+  if (call) call.kind = 'server'; // this decoder created the block, so it may change it
+  // The extensions of a server result identify its provider.
+  return { ...block, kind: 'server', extensions: { gemini: all } };
 }
 
-/** The kept fields of the object in a part. That the wire had no id is kept too: whoever did not send one may not know them. */
-function inner(fields: JsonObject | undefined, key: 'functionCall' | 'functionResponse', id: string): JsonObject {
-  const kept = { ...fields, ...(id === '' && { id: null }) };
-  return Object.keys(kept).length > 0 ? { [key]: kept } : {};
+/**
+ * The unknown fields of the object inside a part. A missing id is recorded too: a client that sends no ids may not
+ * support them.
+ */
+function nest(fields: JsonObject | undefined, key: 'functionCall' | 'functionResponse', id: string): JsonObject {
+  const all = { ...fields, ...(id === '' && { id: null }) };
+  return Object.keys(all).length > 0 ? { [key]: all } : {};
 }
 
-/** An empty list of parts, and an id that is not the call's (qwen-code sends one for calls without), go back as they came. */
-function keptResult(result: ToolResultBlock, { parts }: JsonObject, id: string): JsonObject {
+/**
+ * An empty list of parts, and an id that differs from that of the call (qwen-code sends one for calls without), are
+ * kept.
+ */
+function collectResultFields(result: ToolResultBlock, { parts }: JsonObject, id: string): JsonObject {
   return {
     ...objectOf(fieldsOf(result)['functionResponse']),
     ...(id !== '' && id !== result.tool_use_id && { id }),
@@ -317,8 +329,8 @@ function keptResult(result: ToolResultBlock, { parts }: JsonObject, id: string):
   };
 }
 
-/** The text of a result is its `response`, its media are its parts. */
-function placedParts(content: ToolResultBlock['content'], param: string, context: CodecContext): ToolResultBlock['content'] {
+/** Records where the parts of a result are: its text is in `response`, its media are in `parts`. */
+function locateParts(content: ToolResultBlock['content'], param: string, context: CodecContext): ToolResultBlock['content'] {
   if (typeof content === 'string') return content;
   const place = pointerOf(param);
   return content.map((part, i) => at(i === 0 ? `${place}/response` : `${place}/parts/${i - 1}`, part, context));
@@ -326,16 +338,16 @@ function placedParts(content: ToolResultBlock['content'], param: string, context
 
 type MediaBlock = ImageBlock | AudioBlock | FileBlock;
 
-/** Formats that Google hears; what calls itself something else is a file like any other. */
+/** Audio formats that Google supports; other audio is decoded as a file. */
 export const AUDIO_FORMATS: readonly string[] = ['wav', 'mp3', 'aac', 'ogg', 'flac', 'aiff', 'm4a', 'opus', 'pcm', 'webm', 'l16'];
 
-/** What a part of a request says about its media, in canonical words. */
+/** Maps the media fields of a part to their canonical counterparts. */
 function decodeMediaFields(block: MediaBlock): MediaBlock {
   if (block.type === 'image') return decodeDetail(block);
   if (block.type === 'file') return decodeVideo(block);
   const { data, media_type: type = '' } = block.source;
-  const isHeard = data !== undefined && AUDIO_FORMATS.includes(wordOf(type));
-  return isHeard ? block : asFile(block);
+  const isSupported = data !== undefined && AUDIO_FORMATS.includes(findFormat(type));
+  return isSupported ? block : asFile(block);
 }
 
 const LEVELS: Readonly<Record<string, NonNullable<ImageBlock['source']['detail']>>> = {
@@ -344,14 +356,14 @@ const LEVELS: Readonly<Record<string, NonNullable<ImageBlock['source']['detail']
   MEDIA_RESOLUTION_ULTRA_HIGH: 'original',
 };
 
-/** `mediaResolution` of the part, as the detail of an image. */
+/** Maps the part's `mediaResolution` to the detail of an image. */
 function decodeDetail(block: ImageBlock): ImageBlock {
   const level = textOf(camelObject(fieldsOf(block)['mediaResolution'])['level']);
   const detail = Object.hasOwn(LEVELS, level) ? LEVELS[level] : undefined;
   return detail ? { ...block, source: { ...block.source, detail } } : block;
 }
 
-/** `videoMetadata` of the part: which stretch of a video is looked at, and how closely. */
+/** Maps the part's `videoMetadata` to the clip range and frame rate of a video. */
 function decodeVideo(block: FileBlock): FileBlock {
   const { startOffset, endOffset, fps } = camelObject(fieldsOf(block)['videoMetadata']);
   const video = {
@@ -362,13 +374,13 @@ function decodeVideo(block: FileBlock): FileBlock {
   return Object.keys(video).length > 0 ? { ...block, source: { ...block.source, video } } : block;
 }
 
-const wordOf = (type: string): string =>
+const findFormat = (type: string): string =>
   type
     .replace(/^audio\/(x-)?/, '')
     .replace(/;.*/s, '')
     .replace(/^mpeg$/, 'mp3');
 
-/** Audio by its address, which only files have. */
+/** Audio as a file, because canonical audio has no URL. */
 function asFile({ source: { data, url, file_id: id, media_type: type }, extensions }: AudioBlock): FileBlock {
   return {
     type: 'file',
@@ -382,8 +394,8 @@ function asFile({ source: { data, url, file_id: id, media_type: type }, extensio
   };
 }
 
-/** Nothing for an empty text that nobody signed. */
-function decodeText(part: WirePart, text: string, { role }: PartSite): ContentBlock | undefined {
+/** Returns undefined for empty text without signature and unknown fields. */
+function decodeText(part: WirePart, text: string, { role }: PartScope): ContentBlock | undefined {
   const fields = unknownFields(part, PART_FIELDS);
   const value = textOf(part.thoughtSignature);
   const signature = value !== '' && { signature: decodeSignature(value) };
@@ -393,32 +405,38 @@ function decodeText(part: WirePart, text: string, { role }: PartSite): ContentBl
   return { type: 'text', text, ...signature, ...keep({ ...fields, ...(part.thought === true && { thought: true }) }) };
 }
 
-/** The calls of a conversation, for results that need not name them: by id, else the first of that name in the last turn without an answer. */
+/**
+ * The calls of a conversation. Results need not have an id; they are matched by id, otherwise by name within the last
+ * turn.
+ */
 class CallBook {
   readonly #byId = new Map<string, ToolUseBlock>();
   #turn = new Answers();
 
-  /** The model begins to speak: what it did not get an answer to before stays without. */
+  /** Starts a turn of the model; calls of earlier turns can then be found only by id. */
   beginTurn(): void {
     this.#turn = new Answers();
   }
 
-  ask(block: ToolUseBlock): void {
+  add(block: ToolUseBlock): void {
     this.#byId.set(block.id, block);
     this.#turn.add({ index: this.#turn.size, block, isStopped: true, isAnswered: false });
   }
 
-  answer(id: string, name: string): ToolUseBlock | undefined {
-    return this.serve(id, name) ?? this.#byId.get(id);
+  find(id: string, name: string): ToolUseBlock | undefined {
+    return this.findInTurn(id, name) ?? this.#byId.get(id);
   }
 
-  /** The call that Google answered itself, in the same turn. */
-  serve(id: string, name: string): ToolUseBlock | undefined {
+  /** Finds a call of the current turn, the only calls that Google's own results can belong to. */
+  findInTurn(id: string, name: string): ToolUseBlock | undefined {
     return this.#turn.take(id, name)?.block;
   }
 }
 
-/** Code that Google ran, and whatever the future brings. A part without any content says nothing. */
+/**
+ * Parts with code that Google ran, and unknown ones, are kept opaque. A part without content is dropped, unless it
+ * has a signature.
+ */
 function decodeOther(raw: JsonObject): ContentBlock | undefined {
   const carried = camelKeys(raw)['thoughtSignature'];
   if (unknownFields(raw, CARRIER_FIELDS)) return opaque(raw);
@@ -427,7 +445,7 @@ function decodeOther(raw: JsonObject): ContentBlock | undefined {
     : undefined;
 }
 
-/** What a model says in several contents is one turn: streaming clients keep every fragment as one. */
+/** Consecutive contents of the model form one message: clients keep each fragment of a stream as a content. */
 function addModel(
   messages: CanonicalMessage[],
   blocks: readonly ContentBlock[],
@@ -446,8 +464,8 @@ function addModel(
 }
 
 /**
- * Thoughts arrive in pieces, and what another provider signed in a piece of its own, perhaps only after what followed the thought: they are
- * one block again. What Google signed is not touched.
+ * Joins pieces of a thought, and a signature of another provider that came in a part of its own, possibly after later
+ * parts. Parts signed by Google are not changed.
  */
 function addBlock(content: ContentBlock[], block: ContentBlock): void {
   const place = isLate(block) ? content.findLastIndex(({ type }) => type === 'thinking') : content.length - 1;
@@ -457,7 +475,7 @@ function addBlock(content: ContentBlock[], block: ContentBlock): void {
   else content.push(block);
 }
 
-/** A signature without its thought. One of redacted thinking never had any. */
+/** A signature without its thought. Redacted thinking never has text, so it is not late. */
 const isLate = (block: ContentBlock): boolean =>
   block.type === 'thinking' && block.thinking === '' && block.signature !== undefined && block.signature.form !== 'redacted';
 
@@ -469,10 +487,10 @@ function join(last: ContentBlock, block: ContentBlock): ContentBlock | undefined
   return last.type === 'text' && block.type === 'text' && block.text === '' && signature ? { ...last, signature } : undefined;
 }
 
-/** Beside being a thought it says nothing about itself. */
+/** Whether a thought has no fields beside `thought`. */
 const isPlain = ({ extensions }: ThinkingBlock): boolean => Object.keys(extensions?.gemini ?? {}).length <= 1;
 
-/** The results of a turn are a message of their own, before what the user says beside them. */
+/** The results of a turn become a message of their own, before the user's other blocks. */
 function addUser(
   messages: CanonicalMessage[],
   blocks: readonly ContentBlock[],
@@ -482,16 +500,16 @@ function addUser(
   context: CodecContext,
 ): void {
   const results = blocks.filter(isResult);
-  const said = blocks.filter((block) => !isResult(block));
+  const others = blocks.filter((block) => !isResult(block));
   const last = messages.at(-1);
   if (results.length > 0 && last?.role === 'tool') for (const result of results) last.content.push(result);
   else if (results.length > 0)
-    messages.push(at(place, { role: 'tool', content: results, ...(said.length === 0 && keep(fields)) }, context));
-  if (said.length > 0 || results.length === 0) messages.push(at(place, { role, content: said, ...keep(fields) }, context));
+    messages.push(at(place, { role: 'tool', content: results, ...(others.length === 0 && keep(fields)) }, context));
+  if (others.length > 0 || results.length === 0) messages.push(at(place, { role, content: others, ...keep(fields) }, context));
 }
 
 const isResult = (block: ContentBlock): block is ToolResultBlock => block.type === 'tool_result';
 
-/** `auto` and whatever has no level of its own is left to the model. */
+/** The media resolution for an image detail; undefined for `auto` and details without a level. */
 export const levelOf = (detail: ImageBlock['source']['detail']): string | undefined =>
   Object.keys(LEVELS).find((level) => LEVELS[level] === detail);

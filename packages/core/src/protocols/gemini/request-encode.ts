@@ -46,7 +46,7 @@ import {
 import { encodeToolConfig, encodeTools, restrictTools, SERVER_TOOLS, withOwnSchemas } from './tools.ts';
 import { fieldsOf, innerFields, partFields } from './wire.ts';
 
-/** The model and whether to stream stand in the path. */
+/** A canonical request as a Gemini request; the model and the stream flag are in the path. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
   const body = encodeRequestBody(request, context);
   const stream = context.target?.stream ?? request.stream === true;
@@ -55,11 +55,11 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
   return { method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
 }
 
-/** Fields of the client's first, what the request says over them. */
-export function encodeRequestBody(source: CanonicalRequest, given: CodecContext): JsonObject {
-  const keptConfig = objectOf(fieldsOf(source)['generationConfig']);
-  const own = isOwnFormat(source, keptConfig) ? keptConfig : undefined;
-  const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), rulesOf(given), given);
+/** The body of a request. Extension fields come first, so that canonical fields override them. */
+export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+  const sentConfig = objectOf(fieldsOf(source)['generationConfig']);
+  const own = isOwnFormat(source, sentConfig) ? sentConfig : undefined;
+  const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), buildRules(caller), caller);
   const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
   const tools = restrictTools(request, context);
   const hasFunctions = tools.some(({ server }) => !server);
@@ -75,11 +75,11 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
   const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
   const wireTools = encodeTools(tools, context);
   const wireConfig = encodeToolConfig(request, tools, objectOf(toolConfig), context);
-  const thinkingConfig = encodeThinking(request.thinking, keptConfig['thinkingConfig'], context);
+  const thinkingConfig = encodeThinking(request.thinking, sentConfig['thinkingConfig'], context);
   const generationConfig = {
-    ...withoutMapped(keptConfig),
+    ...withoutMapped(sentConfig),
     ...encodeParameters(request, context),
-    ...encodeOutput(request, keptConfig, context),
+    ...encodeOutput(request, sentConfig, context),
     ...format,
     ...(thinkingConfig && { thinkingConfig }),
   };
@@ -94,15 +94,18 @@ export function encodeRequestBody(source: CanonicalRequest, given: CodecContext)
   };
 }
 
-/** A format in the client's own words is not converted. */
+/** A format that the client sent in Gemini's own form is not converted. */
 function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined): CanonicalRequest {
   if (!own) return request;
   const { output_format: _, ...rest } = request;
   return rest;
 }
 
-// Every field is written out: V8 builds a literal of this size in no time, and one that spreads others five hundred times slower.
-function rulesOf(context: CodecContext): Rules {
+/**
+ * What Gemini requires of a request. Every field is written out: spreading other objects into a literal of this size
+ * is 500 times slower.
+ */
+function buildRules(context: CodecContext): Rules {
   const { profile, policy, target } = context;
   const { note, drop, repair, refuse } = rulesTelling(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
@@ -123,7 +126,7 @@ function rulesOf(context: CodecContext): Rules {
     foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
     serverTools: SERVER_TOOLS,
-    // Media in results of older models follow the results; the encoder puts them there.
+    // For older models, the encoder moves media out of results.
     media: {
       audio: AUDIO_FORMATS,
       imageUrls: true,
@@ -145,18 +148,18 @@ function rulesOf(context: CodecContext): Rules {
     maxStop: profile.max_stop,
     maxTools: profile.max_tools,
     cacheMarks: { places: 'none', most: 0, ttls: [] },
-    says: saidBy(profile),
+    says: buildCapabilities(profile),
   };
 }
 
-const saidBy = (profile: ProviderProfile): Vocabulary => ({
+const buildCapabilities = (profile: ProviderProfile): Vocabulary => ({
   names: false,
   titles: 'text',
   contexts: false,
   logprobs: false,
   citable: false,
   stretches: true,
-  // How closely an image is looked at can be said from Gemini 3 on.
+  // Image detail is supported from Gemini 3 on.
   detail: profile.gemini3 ? 'messages' : 'nowhere',
   validated: true,
   foreignCallers: /./,
@@ -165,19 +168,19 @@ const saidBy = (profile: ProviderProfile): Vocabulary => ({
 
 interface Turn {
   role: 'user' | 'model';
-  /** What the client's contents said beside role and parts. */
+  /** Extension fields of the contents. */
   fields: JsonObject;
   parts: JsonObject[];
 }
 
-/** The conversation in turns that change hands; results are the user's, and stand first in the user's turn. */
+/** The conversation in alternating turns; results belong to the user's turn and come first in it. */
 function encodeContents(request: CanonicalRequest, context: CodecContext): JsonObject[] {
-  const calls = new Map(callsOf(request).map((call) => [call.id, call]));
+  const calls = new Map(listCalls(request).map((call) => [call.id, call]));
   const turns: Turn[] = [];
   signTurns(request.messages, context).forEach((message, i) => {
     const role = message.role === 'assistant' ? 'model' : 'user';
     const path = `/messages/${i}/content`;
-    tellNames(message.content, path, context);
+    noteNames(message.content, path, context);
     const parts = encodeMessage(message, path, calls, context);
     const last = turns.at(-1);
     if (last?.role !== role) turns.push({ role, fields: { ...fieldsOf(message) }, parts });
@@ -189,13 +192,13 @@ function encodeContents(request: CanonicalRequest, context: CodecContext): JsonO
   return turns.filter(({ parts }) => parts.length > 0).map(({ fields, role, parts }) => ({ ...fields, role, parts }));
 }
 
-const callsOf = ({ messages }: CanonicalRequest): ToolUseBlock[] =>
+const listCalls = ({ messages }: CanonicalRequest): ToolUseBlock[] =>
   messages.flatMap(({ content }) => content.filter((block) => block.type === 'tool_use'));
 
-/** Google's documented word for "there is no signature": without any, Gemini 3 refuses the calls of a turn. */
+/** Google's documented value for a missing signature; without any, Gemini 3 rejects the calls of a turn. */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
-/** Gemini 3: the first call of a turn without any signature gets the word for none; its siblings stay without. */
+/** For Gemini 3, the first call of a turn without a signature gets the value for none; the others stay without. */
 function signTurns(messages: readonly CanonicalMessage[], context: CodecContext): readonly CanonicalMessage[] {
   if (!context.profile.gemini3) return messages;
   return messages.map((message, i) => {
@@ -211,14 +214,14 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
   });
 }
 
-/** What OpenAI wants a name for has one when it has none: it says no more than the media type. */
+/** The placeholder name that OpenAI's encoder gives to files without a name. */
 const NO_NAME = /^document\.\w+$/;
 
-/** Of the name of a file there is at most the media type in the end. */
-function tellNames(blocks: readonly ContentBlock[], path: string, context: CodecContext): void {
+/** Gemini has no file names; at most the media type is derived from them. */
+function noteNames(blocks: readonly ContentBlock[], path: string, context: CodecContext): void {
   for (const [i, block] of blocks.entries()) {
     if (block.type === 'tool_result' && typeof block.content !== 'string')
-      tellNames(block.content, `${path}/${i}/content`, context);
+      noteNames(block.content, `${path}/${i}/content`, context);
     if (block.type === 'file' && block.source.filename && !NO_NAME.test(block.source.filename))
       drop(context, { path: `${path}/${i}/source/filename`, feature: 'file.filename', message: 'files of Gemini have no names' });
   }
@@ -233,7 +236,7 @@ function encodeMessage(
   if (role !== 'tool') return content.flatMap((block, i) => encodeBlock(block, `${path}/${i}`, calls, context));
   const results = content.filter((block) => block.type === 'tool_result');
   const parts = results.map((block) => encodeToolResult(block, calls.get(block.tool_use_id), context));
-  // Before Gemini 3 a result holds no media: they follow all results of the turn.
+  // Before Gemini 3, results cannot hold media: these follow all results of the turn.
   const media = context.profile.gemini3
     ? []
     : results.flatMap((block) =>
@@ -270,7 +273,7 @@ function encodeBlock(
   }
 }
 
-/** Google needs no thoughts back; those that a client of its own sent go as they came, and so does what Google signed. */
+/** Google does not need thoughts back. Only signed ones, and those that a Gemini client sent, are sent. */
 function encodeThought(block: ThinkingBlock, path: string, context: CodecContext): JsonObject[] {
   const fields = partFields(block);
   if (block.signature || fields['thought'] === true) {
@@ -307,7 +310,7 @@ function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined
   const { gemini3 } = context.profile;
   const name = call?.name ?? block.name ?? block.tool_use_id;
   const media = gemini3 ? encodeAllMedia(resultMedia(block.content)) : [];
-  const parts = [...media, ...ownParts(block)];
+  const parts = [...media, ...listOpaqueParts(block)];
   return {
     ...partFields(block),
     functionResponse: { ...encodeResult(block, name, hasId(block, call, context)), ...(parts.length > 0 && { parts }) },
@@ -315,18 +318,21 @@ function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined
 }
 
 /** Parts of a result that only Google understands. */
-const ownParts = ({ content }: ToolResultBlock): unknown[] =>
+const listOpaqueParts = ({ content }: ToolResultBlock): unknown[] =>
   typeof content === 'string'
     ? []
     : content.flatMap((part) => (part.type === 'opaque' && part.origin === 'gemini' ? [part.raw] : []));
 
-/** A result has an id where ids are known, and where the call or the client's own result has one. */
+/** A result has an id if the model supports ids and the client sent one with the call or the result. */
 const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
   profile.function_call_ids &&
   (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
     !(call && innerFields(call, 'functionCall')['id'] === null));
 
-/** The media of a result, outside of it. Beside other results (`isOneOfMany`), a text says which one they belong to. */
+/**
+ * The media of a result, for models whose results cannot hold them. If there are several results (`isOneOfMany`), a
+ * text names the call.
+ */
 function encodeResultMedia(
   block: ToolResultBlock,
   call: ToolUseBlock | undefined,
@@ -343,14 +349,14 @@ function encodeResultMedia(
   return [{ text: label }, ...media];
 }
 
-/** One part for each block. What has to be said in words comes last. */
-function encodeSystem(system: readonly SystemBlock[], hint: string | undefined, kept: JsonObject): JsonObject | undefined {
+/** One part for each block; the hint about the output format comes last. */
+function encodeSystem(system: readonly SystemBlock[], hint: string | undefined, fields: JsonObject): JsonObject | undefined {
   const parts: JsonObject[] = system.map((block) => ({ ...fieldsOf(block), text: block.text }));
   const all = hint === undefined || parts.some(({ text }) => text === hint) ? parts : [...parts, { text: hint }];
-  return all.length > 0 && isObject(kept) ? { ...kept, parts: all } : undefined;
+  return all.length > 0 && isObject(fields) ? { ...fields, parts: all } : undefined;
 }
 
-/** What of the kept configuration the request does not say itself. */
+/** The extension fields of the configuration that the canonical request does not write. */
 function withoutMapped(config: JsonObject): JsonObject {
   const isMapped = (name: string): boolean =>
     name === 'thinkingConfig' || (FORMAT_FIELDS.includes(name) && config['responseMimeType'] === 'application/json');

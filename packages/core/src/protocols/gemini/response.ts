@@ -11,7 +11,10 @@ import { decodeErrorBody, encodeUsage, findError } from './outcome.ts';
 import { decodeStream } from './stream-decode.ts';
 import { isBlocked, readKept } from './wire.ts';
 
-/** A whole GenerateContentResponse, or the list of its fragments, read by the stream decoder. Throws when it is an error. */
+/**
+ * Reads a whole GenerateContentResponse, or the list of its fragments, through the stream decoder. Throws if it is an
+ * error.
+ */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   const fragments: readonly unknown[] = Array.isArray(body) ? body : [body];
   if (!fragments.every(isObject)) throw new CodecError(decodeErrorBody(body));
@@ -20,23 +23,23 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
   return message;
 }
 
-/** The body of an answer. */
+/** The body of a response as an object. Throws if it is an error. */
 export const answerOf = (wire: unknown): JsonObject =>
   expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
 
-/** A whole GenerateContentResponse. Throws when the response is a failure that has no word here. */
+/** A whole GenerateContentResponse. Throws if the response is a failure that has no finish reason in Gemini. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   if (response.error) throw new CodecError(response.error);
   const foreign = isForeign(response, 'gemini', context);
   const { content, stop_reason, extensions, usage } = response;
-  const kept = readKept(extensions);
+  const fields = readKept(extensions);
   const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];
-  const hasCandidates = content.length > 0 || !isBlocked(kept);
+  const hasCandidates = content.length > 0 || !isBlocked(fields);
   return {
     ...(hasCandidates && {
       candidates: choices.map((choice) => encodeCandidate(choice, response.stop_details, foreign, context)),
     }),
-    ...kept.response,
+    ...fields.response,
     ...(usage && { usageMetadata: encodeUsage(usage, (note) => context.note(note)) }),
     ...encodeEnvelope(response, context),
   };
@@ -50,7 +53,7 @@ function encodeCandidate(
 ): JsonObject {
   const { index, content, stop_reason: stop, extensions } = choice;
   if (stop === null) throw new CodecError(failureOf(stop, details));
-  const kept = readKept(extensions);
+  const original = readKept(extensions);
   const list = new PartList(context);
   const blocks = new CandidateEncoder(isForeign, context, list);
   for (const [at, block] of content.entries()) {
@@ -58,8 +61,13 @@ function encodeCandidate(
     blocks.stop(at, undefined);
   }
   const own = index === 0 ? details : undefined;
-  const fields = blocks.finish(stop, own, kept) ?? blocks.finish(endingOf(choice, details, undefined, context), own, kept);
-  return { content: { ...kept.content, parts: list.hasParts ? list.parts : [{ text: '' }], role: 'model' }, ...fields, index };
+  const fields =
+    blocks.finish(stop, own, original) ?? blocks.finish(endingOf(choice, details, undefined, context), own, original);
+  return {
+    content: { ...original.content, parts: list.hasParts ? list.parts : [{ text: '' }], role: 'model' },
+    ...fields,
+    index,
+  };
 }
 
 /** Writes the parts of a candidate into a list. */

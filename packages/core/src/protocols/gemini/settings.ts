@@ -1,3 +1,5 @@
+/** Parameters, options, output format and thinking, in both directions. */
+
 import type { CanonicalRequest, Effort, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
@@ -21,7 +23,7 @@ import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/unsupp
 import { schemaOf } from './tools.ts';
 import { camelKeys, camelObject } from './wire.ts';
 
-/** What the API takes; a number outside is a 400 there. */
+/** The ranges that the API accepts; other numbers are rejected with 400. */
 export const BOUNDS: Bounds = {
   max_tokens: [1, Number.MAX_SAFE_INTEGER],
   temperature: [0, 2],
@@ -33,7 +35,7 @@ export const BOUNDS: Bounds = {
   top_logprobs: [0, 20],
 };
 
-/** Top-level fields that are mapped. `labels` are kept as well: only Vertex takes them. */
+/** Top-level fields with a canonical counterpart. `labels` are also kept, because only Vertex accepts them. */
 export const OPTION_FIELDS: readonly string[] = ['cachedContent', 'serviceTier'];
 
 type NumberName = Exclude<keyof RequestParameters, 'stop_sequences' | 'logprobs' | 'logit_bias' | 'max_tool_calls'>;
@@ -47,12 +49,13 @@ const TO_WIRE = {
   presence_penalty: 'presencePenalty',
   seed: 'seed',
   n: 'candidateCount',
-  // How many beside the chosen one; whether at all is `responseLogprobs`.
+  // The number of alternatives; `responseLogprobs` enables them.
   top_logprobs: 'logprobs',
 } as const satisfies Record<NumberName, string>;
 
 const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
 
+/** The numbers, stop sequences and log probabilities of generationConfig. */
 export function decodeParameters(config: JsonObject): RequestParameters {
   const parameters: RequestParameters = {};
   for (const name of NAMES) {
@@ -74,12 +77,13 @@ function decodeStop(value: unknown): string[] | undefined {
   return stop && stop.length > 0 ? stop : undefined;
 }
 
-/** What a request says beside the conversation. */
+/** The canonical options that Gemini has. */
 type Options = Pick<CanonicalRequest, 'metadata' | 'service_tier' | 'state' | 'modalities' | 'audio_output'>;
 
+/** Labels, service tier, cached content, modalities and voice. */
 export function decodeOptions(body: JsonObject, config: JsonObject): Options {
   const cached = optional(body['cachedContent'], 'cachedContent', expectText);
-  const tier = tierOf(body);
+  const tier = decodeTier(body);
   return {
     ...decodeLabels(body['labels']),
     ...(tier !== undefined && { service_tier: tier }),
@@ -89,7 +93,7 @@ export function decodeOptions(body: JsonObject, config: JsonObject): Options {
   };
 }
 
-/** Texts only; what holds something else goes back as it came. */
+/** Labels with values that are not text are kept as extensions. */
 function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
   const labels = optional(value, 'labels', expectObject);
   return labels && isTexts(labels) ? { metadata: labels } : {};
@@ -97,17 +101,17 @@ function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
 
 function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
   if (!Array.isArray(value)) return {};
-  const words = value.map((word) => textOf(word).toLowerCase());
-  return words.length > 0 && words.every(isModality) ? { modalities: words.filter(isModality) } : {};
+  const names = value.map((name) => textOf(name).toLowerCase());
+  return names.length > 0 && names.every(isModality) ? { modalities: names.filter(isModality) } : {};
 }
 
 type Modality = 'text' | 'audio' | 'image';
 
 const MODALITIES: readonly string[] = ['text', 'audio', 'image'] satisfies Modality[];
 
-const isModality = (word: string): word is Modality => MODALITIES.includes(word);
+const isModality = (name: string): name is Modality => MODALITIES.includes(name);
 
-/** The voice of one speaker; everything else about speech is only Google's. */
+/** The voice of a single speaker; other speech settings are kept as extensions. */
 function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
   const voice = camelObject(camelObject(value)['voiceConfig']);
   const name = textOf(camelObject(voice['prebuiltVoiceConfig'])['voiceName']);
@@ -120,7 +124,7 @@ const SCHEMAS = ['responseJsonSchema', '_responseJsonSchema', 'responseSchema'] 
 
 const PLACE = '/generationConfig/responseMimeType';
 
-/** Other types than JSON (`text/x.enum`) are only Google's. */
+/** JSON output, with or without a schema. Other types (`text/x.enum`) are kept as extensions. */
 export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   if (config['responseMimeType'] !== JSON_TYPE) return undefined;
   const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
@@ -134,15 +138,15 @@ export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContex
 
 const PARAM = 'generationConfig.thinkingConfig';
 
-/** A level, or a budget: 0 is off and -1 leaves it to the model. `includeThoughts` shows summaries. */
+/** A level, or a budget: 0 disables thinking and -1 leaves it to the model. `includeThoughts` shows summaries. */
 export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const wire = optional(value, PARAM, expectObject);
   if (!wire) return undefined;
   const config = camelKeys(wire);
   const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
-  const said = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
+  const field = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
   return at(pointerOf(PARAM), readThinking(config), context, {
-    type: said === undefined ? pointerOf(PARAM) : place(said),
+    type: field === undefined ? pointerOf(PARAM) : place(field),
     effort: place('thinkingLevel'),
     budget_tokens: place('thinkingBudget'),
     display: place('includeThoughts'),
@@ -165,37 +169,40 @@ function readThinking(config: JsonObject): ThinkingConfig {
   };
 }
 
-/** Fields that have a place of their own, here and in the files beside. */
+/** Fields of generationConfig that the parameters represent completely. */
 const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
 
-/** The kept fields of a configuration. An empty list of stop sequences has no canonical form, so it stays here. */
+/** Fields of generationConfig without a canonical counterpart. An empty list of stop sequences is one of them. */
 export function keptConfig(config: JsonObject): JsonObject | undefined {
   const { stopSequences: stop } = config;
   const rest = unknownFields(config, CONFIG_FIELDS);
   return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
 }
 
-/** A tier without a canonical word goes back as it came; `unspecified` is what is meant when there is none. */
+/** A service tier without a canonical counterpart; `unspecified` means none. */
 export function keptOptions(body: JsonObject): JsonObject {
   const { serviceTier: tier } = body;
-  const isKept = typeof tier === 'string' && tierOf(body) === undefined && !/unspecified$/i.test(tier);
+  const isKept = typeof tier === 'string' && decodeTier(body) === undefined && !/unspecified$/i.test(tier);
   return isKept ? { serviceTier: tier } : {};
 }
 
 const TIERS: readonly string[] = ['standard', 'flex', 'priority'];
 
-const tierOf = (body: JsonObject): string | undefined => {
+const decodeTier = (body: JsonObject): string | undefined => {
   const tier = optional(body['serviceTier'], 'serviceTier', expectText)?.toLowerCase();
   return tier !== undefined && TIERS.includes(tier) ? tier : undefined;
 };
 
-export function encodeParameters({ parameters, stream: asked }: CanonicalRequest, context: CodecContext): JsonObject {
+// ---- encode
+
+/** The parameters as fields of generationConfig. */
+export function encodeParameters({ parameters, stream: requested }: CanonicalRequest, context: CodecContext): JsonObject {
   const config: JsonObject = {};
-  const stream = context.target?.stream ?? asked;
+  const stream = context.target?.stream ?? requested;
   for (const name of NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
-    if (name === 'n' && stream && value > 1) tellOneCandidate(value, context);
+    if (name === 'n' && stream && value > 1) noteSingleCandidate(value, context);
     else config[TO_WIRE[name]] = value;
   }
   const { stop_sequences: stop, logprobs, top_logprobs: top, logit_bias: bias, max_tool_calls: calls } = parameters;
@@ -206,8 +213,8 @@ export function encodeParameters({ parameters, stream: asked }: CanonicalRequest
   return config;
 }
 
-/** The fragments of a stream are all of one candidate. */
-function tellOneCandidate(n: number, context: CodecContext): void {
+/** A stream has only one candidate. */
+function noteSingleCandidate(n: number, context: CodecContext): void {
   const message = `${n} answers were asked for; a stream of Gemini has one`;
   context.note({ code: 'CLAMPED', path: '/parameters/n', feature: 'parameters.n', message });
 }
@@ -215,7 +222,7 @@ function tellOneCandidate(n: number, context: CodecContext): void {
 const dropParameter = (name: string, message: string, context: CodecContext): void =>
   drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
 
-/** Fields of the body that the options become. `sent`: what the client itself sent in this protocol. */
+/** The options as fields of the body. `sent` has the extensions of the request. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   dropForeign(request, context);
   const { service_tier: tier, state, metadata } = request;
@@ -230,19 +237,22 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
   };
 }
 
-/** What only a provider with a memory could do, and what Gemini has no word for. */
+/** Drops options that Gemini does not have, with a note for each. */
 function dropForeign(request: CanonicalRequest, context: CodecContext): void {
   const { user_id: user, store, verbosity, prompt_cache: cache } = request;
   dropState(request, 'Gemini', ['previous_response_id', 'conversation_id'], context);
   if (user !== undefined) dropOption('user_id', 'Gemini is not told who the user is', context);
-  // Nothing is stored where nothing can be.
+  // `false` is what Gemini does anyway.
   if (store === true) dropOption('store', 'Gemini stores no answers', context);
   if (verbosity !== undefined) dropOption('verbosity', 'Gemini has no verbosity', context);
   for (const name of ['key', 'mode', 'ttl'] as const)
     if (cache?.[name] !== undefined) dropOption(`prompt_cache.${name}`, 'Gemini caches by itself', context);
 }
 
-/** Fields of `generationConfig`: the voices of other providers have other names. `sent`: the kept configuration. */
+/**
+ * Modalities as a field of generationConfig. Voices of other providers have other names. `sent` has the extensions of
+ * generationConfig.
+ */
 export function encodeOutput(
   { modalities, audio_output: audio }: CanonicalRequest,
   sent: JsonObject,
@@ -256,20 +266,23 @@ export function encodeOutput(
 const dropOption = (feature: string, message: string, context: CodecContext): void =>
   drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
 
-/** Whether the format is still what a client asked for in this protocol. */
-export const isOwnFormat = ({ output_format: format }: CanonicalRequest, kept: JsonObject): boolean =>
-  kept['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(kept), format);
+/** Whether the extensions of a Gemini client still represent the format. */
+export const isOwnFormat = ({ output_format: format }: CanonicalRequest, config: JsonObject): boolean =>
+  config['responseMimeType'] !== undefined && sameJson(decodeOutputFormat(config), format);
 
 interface Encoded {
   config: JsonObject;
-  /** What has to be said in words. */
+  /** Text for the system prompt, if the format cannot be sent. */
   hint?: string;
 }
 
-/** These are mapped, and kept: to Google itself they go back in its own words. */
+/** Fields that are mapped and kept: they are sent to Google unchanged. */
 export const FORMAT_FIELDS: readonly string[] = ['responseMimeType', ...SCHEMAS];
 
-/** `own`: the kept fields, when they still say it. Before Gemini 3 a model that may call functions cannot be held to JSON (P62). */
+/**
+ * `own` has the extensions, if they still represent the format. Before Gemini 3, JSON output is rejected beside
+ * functions (P62).
+ */
 export function encodeOutputFormat(
   format: OutputFormat | undefined,
   own: JsonObject | undefined,
@@ -277,7 +290,7 @@ export function encodeOutputFormat(
   context: CodecContext,
 ): Encoded {
   const { tools_with_json_output: withTools, json_schema_params: isJson } = context.profile;
-  if (format && hasFunctions && !withTools && !own) return encodeInWords(format, context);
+  if (format && hasFunctions && !withTools && !own) return encodeAsHint(format, context);
   if (own)
     return {
       config: Object.fromEntries(FORMAT_FIELDS.filter((field) => own[field] !== undefined).map((field) => [field, own[field]])),
@@ -285,13 +298,13 @@ export function encodeOutputFormat(
   if (!format) return { config: {} };
   if (format.type === 'json_object') return { config: { responseMimeType: JSON_TYPE } };
   const schema = describedSchema(format.json_schema, context);
-  const isSaid = isObject(schema) && Object.keys(schema).length > 0;
+  const hasSchema = isObject(schema) && Object.keys(schema).length > 0;
   return {
-    config: { responseMimeType: JSON_TYPE, ...(isSaid && { [isJson ? 'responseJsonSchema' : 'responseSchema']: schema }) },
+    config: { responseMimeType: JSON_TYPE, ...(hasSchema && { [isJson ? 'responseJsonSchema' : 'responseSchema']: schema }) },
   };
 }
 
-function encodeInWords(format: OutputFormat, context: CodecContext): Encoded {
+function encodeAsHint(format: OutputFormat, context: CodecContext): Encoded {
   const message = 'this model takes no format of the answer beside functions; it is asked in words';
   approximate(context, { path: '/output_format', feature: 'output_format', message });
   const hint =
@@ -301,15 +314,15 @@ function encodeInWords(format: OutputFormat, context: CodecContext): Encoded {
   return { config: {}, hint };
 }
 
-/** `kept`: what the client itself said in this protocol, which goes back as long as it is what is wanted. */
+/** `kept` is the thinkingConfig of a Gemini client, which is sent unchanged if it still has the same meaning. */
 export function encodeThinking(
   thinking: ThinkingConfig | undefined,
   kept: unknown,
   context: CodecContext,
 ): JsonObject | undefined {
   if (!thinking) return undefined;
-  const said = optional(kept, PARAM, expectObject);
-  if (said && sameJson(decodeThinking(said), thinking)) return camelKeys(said);
+  const original = optional(kept, PARAM, expectObject);
+  if (original && sameJson(decodeThinking(original), thinking)) return camelKeys(original);
   const { profile } = context;
   dropIdleEffort(thinking, context);
   if (profile.thinking_mode === 'none') {
@@ -322,12 +335,12 @@ export function encodeThinking(
     approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
   const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
   const isShown = thinking.display !== 'omitted';
-  // Where nothing is thought, nothing could be shown.
+  // Without thinking, `includeThoughts: true` has no meaning.
   const config = { ...((thinking.type !== 'disabled' || !isShown) && { includeThoughts: isShown }), ...amount };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** What Gemini 3 offers; the smaller models also MINIMAL and MEDIUM. It cannot be kept from thinking. */
+/** Gemini 3 has levels: LOW and HIGH, smaller models also MINIMAL and MEDIUM. Thinking cannot be disabled. */
 function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   const levels = context.profile.effort_values ?? ['low', 'high'];
   const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
@@ -335,9 +348,9 @@ function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, co
   if (effort !== undefined && budget !== undefined)
     dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
   const level = nearestLevel(wanted, levels);
-  if (type === 'disabled') tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
-  else if (effort === undefined) tell('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
-  else if (level !== wanted) tell('effort', `the effort ${wanted} is sent as ${level}`, context);
+  if (type === 'disabled') noteEffort('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+  else if (effort === undefined) noteEffort('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
+  else if (level !== wanted) noteEffort('effort', `the effort ${wanted} is sent as ${level}`, context);
   return level ? { thinkingLevel: level.toUpperCase() } : {};
 }
 
@@ -347,14 +360,14 @@ function nearestLevel(wanted: Effort, levels: readonly string[]): Effort | undef
   return nearestEffort(wanted, levels);
 }
 
-/** The model decides how much it thinks. */
+/** The budget that leaves the amount of thinking to the model. */
 const ADAPTIVE = -1;
 
 function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
   if (type === 'disabled') {
     if (off) return { thinkingBudget: 0 };
-    tell('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+    noteEffort('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
     return { thinkingBudget: least };
   }
   const wanted = budget ?? (effort && budgetOf(effort));
@@ -368,13 +381,13 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
       message: `a budget of ${wanted} is outside ${least} to ${most}; ${tokens} is sent`,
     });
   if (effort !== undefined && budget === undefined)
-    tell('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
+    noteEffort('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
   else if (effort !== undefined) dropThinkingField('effort', 'the budget is sent, and no effort', context);
   return { thinkingBudget: tokens };
 }
 
-const tell = (said: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${said}`, feature: 'thinking.effort', message });
+const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
 
-const dropThinkingField = (said: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${said}`, feature: `thinking.${said}`, message });
+const dropThinkingField = (field: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
+  drop(context, { path: `/thinking/${field}`, feature: `thinking.${field}`, message });

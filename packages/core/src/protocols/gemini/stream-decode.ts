@@ -23,11 +23,15 @@ import {
   WRAPPER_FIELDS,
 } from './wire.ts';
 
-/** Every payload is a GenerateContentResponse: an SSE event, an element of the JSON array, or the one body of an unstreamed answer. */
+/**
+ * Decodes GenerateContentResponses: SSE events, elements of a JSON array, or the single body of an unstreamed
+ * response.
+ */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
   return new PayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
 }
 
+/** The state of one stream. */
 class GeminiMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
@@ -51,7 +55,7 @@ class GeminiMachine implements PayloadMachine {
     this.#sawPayload = true;
     const raw = this.#unwrap(value);
     const error = findError(raw, event) ?? findError(value, undefined);
-    // Usage may come alone, once it is known whose it is.
+    // A payload may consist of usage alone, once the response has started.
     if (isResponse(raw) || (this.#started && hasUsage(raw))) this.#read(raw);
     else if (error === undefined) this.#context.report('gemini/unknown-payload', offset);
     if (error !== undefined) this.fail(decodeError(error));
@@ -76,14 +80,14 @@ class GeminiMachine implements PayloadMachine {
     if (Array.isArray(candidates)) for (const [place, candidate] of candidates.entries()) this.#pushCandidate(candidate, place);
   }
 
-  /** The last object replaces the former whole; one that counts nothing replaces none that does. */
+  /** Each object replaces the one before, unless it has no counts. */
   #readUsage(usage: unknown): void {
     if (isObject(usage) && (hasCounts(usage) || !this.#usage)) this.#usage = usage;
   }
 
   #readBlockReason(feedback: unknown): void {
     const { blockReason }: { blockReason?: unknown } = camelObject(feedback);
-    // The unset value of the enum, by name or number, blocks nothing.
+    // An unset enum value, by name or number, is not a block.
     const isSet =
       typeof blockReason === 'string'
         ? blockReason !== '' && !blockReason.endsWith('_UNSPECIFIED')
@@ -97,7 +101,7 @@ class GeminiMachine implements PayloadMachine {
     // Older models and many mocks send no responseId.
     this.#id = envelope.id || deriveId('resp_', envelope.model, textOf(response.createTime));
     const time = textOf(response.createTime);
-    // Canonical has whole seconds: whoever writes the stream again needs the time as it was from the first fragment on.
+    // The canonical time has whole seconds; Gemini's encoder needs the exact time from the first fragment on.
     const extensions = time === '' ? {} : { extensions: { gemini: { createTime: time } } };
     this.#emit({ type: 'message_start', message: { ...envelope, id: this.#id, ...extensions } });
   }
@@ -108,7 +112,7 @@ class GeminiMachine implements PayloadMachine {
       return;
     }
     const { index }: { index?: unknown } = candidate;
-    // proto3 leaves out a 0, so that candidates without an index stand in their order.
+    // proto3 leaves out a 0, so candidates without an index are numbered by position.
     this.#candidate(Number.isSafeInteger(index) && Number(index) >= 0 ? Number(index) : place).push(candidate, this.#offset);
   }
 
@@ -121,13 +125,13 @@ class GeminiMachine implements PayloadMachine {
     return candidate;
   }
 
-  /** Gemini has no sentinel: some proxies add one. */
+  /** Gemini has no sentinel, but some proxies add one. */
   done(offset: number): void {
     this.#context.report('gemini/done-sentinel', offset);
   }
 
   end(): void {
-    if (!this.#started) this.fail(this.#nothing());
+    if (!this.#started) this.fail(this.#explainEmpty());
     else if (this.#isFinished) this.#finish();
     else {
       this.#context.report('gemini/finish-missing', this.#offset);
@@ -135,12 +139,12 @@ class GeminiMachine implements PayloadMachine {
     }
   }
 
-  #nothing(): CanonicalError {
+  #explainEmpty(): CanonicalError {
     if (!this.#sawPayload) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message');
     return ownError('not_a_stream', 'UPSTREAM_ERROR', 'the body holds no GenerateContentResponse');
   }
 
-  /** A blocked prompt has no candidates, or none that came to an end. */
+  /** A blocked prompt has no candidates, or none that finished. */
   get #isFinished(): boolean {
     if (this.#blockReason !== undefined) return true;
     for (const { finishReason } of this.#candidates.values()) if (finishReason === undefined) return false;
@@ -151,12 +155,12 @@ class GeminiMachine implements PayloadMachine {
     if (this.#candidates.size === 0) this.#candidate(0);
     for (const candidate of this.#candidates.values()) {
       candidate.end(true);
-      this.#emit(this.#messageDelta(candidate, candidate.stop ?? this.#blocked()));
+      this.#emit(this.#messageDelta(candidate, candidate.stop ?? this.#buildBlockedDelta()));
     }
     this.#emit({ type: 'message_stop' });
   }
 
-  #blocked(): MessageDelta['delta'] {
+  #buildBlockedDelta(): MessageDelta['delta'] {
     const { promptFeedback }: { promptFeedback?: unknown } = this.#fields.kept;
     const explanation = textOf(camelObject(promptFeedback)['blockReasonMessage']);
     const reason = this.#blockReason ?? '';

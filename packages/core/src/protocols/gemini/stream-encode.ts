@@ -11,24 +11,27 @@ import { CandidateEncoder, encodeEnvelope, FragmentSink } from './content-encode
 import { encodeErrorBody, encodeUsage } from './outcome.ts';
 import { isBlocked, readKept } from './wire.ts';
 
-/** Canonical events to fragments of a GenerateContentResponse: `data:` and nothing else, for comments, names and `[DONE]` break clients. */
+/**
+ * Encodes canonical events as fragments of a GenerateContentResponse. Only `data:` lines: comments, event names and
+ * `[DONE]` break clients.
+ */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
   return new StreamEncoder(context);
 }
 
-/** Google's clients wait for a part in the last fragment too. */
+/** Google's clients expect a part in the last fragment too. */
 const NO_PARTS = [{ text: '' }];
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
   #isForeign = false;
-  /** Model and id: the same in every fragment, and written once. */
+  /** Model and id, which every fragment repeats; serialised once. */
   #envelope: JsonObject = {};
   #tail = '}';
   readonly #candidates = new Map<number, CandidateEncoder>();
-  /** The last words of the candidates that came to their end. */
+  /** The final fields of the candidates that have ended. */
   readonly #endings = new Map<number, JsonObject>();
-  /** What the source said around the candidates. */
+  /** Extension fields of the response beside its candidates. */
   #fields: JsonObject = {};
   #isBlocked = false;
   #usage: CanonicalUsage | undefined;
@@ -44,7 +47,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     try {
       this.#write(event);
     } catch (error) {
-      // A loss that the policy refuses: the stream has begun, so that only an error in it can say so.
+      // The policy rejects a loss; the stream has begun, so only an error in it can report that.
       if (!(error instanceof CodecError)) throw error;
       this.#fail(error.error);
     }
@@ -87,7 +90,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         this.#fail(event.error);
         return;
       case 'ping':
-        return; // nothing that a client could read
+        return; // clients have no event for it
       default:
         event satisfies never;
     }
@@ -117,23 +120,23 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #finish(event: MessageDelta): void {
     const { choice = 0, delta, usage, extensions, late_blocks: late } = event;
     if (usage) this.#usage = usage;
-    const kept = readKept(extensions);
-    this.#fields = { ...this.#fields, ...kept.response };
+    const fields = readKept(extensions);
+    this.#fields = { ...this.#fields, ...fields.response };
     if (delta.stop_reason === null) return; // an error follows
-    if (!this.#candidates.has(choice) && isBlocked(kept)) {
+    if (!this.#candidates.has(choice) && isBlocked(fields)) {
       this.#isBlocked = true;
       return;
     }
     const candidate = this.#candidate(choice);
     if (late) candidate.amend(late);
-    const ending = candidate.finish(delta.stop_reason, delta.stop_details, kept);
+    const ending = candidate.finish(delta.stop_reason, delta.stop_details, fields);
     if (ending)
-      this.#endings.set(choice, { content: { ...kept.content, parts: NO_PARTS, role: 'model' }, ...ending, index: choice });
+      this.#endings.set(choice, { content: { ...fields.content, parts: NO_PARTS, role: 'model' }, ...ending, index: choice });
     else this.#fail(failureOf(delta.stop_reason, delta.stop_details));
   }
 
   #stop(): void {
-    for (const index of this.#candidates.keys()) if (!this.#endings.has(index)) this.#finishUnsaid(index);
+    for (const index of this.#candidates.keys()) if (!this.#endings.has(index)) this.#finishMissing(index);
     if (this.#endings.size === 0 && !this.#isBlocked) {
       this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a stop reason' });
       return;
@@ -148,8 +151,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#ended = true;
   }
 
-  /** The source ended without a word on this candidate. */
-  #finishUnsaid(index: number): void {
+  /** The source ended without a stop reason for this candidate. */
+  #finishMissing(index: number): void {
     if (this.#endings.size === 0) return;
     repair(this.#context, {
       path: `/choices/${index}`,
@@ -160,8 +163,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   /**
-   * Twice. As an event: @google/genai 2 and the AI SDK read it there. And as bare JSON: @google/genai 1 takes the event for an empty fragment,
-   * and fails only because of what follows. One form alone is an empty success in one of them.
+   * Sends the error twice: as an event for @google/genai 2 and the AI SDK, and as bare JSON for @google/genai 1, which reads
+   * the event as an empty fragment. With one form alone, one of them would report an empty success.
    */
   #fail(error: CanonicalError): void {
     const data = JSON.stringify(encodeErrorBody(error));

@@ -1,3 +1,5 @@
+/** Tools and tool choice, in both directions. */
+
 import type { JsonSchema } from '../../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice, ToolMode } from '../../canonical/request.ts';
 import { at } from '../../canonical/source.ts';
@@ -9,16 +11,16 @@ import { isObject, type JsonObject, sameJson, setOwn } from '../../json/json.ts'
 import type { ServerToolRule } from '../../passes/rules.ts';
 import { camelKeys, camelObject, camelOf, fieldsOf, keep } from './wire.ts';
 
-const bare = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
+const createRule = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
 
-/** Tools of other protocols that Google has too. They take no settings. */
+/** Provider tools of other protocols that have a counterpart at Google. They have no settings. */
 export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
-  web_search: bare('googleSearch'),
-  code_execution: bare('codeExecution'),
-  web_fetch: bare('urlContext'),
+  web_search: createRule('googleSearch'),
+  code_execution: createRule('codeExecution'),
+  web_fetch: createRule('urlContext'),
 };
 
-/** Every entry may hold declarations of functions and tools of Google's own, side by side. */
+/** Each entry may contain function declarations and Google's own tools. */
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
   return list.flatMap((item, i) => {
@@ -30,18 +32,18 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
         const param = `tools[${i}].functionDeclarations[${k}]`;
         const place = `/tools/${i}/functionDeclarations/${k}`;
         const wire = camelKeys(expectObject(declaration, param));
-        return at(place, decodeFunction(wire, param), context, placesOf(place, wire));
+        return at(place, decodeFunction(wire, param), context, locateSchemas(place, wire));
       }),
       ...Object.entries(others)
         .filter(([, config]) => config !== null && config !== undefined)
-        .map(([key, config]) => at(`/tools/${i}/${key}`, serverTool(key, config), context)),
+        .map(([key, config]) => at(`/tools/${i}/${key}`, decodeServerTool(key, config), context)),
     ];
   });
 }
 
 const FUNCTION_FIELDS: ReadonlySet<string> = new Set(['name', 'description']);
 
-/** The schemas are kept as they came too: to Google itself they go back in its own words. */
+/** The schemas are also kept as extensions, and sent to Google unchanged. */
 function decodeFunction(declaration: JsonObject, param: string): CanonicalTool {
   const description = optional(declaration['description'], `${param}.description`, expectText);
   const input = schemaOf(declaration, 'parametersJsonSchema', 'parameters', param);
@@ -55,8 +57,8 @@ function decodeFunction(declaration: JsonObject, param: string): CanonicalTool {
   };
 }
 
-/** In which of its words a declaration has its schemas. */
-function placesOf(place: string, declaration: JsonObject): Record<string, string> {
+/** Where the declaration has its schemas: in JSON Schema fields or in those of Google's dialect. */
+function locateSchemas(place: string, declaration: JsonObject): Record<string, string> {
   const field = (json: string, own: string): string => `${place}/${declaration[json] === undefined ? own : json}`;
   return {
     input_schema: field('parametersJsonSchema', 'parameters'),
@@ -64,7 +66,7 @@ function placesOf(place: string, declaration: JsonObject): Record<string, string
   };
 }
 
-/** What the tools that Google runs are called elsewhere; any other keeps its name. */
+/** Canonical names of the tools that Google runs; others keep their names. */
 const SERVER_TYPES: Readonly<Record<string, string>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
@@ -77,8 +79,8 @@ const SERVER_TYPES: Readonly<Record<string, string>> = {
   mcpServers: 'mcp',
 };
 
-/** A configuration that is no object (a list of MCP servers) stands under its own name. */
-function serverTool(key: string, config: unknown): CanonicalTool {
+/** A configuration that is not an object (a list of MCP servers) is stored under its own name. */
+function decodeServerTool(key: string, config: unknown): CanonicalTool {
   const type = (Object.hasOwn(SERVER_TYPES, key) && SERVER_TYPES[key]) || key;
   return {
     name: key,
@@ -87,7 +89,7 @@ function serverTool(key: string, config: unknown): CanonicalTool {
   };
 }
 
-/** In JSON Schema, or in Google's own dialect. */
+/** Reads a schema from the JSON Schema field, or from the field with Google's dialect. */
 export function schemaOf(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
   const schema = optional(source[json], `${param}.${json}`, expectObject);
   if (schema) return schema;
@@ -95,10 +97,13 @@ export function schemaOf(source: JsonObject, json: string, openApi: string, para
   return own && decodeSchema(own);
 }
 
-/** proto3 JSON may say an enum by its number. */
+/** proto3 JSON may have the number of an enum value. */
 const TYPES: readonly string[] = ['type_unspecified', 'string', 'number', 'integer', 'boolean', 'array', 'object', 'null'];
 
-/** Google's `Schema` (a subset of OpenAPI 3.0: `STRING`, `nullable`) as JSON Schema. What is JSON Schema already stays as it is. */
+/**
+ * Converts Google's `Schema` (a subset of OpenAPI 3.0: `STRING`, `nullable`) to JSON Schema. JSON Schema is left
+ * unchanged.
+ */
 function decodeSchema(schema: JsonObject): JsonSchema {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) setOwn(out, camelOf(key), decodeKeyword(camelOf(key), value));
@@ -113,14 +118,16 @@ function decodeSchema(schema: JsonObject): JsonSchema {
   };
 }
 
-/** Keywords whose values are schemas, lists of schemas, and schemas by name. */
+/** Keywords whose value is a schema. */
 const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties']);
 
+/** Keywords whose value is a list of schemas. */
 const LIST: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
 
+/** Keywords whose value maps names to schemas. */
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'defs']);
 
-/** int64 comes as text in proto3 JSON. */
+/** proto3 JSON writes int64 as text. */
 const COUNTS: ReadonlySet<string> = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']);
 
 function decodeKeyword(key: string, value: unknown): unknown {
@@ -131,7 +138,7 @@ function decodeKeyword(key: string, value: unknown): unknown {
   return COUNTS.has(key) && typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
 }
 
-/** A value that may be null may be that in a list of values or of schemas too. Of one without a type that need not be said. */
+/** A nullable schema must also allow null in its enum and anyOf. Without a type, null is allowed anyway. */
 function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
   if (!isNullable) return rest;
   const { enum: values, anyOf: schemas } = rest;
@@ -144,7 +151,7 @@ function withNull(rest: JsonObject, isNullable: boolean): JsonObject {
 
 interface Decoded {
   choice?: ToolChoice;
-  /** What of `toolConfig` is not mapped. */
+  /** Fields of `toolConfig` without a canonical counterpart. */
   rest?: JsonObject;
 }
 
@@ -152,6 +159,7 @@ const CALLING_FIELDS: ReadonlySet<string> = new Set(['mode', 'allowedFunctionNam
 
 const CONFIG_FIELDS: ReadonlySet<string> = new Set(['functionCallingConfig']);
 
+/** The tool choice, and the fields of `toolConfig` without a canonical counterpart. */
 export function decodeToolConfig(value: unknown): Decoded {
   const config = optional(value, 'toolConfig', expectObject);
   if (!config) return {};
@@ -163,11 +171,11 @@ export function decodeToolConfig(value: unknown): Decoded {
   );
   const inner = unknownFields(calling, CALLING_FIELDS);
   const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
-  const choice = word && !word.endsWith('UNSPECIFIED') ? choiceOf(word, names ?? []) : undefined;
+  const choice = word && !word.endsWith('UNSPECIFIED') ? decodeChoice(word, names ?? []) : undefined;
   return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
 }
 
-/** VALIDATED leaves the choice to the model, like AUTO, and holds it to the schemas. */
+/** VALIDATED leaves the choice to the model, as AUTO does, but enforces the schemas. */
 const MODES: Readonly<Record<string, ToolMode>> = {
   AUTO: { type: 'auto' },
   NONE: { type: 'none' },
@@ -175,14 +183,16 @@ const MODES: Readonly<Record<string, ToolMode>> = {
   VALIDATED: { type: 'auto', validated: true },
 };
 
-function choiceOf(word: string, names: string[]): ToolChoice {
+function decodeChoice(word: string, names: string[]): ToolChoice {
   const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
   const [name] = names;
   if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
   return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
 }
 
-/** One entry with all functions, and one for each tool of Google's own. */
+// ---- encode
+
+/** One entry with all functions, and one for each of Google's own tools. */
 export function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): JsonObject[] {
   const functions = tools.flatMap((tool) => (tool.server ? [] : [encodeFunction(tool, context)]));
   const others = tools.flatMap((tool, i) =>
@@ -192,13 +202,16 @@ export function encodeTools(tools: readonly CanonicalTool[], context: CodecConte
 }
 
 function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
-  const kept = fieldsOf(tool);
+  const fields = fieldsOf(tool);
   const { name, description } = tool;
-  const isOwn = Object.keys(kept).some(isSchemaField);
-  return { ...kept, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
+  const isOwn = Object.keys(fields).some(isSchemaField);
+  return { ...fields, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
 }
 
-/** In the field that the model takes. A function without arguments has no schema: an object without properties is refused (P53). */
+/**
+ * The schemas in the fields that the model accepts. A function without arguments has none: an object without
+ * properties is rejected (P53).
+ */
 function encodeSchemas({ input_schema: input, output_schema: output }: CanonicalTool, { profile }: CodecContext): JsonObject {
   const isJson = profile.json_schema_params;
   return {
@@ -207,7 +220,7 @@ function encodeSchemas({ input_schema: input, output_schema: output }: Canonical
   };
 }
 
-/** An object of which nothing is said. */
+/** Whether a schema is an object without any constraints. */
 function isBare({ type = 'object', properties, required: _, additionalProperties: more, ...rest }: JsonObject): boolean {
   const isEmpty = (value: unknown): boolean => !isObject(value) || Object.keys(value).length === 0;
   const isPlain = typeof type === 'string' && type.toLowerCase() === 'object';
@@ -227,7 +240,7 @@ function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path:
   return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
 }
 
-/** `kept`: what the client itself said in this protocol. `tools`: those that are sent. */
+/** The `toolConfig` for the tools that are sent. `kept` has the extensions of the request. */
 export function encodeToolConfig(
   { tool_choice: choice, parallel_tool_use: parallel }: CanonicalRequest,
   tools: readonly CanonicalTool[],
@@ -249,7 +262,7 @@ export function encodeToolConfig(
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** Without functions there is nothing to choose from. */
+/** Without functions there is nothing to choose from, so forced choices are dropped. */
 function encodeChoice(choice: ToolChoice, functions: readonly CanonicalTool[], context: CodecContext): JsonObject {
   if (functions.length === 0) {
     if (choice.type === 'tool' || choice.type === 'any')
@@ -274,7 +287,7 @@ const TO_WIRE = { auto: 'AUTO', none: 'NONE', any: 'ANY' } as const;
 const encodeMode = ({ type, validated, native }: ToolMode): unknown =>
   native ? native.value : validated ? 'VALIDATED' : TO_WIRE[type];
 
-/** Names can only be given to a model that must call: where it may choose, the other functions are not offered. */
+/** AUTO cannot name the allowed functions, so the others are not sent. */
 export function restrictTools(request: CanonicalRequest, context: CodecContext): readonly CanonicalTool[] {
   const { tools = [], tool_choice: choice } = request;
   if (choice?.type !== 'auto' || !choice.allowed_tools || takesNames(choice)) return tools;
@@ -289,33 +302,33 @@ export function restrictTools(request: CanonicalRequest, context: CodecContext):
   return left;
 }
 
-/** AUTO takes no names; which of the modes to come do is the client's to know. */
+/** AUTO cannot name functions. Unknown modes of a Gemini client are assumed to. */
 const takesNames = ({ type, validated, native }: ToolMode): boolean =>
   type === 'any' || validated === true || native !== undefined;
 
 /**
- * Schemas that a client sent in this protocol go back in its own words: they are kept beside the canonical ones, and nobody has to convert
- * these. What is kept of a schema that was changed since is forgotten.
+ * Schemas that a Gemini client sent are sent unchanged, so the canonical ones are removed. If the canonical schema
+ * has changed since, the extensions are removed instead.
  */
 export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
   const { tools } = request;
   if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
-  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutKept(tool))) };
+  return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutExtensionSchemas(tool))) };
 }
 
-/** Whether the schema of a tool is still the one that a client sent in this protocol. */
+/** Whether the schema of a tool is still the one that a Gemini client sent. */
 function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
-  const kept = fieldsOf(tool);
-  return schema !== undefined && sameJson(schemaOf(kept, 'parametersJsonSchema', 'parameters', 'tools'), schema);
+  const fields = fieldsOf(tool);
+  return schema !== undefined && sameJson(schemaOf(fields, 'parametersJsonSchema', 'parameters', 'tools'), schema);
 }
 
 const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
 
-const withoutKept = (tool: CanonicalTool): CanonicalTool =>
+const withoutExtensionSchemas = (tool: CanonicalTool): CanonicalTool =>
   tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
 
-const withoutSchemas = (kept: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(kept).filter(([key]) => !isSchemaField(key)));
+const withoutSchemas = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([key]) => !isSchemaField(key)));
 
 const SCHEMA_FIELDS = ['parametersJsonSchema', 'parameters', 'responseJsonSchema', 'response'] as const;
 
