@@ -13,42 +13,44 @@ interface Marked extends Node {
   cache_control?: CacheControl;
 }
 
-/** What becomes of the mark of a node. */
+/** New marks of nodes; undefined removes the mark. */
 type Changes = Map<Marked, CacheControl | undefined>;
 
-/** A target has places for cache breakpoints, counts them, and knows how long they may live (P73, P74). What does not fit is told. */
+/** Fits cache breakpoints to the places, number and lifetimes that the target accepts (P73, P74), with notes. */
 export function fitCacheMarks(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
   const changes: Changes = new Map();
-  const placed = [...marksOf(request, rules)].filter((mark) => isPlaced(mark, changes, rules));
-  const kept = limit(placed, request, changes, rules);
-  for (const mark of kept) fitLife(mark, request, changes, rules);
-  if (rules.cacheMarks.places === 'everywhere') lengthen(kept, changes, rules);
+  const placed = [...listMarks(request, rules)].filter((mark) => isPlaced(mark, changes, rules));
+  const sent = limit(placed, request, changes, rules);
+  for (const mark of sent) fitLifetime(mark, request, changes, rules);
+  if (rules.cacheMarks.places === 'everywhere') lengthen(sent, changes, rules);
   const fitted = fitRequestMark(request, rules);
-  return changes.size === 0 ? fitted : remark(fitted, changes);
+  return changes.size === 0 ? fitted : applyChanges(fitted, changes);
 }
 
-/** A mark and where it stands: in the messages, or before them, where it changes least. */
+/** A mark and where it is. */
 interface Mark {
   node: Marked;
   path: string;
   on: 'tools' | 'system' | 'messages';
-  /** Where marks may stand only on parts, this one may. */
+  /** Whether the node is a part of a message. */
   isOnPart: boolean;
+  /** Whether the model wrote the node. */
   isWritten: boolean;
 }
 
-function* marksOf({ tools = [], system = [], messages }: CanonicalRequest, { protocol }: MarkRules): Iterable<Mark> {
+function* listMarks({ tools = [], system = [], messages }: CanonicalRequest, { protocol }: MarkRules): Iterable<Mark> {
   for (const [i, node] of tools.entries())
     if (isMarked(node, protocol)) yield { node, path: `/tools/${i}`, on: 'tools', isOnPart: false, isWritten: false };
   for (const [i, node] of system.entries())
     if (isMarked(node, protocol)) yield { node, path: `/system/${i}`, on: 'system', isOnPart: true, isWritten: false };
   for (const [i, message] of messages.entries()) {
     if (isOwn(message, protocol)) continue;
-    for (const [k, block] of message.content.entries()) yield* marksIn(block, `/messages/${i}/content/${k}`, message, protocol);
+    for (const [k, block] of message.content.entries())
+      yield* listBlockMarks(block, `/messages/${i}/content/${k}`, message, protocol);
   }
 }
 
-function* marksIn(block: ContentBlock, path: string, { role }: CanonicalMessage, protocol: ProtocolId): Iterable<Mark> {
+function* listBlockMarks(block: ContentBlock, path: string, { role }: CanonicalMessage, protocol: ProtocolId): Iterable<Mark> {
   const isCall = block.type === 'tool_use' || block.type === 'tool_result';
   if (block.type === 'tool_result' && typeof block.content !== 'string')
     for (const [i, node] of block.content.entries())
@@ -59,7 +61,7 @@ function* marksIn(block: ContentBlock, path: string, { role }: CanonicalMessage,
 
 const isMarked = (node: Marked, protocol: ProtocolId): boolean => node.cache_control !== undefined && !isOwn(node, protocol);
 
-/** A mark in a dialect of the target's own protocol, which goes back as it came. */
+/** A mark in the target protocol's own form is sent unchanged. */
 const isOwn = ({ extensions }: Node, protocol: ProtocolId): boolean => extensions?.[protocol]?.['cache_control'] !== undefined;
 
 function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
@@ -68,39 +70,42 @@ function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
   if (places === 'parts' && mark.isOnPart) return true;
   if (places === 'inputs' && mark.isOnPart && !mark.isWritten) return true;
   changes.set(mark.node, undefined);
-  tellUnplaced(`${mark.path}/cache_control`, rules);
+  noteUnplaced(`${mark.path}/cache_control`, rules);
   return false;
 }
 
-/** The last marks cover most. Where tools can be marked their last mark and that of the instructions stay: they change least. */
+/**
+ * The last marks cover the most. If tools can be marked, the last marks of tools and instructions stay, because these
+ * change least.
+ */
 function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): Mark[] {
   const { places, most: all } = rules.cacheMarks;
   const isEverywhere = places === 'everywhere';
-  // A mark of the whole request takes a place.
+  // A mark of the whole request counts as one.
   const most = all - (isEverywhere && cache?.cache_control ? 1 : 0);
   if (marks.length <= most) return [...marks];
   const last = (on: Mark['on']): Mark[] => marks.filter((mark) => mark.on === on).slice(-1);
   const fixed = isEverywhere ? [...last('tools'), ...last('system')].slice(0, most) : [];
   const others = marks.filter((mark) => !fixed.includes(mark));
-  const kept = new Set([...fixed, ...others.slice(Math.max(0, others.length - (most - fixed.length)))]);
+  const sent = new Set([...fixed, ...others.slice(Math.max(0, others.length - (most - fixed.length)))]);
   const message = `only ${most} of ${marks.length} cache breakpoints are sent`;
-  for (const { node, path } of marks.filter((mark) => !kept.has(mark))) {
+  for (const { node, path } of marks.filter((mark) => !sent.has(mark))) {
     changes.set(node, undefined);
     rules.note({ code: 'CLAMPED', path: `${path}/cache_control`, feature: 'cache_control', message });
   }
-  return marks.filter((mark) => kept.has(mark));
+  return marks.filter((mark) => sent.has(mark));
 }
 
-/** The life next to the wanted one. Where no request can say it for all of its marks, each says it. */
-function fitLife({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): void {
+/** Chooses the nearest accepted lifetime. If the target has no lifetime for the whole request, each mark gets it. */
+function fitLifetime({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): void {
   const { places, ttls } = rules.cacheMarks;
   const own = node.cache_control?.ttl;
   const ttl = own ?? (places === 'everywhere' ? cache?.ttl : undefined);
   if (!isTtl(ttl) || (own && ttls.includes(own))) return;
-  const nearest = nearestLife(ttl, rules);
+  const nearest = findNearestTtl(ttl, rules);
   changes.set(node, { type: 'ephemeral', ttl: nearest });
   if (nearest === ttl) return;
-  tellLife(own ? `${path}/cache_control/ttl` : '/prompt_cache/ttl', ttl, nearest, rules);
+  noteTtl(own ? `${path}/cache_control/ttl` : '/prompt_cache/ttl', ttl, nearest, rules);
 }
 
 const MINUTES = { '5m': 5, '30m': 30, '1h': 60, '12h': 720, '24h': 1440 } satisfies Record<
@@ -112,14 +117,17 @@ type Ttl = keyof typeof MINUTES;
 
 const isTtl = (ttl: string | undefined): ttl is Ttl => ttl !== undefined && Object.hasOwn(MINUTES, ttl);
 
-/** Anthropic wants marks that live longer first: those before one live as long. What says nothing lives shortest. */
+/**
+ * Anthropic requires longer lifetimes first, so marks before a longer one get its lifetime. The default is the
+ * shortest.
+ */
 function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): void {
-  const lifeOf = ({ node }: Mark): Ttl => (changes.get(node) ?? node.cache_control)?.ttl ?? '5m';
+  const readTtl = ({ node }: Mark): Ttl => (changes.get(node) ?? node.cache_control)?.ttl ?? '5m';
   let longest: Ttl = '5m';
   for (const mark of marks.toReversed()) {
-    const life = lifeOf(mark);
-    if (MINUTES[life] >= MINUTES[longest]) {
-      longest = life;
+    const ttl = readTtl(mark);
+    if (MINUTES[ttl] >= MINUTES[longest]) {
+      longest = ttl;
       continue;
     }
     changes.set(mark.node, { type: 'ephemeral', ttl: longest });
@@ -128,53 +136,53 @@ function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): v
   }
 }
 
-/** A mark of the whole request leaves it to the server where to set one, which OpenAI's do unasked. */
+/** A mark of the whole request lets the server choose the place; OpenAI's servers do that anyway. */
 function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
   const { cache_control: mark, ...cache } = request.prompt_cache ?? {};
   if (!mark) return request;
   const path = '/prompt_cache/cache_control';
   if (rules.cacheMarks.places === 'everywhere') {
-    const ttl = mark.ttl && nearestLife(mark.ttl, rules);
+    const ttl = mark.ttl && findNearestTtl(mark.ttl, rules);
     if (!ttl || ttl === mark.ttl) return request;
-    tellLife(`${path}/ttl`, mark.ttl, ttl, rules);
+    noteTtl(`${path}/ttl`, mark.ttl, ttl, rules);
     return { ...request, prompt_cache: { ...cache, cache_control: { ...mark, ttl } } };
   }
-  tellUnplaced(path, rules);
+  noteUnplaced(path, rules);
   const { prompt_cache: _, ...rest } = request;
   return Object.keys(cache).length > 0 ? { ...rest, prompt_cache: cache } : rest;
 }
 
-function nearestLife(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
+function findNearestTtl(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
   const distance = (other: Ttl): number => Math.abs(Math.log(MINUTES[other] / MINUTES[ttl]));
   return ttls.toSorted((a, b) => distance(a) - distance(b))[0] ?? ttl;
 }
 
-function tellLife(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
+function noteTtl(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
   const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
   rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
 }
 
-function tellUnplaced(path: string, rules: MarkRules): void {
-  const told = { path, feature: 'cache_control' };
-  if (rules.cacheMarks.places === 'none') rules.drop({ ...told, message: 'there are no cache breakpoints' });
-  else rules.note({ code: 'APPROXIMATED', ...told, message: 'no cache breakpoint can stand here; the server caches by itself' });
+function noteUnplaced(path: string, rules: MarkRules): void {
+  const place = { path, feature: 'cache_control' };
+  if (rules.cacheMarks.places === 'none') rules.drop({ ...place, message: 'there are no cache breakpoints' });
+  else rules.note({ code: 'APPROXIMATED', ...place, message: 'no cache breakpoint can stand here; the server caches by itself' });
 }
 
-function remark(request: CanonicalRequest, changes: Changes): CanonicalRequest {
+function applyChanges(request: CanonicalRequest, changes: Changes): CanonicalRequest {
   const change = <T extends Marked>(node: T): T => {
     if (!changes.has(node)) return node;
     const { cache_control: _, ...rest } = node;
     const mark = changes.get(node);
     return (mark ? { ...rest, cache_control: mark } : rest) as T; // the mark is optional
   };
-  const spoken = changeBlocks(request, (block) => {
+  const changed = changeBlocks(request, (block) => {
     if (block.type !== 'tool_result' || typeof block.content === 'string') return change(block);
     const content = changeAll(block.content, change);
     const marked = change(block);
     return content === block.content ? marked : { ...marked, content };
   });
   return {
-    ...spoken,
+    ...changed,
     ...(request.system && { system: changeAll(request.system, change) }),
     ...(request.tools && { tools: changeAll(request.tools, change) }),
   };

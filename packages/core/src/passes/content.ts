@@ -1,3 +1,5 @@
+/** Passes about content blocks: those of other protocols, signatures and media. */
+
 import {
   type AudioBlock,
   type ContentBlock,
@@ -16,7 +18,7 @@ import { at, locate, SOURCE } from '../canonical/source.ts';
 import { isObject } from '../json/json.ts';
 import type { MediaRule, Rules, Telling } from './rules.ts';
 
-/** What another server stores cannot be looked up here, and nothing less would do. */
+/** Rejects references to items stored by another server, because their content is unknown. */
 export function refuseHeld(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   for (const [i, { content }] of request.messages.entries())
     for (const [k, block] of content.entries())
@@ -29,27 +31,33 @@ export function refuseHeld(request: CanonicalRequest, rules: Rules): CanonicalRe
   return request;
 }
 
-/** Blocks that only another protocol understands go; a call and its result go together, and a stand-in that the source gave stays. */
+/**
+ * Drops blocks that only another protocol understands, and calls that its servers ran, with their results. A block
+ * with a text equivalent becomes text.
+ */
 export function filterForeign(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  const own = ownServerCalls(request, rules);
+  const own = listOwnServerCalls(request, rules);
   const filtered = changeBlocks(request, (block, path) => {
     switch (block.type) {
       case 'opaque':
         return filterOpaque(block, path, rules);
       case 'tool_use':
-        return isClientCall(block.kind) || own.has(block.id) ? block : drop(block, path, rules);
+        return isClientCall(block.kind) || own.has(block.id) ? block : dropServerCall(block, path, rules);
       case 'tool_result':
         if (isClientCall(block.kind)) return filterResult(block, path, rules);
-        return own.has(block.tool_use_id) ? block : drop(block, path, rules);
+        return own.has(block.tool_use_id) ? block : dropServerCall(block, path, rules);
       default:
         return block;
     }
   });
-  return filtered === request ? request : withoutEmptied(dropBereft(filtered, request, rules), request);
+  return filtered === request ? request : withoutEmptied(dropLoneReasoning(filtered, request, rules), request);
 }
 
-/** The calls that this protocol's own servers ran. The decoder of a protocol keeps something of each call or result that its server made. */
-function ownServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Set<string> {
+/**
+ * Ids of calls that the target's own servers ran: the target's decoder always adds extensions to such calls or their
+ * results.
+ */
+function listOwnServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Set<string> {
   const own = new Set<string>();
   for (const { content } of messages)
     for (const block of content) {
@@ -60,7 +68,7 @@ function ownServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Se
   return own;
 }
 
-function drop({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rules: Rules): undefined {
+function dropServerCall({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rules: Rules): undefined {
   const message = `${name ?? 'a tool'} was run by another provider; neither its call nor its result is sent`;
   rules.drop({ path, feature: `assistant.${type}`, message });
 }
@@ -75,28 +83,28 @@ function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolR
 
 function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {
   if (block.origin === rules.protocol) return block;
-  const told = { path, feature: 'messages.opaque' };
-  const type = typeOf(block.raw);
+  const place = { path, feature: 'messages.opaque' };
+  const type = readType(block.raw);
   if (block.text) {
-    rules.note({ code: 'APPROXIMATED', ...told, message: `${type} is not supported by the target; its text is sent` });
+    rules.note({ code: 'APPROXIMATED', ...place, message: `${type} is not supported by the target; its text is sent` });
     return inPlaceOf<TextBlock>(block, { type: 'text', text: block.text });
   }
   if (block.hoisted) {
     const message = `${type} is not supported by the target; its tools are declared in the tools of the request`;
-    rules.note({ code: 'APPROXIMATED', ...told, message });
-  } else rules.drop({ ...told, message: `${type} is not supported by the target; dropped` });
+    rules.note({ code: 'APPROXIMATED', ...place, message });
+  } else rules.drop({ ...place, message: `${type} is not supported by the target; dropped` });
   return undefined;
 }
 
-const typeOf = (raw: unknown): string =>
+const readType = (raw: unknown): string =>
   isObject(raw) && typeof raw['type'] === 'string' ? raw['type'] : 'a block of another protocol';
 
-/** Responses refuses an encrypted reasoning item without the item that followed it (P18). */
-function dropBereft(filtered: CanonicalRequest, before: CanonicalRequest, rules: Rules): CanonicalRequest {
+/** Responses rejects an encrypted reasoning item without the item that followed it (P18). */
+function dropLoneReasoning(filtered: CanonicalRequest, before: CanonicalRequest, rules: Rules): CanonicalRequest {
   const messages = changeAll(filtered.messages, (message, i) => {
     const original = before.messages[i];
     if (!original || message === original) return message;
-    const lone = bereft(message, original);
+    const lone = findLoneReasoning(message, original);
     for (const k of lone.values())
       rules.drop({
         path: `/messages/${i}/content/${k}`,
@@ -108,22 +116,25 @@ function dropBereft(filtered: CanonicalRequest, before: CanonicalRequest, rules:
   return messages === filtered.messages ? filtered : { ...filtered, messages };
 }
 
-/** The reasoning whose follower is gone, with its place in the original. */
-function bereft(message: CanonicalMessage, original: CanonicalMessage): Map<ContentBlock, number> {
-  const kept = new Set(message.content);
+/** Reasoning whose following item was dropped, with its index in the original message. */
+function findLoneReasoning(message: CanonicalMessage, original: CanonicalMessage): Map<ContentBlock, number> {
+  const remaining = new Set(message.content);
   const lone = new Map<ContentBlock, number>();
   let isGone = false;
   for (let i = original.content.length - 1; i >= 0; i--) {
     const block = original.content[i];
     if (!block) continue;
-    if (block.type === 'thinking' && block.signature?.form === 'encrypted' && kept.has(block)) {
+    if (block.type === 'thinking' && block.signature?.form === 'encrypted' && remaining.has(block)) {
       if (isGone) lone.set(block, i);
-    } else isGone = !kept.has(block) && !(block.type === 'opaque' && block.text);
+    } else isGone = !remaining.has(block) && !(block.type === 'opaque' && block.text);
   }
   return lone;
 }
 
-/** Only the issuer of a signature accepts it: others are removed with their thinking ("Provider state" in docs/canonical.md). */
+/**
+ * Only the issuer of a signature accepts it: others are removed, with their thinking ("Provider state" in
+ * docs/canonical.md).
+ */
 export function filterSignatures(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const filtered = changeBlocks(request, (block, path) => {
     if (block.type === 'thinking') return filterThinking(block, path, rules);
@@ -132,29 +143,17 @@ export function filterSignatures(request: CanonicalRequest, rules: Rules): Canon
   return withoutEmptied(filtered, request);
 }
 
-/** What becomes of a block: itself, another, or nothing. */
-type Change = (block: ContentBlock, path: string, message: CanonicalMessage) => ContentBlock | undefined;
-
-/** The request with its blocks changed; what was not changed is the same object, up to the request itself. */
-export function changeBlocks(request: CanonicalRequest, change: Change): CanonicalRequest {
-  const messages = changeAll(request.messages, (message, i) => {
-    const content = changeAll(message.content, (block, k) => change(block, `/messages/${i}/content/${k}`, message));
-    return content === message.content ? message : { ...message, content };
-  });
-  return messages === request.messages ? request : { ...request, messages };
-}
-
 function filterThinking(block: ThinkingBlock, path: string, rules: Rules): ThinkingBlock | TextBlock | undefined {
   const { signature, thinking } = block;
   if (signature ? isUsable(signature, rules) : rules.unsignedThinking === 'keep') return block;
-  if (rules.foreignThinking === 'text' && thinking !== '') return told(block);
-  // What is kept beside the text is thought, too: ciphertext of OpenRouter's.
+  if (rules.foreignThinking === 'text' && thinking !== '') return asText(block);
+  // Extensions can hold thinking too: OpenRouter's ciphertext.
   if (signature || thinking !== '' || block.extensions)
     rules.drop({ path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return undefined;
 }
 
-/** What was said and called stays, without the proof. */
+/** Text and calls stay, without the signature. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
   if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
   const { signature, ...rest } = block;
@@ -170,7 +169,7 @@ function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolea
   return issuer === undefined || target === undefined || issuer === target;
 }
 
-/** Without the assistant messages that lost all of their blocks since `before`, which has the same messages. */
+/** Removes assistant messages that lost all their blocks since `before`, which has the same messages. */
 function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): CanonicalRequest {
   const messages = changeAll(request.messages, (message, i) => {
     const isEmptied = message.role === 'assistant' && message.content.length === 0 && before.messages[i]?.content.length !== 0;
@@ -184,123 +183,47 @@ interface MediaRules extends Telling {
   media: MediaRule;
 }
 
-type Medium = ImageBlock | AudioBlock | FileBlock;
-
-type Part = Medium | TextBlock | OpaqueBlock;
-
-function spellOut(block: FileBlock, path: string, rules: MediaRules): Part[] {
-  const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
-  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
-  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
-  const text = (said: string): TextBlock => inPlaceOf(block, { type: 'text', text: said });
-  const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
-  const parts =
-    source.text !== undefined
-      ? [text(head ? `${head}\n\n${source.text}` : source.text)]
-      : [...(head ? [text(head)] : []), ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart)];
-  const last = parts.at(-1);
-  if (!mark || !last || last.type === 'opaque') return parts;
-  return [...parts.slice(0, -1), { ...last, cache_control: placedMark(block, mark) }];
-}
-
-/** Blocks that are no media pass unseen. */
-function convertAll(blocks: readonly ContentBlock[], path: string, rules: MediaRules): ContentBlock[] {
-  return blocks.flatMap((block, i): ContentBlock[] => (isMedium(block) ? convert(block, `${path}/${i}`, rules) : [block]));
-}
-
-function convert(block: Medium, path: string, rules: MediaRules): Part[] {
-  switch (block.type) {
-    case 'image':
-      return convertImage(block, path, rules);
-    case 'audio':
-      return convertAudio(block, path, rules);
-    case 'file':
-      return convertFile(block, path, rules);
-    default:
-      return block satisfies never;
-  }
-}
-
-function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
-  const { url, data, file_id: id } = block.source;
-  if (data === '') return lose(path, 'image', 'the image has no data; dropped', rules);
-  if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
-  if (url !== undefined) return lose(path, 'image', 'images are not fetched by URL', rules);
-  if (id === undefined) return lose(path, 'image', 'the image has neither data nor a URL', rules);
-  return rules.media.imageIds && isOwn(block, rules) ? [block] : foreignId(path, 'image', rules);
-}
-
-/** Media types that say a format in another word. */
-const AUDIO_FORMATS: Record<string, string> = {
-  mpeg: 'mp3',
-  mp3: 'mp3',
-  wav: 'wav',
-  wave: 'wav',
-  'x-wav': 'wav',
-  'vnd.wave': 'wav',
-};
-
-function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[] {
-  const { data, format: named, media_type: type } = block.source;
-  const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
-  const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
-  if (data === undefined) return lose(path, 'audio', 'audio can only be sent inline', rules);
-  if (data === '') return lose(path, 'audio', 'the audio has no data; dropped', rules);
-  if (!rules.media.audio.includes(format)) return lose(path, 'audio', audioLoss(format, rules), rules);
-  return [named === format ? block : { ...block, source: { ...block.source, format } }];
-}
-
-const audioLoss = (format: string, { media }: MediaRules): string =>
-  media.audio.length === 0
-    ? 'audio is not supported by the target; dropped'
-    : `audio format ${format || '(unknown)'} is not supported by the target; dropped`;
-
-/** Images, audio and files of users and tools in the forms the target takes; what it cannot take is dropped, or refused when it is an id. */
+/**
+ * Converts images, audio and files to forms that the target accepts. Others are dropped, or rejected if they are ids.
+ */
 export function media(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
   const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
     const path = `/messages/${at}/content`;
     if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
-    if (message.role === 'assistant') return [convertSaid(message, path, rules)];
+    if (message.role === 'assistant') return [convertAssistantAudio(message, path, rules)];
     return message.role === 'tool' ? convertResults(message, path, rules) : [message];
   });
   return { ...request, messages };
 }
 
-/** What an assistant said aloud is its text, where it cannot be named or said again. */
-function convertSaid(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
+/** Earlier audio of the assistant is replaced by its transcript if the target cannot take it. */
+function convertAssistantAudio(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
   const content = changeAll(message.content, (block, i) => {
-    if (block.type !== 'audio' || canSay(block, rules)) return block;
-    const told = { path: `${path}/${i}`, feature: 'assistant.audio' };
+    if (block.type !== 'audio' || canResend(block, rules)) return block;
+    const place = { path: `${path}/${i}`, feature: 'assistant.audio' };
     if (block.transcript) {
-      rules.note({ code: 'APPROXIMATED', ...told, message: 'of earlier audio the transcript is sent' });
+      rules.note({ code: 'APPROXIMATED', ...place, message: 'of earlier audio the transcript is sent' });
       return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
     }
-    rules.drop({ ...told, message: 'earlier audio without a transcript is not sent' });
+    rules.drop({ ...place, message: 'earlier audio without a transcript is not sent' });
     return undefined;
   });
   return content === message.content ? message : { ...message, content };
 }
 
-/** The list with its items changed, without those that became nothing; the same list when all stayed. */
-export function changeAll<T>(list: T[], change: (item: T, index: number) => T | undefined): T[] {
-  const changed = list.map(change);
-  if (changed.every((item, i) => item === list[i])) return list;
-  return changed.filter((item) => item !== undefined);
-}
-
-function canSay({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
+function canResend({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
   if (spoken === 'id') return id !== undefined;
   return spoken === 'data' && source.data !== undefined;
 }
 
-const told = (block: ThinkingBlock): TextBlock =>
+const asText = (block: ThinkingBlock): TextBlock =>
   inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
 
-/** A node made of another stands where that stood. */
-export const inPlaceOf = <T extends object>(old: object, node: T): T =>
-  SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;
+type Medium = ImageBlock | AudioBlock | FileBlock;
 
-/** The tool message, and behind it a user message with the media of all its results when these may not hold any. */
+type Part = Medium | TextBlock | OpaqueBlock;
+
+/** The tool message and, if results may not contain media, a user message with the media of all its results. */
 function convertResults(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage[] {
   const attached: ContentBlock[] = [];
   const content = message.content.map((block, i) => {
@@ -323,44 +246,137 @@ function convertResults(message: CanonicalMessage, path: string, rules: MediaRul
   return attached.length > 0 ? [tool, { role: 'user', content: attached }] : [tool];
 }
 
-function withoutMedia(block: ToolResultBlock, parts: readonly Part[], outside: readonly Medium[]): ToolResultBlock {
-  const rest = parts.filter((part) => !isMedium(part));
-  const kind = outside.every(({ type }) => type === 'image') ? 'image' : 'file';
-  return { ...block, content: rest.length > 0 ? rest : `(see attached ${kind})` };
+function convert(block: Medium, path: string, rules: MediaRules): Part[] {
+  switch (block.type) {
+    case 'image':
+      return convertImage(block, path, rules);
+    case 'audio':
+      return convertAudio(block, path, rules);
+    case 'file':
+      return convertFile(block, path, rules);
+    default:
+      return block satisfies never;
+  }
 }
 
-/** A document of text becomes text, and one of blocks becomes these, where the target knows only files. */
+function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
+  const { url, data, file_id: id } = block.source;
+  if (data === '') return lose(path, 'image', 'the image has no data; dropped', rules);
+  if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
+  if (url !== undefined) return lose(path, 'image', 'images are not fetched by URL', rules);
+  if (id === undefined) return lose(path, 'image', 'the image has neither data nor a URL', rules);
+  return rules.media.imageIds && isOwn(block, rules) ? [block] : rejectId(path, 'image', rules);
+}
+
+/** Other names of formats, as in media types. */
+const AUDIO_FORMATS: Record<string, string> = {
+  mpeg: 'mp3',
+  mp3: 'mp3',
+  wav: 'wav',
+  wave: 'wav',
+  'x-wav': 'wav',
+  'vnd.wave': 'wav',
+};
+
+function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[] {
+  const { data, format: named, media_type: type } = block.source;
+  const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
+  const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
+  if (data === undefined) return lose(path, 'audio', 'audio can only be sent inline', rules);
+  if (data === '') return lose(path, 'audio', 'the audio has no data; dropped', rules);
+  if (!rules.media.audio.includes(format)) return lose(path, 'audio', explainAudio(format, rules), rules);
+  return [named === format ? block : { ...block, source: { ...block.source, format } }];
+}
+
+const explainAudio = (format: string, { media }: MediaRules): string =>
+  media.audio.length === 0
+    ? 'audio is not supported by the target; dropped'
+    : `audio format ${format || '(unknown)'} is not supported by the target; dropped`;
+
+/** Documents of text or blocks become these, if the target supports only files. */
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
-  if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : spellOut(block, path, rules);
+  if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : fileToText(block, path, rules);
   if (type?.startsWith('video/') && !rules.media.video) return lose(path, 'file', `a film of ${type} cannot be seen`, rules);
   if (data) return [block];
-  if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : foreignId(path, 'file', rules);
+  if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : rejectId(path, 'file', rules);
   if (url !== undefined && rules.media.fileUrls) return [block];
   return lose(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
 }
 
-/** An id is worth something only where the file was uploaded. */
+function fileToText(block: FileBlock, path: string, rules: MediaRules): Part[] {
+  const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
+  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
+  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+  const createText = (text: string): TextBlock => inPlaceOf(block, { type: 'text', text });
+  const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
+  const parts =
+    source.text !== undefined
+      ? [createText(head ? `${head}\n\n${source.text}` : source.text)]
+      : [
+          ...(head ? [createText(head)] : []),
+          ...convertAll(source.content ?? [], `${path}/source/content`, rules).filter(isPart),
+        ];
+  const last = parts.at(-1);
+  if (!mark || !last || last.type === 'opaque') return parts;
+  return [...parts.slice(0, -1), { ...last, cache_control: moveMark(block, mark) }];
+}
+
+/** Converts the media among the blocks. */
+function convertAll(blocks: readonly ContentBlock[], path: string, rules: MediaRules): ContentBlock[] {
+  return blocks.flatMap((block, i): ContentBlock[] => (isMedium(block) ? convert(block, `${path}/${i}`, rules) : [block]));
+}
+
+const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';
+
+/** A cache mark that moved to another node keeps its place in the source. */
+const moveMark = (block: FileBlock, mark: CacheControl): CacheControl =>
+  at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
+
+function lose(path: string, feature: string, message: string, rules: MediaRules): Part[] {
+  rules.drop({ path, feature, message });
+  return [];
+}
+
+/** A file id is valid only where the file was uploaded. */
 const isOwn = (block: Medium, { protocol, media: { idsOf = [protocol] } }: MediaRules): boolean =>
   idsOf.some((id) => block.extensions?.[id] !== undefined);
 
-const foreignId = (path: string, what: string, rules: MediaRules): never =>
+const rejectId = (path: string, what: string, rules: MediaRules): never =>
   rules.refuse({
     path,
     feature: `${what}.file_id`,
     message: `the ${what} is known only by the id of a file that this provider cannot see`,
   });
 
-/** A mark that moved to another node stands where it stood. */
-const placedMark = (block: FileBlock, mark: CacheControl): CacheControl =>
-  at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
-
-const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.type === 'text' || block.type === 'opaque';
+function withoutMedia(block: ToolResultBlock, parts: readonly Part[], outside: readonly Medium[]): ToolResultBlock {
+  const rest = parts.filter((part) => !isMedium(part));
+  const kind = outside.every(({ type }) => type === 'image') ? 'image' : 'file';
+  return { ...block, content: rest.length > 0 ? rest : `(see attached ${kind})` };
+}
 
 const isMedium = (block: ContentBlock): block is Medium =>
   block.type === 'image' || block.type === 'audio' || block.type === 'file';
 
-function lose(path: string, feature: string, message: string, rules: MediaRules): Part[] {
-  rules.drop({ path, feature, message });
-  return [];
+/** Returns the block, its replacement, or undefined to remove it. */
+type Change = (block: ContentBlock, path: string, message: CanonicalMessage) => ContentBlock | undefined;
+
+/** Changes the blocks of a request. Unchanged parts, up to the request itself, stay the same objects. */
+export function changeBlocks(request: CanonicalRequest, change: Change): CanonicalRequest {
+  const messages = changeAll(request.messages, (message, i) => {
+    const content = changeAll(message.content, (block, k) => change(block, `/messages/${i}/content/${k}`, message));
+    return content === message.content ? message : { ...message, content };
+  });
+  return messages === request.messages ? request : { ...request, messages };
 }
+
+/** Changes the items of a list and removes those that became undefined; returns the same list if nothing changed. */
+export function changeAll<T>(list: T[], change: (item: T, index: number) => T | undefined): T[] {
+  const changed = list.map(change);
+  if (changed.every((item, i) => item === list[i])) return list;
+  return changed.filter((item) => item !== undefined);
+}
+
+/** Gives a new node the source place of the node it replaces. */
+export const inPlaceOf = <T extends object>(old: object, node: T): T =>
+  SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;

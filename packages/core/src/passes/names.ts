@@ -1,77 +1,25 @@
+/** Passes that give tools and calls names and ids that the target accepts. */
+
 import { type ContentBlock, isClientCall } from '../canonical/message.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
 import { changeAll, changeBlocks } from './content.ts';
 import type { NameRule, Rules, ToolRules } from './rules.ts';
 
-/**
- * Ids of calls that the target would refuse, and ids that an earlier call has used, get new ones, with their results. Results stand behind
- * their calls here (pairTools), so the n-th result of an id answers its n-th call.
- */
-export function mapIds(request: CanonicalRequest, rules: Pick<Rules, 'note' | 'toolId'>): CanonicalRequest {
-  const { toolId: rule } = rules;
-  const used = usedIds(request, rule);
-  const seen = new Map<string, number>();
-  const waiting = new Map<string, { names: string[]; next: number }>();
-  const call = (id: string, path: string): string => {
-    const count = seen.get(id) ?? 0;
-    seen.set(id, count + 1);
-    const name = count === 0 && isLegal(id, rule) ? id : freshId(id, count, rule, used);
-    const queue = waiting.get(id);
-    if (queue) queue.names.push(name);
-    else waiting.set(id, { names: [name], next: 0 });
-    if (name === id) return id;
-    used.add(name);
-    rules.note({ code: 'RENAMED', path, feature: 'messages.tool_use.id', message: `the call ${id} is called ${name} there` });
-    return name;
-  };
-  // A result that answers none of these calls answers one that the upstream remembers, under the name that it would get here.
-  const result = (id: string): string => {
-    const queue = waiting.get(id);
-    const name = queue?.names[queue.next];
-    if (queue && name !== undefined) queue.next++;
-    return name ?? (isLegal(id, rule) ? id : freshId(id, 0, rule, used));
-  };
-  return changeBlocks(request, (block, path) => {
-    if (block.type === 'tool_use' && isClientCall(block.kind)) {
-      const id = call(block.id, path);
-      return id === block.id ? block : { ...block, id };
-    }
-    if (block.type !== 'tool_result' || !isClientCall(block.kind)) return block;
-    const id = result(block.tool_use_id);
-    return id === block.tool_use_id ? block : { ...block, tool_use_id: id };
-  });
-}
-
-function usedIds({ messages }: CanonicalRequest, rule: NameRule): Set<string> {
-  const used = new Set<string>();
-  for (const { content } of messages)
-    for (const block of content) if (block.type === 'tool_use' && isLegal(block.id, rule)) used.add(block.id);
-  return used;
-}
-
-const ID_DIGITS = 24;
-
-/** The id with its odd characters replaced, when nobody has that; else a hash of the id and of how often it was used before. */
-function freshId(id: string, count: number, rule: NameRule, used: ReadonlySet<string>): string {
-  const digits = sha256(count === 0 ? id : `${id}#${count}`);
-  const hashed = `call_${digits.slice(0, ID_DIGITS)}`;
-  // Mistral wants nine letters or digits and nothing else.
-  const candidates = [...(count === 0 ? [id.replace(/[^A-Za-z0-9_-]/g, '_')] : []), hashed, digits.slice(0, rule.max)];
-  return candidates.find((name) => isLegal(name, rule) && !used.has(name)) ?? hashed;
-}
-
-/** Anything that is called by a name. */
+/** A tool, call or result with the name of a tool. */
 export interface Called {
+  /** The name of the tool. */
   name: string;
+  /** The namespace of the tool, if it has one. */
   namespace?: string;
 }
 
 /**
- * Tool names that the target would refuse get new ones, and namespaces it does not know become part of the name: in definitions, in the
- * choice, in calls and in results alike. The names are those of the source, so that whoever reads the answer can make the same table again.
+ * Gives new names to tools whose names the target would reject, and makes unsupported namespaces part of the name, in
+ * definitions, choice, calls and results. The names depend only on the source, so that the response decoder can
+ * compute the same table.
  */
-export function mapNames(given: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
-  const request = withoutRepeated(given, rules);
+export function mapNames(original: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
+  const request = withoutRepeated(original, rules);
   const names = sentNames(source, rules);
   if (names.size === 0) return request;
   const places = findPlaces(request, rules);
@@ -86,19 +34,19 @@ export function mapNames(given: CanonicalRequest, rules: Rules, source: Canonica
     return { ...rest, name, ...(rules.namespaces && namespace !== undefined && { namespace }) } as T; // the namespace is optional
   };
   const tools = request.tools?.map((tool) => (isClientCall(tool.kind) ? rename(tool) : tool));
-  const named = toolsByName(request);
+  const named = indexTools(request);
   const chosen = (name: string): string => {
     const tool = named.get(name);
     return tool && !isClientCall(tool.kind) ? name : rename<Called>(tool ?? { name }).name;
   };
   return {
-    ...changeBlocks(request, renamer(rename)),
+    ...changeBlocks(request, createRenamer(rename)),
     ...(tools && { tools }),
     ...(request.tool_choice && { tool_choice: renameChoice(request.tool_choice, chosen) }),
   };
 }
 
-/** Targets refuse two tools with one name, or call either of them: the first one is sent. */
+/** Targets reject two tools with one name, or call either of them, so only the first is sent. */
 function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const seen = new Set<string>();
   const tools =
@@ -117,9 +65,117 @@ function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequ
   return tools === request.tools ? request : { ...request, ...(tools && { tools }) };
 }
 
+/**
+ * The first path of each name: its declaration, otherwise its first call. Names missing here occur only in
+ * `tool_choice`.
+ */
+function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
+  const places = new Map<string, string>();
+  const add = (called: Called, path: string): void => {
+    const key = nameKey(called, rules);
+    if (!places.has(key)) places.set(key, path);
+  };
+  for (const [i, tool] of tools.entries()) add(tool, `/tools/${i}`);
+  for (const [i, { content }] of messages.entries())
+    for (const [k, block] of content.entries()) if (isNamed(block)) add(block, `/messages/${i}/content/${k}`);
+  return places;
+}
+
+const isNamed = (block: ContentBlock): block is ContentBlock & Called => 'name' in block && block.name !== undefined;
+
+/**
+ * Tools by name, for choices, which have only a name: client tools win over others, and tools without a namespace
+ * over these.
+ */
+function indexTools({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool> {
+  const rank = ({ kind, namespace }: CanonicalTool): number => Number(isClientCall(kind)) * 2 + Number(namespace === undefined);
+  return new Map(tools.toSorted((a, b) => rank(a) - rank(b)).map((tool) => [tool.name, tool]));
+}
+
+/**
+ * Renames calls and results. A result gets the name of its call; since ids are reused, the call is found by id and
+ * name.
+ */
+function createRenamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {
+  const names = new Map<string, string>();
+  const buildKey = (id: string, name: string): string => `${name}\0${id}`;
+  return (block) => {
+    if (block.type === 'tool_use' && isClientCall(block.kind)) {
+      const renamed = rename(block);
+      names.set(buildKey(block.id, block.name), renamed.name);
+      return renamed;
+    }
+    if (block.type !== 'tool_result' || !isClientCall(block.kind) || block.name === undefined) return block;
+    const name = names.get(buildKey(block.tool_use_id, block.name)) ?? rename({ name: block.name }).name;
+    return name === block.name ? block : { ...block, name };
+  };
+}
+
+const renameChoice = (choice: ToolChoice, to: (name: string) => string): ToolChoice =>
+  choice.type === 'tool'
+    ? { ...choice, name: to(choice.name) }
+    : { ...choice, ...(choice.allowed_tools && { allowed_tools: choice.allowed_tools.map(to) }) };
+
+/**
+ * Gives new ids to calls whose ids the target would reject or an earlier call has used, and to their results. Results
+ * follow their calls (pairTools), so the n-th result of an id belongs to its n-th call.
+ */
+export function mapIds(request: CanonicalRequest, rules: Pick<Rules, 'note' | 'toolId'>): CanonicalRequest {
+  const { toolId: rule } = rules;
+  const used = listLegalIds(request, rule);
+  const seen = new Map<string, number>();
+  const waiting = new Map<string, { names: string[]; next: number }>();
+  const call = (id: string, path: string): string => {
+    const count = seen.get(id) ?? 0;
+    seen.set(id, count + 1);
+    const name = count === 0 && isLegal(id, rule) ? id : createId(id, count, rule, used);
+    const queue = waiting.get(id);
+    if (queue) queue.names.push(name);
+    else waiting.set(id, { names: [name], next: 0 });
+    if (name === id) return id;
+    used.add(name);
+    rules.note({ code: 'RENAMED', path, feature: 'messages.tool_use.id', message: `the call ${id} is called ${name} there` });
+    return name;
+  };
+  // A result without a call belongs to one that the upstream stores, under the id that it would get here.
+  const result = (id: string): string => {
+    const queue = waiting.get(id);
+    const name = queue?.names[queue.next];
+    if (queue && name !== undefined) queue.next++;
+    return name ?? (isLegal(id, rule) ? id : createId(id, 0, rule, used));
+  };
+  return changeBlocks(request, (block, path) => {
+    if (block.type === 'tool_use' && isClientCall(block.kind)) {
+      const id = call(block.id, path);
+      return id === block.id ? block : { ...block, id };
+    }
+    if (block.type !== 'tool_result' || !isClientCall(block.kind)) return block;
+    const id = result(block.tool_use_id);
+    return id === block.tool_use_id ? block : { ...block, tool_use_id: id };
+  });
+}
+
+function listLegalIds({ messages }: CanonicalRequest, rule: NameRule): Set<string> {
+  const used = new Set<string>();
+  for (const { content } of messages)
+    for (const block of content) if (block.type === 'tool_use' && isLegal(block.id, rule)) used.add(block.id);
+  return used;
+}
+
+const ID_DIGITS = 24;
+
+/** The id with illegal characters replaced if that is unused; otherwise a hash of the id and of its previous uses. */
+function createId(id: string, count: number, rule: NameRule, used: ReadonlySet<string>): string {
+  const digits = sha256(count === 0 ? id : `${id}#${count}`);
+  const hashed = `call_${digits.slice(0, ID_DIGITS)}`;
+  // Mistral requires exactly nine letters or digits.
+  const candidates = [...(count === 0 ? [id.replace(/[^A-Za-z0-9_-]/g, '_')] : []), hashed, digits.slice(0, rule.max)];
+  return candidates.find((name) => isLegal(name, rule) && !used.has(name)) ?? hashed;
+}
+
 type Naming = Pick<ToolRules, 'toolName' | 'namespaces'>;
 
-/** The names under which tools are sent, by their key; those that stay are not in it. The same request always gives the same names. */
+/** The new names of tools by key; unchanged names are not included. The same request always gives the same names. */
 export function sentNames(request: CanonicalRequest, rules: Naming): ReadonlyMap<string, string> {
   const all = new Map([...calledIn(request)].map((called) => [nameKey(called, rules), called]));
   const isKept = (key: string, { name }: Called): boolean => key === name && isLegal(name, rules.toolName);
@@ -127,14 +183,45 @@ export function sentNames(request: CanonicalRequest, rules: Naming): ReadonlyMap
   const names = new Map<string, string>();
   for (const [key, called] of all) {
     if (isKept(key, called)) continue;
-    const name = legalName(key, rules.toolName, used);
+    const name = createName(key, rules.toolName, used);
     used.add(name);
     names.set(key, name);
   }
   return names;
 }
 
-/** All that is called in a request, in its order. Tools that a provider runs keep their names. */
+/** A readable name if it is unused; otherwise one with a hash of the key, repeated until it is unused. */
+function createName(key: string, rule: NameRule, used: ReadonlySet<string>): string {
+  const wanted = key.replace('\0', '__');
+  const plain = shorten(wanted, rule);
+  if (isLegal(plain, rule) && !used.has(plain)) return plain;
+  for (let salted = key; ; salted += '#') {
+    const name = addHash(plain, salted, rule);
+    if (!used.has(name)) return name;
+  }
+}
+
+/** Replaces characters that some protocols reject; some require a letter or `_` first. */
+function shorten(name: string, rule: NameRule): string {
+  if (isLegal(name, rule)) return name;
+  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_');
+  const begun = plain !== '' && !rule.pattern.test(plain) && rule.pattern.test(`_${plain}`) ? `_${plain}` : plain;
+  return begun.length > rule.max ? addHash(begun, name, rule) : begun;
+}
+
+const isLegal = (name: string, { pattern, max }: NameRule): boolean => name.length <= max && pattern.test(name);
+
+/** How many characters of a long name stay readable, before the digits of its hash. */
+const READABLE = 48;
+
+const DIGITS = 8;
+
+function addHash(plain: string, name: string, { max }: NameRule): string {
+  const head = plain.slice(0, Math.max(0, Math.min(READABLE, max - DIGITS - 1))) || 'tool';
+  return `${head}_${sha256(name).slice(0, DIGITS)}`;
+}
+
+/** All tools that a request names, in order, except those that a provider runs. */
 export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalRequest): Iterable<Called & { kind?: string }> {
   for (const tool of tools ?? []) if (isClientCall(tool.kind)) yield tool;
   for (const { content } of messages) {
@@ -149,40 +236,13 @@ export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalReq
   for (const name of chosen) if (!isServed.has(name)) yield { name };
 }
 
-/** Readable when nobody has that name; else with a hash of the key, and of as many tries as it takes. */
-function legalName(key: string, rule: NameRule, used: ReadonlySet<string>): string {
-  const wanted = key.replace('\0', '__');
-  const plain = shorten(wanted, rule);
-  if (isLegal(plain, rule) && !used.has(plain)) return plain;
-  for (let salted = key; ; salted += '#') {
-    const name = hashed(plain, salted, rule);
-    if (!used.has(name)) return name;
-  }
-}
-
-/** Characters that all protocols allow; some want a letter or `_` first. */
-function shorten(name: string, rule: NameRule): string {
-  if (isLegal(name, rule)) return name;
-  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_');
-  const begun = plain !== '' && !rule.pattern.test(plain) && rule.pattern.test(`_${plain}`) ? `_${plain}` : plain;
-  return begun.length > rule.max ? hashed(begun, name, rule) : begun;
-}
-
-const isLegal = (name: string, { pattern, max }: NameRule): boolean => name.length <= max && pattern.test(name);
-
-/** Long enough to be read, and eight digits of the hash of the whole. */
-const KEPT = 48;
-
-const DIGITS = 8;
-
-function hashed(plain: string, name: string, { max }: NameRule): string {
-  const kept = plain.slice(0, Math.max(0, Math.min(KEPT, max - DIGITS - 1))) || 'tool';
-  return `${kept}_${sha256(name).slice(0, DIGITS)}`;
-}
+/** The key of a tool. It includes the namespace if the target does not support namespaces. */
+export const nameKey = ({ name, namespace }: Called, { namespaces }: Naming): string =>
+  namespace === undefined || namespaces ? name : `${namespace}\0${name}`;
 
 const START: readonly number[] = [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
 
-/** SHA-256 of the text in UTF-8, in lower-case hex. Synchronous: the runtime's own digest is not. */
+/** SHA-256 of the text in UTF-8, in lower-case hex. The runtime's own digest is not synchronous. */
 export function sha256(text: string): string {
   const words = pad(new TextEncoder().encode(text));
   const state = Uint32Array.from(START);
@@ -236,51 +296,5 @@ function compress(state: Uint32Array, block: Uint32Array): void {
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
-/** Typed arrays answer undefined outside their range; here no index is. */
+/** Typed arrays return undefined outside their range, which never happens here. */
 const at = (words: Uint32Array | Uint8Array, index: number): number => words[index] ?? 0;
-
-/** The first place of each name: where it is declared, else where it was called. Only `tool_choice` names the others. */
-function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
-  const places = new Map<string, string>();
-  const add = (called: Called, path: string): void => {
-    const key = nameKey(called, rules);
-    if (!places.has(key)) places.set(key, path);
-  };
-  for (const [i, tool] of tools.entries()) add(tool, `/tools/${i}`);
-  for (const [i, { content }] of messages.entries())
-    for (const [k, block] of content.entries()) if (isNamed(block)) add(block, `/messages/${i}/content/${k}`);
-  return places;
-}
-
-const isNamed = (block: ContentBlock): block is ContentBlock & Called => 'name' in block && block.name !== undefined;
-
-/** What tells two tools apart: where namespaces are known, names are legalised in each alike. */
-export const nameKey = ({ name, namespace }: Called, { namespaces }: Naming): string =>
-  namespace === undefined || namespaces ? name : `${namespace}\0${name}`;
-
-/** A choice says only a name: of several tools it means one that the client runs, and of these one without a namespace. */
-function toolsByName({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool> {
-  const rank = ({ kind, namespace }: CanonicalTool): number => Number(isClientCall(kind)) * 2 + Number(namespace === undefined);
-  return new Map(tools.toSorted((a, b) => rank(a) - rank(b)).map((tool) => [tool.name, tool]));
-}
-
-/** A result is of the name of its call, which stands before it. Ids may be used again: call and name tell which. */
-function renamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {
-  const names = new Map<string, string>();
-  const keyOfResult = (id: string, name: string): string => `${name}\0${id}`;
-  return (block) => {
-    if (block.type === 'tool_use' && isClientCall(block.kind)) {
-      const renamed = rename(block);
-      names.set(keyOfResult(block.id, block.name), renamed.name);
-      return renamed;
-    }
-    if (block.type !== 'tool_result' || !isClientCall(block.kind) || block.name === undefined) return block;
-    const name = names.get(keyOfResult(block.tool_use_id, block.name)) ?? rename({ name: block.name }).name;
-    return name === block.name ? block : { ...block, name };
-  };
-}
-
-const renameChoice = (choice: ToolChoice, to: (name: string) => string): ToolChoice =>
-  choice.type === 'tool'
-    ? { ...choice, name: to(choice.name) }
-    : { ...choice, ...(choice.allowed_tools && { allowed_tools: choice.allowed_tools.map(to) }) };

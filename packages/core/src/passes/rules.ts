@@ -1,62 +1,180 @@
+/** What a target requires of a request, as data for the passes. */
+
 import type { TextBlock, ToolUseBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { CacheControl, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../canonical/request.ts';
 
-export type Loss = Omit<Note, 'code'>;
+/**
+ * A step of `prepare`. Its notes have paths of the request it was given. `source` is the request before the first
+ * step.
+ */
+export type Pass = (request: CanonicalRequest, rules: Rules, source: CanonicalRequest) => CanonicalRequest;
 
-/** How a pass tells what it did. The protocols bring these: only they know how strict the caller is. */
+/** What a target requires of a request. */
+export interface Rules extends Telling, ToolRules {
+  protocol: ProtocolId;
+  /** The configured id of the upstream; without it, a signature that names its issuer is not sent. */
+  provider?: string | undefined;
+  /** The upstream's name of the model. */
+  model?: string | undefined;
+  toolId: NameRule;
+  /** Results may belong to calls that the upstream stores (`previous_response_id`). */
+  remembersCalls?: boolean;
+  /** Thinking signed by another provider: dropped, or sent as text. */
+  foreignThinking: 'drop' | 'text';
+  /** Unsigned thinking: left to the encoder, or dropped where only signed thinking is accepted. */
+  unsignedThinking: 'keep' | 'drop';
+  /** The family of a model, where signatures are valid for one family only; undefined for an unknown model. */
+  modelFamily?(model: string | undefined): string | undefined;
+  /** Whether a block has its foreign signature in a field of this protocol, which is sent unchanged. */
+  carriesSignature?(block: TextBlock | ToolUseBlock): boolean;
+  /** Counterparts of other protocols' server tools, by canonical type (`web_search`, `code_execution`, …). */
+  serverTools?: Readonly<Record<string, ServerToolRule>>;
+  media: MediaRule;
+  /** Whether consecutive messages of one role are rejected. */
+  alternate: boolean;
+  /** What happens to user and assistant messages without content. */
+  emptyMessages: 'keep' | 'drop';
+  /** Whether text that is only white space counts as empty. */
+  dropWhitespace: boolean;
+  /** Whether the first message must be the user's. */
+  firstUser: boolean;
+  /**
+   * A trailing assistant message. `keep`: accepted as a prefill. `trim`: accepted without trailing white space. `tell`: sent
+   * with a note, because the target does not continue it. `continue`: rejected, so a user message "Continue." is added.
+   */
+  trailingAssistant: 'keep' | 'tell' | 'trim' | 'continue';
+  /**
+   * System messages within the conversation: accepted anywhere, only after a user message, or nowhere (they become a
+   * reminder in a user message).
+   */
+  midSystem: 'keep' | 'after_user' | 'reminder';
+  schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };
+  bounds: Bounds;
+  maxStop: number;
+  /** Requests with more tools are rejected. */
+  maxTools: number;
+  cacheMarks: CacheMarkRule;
+  says: Vocabulary;
+}
+
+/** How a pass reports what it did. The protocols provide these functions, because they know the caller's policy. */
 export interface Telling {
+  /** Adds a note. */
   note(note: Note): void;
-  /** Something is left out: a note, or an error when the policy is strict about it. */
+  /** Something is dropped: a note, or an error if the policy is strict about it. */
   drop(loss: Loss): void;
-  /** Wrong input was mended: a note, or an error when the policy is strict about it. */
+  /** Invalid input was repaired: a note, or an error if the policy is strict about it. */
   repair(loss: Loss): void;
-  /** Leaving it out would be silently wrong: always an error. */
+  /** Dropping it would be silently wrong: always an error. */
   refuse(loss: Loss): never;
 }
 
-/** What a name or an id may look like. */
+/** A note without its code. */
+export type Loss = Omit<Note, 'code'>;
+
+/** Requirements for tools. The names and inputs in responses are mapped back by the same rules (`callTable`). */
+export interface ToolRules {
+  /** The names that are accepted. */
+  toolName: NameRule;
+  /** Whether custom tools, which take free text, are supported. */
+  custom: boolean;
+  /** Whether namespaces of tools are supported. */
+  namespaces: boolean;
+  /** Whether the root of a tool's schema must be an object. */
+  objectRoot: boolean;
+}
+
+/** Which names or ids are accepted. */
 export interface NameRule {
   pattern: RegExp;
+  /** The maximum length. */
   max: number;
 }
 
+/** How a target writes a server tool of another protocol. */
+export interface ServerToolRule {
+  /**
+   * Configuration fields that are written, as paths: `user_location`, `filters/allowed_domains`. All others are
+   * dropped.
+   */
+  reads: readonly string[];
+  /** Converts the configuration. */
+  write(config: Record<string, unknown>): Pick<NonNullable<CanonicalTool['server']>, 'wire_type' | 'config'>;
+}
+
+/** Which images, audio and files a target accepts. */
 export interface MediaRule {
-  /** Formats of inline audio it hears. */
+  /** Accepted formats of inline audio. */
   audio: readonly string[];
-  /** Fetches images by URL. */
+  /** Whether images are fetched by URL. */
   imageUrls: boolean;
-  /** Fetches documents by URL. */
+  /** Whether documents are fetched by URL. */
   fileUrls: boolean;
-  /** Refers to images by the id of a file uploaded there. */
+  /** Whether images can be ids of uploaded files. */
   imageIds: boolean;
-  /** Refers to documents by the id of a file uploaded there. */
+  /** Whether documents can be ids of uploaded files. */
   fileIds: boolean;
-  /** Protocols whose file ids mean the same here; absent: only its own. */
+  /** Protocols whose file ids are valid here; by default only the target's own. */
   idsOf?: readonly ProtocolId[] | undefined;
-  /** Takes documents of plain text and of blocks as such; otherwise they become text. */
+  /** Whether documents of plain text and of blocks are accepted; otherwise they become text. */
   textFiles?: boolean;
-  /** Takes films as files. */
+  /** Whether videos are accepted as files. */
   video: boolean;
-  /** What an assistant said aloud: named by its id, said again, or told by its transcript. */
+  /** How earlier audio of the assistant is sent: by its id, as data, or as its transcript. */
   spoken: 'id' | 'data' | 'transcript';
-  /** Tool results may hold images and files; otherwise these follow in a user message. */
+  /** Whether tool results may contain images and files; otherwise these follow in a user message. */
   inToolResults: boolean;
 }
 
-/** Cache breakpoints (P73, P74). */
+/** A JSON Schema dialect: a column of "Schema dialects" in docs/canonical.md. */
+export type SchemaDialect = 'openai' | 'openai-strict' | 'anthropic' | 'anthropic-strict' | 'gemini-json' | 'gemini-openapi';
+
+/** Accepted ranges of numeric parameters, [minimum, maximum]. */
+export type Bounds = {
+  [K in keyof RequestParameters as number extends RequestParameters[K] ? K : never]?: readonly [number, number];
+};
+
+/** Requirements for cache breakpoints (P73, P74). */
 export interface CacheMarkRule {
   /**
-   * `everywhere`: on tools, calls and results, too, and those that live longer come first. `parts`: only on parts of messages; `inputs`: on
-   * those that the model did not write. `automatic`: nowhere, the server caches by itself. `none`: nowhere.
+   * `everywhere`: also on tools, calls and results, and longer lifetimes must come first. `parts`: only on parts of
+   * messages. `inputs`: only on parts that the model did not write. `automatic`: nowhere, the server caches by itself.
+   * `none`: nowhere.
    */
   places: 'everywhere' | 'parts' | 'inputs' | 'automatic' | 'none';
+  /** The maximum number of breakpoints. */
   most: number;
-  /** How long a mark may live. */
+  /** Accepted lifetimes. */
   ttls: readonly NonNullable<CacheControl['ttl']>[];
 }
 
+/** Which optional features a target supports. Others are dropped with a note before the encoder runs. */
+export interface Vocabulary {
+  /** Names of participants. */
+  names: boolean;
+  /** Where the title of a document goes: a field, the file name if there is none, or a text before the document. */
+  titles: 'field' | 'filename' | 'text';
+  /** Whether documents have a context field; otherwise a text before the document has it. */
+  contexts: boolean;
+  /** Log probabilities of earlier responses. */
+  logprobs: boolean;
+  /** Whether citations of documents can be enabled. */
+  citable: boolean;
+  /** Clip ranges of videos. */
+  stretches: boolean;
+  /** Where image detail is supported: everywhere, not in tool results, or nowhere. */
+  detail: 'everywhere' | 'messages' | 'nowhere';
+  /** A tool choice that enforces the schemas (Gemini's VALIDATED). */
+  validated: boolean;
+  /** Tool callers that only another protocol has. */
+  foreignCallers: RegExp;
+  /** Optional fields of tools. */
+  tools: readonly ToolField[];
+}
+
+/** An optional field of tools that not every protocol has. */
 export type ToolField =
   | 'strict'
   | 'defer_loading'
@@ -64,100 +182,3 @@ export type ToolField =
   | 'output_schema'
   | 'input_examples'
   | 'eager_input_streaming';
-
-/** What a target has a word for, of what not every protocol says. The rest is told, and does not reach the encoder. */
-export interface Vocabulary {
-  /** Names of participants. */
-  names: boolean;
-  /** What a document is called: a field of it, the name of a file that has none, or a text in front of it. */
-  titles: 'field' | 'filename' | 'text';
-  /** What a document is about; otherwise a text in front of it tells. */
-  contexts: boolean;
-  /** How likely the words of an earlier answer were. */
-  logprobs: boolean;
-  /** That a document may be cited. */
-  citable: boolean;
-  /** Which stretch of a film is looked at. */
-  stretches: boolean;
-  /** How closely an image is looked at: everywhere, not in results of tools, or nowhere. */
-  detail: 'everywhere' | 'messages' | 'nowhere';
-  /** A tool choice that holds calls to their schemas (Gemini's VALIDATED). */
-  validated: boolean;
-  /** Callers of tools that only another protocol knows. */
-  foreignCallers: RegExp;
-  tools: readonly ToolField[];
-}
-
-/** The numbers that have bounds, [least, most]. */
-export type Bounds = {
-  [K in keyof RequestParameters as number extends RequestParameters[K] ? K : never]?: readonly [number, number];
-};
-
-/** The columns of "Schema dialects" in docs/canonical.md. */
-export type SchemaDialect = 'openai' | 'openai-strict' | 'anthropic' | 'anthropic-strict' | 'gemini-json' | 'gemini-openapi';
-
-/** How tools must look at a target. The names and inputs of an answer are mapped back by the same rules (`callTable`). */
-export interface ToolRules {
-  toolName: NameRule;
-  /** Knows custom tools, which take free text. */
-  custom: boolean;
-  /** Knows namespaces of tools. */
-  namespaces: boolean;
-  /** The root of a tool's schema must be an object. */
-  objectRoot: boolean;
-}
-
-/** How a target writes a server tool that another protocol named: what comes back takes its place. */
-export interface ServerToolRule {
-  /** Fields of the configuration that are written: `user_location`, `filters/allowed_domains`. All others are lost. */
-  reads: readonly string[];
-  write(config: Record<string, unknown>): Pick<NonNullable<CanonicalTool['server']>, 'wire_type' | 'config'>;
-}
-
-/** What a target asks of a request. */
-export interface Rules extends Telling, ToolRules {
-  protocol: ProtocolId;
-  /** The configured id of the upstream; absent: unknown, and a blob that names its issuer goes to nobody. */
-  provider?: string | undefined;
-  /** The name under which the upstream knows the model. */
-  model?: string | undefined;
-  toolId: NameRule;
-  /** Results may answer calls that the upstream remembers (`previous_response_id`). */
-  remembersCalls?: boolean;
-  /** Thinking that another signed: left out, or told as text. */
-  foreignThinking: 'drop' | 'text';
-  /** Thinking that nobody signed: left to the encoder, or left out where only signed thinking counts. */
-  unsignedThinking: 'keep' | 'drop';
-  /** The family of a model, where signatures are valid for one family only; undefined for an unknown model. */
-  modelFamily?(model: string | undefined): string | undefined;
-  /** Whether a block brings its foreign signature in a field of this protocol, which goes back as it came. */
-  carriesSignature?(block: TextBlock | ToolUseBlock): boolean;
-  /** Server tools of others that have a counterpart here, by their canonical type (`web_search`, `code_execution`, …). */
-  serverTools?: Readonly<Record<string, ServerToolRule>>;
-  media: MediaRule;
-  /** Messages of one role may not follow each other. */
-  alternate: boolean;
-  /** A message of a user or an assistant that says nothing. */
-  emptyMessages: 'keep' | 'drop';
-  /** Text of nothing but white space counts as empty. */
-  dropWhitespace: boolean;
-  /** The user speaks first. */
-  firstUser: boolean;
-  /**
-   * An assistant's last message. `keep`: taken as a prefill, `trim`: without white space at its end. `tell`: sent, but not continued although
-   * the source would have been. `continue`: not taken, so that the user says "Continue."
-   */
-  trailingAssistant: 'keep' | 'tell' | 'trim' | 'continue';
-  /** Instructions in the middle: anywhere, only behind a user's turn, or nowhere (they become a reminder in the user's next turn). */
-  midSystem: 'keep' | 'after_user' | 'reminder';
-  schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };
-  bounds: Bounds;
-  maxStop: number;
-  /** More tools are refused. */
-  maxTools: number;
-  cacheMarks: CacheMarkRule;
-  says: Vocabulary;
-}
-
-/** A step of `prepare`: what it tells has paths of the request it was given. `source` is the request before the first step. */
-export type Pass = (request: CanonicalRequest, rules: Rules, source: CanonicalRequest) => CanonicalRequest;

@@ -1,3 +1,5 @@
+/** Passes about the order and content of messages. */
+
 import type { ContentBlock } from '../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../canonical/request.ts';
 import { changeAll, inPlaceOf } from './content.ts';
@@ -5,7 +7,10 @@ import type { Rules } from './rules.ts';
 
 type EmptyRules = Pick<Rules, 'repair' | 'dropWhitespace' | 'emptyMessages'>;
 
-/** Texts that say nothing, and messages without any. A signature is something: its empty text stays. Text that was white space is told. */
+/**
+ * Drops empty texts and the messages that become empty. An empty text with a signature stays. Dropped white space is
+ * noted.
+ */
 export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): CanonicalRequest {
   const isBlank = (text: string): boolean => text === '' || (rules.dropWhitespace && text.trim() === '');
   const isEmpty = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && isBlank(block.text);
@@ -13,7 +18,7 @@ export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): Canonic
     request.system &&
     changeAll(request.system, (block, i) => {
       if (!isBlank(block.text)) return block;
-      tellBlank(block, `/system/${i}`, rules);
+      noteBlank(block, `/system/${i}`, rules);
       return undefined;
     });
   const messages = changeAll(request.messages, (message, i) => {
@@ -21,19 +26,19 @@ export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): Canonic
     if (content.length === 0) return keepsTurn(message, i, rules) ? { ...message, content } : undefined;
     if (content === message.content) return message;
     for (const [k, block] of message.content.entries())
-      if (isEmpty(block)) tellBlank(block, `/messages/${i}/content/${k}`, rules);
+      if (isEmpty(block)) noteBlank(block, `/messages/${i}/content/${k}`, rules);
     return { ...message, content };
   });
   if (system === request.system && messages === request.messages) return request;
   return { ...request, ...(system && { system }), messages };
 }
 
-function tellBlank(block: ContentBlock | SystemBlock, path: string, rules: EmptyRules): void {
+function noteBlank(block: ContentBlock | SystemBlock, path: string, rules: EmptyRules): void {
   if (block.type === 'text' && block.text !== '')
     rules.repair({ path, feature: 'messages.whitespace', message: 'text of nothing but white space is not accepted; dropped' });
 }
 
-/** A result may be empty, its parts may not. */
+/** A result may be empty, but its parts may not. */
 function withoutEmpty(block: ContentBlock, isEmpty: (block: ContentBlock) => boolean): ContentBlock {
   if (block.type !== 'tool_result' || typeof block.content === 'string' || !block.content.some(isEmpty)) return block;
   const content = block.content.filter((part) => !isEmpty(part));
@@ -53,7 +58,10 @@ function keepsTurn({ role }: CanonicalMessage, at: number, rules: EmptyRules): b
 
 type MergeRules = Pick<Rules, 'alternate' | 'drop'>;
 
-/** For targets where user and assistant must take turns: neighbours of one role become one message. Tool messages stay, and keep others apart. */
+/**
+ * For targets where roles must alternate: consecutive user or assistant messages become one. Tool messages are not
+ * merged.
+ */
 export function mergeRoles(request: CanonicalRequest, rules: MergeRules): CanonicalRequest {
   if (!rules.alternate) return request;
   const runs: { start: number; messages: CanonicalMessage[] }[] = [];
@@ -67,7 +75,7 @@ export function mergeRoles(request: CanonicalRequest, rules: MergeRules): Canoni
   return { ...request, messages: runs.flatMap(({ start, messages }) => merge(messages, start, rules)) };
 }
 
-/** One message has one name. */
+/** A merged message has at most one name. */
 function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRules): CanonicalMessage[] {
   const [first, ...others] = run;
   if (!first || others.length === 0) return [...run];
@@ -82,8 +90,9 @@ function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRule
 }
 
 /**
- * Instructions in the middle of a conversation, for targets that do not take them everywhere: the user reminds of them, at the same place.
- * They are never moved to the front: their place has a meaning, and the caches of the prompt live by its beginning (P14).
+ * For targets that do not accept system messages within the conversation: they become reminders in user messages, at
+ * the same place. They are not moved to the front: their position has a meaning, and prompt caches depend on the
+ * beginning (P14).
  */
 export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (rules.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
@@ -93,7 +102,7 @@ export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalReq
     if (message.role !== 'system') messages.push(message);
     else if (rules.midSystem === 'reminder' || !last || last.role === 'assistant')
       messages.push(remind(message, `/messages/${i}`, rules));
-    // Several behind one turn are one; the content is a copy, to be added to.
+    // Consecutive system messages are merged into a copy of the first.
     else if (last.role === 'system') for (const block of message.content) last.content.push(block);
     else messages.push({ ...message, content: [...message.content] });
   });
@@ -101,15 +110,18 @@ export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalReq
 }
 
 function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
-  const told = 'instructions cannot stand here; the user reminds of them';
-  rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: told });
+  const note = 'instructions cannot stand here; the user reminds of them';
+  rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: note });
   return inPlaceOf(message, { role: 'user', content: message.content.map(wrap) });
 }
 
 const wrap = (block: ContentBlock): ContentBlock =>
   block.type === 'text' ? { ...block, text: `<system-reminder>${block.text}</system-reminder>` } : block;
 
-/** For targets where the user begins: a conversation that was cut, that the assistant began (P10, P12), or that has only instructions. */
+/**
+ * For targets where the first message must be the user's: conversations that were cut, that the assistant began (P10,
+ * P12), or that have only instructions.
+ */
 export function ensureFirstUser(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (!rules.firstUser) return request;
   const { system = [], messages } = request;
@@ -122,10 +134,13 @@ export function ensureFirstUser(request: CanonicalRequest, rules: Rules): Canoni
 function beginWith(rest: CanonicalMessage[], path: string, request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const message = 'the conversation must start with a user message; inserted "(continued)"';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.first_user', message });
-  return { ...request, messages: [says('(continued)'), ...rest] };
+  return { ...request, messages: [createUser('(continued)'), ...rest] };
 }
 
-/** The assistant's last word is a prefill: some targets take it without white space at its end, some take none (P13). */
+/**
+ * A trailing assistant message is a prefill. Some targets accept it without trailing white space, some do not accept
+ * it (P13).
+ */
 export function trailingAssistant(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const last = request.messages.at(-1);
   if (rules.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
@@ -136,24 +151,24 @@ export function trailingAssistant(request: CanonicalRequest, rules: Rules): Cano
     rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
     return request;
   }
-  const message = 'the model continues no message of its own; the user says "Continue."';
+  const message = 'the model continues no message of its own; the user createUser "Continue."';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
-  return { ...request, messages: [...request.messages, says('Continue.')] };
+  return { ...request, messages: [...request.messages, createUser('Continue.')] };
 }
 
-/** From the end, until somebody says something. */
+/** Removes white space from the end of the conversation. */
 function trim(request: CanonicalRequest, path: string, rules: Rules): CanonicalRequest {
   const end = 1 + request.messages.findLastIndex(({ role, content }) => role !== 'assistant' || !content.every(isBlank));
-  const kept = request.messages.slice(0, end);
-  const last = kept.at(-1);
+  const messages = request.messages.slice(0, end);
+  const last = messages.at(-1);
   const content = last?.role === 'assistant' && !last.content.some(isCall) ? trimContent(last.content) : last?.content;
   if (end === request.messages.length && content === last?.content) return request;
   const message = 'white space at the end of a prefill is not sent';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
-  return { ...request, messages: last && content ? [...kept.slice(0, -1), { ...last, content }] : kept };
+  return { ...request, messages: last && content ? [...messages.slice(0, -1), { ...last, content }] : messages };
 }
 
-/** Open calls, and turns that a server paused in the middle of its own: to be gone on with as they are. */
+/** Open calls and turns that a server paused are continued as they are. */
 const isCall = ({ type }: ContentBlock): boolean => type === 'tool_use' || type === 'tool_result';
 
 function trimContent(content: ContentBlock[]): ContentBlock[] {
@@ -164,7 +179,7 @@ function trimContent(content: ContentBlock[]): ContentBlock[] {
   return [...content.slice(0, end - 1), { ...last, text: last.text.trimEnd() }];
 }
 
-/** What a provider signed stays as it is. */
+/** Text with a signature is never changed. */
 const isBlank = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && block.text.trim() === '';
 
-const says = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });
+const createUser = (text: string): CanonicalMessage => ({ role: 'user', content: [{ type: 'text', text }] });

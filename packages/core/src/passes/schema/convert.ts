@@ -1,3 +1,5 @@
+/** Converts schemas between dialects. Keywords that a dialect does not support become hints in descriptions. */
+
 import { isClientCall } from '../../canonical/message.ts';
 import type { JsonSchema } from '../../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../canonical/request.ts';
@@ -16,8 +18,8 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
   const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
   if (format?.type !== 'json_schema') return converted;
   const { schema, name = 'the answer' } = format.json_schema;
-  const told = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
-  const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, told, rules);
+  const place = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
+  const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, place, rules);
   return after === schema
     ? converted
     : { ...converted, output_format: { ...format, json_schema: { ...format.json_schema, schema: after } } };
@@ -27,13 +29,14 @@ function convertTool(tool: CanonicalTool, path: string, rules: Rules): Canonical
   if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
   const { input_schema: schema, ...rest } = tool;
   const dialect = tool.strict ? rules.schemas.strictTool : rules.schemas.tool;
-  const told = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
-  const after = convertArguments(schema, dialect, told, rules);
+  const place = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
+  const after = convertArguments(schema, dialect, place, rules);
   if (after === schema) return tool;
   return { ...rest, ...(after && { input_schema: after }) };
 }
 
-interface Told {
+/** Where a schema is, for notes. */
+interface Place {
   path: string;
   feature: string;
   name: string;
@@ -41,19 +44,19 @@ interface Told {
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 
-/** Arguments are an object. An absent schema says so already, but not that it is closed. */
+/** Arguments are an object. Without a schema that is clear, but not that other properties are forbidden. */
 function convertArguments(
   schema: JsonSchema | undefined,
   dialect: SchemaDialect,
-  told: Told,
+  place: Place,
   rules: Rules,
 ): JsonSchema | undefined {
-  if (!schema) return isClosed(dialect) ? convert(NO_ARGUMENTS, dialect, told, rules) : undefined;
+  if (!schema) return isClosed(dialect) ? convert(NO_ARGUMENTS, dialect, place, rules) : undefined;
   const root = isObjectRoot(schema) ? asObjectRoot(schema) : schema;
   if (dialect === 'anthropic') return root;
-  if (dialect === 'openai') return completed(schema, root, told, rules);
-  const after = convert(root, dialect, told, rules);
-  // Gemini refuses an object without properties (P53).
+  if (dialect === 'openai') return complete(schema, root, place, rules);
+  const after = convert(root, dialect, place, rules);
+  // Gemini rejects an object without properties (P53).
   if (dialect === 'gemini-openapi' && after['type'] === 'OBJECT' && after['properties'] === undefined) return undefined;
   return sameJson(after, schema) ? schema : after;
 }
@@ -61,56 +64,59 @@ function convertArguments(
 const isClosed = (dialect: SchemaDialect): boolean =>
   dialect !== 'openai' && dialect !== 'anthropic' && DIALECTS[dialect].isClosed;
 
-function completed(schema: JsonSchema, root: JsonSchema, { path, feature, name }: Told, rules: Rules): JsonSchema {
+function complete(schema: JsonSchema, root: JsonSchema, { path, feature, name }: Place, rules: Rules): JsonSchema {
   const whole = completeSchema(root);
   if (whole === schema) return schema;
   rules.note({ code: 'REPAIRED', path, feature, message: `the schema of ${name} lacked type, properties or items` });
   return whole;
 }
 
-/** Words about a schema rather than about the value: nobody misses them. */
-const ANNOTATIONS: ReadonlySet<string> = new Set(['$id', '$anchor', '$comment', 'title', 'examples', 'optional properties']);
+/** Keywords about the schema rather than the value: a strict policy allows dropping them. */
+const MINOR_KEYWORDS: ReadonlySet<string> = new Set(['$id', '$anchor', '$comment', 'title', 'examples', 'optional properties']);
 
-function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, name }: Told, rules: Rules): JsonSchema {
+function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, name }: Place, rules: Rules): JsonSchema {
   if (dialect === 'openai' || dialect === 'anthropic') return schema;
   if (dialect === 'openai-strict' && isStrictShape(schema)) return schema;
   const { schema: after, lost } = convertSchema(schema, DIALECTS[dialect]);
   if (lost.size > 0) {
     const loss = { path, feature, message: `the schema of ${name} is sent without ${[...lost].join(', ')}` };
-    if ([...lost].every((keyword) => ANNOTATIONS.has(keyword))) rules.note({ code: 'DROPPED', ...loss });
+    if ([...lost].every((keyword) => MINOR_KEYWORDS.has(keyword))) rules.note({ code: 'DROPPED', ...loss });
     else rules.drop(loss);
   }
   return sameJson(after, schema) ? schema : after;
 }
 
-/** Whether strict mode of OpenAI takes a schema as it is. */
+/** Whether OpenAI's strict mode accepts a schema unchanged. */
 export const fitsStrictMode = (schema: JsonSchema): boolean =>
   schema['type'] === 'object' &&
   isStrictShape(schema) &&
   sameJson(convertSchema(schema, DIALECTS['openai-strict']).schema, schema);
 
+/** A converted schema. */
 export interface Converted {
+  /** The schema in the new dialect. */
   schema: JsonSchema;
   /** Keywords that were left out or moved into descriptions. */
   lost: ReadonlySet<string>;
 }
 
-/** The schema in another dialect. What the dialect cannot say is told in the descriptions. */
+/** Converts a schema to a dialect. Unsupported keywords become hints in descriptions. */
 export function convertSchema(schema: JsonSchema, dialect: Dialect): Converted {
   const lost = new Set<string>();
   return { schema: new Converter(schema, dialect, lost).root(schema), lost };
 }
 
+/** The references that are being followed. */
 type Active = ReadonlySet<string>;
 
-/** What is being written of one node. */
+/** The output for one node. */
 interface Draft {
   out: JsonObject;
   hints: string[];
 }
 
-/** Keywords that the steps of `#node` see to, and the one that names the language: what is written here is in another. */
-const SEEN: ReadonlySet<string> = new Set([
+/** Keywords that `#node` converts, and `$schema`, which no longer applies. */
+const HANDLED: ReadonlySet<string> = new Set([
   '$schema',
   '$ref',
   '$defs',
@@ -133,15 +139,19 @@ const SEEN: ReadonlySet<string> = new Set([
 
 /** The values that a schema lists, as the dialect lists them. */
 export interface Values {
+  /** The listed values. */
   enum?: readonly unknown[];
+  /** The only value. */
   const?: unknown;
-  /** OpenAPI marks an enum of what are no texts. */
+  /** OpenAPI marks an enum whose values are not all texts. */
   format?: string;
-  /** null was among them, and has another place there. */
+  /** Null was listed, but the dialect expresses it differently. */
   hasNull: boolean;
+  /** Keywords that the dialect does not support, with their values. */
   lost: readonly (readonly [keyword: string, value: unknown])[];
 }
 
+/** Converts the nodes of one schema. */
 class Converter {
   readonly #dialect: Dialect;
   readonly #lost: Set<string>;
@@ -161,7 +171,7 @@ class Converter {
     return Object.keys($defs).length > 0 ? { ...converted, $defs } : converted;
   }
 
-  /** `true` and what is no schema allow anything. */
+  /** `true`, and anything that is not a schema, allows any value. */
   #schema(value: unknown, active: Active, depth: number): JsonObject {
     if (!isObject(value)) {
       if (value === false) this.#lost.add('false');
@@ -169,7 +179,7 @@ class Converter {
     }
     if (depth > MAX_SCHEMA_DEPTH) {
       this.#lost.add('depth');
-      return { type: this.#word('object') };
+      return { type: this.#typeName('object') };
     }
     const flat = this.#flattener.flatten(value, active);
     return typeof flat.schema['$ref'] === 'string'
@@ -177,7 +187,7 @@ class Converter {
       : this.#node(flat.schema, flat.active, depth);
   }
 
-  /** A reference stands alone; what is said beside it is said around it. */
+  /** A reference must be alone; other keywords go into a node around it. */
   #reference({ $ref, ...rest }: JsonObject, active: Active, depth: number): JsonObject {
     const reference = { $ref: `#/$defs/${escapeSegment(nameOfRef(String($ref)))}` };
     const around = this.#node(rest, active, depth);
@@ -191,7 +201,7 @@ class Converter {
     this.#alternatives(schema, draft, active, depth);
     const { names, isNullable } = typesOf(schema, values, this.#dialect);
     const types = this.#types(names, schema, draft);
-    if (types.length > 0) draft.out['type'] = types.length === 1 ? this.#word(types[0] ?? '') : types;
+    if (types.length > 0) draft.out['type'] = types.length === 1 ? this.#typeName(types[0] ?? '') : types;
     if (isNullable && this.#dialect.isOpenApi) draft.out['nullable'] = true;
     this.#format(schema, types[0], values, draft);
     if (values.enum) draft.out['enum'] = values.enum;
@@ -206,28 +216,28 @@ class Converter {
 
   #others(schema: JsonObject, draft: Draft): void {
     for (const [key, value] of Object.entries(schema)) {
-      if (SEEN.has(key) || value === undefined) continue;
+      if (HANDLED.has(key) || value === undefined) continue;
       const check = Object.hasOwn(this.#dialect.keywords, key) ? this.#dialect.keywords[key] : undefined;
       if (check?.(value)) draft.out[key] = value;
-      else this.#tell(key, value, draft);
+      else this.#addHint(key, value, draft);
     }
   }
 
-  #tell(keyword: string, value: unknown, { hints }: Draft): void {
+  #addHint(keyword: string, value: unknown, { hints }: Draft): void {
     this.#lost.add(keyword);
-    const hint = hintOf(keyword, value);
+    const hint = buildHint(keyword, value);
     if (hint !== undefined) hints.push(hint);
   }
 
-  #word = (type: string): string => (this.#dialect.isOpenApi ? type.toUpperCase() : type);
+  #typeName = (type: string): string => (this.#dialect.isOpenApi ? type.toUpperCase() : type);
 
   #values(schema: JsonObject, draft: Draft): Values {
     const values = convertEnum(schema, this.#dialect);
-    for (const [keyword, value] of values.lost) this.#tell(keyword, value, draft);
+    for (const [keyword, value] of values.lost) this.#addHint(keyword, value, draft);
     return values;
   }
 
-  /** OpenAPI has no schema without a type: what may be anything is sent as a text. */
+  /** OpenAPI requires a type: a schema without one becomes a string. */
   #types(names: readonly string[], schema: JsonObject, { out, hints }: Draft): readonly string[] {
     if (names.length > 0 || !this.#dialect.isOpenApi || out['anyOf'] !== undefined) return names;
     const inferred = inferType(schema);
@@ -240,12 +250,12 @@ class Converter {
   #format({ format }: JsonObject, type: string | undefined, values: Values, draft: Draft): void {
     if (values.format !== undefined && this.#dialect.formats(values.format, type)) draft.out['format'] = values.format;
     else if (typeof format === 'string' && this.#dialect.formats(format, type)) draft.out['format'] = format;
-    else if (format !== undefined) this.#tell('format', format, draft);
+    else if (format !== undefined) this.#addHint('format', format, draft);
   }
 
-  /** What fits exactly one fits one. */
+  /** `oneOf` is converted to `anyOf`. */
   #alternatives({ anyOf, oneOf }: JsonObject, draft: Draft, active: Active, depth: number): void {
-    if (anyOf !== undefined && oneOf !== undefined) this.#tell('oneOf', oneOf, draft);
+    if (anyOf !== undefined && oneOf !== undefined) this.#addHint('oneOf', oneOf, draft);
     const list = Array.isArray(anyOf ?? oneOf) ? (anyOf ?? oneOf) : undefined;
     if (!Array.isArray(list) || list.length === 0) {
       if ((anyOf ?? oneOf) !== undefined) this.#lost.add(anyOf === undefined ? 'oneOf' : 'anyOf');
@@ -263,11 +273,11 @@ class Converter {
     if (properties) this.#properties(properties, isRequired, draft);
     if (isRequired.size < new Set(names).size) this.#lost.add('required');
     if (this.#dialect.isClosed && (properties || isObjectType)) {
-      if (others !== undefined && others !== false) this.#tell('additionalProperties', others, draft);
+      if (others !== undefined && others !== false) this.#addHint('additionalProperties', others, draft);
       draft.out['additionalProperties'] = false;
     } else if (this.#dialect.additionalProperties && (typeof others === 'boolean' || isObject(others)))
       draft.out['additionalProperties'] = isObject(others) ? this.#schema(others, active, depth + 1) : others;
-    else if (others !== undefined) this.#tell('additionalProperties', others, draft);
+    else if (others !== undefined) this.#addHint('additionalProperties', others, draft);
   }
 
   #properties(properties: JsonObject, isRequired: ReadonlySet<unknown>, { out }: Draft): void {
@@ -288,12 +298,12 @@ class Converter {
     out['required'] = names;
   }
 
-  /** fromEntries defines, it does not assign: a property may be called `__proto__`. */
+  /** `fromEntries` defines instead of assigning, so that a property named `__proto__` is safe. */
   #named(schemas: JsonObject, active: Active, depth: number): JsonObject {
     return Object.fromEntries(Object.entries(schemas).map(([name, value]) => [name, this.#schema(value, active, depth)]));
   }
 
-  /** A tuple, in the words of two drafts, is a list of any of its members where there are none. */
+  /** Without `prefixItems`, a tuple (of either draft's form) becomes a list of any of its members. */
   #list(schema: JsonObject, isList: boolean, draft: Draft, active: Active, depth: number): void {
     const { items, prefixItems } = schema;
     const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
@@ -307,7 +317,8 @@ class Converter {
       return;
     }
     if (rest) draft.out['items'] = this.#schema(rest, active, depth + 1);
-    else if (this.#dialect.needsItems && isList && !draft.out['prefixItems']) draft.out['items'] = { type: this.#word('string') };
+    else if (this.#dialect.needsItems && isList && !draft.out['prefixItems'])
+      draft.out['items'] = { type: this.#typeName('string') };
     if (items !== undefined && !rest && !tuple && items !== true) this.#lost.add('items');
   }
 }
@@ -316,18 +327,21 @@ const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** The description with the hints behind it: `Pages to read. (min 1, max 10)`. */
+/** The description followed by the hints: `Pages to read. (min 1, max 10)`. */
 function describe(description: unknown, hints: readonly string[]): string | undefined {
   const text = typeof description === 'string' ? description : undefined;
   if (hints.length === 0) return text;
-  const told = `(${hints.join(', ')})`;
-  return text ? `${text} ${told}` : told;
+  const suffix = `(${hints.join(', ')})`;
+  return text ? `${text} ${suffix}` : suffix;
 }
 
-/** Of these the schema's own counts. */
+/** Keywords for which the outer schema wins. */
 const SHARED: ReadonlySet<string> = new Set(['description', 'nullable']);
 
-/** In OpenAPI null is no branch but a flag, and an only branch is the schema itself where they do not speak of the same. */
+/**
+ * In OpenAPI, null is a flag instead of a branch, and a single branch is merged into the schema unless keywords
+ * collide.
+ */
 function joinBranches(schema: JsonObject): JsonObject {
   const { anyOf: list, ...rest } = schema;
   if (!Array.isArray(list)) return schema;
@@ -341,59 +355,59 @@ function joinBranches(schema: JsonObject): JsonObject {
 
 const isOnlyNull = (branch: unknown): boolean => isObject(branch) && branch['type'] === 'NULL';
 
-const value = (word: string) => (said: unknown) => `${word} ${short(said)}`;
+const withValue = (label: string) => (value: unknown) => `${label} ${short(value)}`;
 
-const flag = (words: string) => (said: unknown) => (said === true ? words : undefined);
+const ifTrue = (label: string) => (value: unknown) => (value === true ? label : undefined);
 
-const nothing = (): undefined => undefined;
+const noHint = (): undefined => undefined;
 
-/** What a keyword says, for the description that has to say it instead. Keywords that say nothing about the value have no words. */
-const HINTS: Readonly<Record<string, (said: unknown) => string | undefined>> = {
-  minimum: value('min'),
-  maximum: value('max'),
-  exclusiveMinimum: value('more than'),
-  exclusiveMaximum: value('less than'),
-  multipleOf: value('multiple of'),
-  minLength: value('min length'),
-  maxLength: value('max length'),
-  minItems: value('min items'),
-  maxItems: value('max items'),
-  minProperties: value('min properties'),
-  maxProperties: value('max properties'),
-  pattern: value('pattern'),
-  format: value('format'),
-  default: value('default'),
-  const: value('always'),
-  enum: (said) => `one of ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
-  examples: (said) => `for example ${Array.isArray(said) ? said.map(short).join(', ') : short(said)}`,
-  example: value('for example'),
-  uniqueItems: flag('unique items'),
-  deprecated: flag('deprecated'),
-  readOnly: flag('read only'),
-  writeOnly: flag('write only'),
-  additionalProperties: (said) =>
-    said === false ? 'no other properties' : said === true ? undefined : `other properties ${short(said)}`,
-  required: nothing,
-  title: nothing,
-  $id: nothing,
-  $anchor: nothing,
-  $comment: nothing,
-  $vocabulary: nothing,
-  $dynamicAnchor: nothing,
+/** How a description expresses an unsupported keyword. Keywords that do not concern the value have no hint. */
+const HINTS: Readonly<Record<string, (value: unknown) => string | undefined>> = {
+  minimum: withValue('min'),
+  maximum: withValue('max'),
+  exclusiveMinimum: withValue('more than'),
+  exclusiveMaximum: withValue('less than'),
+  multipleOf: withValue('multiple of'),
+  minLength: withValue('min length'),
+  maxLength: withValue('max length'),
+  minItems: withValue('min items'),
+  maxItems: withValue('max items'),
+  minProperties: withValue('min properties'),
+  maxProperties: withValue('max properties'),
+  pattern: withValue('pattern'),
+  format: withValue('format'),
+  default: withValue('default'),
+  const: withValue('always'),
+  enum: (value) => `one of ${Array.isArray(value) ? value.map(short).join(', ') : short(value)}`,
+  examples: (value) => `for example ${Array.isArray(value) ? value.map(short).join(', ') : short(value)}`,
+  example: withValue('for example'),
+  uniqueItems: ifTrue('unique items'),
+  deprecated: ifTrue('deprecated'),
+  readOnly: ifTrue('read only'),
+  writeOnly: ifTrue('write only'),
+  additionalProperties: (value) =>
+    value === false ? 'no other properties' : value === true ? undefined : `other properties ${short(value)}`,
+  required: noHint,
+  title: noHint,
+  $id: noHint,
+  $anchor: noHint,
+  $comment: noHint,
+  $vocabulary: noHint,
+  $dynamicAnchor: noHint,
 };
 
-/** Words of schema tools about the schema, not about the value. */
+/** Keywords of schema tools about the schema, not about the value. */
 const ABOUT_SCHEMA = /^(\$|x-)/;
 
-function hintOf(keyword: string, said: unknown): string | undefined {
+function buildHint(keyword: string, value: unknown): string | undefined {
   const hint = Object.hasOwn(HINTS, keyword) ? HINTS[keyword] : undefined;
-  if (hint) return clip(hint(said));
-  return ABOUT_SCHEMA.test(keyword) ? undefined : clip(`${keyword} ${short(said)}`);
+  if (hint) return clip(hint(value));
+  return ABOUT_SCHEMA.test(keyword) ? undefined : clip(`${keyword} ${short(value)}`);
 }
 
 const MAX_HINT = 200;
 
-/** Long ones would only cost tokens. */
+/** Long hints would only cost tokens. */
 function clip(hint: string | undefined): string | undefined {
   if (hint === undefined || hint.length <= MAX_HINT) return hint;
   return `${hint.slice(0, MAX_HINT).replace(/[\ud800-\udbff]$/, '')}…`;
@@ -401,39 +415,40 @@ function clip(hint: string | undefined): string | undefined {
 
 type Kind = 'text' | 'number' | 'boolean' | 'null' | 'other';
 
-const TAKEN: Readonly<Record<Dialect['enums'], ReadonlySet<Kind>>> = {
+/** The kinds of values that enums of a dialect may list. */
+const ACCEPTED: Readonly<Record<Dialect['enums'], ReadonlySet<Kind>>> = {
   scalars: new Set(['text', 'number', 'boolean', 'null']),
   'texts and numbers': new Set(['text', 'number']),
-  // Numbers are written as texts.
+  // Numbers are converted to text.
   texts: new Set(['text', 'number']),
 };
 
-/** An enum that the dialect cannot list whole is only told: half of it would forbid the rest. */
+/** An enum that the dialect cannot list completely becomes a hint: a partial list would forbid the rest. */
 function convertEnum(schema: JsonObject, dialect: Dialect): Values {
   const { enum: listed, const: only } = schema;
   if (listed === undefined && only === undefined) return { hasNull: false, lost: [] };
-  const taken = TAKEN[dialect.enums];
+  const accepted = ACCEPTED[dialect.enums];
   if (listed === undefined && dialect.constants)
-    return taken.has(kindOf(only)) ? { const: only, hasNull: false, lost: [] } : { hasNull: false, lost: [['const', only]] };
+    return accepted.has(findKind(only)) ? { const: only, hasNull: false, lost: [] } : { hasNull: false, lost: [['const', only]] };
   const keyword = listed === undefined ? 'const' : 'enum';
   const values: readonly unknown[] = Array.isArray(listed) ? listed : listed === undefined ? [only] : [];
-  const isNullApart = !taken.has('null');
+  const isNullApart = !accepted.has('null');
   const rest = isNullApart ? values.filter((value) => value !== null) : values;
   const hasNull = rest.length < values.length;
   const lost: [string, unknown][] = listed !== undefined && only !== undefined ? [['const', only]] : [];
-  if (rest.length === 0 || !rest.every((value) => taken.has(kindOf(value))))
+  if (rest.length === 0 || !rest.every((value) => accepted.has(findKind(value))))
     return { hasNull, lost: hasNull && rest.length === 0 ? lost : [...lost, [keyword, listed ?? only]] };
   return { ...(dialect.enums === 'texts' ? asTexts(rest, lost) : { enum: rest, lost }), hasNull };
 }
 
-function kindOf(value: unknown): Kind {
+function findKind(value: unknown): Kind {
   if (value === null) return 'null';
   if (typeof value === 'string') return 'text';
   if (typeof value === 'number') return 'number';
   return typeof value === 'boolean' ? 'boolean' : 'other';
 }
 
-/** Gemini refuses an empty text in an enum. */
+/** Gemini rejects an empty text in an enum. */
 function asTexts(values: readonly unknown[], lost: readonly (readonly [string, unknown])[]): Omit<Values, 'hasNull'> {
   const texts = values.map(String).filter((text) => text !== '');
   if (texts.length < values.length) return { lost: [...lost, ['enum', values]] };
@@ -441,11 +456,11 @@ function asTexts(values: readonly unknown[], lost: readonly (readonly [string, u
   return { enum: texts, lost, ...(isMarked && { format: 'enum' }) };
 }
 
-const short = (said: unknown): string => (typeof said === 'string' ? said : (writeJson(said) ?? '…'));
+const short = (value: unknown): string => (typeof value === 'string' ? value : (writeJson(value) ?? '…'));
 
 const NULL: JsonObject = { type: 'null' };
 
-/** The same schema, and null: how strict OpenAI says that a property need not be there. */
+/** Adds null, which is how OpenAI's strict mode expresses an optional property. */
 function nullable(schema: JsonObject): JsonObject {
   if (allowsNull(schema)) return schema;
   const { type, enum: listed, anyOf } = schema;

@@ -1,3 +1,5 @@
+/** The JSON Schema dialects of targets that do not accept every schema. */
+
 import type { SchemaDialect } from '../rules.ts';
 
 type Check = (value: unknown) => boolean;
@@ -8,33 +10,37 @@ const isNumber: Check = (value) => typeof value === 'number' && Number.isFinite(
 
 const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 
-const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
+const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
 
 const anything: Check = () => true;
 
-/** How a target changes a schema that it does not accept as it is: a column of "Schema dialects" in docs/canonical.md. */
+/** How a target limits schemas: a column of "Schema dialects" in docs/canonical.md. */
 export interface Dialect {
-  /** Keywords that go as they are, when their value is what it has to be. Those that need work are not listed (convert.ts). */
+  /** Keywords that are copied if their value passes the check. Keywords that are converted are not listed (convert.ts). */
   keywords: Readonly<Record<string, Check>>;
+  /** Whether a format is supported for a type. */
   formats: (format: string, type: string | undefined) => boolean;
-  /** Definitions are referred to, by nodes that do nothing else; or they are put in the place of each reference. */
+  /** `alone`: `$ref` is supported in nodes without other keywords. `inline`: definitions replace references. */
   refs: 'alone' | 'inline';
-  /** Objects take no other properties than the named ones. */
+  /** Objects must not allow other properties than the listed ones. */
   isClosed: boolean;
-  /** Every property is required; those that need not be there may be null. */
+  /** Every property must be required; optional ones become nullable. */
   allRequired: boolean;
+  /** Whether `additionalProperties` is supported. */
   additionalProperties: boolean;
+  /** Whether `prefixItems` is supported. */
   prefixItems: boolean;
+  /** Whether `const` is supported. */
   constants: boolean;
   /** Which values an enum may list. */
   enums: 'scalars' | 'texts and numbers' | 'texts';
-  /** A list says what it lists. */
+  /** Whether arrays require `items`. */
   needsItems: boolean;
-  /** OpenAPI: types in capitals, one for each node, and null is a flag. */
+  /** OpenAPI: types in capitals, one type per node, and null as a flag. */
   isOpenApi: boolean;
 }
 
-const among =
+const oneOf =
   (...formats: string[]) =>
   (format: string): boolean =>
     formats.includes(format);
@@ -57,7 +63,10 @@ const CLOSED = {
 
 const GEMINI = { isClosed: false, allRequired: false, constants: false, needsItems: true } as const;
 
-/** `openai` and `anthropic` take any schema; the pass only sees to its root and to what is missing. */
+/**
+ * The restricted dialects. `openai` and `anthropic` accept any schema; only the root and missing keywords are
+ * repaired for them.
+ */
 export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthropic'>, Dialect>> = {
   'openai-strict': {
     ...CLOSED,
@@ -72,7 +81,7 @@ export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthro
       minItems: isCount,
       maxItems: isCount,
     },
-    formats: among('date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'),
+    formats: oneOf('date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'),
     allRequired: true,
     needsItems: true,
   },
@@ -80,7 +89,7 @@ export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthro
     ...CLOSED,
     // The schema transform of Anthropic's own SDK keeps these.
     keywords: { title: isText, minItems: (value) => value === 0 || value === 1 },
-    formats: among('date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'),
+    formats: oneOf('date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'),
     allRequired: false,
     needsItems: false,
   },
@@ -95,7 +104,7 @@ export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthro
       maxItems: isCount,
       minimum: isNumber,
       maximum: isNumber,
-      propertyOrdering: isTexts,
+      propertyOrdering: isTextList,
     },
     formats: anything,
     refs: 'alone',
@@ -120,7 +129,7 @@ export const DIALECTS: Readonly<Record<Exclude<SchemaDialect, 'openai' | 'anthro
       pattern: isText,
       minimum: isNumber,
       maximum: isNumber,
-      propertyOrdering: isTexts,
+      propertyOrdering: isTextList,
     },
     formats: (format, type = '') => (Object.hasOwn(OPENAPI_FORMATS, type) && OPENAPI_FORMATS[type]?.includes(format)) || false,
     refs: 'inline',

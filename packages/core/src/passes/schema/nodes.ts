@@ -1,3 +1,5 @@
+/** Reading and changing single nodes of a schema: roots, children and types. */
+
 import type { JsonSchema } from '../../canonical/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { MAX_JSON_DEPTH } from '../../json/limits.ts';
@@ -6,8 +8,8 @@ import type { Dialect } from './dialects.ts';
 import { resolveRef } from './flatten.ts';
 
 /**
- * The schema of a function's arguments as OpenAI wants it: an object with `properties`, and no list without `items`. The same object when
- * nothing is missing.
+ * Completes the schema of a function's arguments for OpenAI: an object with `properties`, and no array without
+ * `items`. Returns the same object if nothing is missing.
  */
 export function completeSchema(schema: JsonSchema): JsonSchema {
   const whole = withItems(schema);
@@ -15,6 +17,7 @@ export function completeSchema(schema: JsonSchema): JsonSchema {
   return whole['type'] === 'object' && whole['properties'] === undefined ? { ...whole, properties: {} } : whole;
 }
 
+/** Adds `items` to arrays without them. Returns the same object if nothing is missing. */
 export function withItems(schema: JsonObject, depth = 0): JsonObject {
   if (depth > MAX_JSON_DEPTH) return schema;
   const whole = mapChildren(schema, (child) => withItems(child, depth + 1));
@@ -22,13 +25,16 @@ export function withItems(schema: JsonObject, depth = 0): JsonObject {
   return isBare ? { ...whole, items: { type: 'string' } } : whole;
 }
 
+/** Keywords whose value is a schema. */
 const ONE = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains'];
 
+/** Keywords whose value is a list of schemas. */
 const LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 
+/** Keywords whose value maps names to schemas. */
 const NAMED = ['properties', '$defs', 'definitions', 'patternProperties'];
 
-/** The schema with the schemas directly inside it changed; the same object when none was. */
+/** Changes the schemas directly inside a schema; returns the same object if none changed. */
 function mapChildren(schema: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
   const changed: [string, unknown][] = [];
   const set = (key: string, after: unknown): void => {
@@ -45,19 +51,21 @@ function mapList(list: readonly unknown[], change: (child: JsonObject) => JsonOb
   return mapped.some((item, i) => item !== list[i]) ? mapped : list;
 }
 
-/** fromEntries defines, it does not assign: a property may be called `__proto__`. */
+/** `fromEntries` defines instead of assigning, so that a property named `__proto__` is safe. */
 function mapNamed(named: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
   const entries = Object.entries(named);
   const mapped = entries.map(([name, value]) => [name, isObject(value) ? change(value) : value] as const);
   return mapped.some(([, value], i) => value !== entries[i]?.[1]) ? Object.fromEntries(mapped) : named;
 }
 
-/** What at the root says that the value may be something else than one object of known shape: APIs refuse it there. */
+/**
+ * Keywords that APIs reject at the root, because the value may then be something else than an object of known shape.
+ */
 const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref', 'items', 'prefixItems'];
 
-/** Whether the arguments of a tool are an object whatever they are. No schema means an object without properties. */
+/** Whether the arguments of a tool are always an object. No schema means an object without properties. */
 export function isObjectRoot(schema: JsonSchema = {}): boolean {
-  const root = openRoot(schema);
+  const root = resolveRoot(schema);
   if (ALTERNATIVES.some((keyword) => root[keyword] !== undefined)) return false;
   return root['type'] === undefined || isObjectType(root['type']);
 }
@@ -67,21 +75,21 @@ const isObjectType = (type: unknown): boolean =>
   type === 'OBJECT' ||
   (Array.isArray(type) && type.includes('object') && type.every((name) => name === 'object' || name === 'null'));
 
-/** The schema of an object with type, so that everybody knows it for one; the same when it says so itself. */
+/** The schema of an object with its type; the same schema if it has one. */
 export function asObjectRoot(schema: JsonSchema): JsonSchema {
-  const root = openRoot(schema);
+  const root = resolveRoot(schema);
   return root['type'] === 'object' || root['type'] === 'OBJECT' ? root : { ...root, type: 'object' };
 }
 
-/** A root that is only a reference, as generators write it, is what it refers to. */
-function openRoot(schema: JsonSchema): JsonSchema {
+/** Generators write some roots as a single reference, which is replaced by its target. */
+function resolveRoot(schema: JsonSchema): JsonSchema {
   const { $ref: ref, ...rest } = schema;
   if (typeof ref !== 'string') return schema;
   const target = resolveRef(ref, schema);
   return isObject(target) && target !== schema && target['$ref'] === undefined ? { ...target, ...rest } : schema;
 }
 
-/** Any value as the one property of an object. Definitions stay at the root, where references look for them. */
+/** Makes the value the only property of an object. Definitions stay at the root, where references point to. */
 export function wrapRoot(schema: JsonSchema): JsonSchema {
   const { $schema, $defs, definitions, ...inner } = schema;
   return {
@@ -96,22 +104,25 @@ export function wrapRoot(schema: JsonSchema): JsonSchema {
 
 const INPUT = '#/properties/input';
 
-/** References into the schema itself point one level deeper now. */
+/** References into the schema itself now point one level deeper. */
 function moveRefs(value: unknown, depth = 0): unknown {
   if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => moveRefs(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) =>
-      key === '$ref' && typeof item === 'string' && item.startsWith('#') && !toDefinition(item)
+      key === '$ref' && typeof item === 'string' && item.startsWith('#') && !isDefinitionRef(item)
         ? [key, `${INPUT}${item.slice(1)}`]
         : [key, moveRefs(item, depth + 1)],
     ),
   );
 }
 
-const toDefinition = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test(ref);
+const isDefinitionRef = (ref: string): boolean => /^#\/(\$defs|definitions)\//.test(ref);
 
-/** Whether every object is closed and requires all its properties: a schema written for OpenAI's strict mode, which is its own judge. */
+/**
+ * Whether every object is closed and requires all its properties, as schemas for OpenAI's strict mode do. Such
+ * schemas are sent unchanged, and OpenAI validates them.
+ */
 export function isStrictShape(schema: JsonObject, depth = 0): boolean {
   if (depth > MAX_JSON_DEPTH || !isClosed(schema)) return false;
   for (const child of childrenOf(schema)) if (!isStrictShape(child, depth + 1)) return false;
@@ -137,9 +148,9 @@ interface Types {
   isNullable: boolean;
 }
 
-/** In JSON schema null is a type among others; in OpenAPI a flag. */
+/** The types of a node. In JSON Schema null is one of the types, in OpenAPI a flag. */
 export function typesOf(schema: JsonObject, values: Values, { isOpenApi }: Dialect): Types {
-  const names = namesIn(schema['type']);
+  const names = readTypeNames(schema['type']);
   const isNullable = schema['nullable'] === true || values.hasNull || names.includes('null');
   if (!isOpenApi)
     return { names: isNullable && names.length > 0 && !names.includes('null') ? [...names, 'null'] : names, isNullable };
@@ -147,8 +158,8 @@ export function typesOf(schema: JsonObject, values: Values, { isOpenApi }: Diale
   return others.length === 0 && names.length > 0 ? { names, isNullable: false } : { names: others, isNullable };
 }
 
-/** Which keywords speak of which type only. */
-const SPEAKS_OF: Readonly<Record<string, readonly string[]>> = {
+/** Types that a keyword applies to. */
+const KEYWORD_TYPES: Readonly<Record<string, readonly string[]>> = {
   properties: ['object'],
   required: ['object'],
   additionalProperties: ['object'],
@@ -170,43 +181,43 @@ const SPEAKS_OF: Readonly<Record<string, readonly string[]>> = {
   multipleOf: ['number', 'integer'],
 };
 
-/** The type of a schema that names none: what its keywords speak of. */
+/** The type that the keywords of a schema imply, if it has none. */
 export function inferType(schema: JsonObject): string | undefined {
-  if (schema['enum'] !== undefined || schema['const'] !== undefined) return typeOfValues(schema);
-  const spoken = Object.keys(schema).find((key) => key !== 'format' && Object.hasOwn(SPEAKS_OF, key));
-  return spoken === undefined ? undefined : SPEAKS_OF[spoken]?.[0];
+  if (schema['enum'] !== undefined || schema['const'] !== undefined) return inferValueType(schema);
+  const keyword = Object.keys(schema).find((key) => key !== 'format' && Object.hasOwn(KEYWORD_TYPES, key));
+  return keyword === undefined ? undefined : KEYWORD_TYPES[keyword]?.[0];
 }
 
-function typeOfValues({ enum: listed, const: only }: JsonObject): string {
+function inferValueType({ enum: listed, const: only }: JsonObject): string {
   const values = (Array.isArray(listed) ? listed : [only]).filter((value) => value !== null);
   if (values.length > 0 && values.every((value) => typeof value === 'number')) return 'number';
   return values.length > 0 && values.every((value) => typeof value === 'boolean') ? 'boolean' : 'string';
 }
 
-/** For OpenAPI several types become branches, each with the keywords that speak of it. Other schemas are the same. */
+/** For OpenAPI, several types become branches, each with the keywords that apply to it. Other schemas stay the same. */
 export function branches(schema: JsonObject, { isOpenApi }: Dialect): JsonObject {
-  const names = isOpenApi ? namesIn(schema['type']).filter((name) => name !== 'null') : [];
+  const names = isOpenApi ? readTypeNames(schema['type']).filter((name) => name !== 'null') : [];
   if (names.length < 2) return schema;
   const isFree = schema['anyOf'] === undefined && schema['oneOf'] === undefined && schema['enum'] === undefined;
-  return isFree ? split(schema, names) : { ...schema, type: undefined };
+  return isFree ? splitTypes(schema, names) : { ...schema, type: undefined };
 }
 
-function split(schema: JsonObject, names: readonly string[]): JsonObject {
-  const isNullable = namesIn(schema['type']).includes('null');
+function splitTypes(schema: JsonObject, names: readonly string[]): JsonObject {
+  const isNullable = readTypeNames(schema['type']).includes('null');
   const { type: _, ...rest } = schema;
-  const spoken = Object.entries(rest).filter(([key]) => Object.hasOwn(SPEAKS_OF, key));
-  const general = Object.entries(rest).filter(([key]) => !Object.hasOwn(SPEAKS_OF, key));
+  const typed = Object.entries(rest).filter(([key]) => Object.hasOwn(KEYWORD_TYPES, key));
+  const general = Object.entries(rest).filter(([key]) => !Object.hasOwn(KEYWORD_TYPES, key));
   const anyOf = names.map((type) => ({
     type,
-    ...Object.fromEntries(spoken.filter(([key]) => SPEAKS_OF[key]?.includes(type))),
+    ...Object.fromEntries(typed.filter(([key]) => KEYWORD_TYPES[key]?.includes(type))),
   }));
   return { ...Object.fromEntries(general), ...(isNullable && { nullable: true }), anyOf };
 }
 
 const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 
-/** The types a schema names, in lower case: Gemini writes them in capitals. What is no type is left out. */
-function namesIn(type: unknown): string[] {
+/** The type names of a schema in lower case (Gemini writes capitals); unknown ones are ignored. */
+function readTypeNames(type: unknown): string[] {
   const named = (Array.isArray(type) ? type : [type])
     .filter((name) => typeof name === 'string')
     .map((name) => name.toLowerCase());
