@@ -33,8 +33,9 @@ const TEXT_ONLY_PASSES: readonly Pass[] = [
 ];
 
 /**
- * The order matters ("Request passes" in docs/canonical.md): results are paired with calls before ids are made unique, names are final before
- * tools change their form, and empty messages are removed before the passes that look at the order of roles.
+ * The order matters ("Request passes" in docs/canonical.md): results are paired with calls before ids are made
+ * unique, names are final before tools change their form, and empty messages are removed before the passes that look
+ * at the order of roles.
  */
 const PASSES: readonly Pass[] = [
   refuseHeld,

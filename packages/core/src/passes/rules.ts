@@ -41,8 +41,9 @@ export interface Rules extends Telling, ToolRules {
   /** Whether the first message must be the user's. */
   firstUser: boolean;
   /**
-   * A trailing assistant message. `keep`: accepted as a prefill. `trim`: accepted without trailing white space. `tell`: sent
-   * with a note, because the target does not continue it. `continue`: rejected, so a user message "Continue." is added.
+   * A trailing assistant message. `keep`: accepted as a prefill. `trim`: accepted without trailing white space.
+   * `tell`: sent with a note, because the target does not continue it. `continue`: rejected, so a user message
+   * "Continue." is added.
    */
   trailingAssistant: 'keep' | 'tell' | 'trim' | 'continue';
   /**

@@ -151,7 +151,7 @@ export function trailingAssistant(request: CanonicalRequest, rules: Rules): Cano
     rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
     return request;
   }
-  const message = 'the model continues no message of its own; the user createUser "Continue."';
+  const message = 'the model continues no message of its own; the user says "Continue."';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
   return { ...request, messages: [...request.messages, createUser('Continue.')] };
 }

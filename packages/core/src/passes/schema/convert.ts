@@ -11,7 +11,7 @@ import { DIALECTS, type Dialect } from './dialects.ts';
 import { Flattener, nameOfRef } from './flatten.ts';
 import { asObjectRoot, branches, completeSchema, inferType, isObjectRoot, isStrictShape, typesOf, withItems } from './nodes.ts';
 
-/** Converts the schemas of tools and of the output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
+/** Converts the schemas of tools and output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
 export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const { output_format: format } = request;
   const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));

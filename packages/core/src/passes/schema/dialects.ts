@@ -16,7 +16,10 @@ const anything: Check = () => true;
 
 /** How a target limits schemas: a column of "Schema dialects" in docs/canonical.md. */
 export interface Dialect {
-  /** Keywords that are copied if their value passes the check. Keywords that are converted are not listed (convert.ts). */
+  /**
+   * Keywords that are copied if their value passes the check. Keywords that are converted are not listed
+   * (convert.ts).
+   */
   keywords: Readonly<Record<string, Check>>;
   /** Whether a format is supported for a type. */
   formats: (format: string, type: string | undefined) => boolean;

@@ -27,8 +27,8 @@ export class Flattener {
   }
 
   /**
-   * Keeps a `$ref` if the dialect allows it and it is not `mustInline`. `active` are the references being followed, which
-   * are not followed again.
+   * Keeps a `$ref` if the dialect allows it and it is not `mustInline`. `active` are the references being followed,
+   * which are not followed again.
    */
   flatten(schema: JsonObject, active: ReadonlySet<string> = NO_REFS, mustInline = false, depth = 0): Flat {
     const { allOf, ...rest } = schema;

@@ -44,8 +44,8 @@ export const signatureOf = (value: string, model: string): SignedBlob => ({
 
 /** Wraps the fields that are not in `known` as extensions; null counts as absent. */
 export function otherFields(source: JsonObject, known: ReadonlySet<string>): Node {
-  const kept = unknownFields(source, known);
-  return kept ? { extensions: { [PROTOCOL]: kept } } : {};
+  const fields = unknownFields(source, known);
+  return fields ? { extensions: { [PROTOCOL]: fields } } : {};
 }
 
 /** A result that the provider produced itself. The wire block is kept whole because such results have many shapes. */

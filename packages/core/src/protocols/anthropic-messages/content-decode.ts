@@ -612,7 +612,7 @@ class OpaqueReader implements BlockReader {
     let raw = block;
     const start = (): ContentBlock => {
       const opened = decodeOpaque(raw);
-      // After an interruption by another block, continue with a new block of the same type, without repeating the content.
+      // After an interruption by another block, continue with a new block of the same type, without the content so far.
       raw = { type: block.type };
       return opened;
     };

@@ -26,7 +26,10 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
   #answer: Answer | undefined;
   #content: ContentEncoder | undefined;
-  /** The end of the first choice. It is sent when the message stops: usage may come later, and must not be sent twice (P95). */
+  /**
+   * The end of the first choice. It is sent when the message stops: usage may come later, and must not be sent twice
+   * (P95).
+   */
   #final: MessageDelta | undefined;
   #usage: CanonicalUsage | undefined;
   #hasOthers = false;

@@ -315,10 +315,10 @@ interface PendingCall {
 }
 
 /**
- * Emits the calls of one candidate. A complete call is held until the next part that is not a call, or until the end: if
- * that part is a functionResponse, Google has run the call itself, and nothing before it shows that. Usually the end
- * comes next, so this causes no delay. A call with streamed arguments (only on Vertex AI) starts at once, and only its
- * stop is held; calls that Google runs (`mcpServers`) exist only in the Gemini API.
+ * Emits the calls of one candidate. A complete call is held until the next part that is not a call, or until the end:
+ * if that part is a functionResponse, Google has run the call itself, and nothing before it shows that. Usually the
+ * end comes next, so this causes no delay. A call with streamed arguments (only on Vertex AI) starts at once, and
+ * only its stop is held; calls that Google runs (`mcpServers`) exist only in the Gemini API.
  */
 export class CallEmitter {
   readonly #context: Context;
@@ -509,8 +509,9 @@ export class CallEmitter {
 type Step = string | number;
 
 /**
- * Arguments that arrive in pieces (Vertex, streamFunctionCallArguments): each piece has a JSONPath and a value or a part of
- * a string. A piece that cannot be placed makes the arguments unreadable, so that a partial object is never used.
+ * Arguments that arrive in pieces (Vertex, streamFunctionCallArguments): each piece has a JSONPath and a value or a
+ * part of a string. A piece that cannot be placed makes the arguments unreadable, so that a partial object is never
+ * used.
  */
 class PartialArgs {
   readonly #root: JsonObject;
@@ -538,7 +539,10 @@ class PartialArgs {
     if (!steps || !this.#place(steps, brings)) this.isReadable = false;
   }
 
-  /** The object as JSON. The closing brace of incomplete or unreadable arguments is left out, so that they do not look valid. */
+  /**
+   * The object as JSON. The closing brace of incomplete or unreadable arguments is left out, so that they do not look
+   * valid.
+   */
   toText(isWhole: boolean): string {
     const text = writeJson(this.#root) ?? '{}';
     return isWhole && this.isReadable ? text : text.slice(0, -1);

@@ -439,7 +439,10 @@ export class CallEncoder {
     if (this.#queue.size > 0) this.#flush(true);
   }
 
-  /** The end of the candidate. A stream reports a foreign server call that was cut as cut, a whole response as a server call. */
+  /**
+   * The end of the candidate. A stream reports a foreign server call that was cut off as cut, a whole response as a
+   * server call.
+   */
   end(isCut: boolean, isLive: boolean): void {
     for (const call of this.#queue.values()) {
       const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));

@@ -74,8 +74,8 @@ const MODELS = /\/(?:models|tunedModels)\//;
 const VERB = /^\w+$/;
 
 /**
- * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. One expression for the whole
- * path would backtrack at every slash and colon, so there are two.
+ * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. One expression for the
+ * whole path would backtrack at every slash and colon, so there are two.
  */
 export function readTarget({ path }: WireRequest): Asked | undefined {
   const end = path.search(/[?#]/);
@@ -158,7 +158,8 @@ interface Place {
 
 /**
  * The model and the verb of `/v1beta/models/{model}:{verb}`, or on Vertex of
- * `/v1/projects/…/publishers/google/models/{model}:{verb}`. The name may contain slashes and colons, and may be escaped.
+ * `/v1/projects/…/publishers/google/models/{model}:{verb}`. The name may contain slashes and colons, and may be
+ * escaped.
  */
 export function placeOf(path: string): Place | undefined {
   const segments = segmentsOf(path).map(unescaped);

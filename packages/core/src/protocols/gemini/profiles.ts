@@ -26,7 +26,7 @@ const BEFORE_THINKING: Partial<ProviderProfile> = { thinking_mode: 'none', tool_
 
 /** What is known about each model beyond the default; the first matching row applies. */
 export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partial<ProviderProfile>])[] = [
-  // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output (native-output-with-builtin-tools-stream).
+  // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output.
   [/gemini-3(\.\d+)?-pro/, { ...GEMINI_3, effort_values: ['low', 'high'] }],
   [/gemini-([3-9]|\d\d)(\.\d+)?-/, { ...GEMINI_3, effort_values: ['minimal', 'low', 'medium', 'high'] }],
   // The documented budget ranges of 2.5; thinking cannot be disabled on Pro.

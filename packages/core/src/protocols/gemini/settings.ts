@@ -314,14 +314,14 @@ function encodeAsHint(format: OutputFormat, context: CodecContext): Encoded {
   return { config: {}, hint };
 }
 
-/** `kept` is the thinkingConfig of a Gemini client, which is sent unchanged if it still has the same meaning. */
+/** `sent` is the thinkingConfig of a Gemini client, which is sent unchanged if it still has the same meaning. */
 export function encodeThinking(
   thinking: ThinkingConfig | undefined,
-  kept: unknown,
+  sent: unknown,
   context: CodecContext,
 ): JsonObject | undefined {
   if (!thinking) return undefined;
-  const original = optional(kept, PARAM, expectObject);
+  const original = optional(sent, PARAM, expectObject);
   if (original && sameJson(decodeThinking(original), thinking)) return camelKeys(original);
   const { profile } = context;
   dropIdleEffort(thinking, context);

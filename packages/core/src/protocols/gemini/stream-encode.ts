@@ -163,8 +163,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   /**
-   * Sends the error twice: as an event for @google/genai 2 and the AI SDK, and as bare JSON for @google/genai 1, which reads
-   * the event as an empty fragment. With one form alone, one of them would report an empty success.
+   * Sends the error twice: as an event for @google/genai 2 and the AI SDK, and as bare JSON for @google/genai 1,
+   * which reads the event as an empty fragment. With one form alone, one of them would report an empty success.
    */
   #fail(error: CanonicalError): void {
     const data = JSON.stringify(encodeErrorBody(error));

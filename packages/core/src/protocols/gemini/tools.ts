@@ -227,7 +227,10 @@ function isBare({ type = 'object', properties, required: _, additionalProperties
   return isPlain && isEmpty(properties) && isEmpty(more) && Object.keys(rest).length === 0;
 }
 
-/** Built-in tools that models before Gemini 3 reject beside functions; code execution is accepted (recorded on gemini-2.5-flash). */
+/**
+ * Built-in tools that models before Gemini 3 reject beside functions. Code execution is accepted (recorded on
+ * gemini-2.5-flash).
+ */
 const NOT_BESIDE_FUNCTIONS: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
 function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path: string, context: CodecContext): JsonObject[] {
@@ -240,11 +243,11 @@ function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path:
   return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
 }
 
-/** The `toolConfig` for the tools that are sent. `kept` has the extensions of the request. */
+/** The `toolConfig` for the tools that are sent. `sent` has its extensions. */
 export function encodeToolConfig(
   { tool_choice: choice, parallel_tool_use: parallel }: CanonicalRequest,
   tools: readonly CanonicalTool[],
-  kept: JsonObject,
+  sent: JsonObject,
   context: CodecContext,
 ): JsonObject | undefined {
   const functions = tools.filter(({ server }) => !server);
@@ -255,10 +258,10 @@ export function encodeToolConfig(
       message: 'Gemini cannot be kept from calling in parallel',
     });
   const calling = {
-    ...camelObject(kept['functionCallingConfig']),
+    ...camelObject(sent['functionCallingConfig']),
     ...(choice && encodeChoice(choice, functions, context)),
   };
-  const config = { ...kept, ...(Object.keys(calling).length > 0 && { functionCallingConfig: calling }) };
+  const config = { ...sent, ...(Object.keys(calling).length > 0 && { functionCallingConfig: calling }) };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
