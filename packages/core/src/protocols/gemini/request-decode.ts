@@ -89,7 +89,7 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
   const thinking = decodeThinking(config['thinkingConfig'], context);
   const generationConfig = keptConfig(config);
   const request: CanonicalRequest = {
-    model: readModel(place, body),
+    model: chooseModel(place, body),
     ...(system.length > 0 && { system }),
     messages: decodeContents(contents, context),
     ...(tools.length > 0 && { tools }),
@@ -143,7 +143,7 @@ function decodeSystem(value: unknown, context: CodecContext): System {
 }
 
 /** The model of the path, or of a body that was not sent to a path. */
-function readModel({ model }: Place, body: JsonObject): string {
+function chooseModel({ model }: Place, body: JsonObject): string {
   const name = model || textOf(body['model']).replace(/^models\//, '');
   if (name === '') throw missing('model');
   return name;
