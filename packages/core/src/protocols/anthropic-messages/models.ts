@@ -76,7 +76,7 @@ function decodeModelInfo(wire: unknown): CanonicalModel {
 
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name', 'max_input_tokens', 'max_tokens']);
 
-/** Returns undefined if the entry has no id. Unknown fields are rest as extensions. */
+/** Returns undefined if the entry has no id. Unknown fields are kept as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry) || textOf(entry['id']) === '') return undefined;
   const id = textOf(entry['id']);

@@ -247,7 +247,7 @@ function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   return { type: 'auto' };
 }
 
-/** OpenAI nests the encodeDomains in `filters` and, in Chat, the location in `approximate`. */
+/** OpenAI nests the domains in `filters` and, in Chat, the location in `approximate`. */
 function encodeSearch(config: JsonObject): JsonObject {
   const filters = { ...objectOf(config['filters']), ...config };
   const located = objectOf(config['user_location']);

@@ -155,7 +155,7 @@ export function hasCounts(raw: JsonObject): boolean {
   return COUNTS.some((key) => readCount(usage[key]) !== undefined);
 }
 
-/** Each usage object replaces the one before; a missing readCount is 0. */
+/** Each usage object replaces the one before; a missing count is 0. */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
   const usage = camelKeys(raw);
   const prompt = readCount(usage['promptTokenCount']) ?? 0;
