@@ -153,6 +153,9 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
   return undefined;
 }
 
+const asText = (block: ThinkingBlock): TextBlock =>
+  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+
 /** Text and calls stay, without the signature. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
   if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
@@ -216,9 +219,6 @@ function canResend({ audio_id: id, source }: AudioBlock, { media: { spoken } }: 
   return spoken === 'data' && source.data !== undefined;
 }
 
-const asText = (block: ThinkingBlock): TextBlock =>
-  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
-
 type Medium = ImageBlock | AudioBlock | FileBlock;
 
 type Part = Medium | TextBlock | OpaqueBlock;
@@ -261,10 +261,10 @@ function convert(block: Medium, path: string, rules: MediaRules): Part[] {
 
 function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
   const { url, data, file_id: id } = block.source;
-  if (data === '') return lose(path, 'image', 'the image has no data; dropped', rules);
+  if (data === '') return dropMedia(path, 'image', 'the image has no data; dropped', rules);
   if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
-  if (url !== undefined) return lose(path, 'image', 'images are not fetched by URL', rules);
-  if (id === undefined) return lose(path, 'image', 'the image has neither data nor a URL', rules);
+  if (url !== undefined) return dropMedia(path, 'image', 'images are not fetched by URL', rules);
+  if (id === undefined) return dropMedia(path, 'image', 'the image has neither data nor a URL', rules);
   return rules.media.imageIds && isOwn(block, rules) ? [block] : rejectId(path, 'image', rules);
 }
 
@@ -282,9 +282,9 @@ function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[
   const { data, format: named, media_type: type } = block.source;
   const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
   const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
-  if (data === undefined) return lose(path, 'audio', 'audio can only be sent inline', rules);
-  if (data === '') return lose(path, 'audio', 'the audio has no data; dropped', rules);
-  if (!rules.media.audio.includes(format)) return lose(path, 'audio', explainAudio(format, rules), rules);
+  if (data === undefined) return dropMedia(path, 'audio', 'audio can only be sent inline', rules);
+  if (data === '') return dropMedia(path, 'audio', 'the audio has no data; dropped', rules);
+  if (!rules.media.audio.includes(format)) return dropMedia(path, 'audio', explainAudio(format, rules), rules);
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
 }
 
@@ -297,11 +297,11 @@ const explainAudio = (format: string, { media }: MediaRules): string =>
 function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
   if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : fileToText(block, path, rules);
-  if (type?.startsWith('video/') && !rules.media.video) return lose(path, 'file', `a film of ${type} cannot be seen`, rules);
+  if (type?.startsWith('video/') && !rules.media.video) return dropMedia(path, 'file', `a film of ${type} cannot be seen`, rules);
   if (data) return [block];
   if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : rejectId(path, 'file', rules);
   if (url !== undefined && rules.media.fileUrls) return [block];
-  return lose(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
+  return dropMedia(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
 }
 
 function fileToText(block: FileBlock, path: string, rules: MediaRules): Part[] {
@@ -333,7 +333,7 @@ const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.
 const moveMark = (block: FileBlock, mark: CacheControl): CacheControl =>
   at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
 
-function lose(path: string, feature: string, message: string, rules: MediaRules): Part[] {
+function dropMedia(path: string, feature: string, message: string, rules: MediaRules): Part[] {
   rules.drop({ path, feature, message });
   return [];
 }

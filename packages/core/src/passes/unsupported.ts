@@ -14,13 +14,13 @@ import type {
 import { changeAll, inPlaceOf } from './content.ts';
 import type { Bounds, Rules, Telling, ToolField, Vocabulary } from './rules.ts';
 
-interface SupportRules extends Telling {
+interface DropRules extends Telling {
   protocol: ProtocolId;
   says: Vocabulary;
 }
 
 /** Drops fields that the target does not support, with notes, before its encoder runs. */
-export function dropUnsaid(request: CanonicalRequest, rules: SupportRules): CanonicalRequest {
+export function dropUnsaid(request: CanonicalRequest, rules: DropRules): CanonicalRequest {
   const { tools, system, tool_choice: choice } = request;
   return {
     ...request,
@@ -34,7 +34,7 @@ export function dropUnsaid(request: CanonicalRequest, rules: SupportRules): Cano
 }
 
 /** A mode of another protocol becomes its nearest standard mode, unless the target has the same mode. */
-function convertMode(choice: ToolChoice, rules: SupportRules): ToolChoice {
+function convertMode(choice: ToolChoice, rules: DropRules): ToolChoice {
   if (choice.type === 'tool') return choice;
   const { native, validated, ...mode } = choice;
   if (native?.origin === rules.protocol || (!native && !validated)) return choice;
@@ -48,7 +48,7 @@ function convertMode(choice: ToolChoice, rules: SupportRules): ToolChoice {
 const readMode = (value: unknown): string =>
   typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : String(value);
 
-function dropCallers(tool: CanonicalTool, path: string, rules: SupportRules): CanonicalTool {
+function dropCallers(tool: CanonicalTool, path: string, rules: DropRules): CanonicalTool {
   const { allowed_callers: callers, ...rest } = tool;
   const lost = callers?.filter((caller) => rules.says.foreignCallers.test(caller)) ?? [];
   if (!callers || lost.length === 0) return tool;
@@ -68,7 +68,7 @@ const TOOL_FIELDS: readonly ToolField[] = [
 ];
 
 /** `false` is the default, so dropping it needs no note. */
-function dropFields(tool: CanonicalTool, path: string, rules: SupportRules): CanonicalTool {
+function dropFields(tool: CanonicalTool, path: string, rules: DropRules): CanonicalTool {
   const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.says.tools.includes(field));
   if (unknown.length === 0) return tool;
   const rest = { ...tool };
@@ -80,7 +80,7 @@ function dropFields(tool: CanonicalTool, path: string, rules: SupportRules): Can
   return rest;
 }
 
-function dropInMessage(message: CanonicalMessage, path: string, rules: SupportRules): CanonicalMessage {
+function dropInMessage(message: CanonicalMessage, path: string, rules: DropRules): CanonicalMessage {
   const content = dropInBlocks(message.content, `${path}/content`, false, rules);
   const cleaned = content === message.content ? message : { ...message, content };
   if (message.name === undefined || rules.says.names) return cleaned;
@@ -89,17 +89,12 @@ function dropInMessage(message: CanonicalMessage, path: string, rules: SupportRu
   return nameless;
 }
 
-function dropInBlocks<T extends ContentBlock>(
-  blocks: T[],
-  path: string,
-  isResult: boolean,
-  rules: SupportRules,
-): (T | TextBlock)[] {
+function dropInBlocks<T extends ContentBlock>(blocks: T[], path: string, isResult: boolean, rules: DropRules): (T | TextBlock)[] {
   const changed = blocks.flatMap((block, i) => dropInBlock(block, `${path}/${i}`, isResult, rules) as (T | TextBlock)[]); // a block keeps its type
   return changed.length === blocks.length && changed.every((block, i) => block === blocks[i]) ? blocks : changed;
 }
 
-function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: SupportRules): ContentBlock[] {
+function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: DropRules): ContentBlock[] {
   switch (block.type) {
     case 'text':
       return [dropLogprobs(dropCitations(block, path, rules), path, rules)];
@@ -119,7 +114,7 @@ function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules
   }
 }
 
-function dropLogprobs(block: TextBlock, path: string, rules: SupportRules): TextBlock {
+function dropLogprobs(block: TextBlock, path: string, rules: DropRules): TextBlock {
   const { logprobs, ...rest } = block;
   if (!logprobs || rules.says.logprobs) return block;
   const message = 'how likely the words of an earlier answer were is not sent';
@@ -128,7 +123,7 @@ function dropLogprobs(block: TextBlock, path: string, rules: SupportRules): Text
 }
 
 /** Only the provider that made a citation can resolve it. */
-function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string, rules: SupportRules): T {
+function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string, rules: DropRules): T {
   const { citations, ...rest } = block as T & Pick<TextBlock, 'citations'>; // instructions may have citations too
   const own = citations?.filter(({ origin }) => origin === rules.protocol) ?? [];
   if (!citations || own.length === citations.length) return block;
@@ -137,7 +132,7 @@ function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string
   return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // citations are optional
 }
 
-function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: SupportRules): ImageBlock {
+function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: DropRules): ImageBlock {
   const { detail, ...source } = block.source;
   const { detail: where } = rules.says;
   if (detail === undefined || where === 'everywhere' || (where === 'messages' && !isResult)) return block;
@@ -151,7 +146,7 @@ function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: S
 }
 
 /** Title and context become a text before the document if the target has no field for them. */
-function dropInFile(block: FileBlock, path: string, rules: SupportRules): (FileBlock | TextBlock)[] {
+function dropInFile(block: FileBlock, path: string, rules: DropRules): (FileBlock | TextBlock)[] {
   const named = nameFile(block, rules);
   const { title, context, citations_enabled: citable, ...rest } = named;
   const { says } = rules;
@@ -178,7 +173,7 @@ function dropInFile(block: FileBlock, path: string, rules: SupportRules): (FileB
 }
 
 /** If the target supports only file names, the title becomes the name of a file without one. */
-function nameFile(block: FileBlock, { says }: SupportRules): FileBlock {
+function nameFile(block: FileBlock, { says }: DropRules): FileBlock {
   const { title, ...rest } = block;
   const { filename, file_data: data } = block.source;
   if (says.titles !== 'filename' || !title || (filename !== undefined && filename !== title)) return block;
@@ -186,14 +181,14 @@ function nameFile(block: FileBlock, { says }: SupportRules): FileBlock {
   return { ...rest, source: { ...block.source, filename: title } };
 }
 
-function dropClip(source: FileBlock['source'], path: string, rules: SupportRules): FileBlock['source'] {
+function dropClip(source: FileBlock['source'], path: string, rules: DropRules): FileBlock['source'] {
   const { video, ...rest } = source;
   if (video === undefined || rules.says.stretches) return source;
   rules.drop({ path: `${path}/source/video`, feature: 'file.video', message: 'a film is looked at as a whole' });
   return rest;
 }
 
-const noteMoved = (path: string, field: string, rules: SupportRules): void =>
+const noteMoved = (path: string, field: string, rules: DropRules): void =>
   rules.note({
     code: 'APPROXIMATED',
     path: `${path}/${field}`,
@@ -201,7 +196,7 @@ const noteMoved = (path: string, field: string, rules: SupportRules): void =>
     message: `the ${field} of a document is told in a text in front of it`,
   });
 
-function dropInResult(block: ToolResultBlock, path: string, rules: SupportRules): ToolResultBlock {
+function dropInResult(block: ToolResultBlock, path: string, rules: DropRules): ToolResultBlock {
   if (typeof block.content === 'string') return block;
   const content = dropInBlocks(block.content, `${path}/content`, true, rules);
   return content === block.content ? block : { ...block, content };
@@ -291,7 +286,7 @@ export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effor
 }
 
 /** Whether a value is one of the efforts. */
-export const isEffort = (word: unknown): word is Effort => EFFORTS.some((effort) => effort === word);
+export const isEffort = (value: unknown): value is Effort => EFFORTS.some((effort) => effort === value);
 
 /** Default values that all providers share; dropping them loses nothing. */
 const DEFAULTS: RequestParameters = {

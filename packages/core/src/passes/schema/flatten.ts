@@ -16,14 +16,14 @@ export interface Flat {
 export class Flattener {
   readonly #root: JsonSchema;
   readonly #allowsRefs: boolean;
-  readonly #lose: (keyword: string) => void;
+  readonly #onLoss: (keyword: string) => void;
   readonly #sizes = new WeakMap<object, number>();
   #left = MAX_INLINED_SCHEMA;
 
-  constructor(root: JsonSchema, keepsRefs: boolean, lose: (keyword: string) => void) {
+  constructor(root: JsonSchema, keepsRefs: boolean, onLoss: (keyword: string) => void) {
     this.#root = root;
     this.#allowsRefs = keepsRefs;
-    this.#lose = lose;
+    this.#onLoss = onLoss;
   }
 
   /**
@@ -38,14 +38,14 @@ export class Flattener {
     // Generators write a reference with a description as an `allOf` with one reference.
     if (!mustInline && parts.length === 1 && only && this.#canKeep(only, rest)) return { schema: { ...only, ...rest }, active };
     if (depth > MAX_SCHEMA_MERGE_DEPTH) {
-      this.#lose('allOf');
+      this.#onLoss('allOf');
       return { schema: rest, active };
     }
     const flat = this.#follow(rest, active, true, depth);
     const flats = [flat, ...parts.map((part) => this.flatten(part, active, true, depth + 1))];
     const schemas = flats.map(({ schema: one }) => one);
     return {
-      schema: mergeSchemas(schemas, () => this.#lose('allOf')),
+      schema: mergeSchemas(schemas, () => this.#onLoss('allOf')),
       active: new Set(flats.flatMap(({ active: followed }) => [...followed])),
     };
   }
@@ -63,11 +63,11 @@ export class Flattener {
     if (!mustInline && this.#canKeep(schema, rest)) return { schema, active };
     const target = resolveRef(ref, this.#root);
     if (!isObject(target) || active.has(ref) || depth > MAX_SCHEMA_MERGE_DEPTH || !this.#spend(target)) {
-      this.#lose('$ref');
+      this.#onLoss('$ref');
       return { schema: describeRef(ref, rest, isObject(target)), active };
     }
     const flat = this.flatten(target, new Set([...active, ref]), true, depth + 1);
-    return { schema: mergeSchemas([rest, flat.schema], () => this.#lose('$ref')), active: flat.active };
+    return { schema: mergeSchemas([rest, flat.schema], () => this.#onLoss('$ref')), active: flat.active };
   }
 
   #spend(target: JsonObject): boolean {
@@ -89,13 +89,13 @@ export class Flattener {
 }
 
 /**
- * One schema that a value fits if it fits all. `lose` is called for keywords that cannot be merged; the first then
+ * One schema that a value fits if it fits all. `onLoss` is called for keywords that cannot be merged; the first then
  * counts. A property of several schemas becomes an `allOf`, which is flattened later.
  */
-function mergeSchemas(schemas: readonly JsonObject[], lose: () => void): JsonObject {
+function mergeSchemas(schemas: readonly JsonObject[], onLoss: () => void): JsonObject {
   const grouped = new Map<string, unknown[]>();
   for (const schema of schemas) for (const [key, value] of Object.entries(schema)) put(grouped, key, value);
-  return Object.fromEntries([...grouped].map(([key, values]) => [key, mergeKeyword(key, values, lose)]));
+  return Object.fromEntries([...grouped].map(([key, values]) => [key, mergeKeyword(key, values, onLoss)]));
 }
 
 /** Keywords without effect on validation: the first value is enough. */
@@ -124,17 +124,17 @@ const NARROWER: Readonly<Record<string, (a: number, b: number) => number>> = {
   maxProperties: Math.min,
 };
 
-function mergeKeyword(key: string, values: readonly unknown[], lose: () => void): unknown {
+function mergeKeyword(key: string, values: readonly unknown[], onLoss: () => void): unknown {
   const [first] = values;
   if (values.length === 1 || ANNOTATIONS.has(key)) return first;
   if (key === 'properties' && values.every(isObject)) return mergeProperties(values);
   if (key === 'required' && values.every(Array.isArray)) return [...new Set(values.flat())];
-  if (key === 'type' || key === 'enum') return intersect(key, values, lose);
+  if (key === 'type' || key === 'enum') return intersect(key, values, onLoss);
   const narrower = Object.hasOwn(NARROWER, key) ? NARROWER[key] : undefined;
   if (narrower && values.every((value) => typeof value === 'number')) return values.reduce((a, b) => narrower(a, b));
   // `additionalProperties: true` is the default.
   const relevant = key === 'additionalProperties' ? values.filter((value) => value !== true) : values;
-  if (relevant.some((value) => !sameJson(value, relevant[0]))) lose();
+  if (relevant.some((value) => !sameJson(value, relevant[0]))) onLoss();
   return relevant.length > 0 ? relevant[0] : first;
 }
 
@@ -155,7 +155,7 @@ function put(lists: Map<string, unknown[]>, key: string, value: unknown): void {
   else lists.set(key, [value]);
 }
 
-function intersect(key: string, values: readonly unknown[], lose: () => void): unknown {
+function intersect(key: string, values: readonly unknown[], onLoss: () => void): unknown {
   const [first, ...others] = values;
   let common = toList(first);
   for (const other of others) {
@@ -163,7 +163,7 @@ function intersect(key: string, values: readonly unknown[], lose: () => void): u
     common = common.filter((value) => known.has(writeJson(value)));
   }
   if (common.length === 0) {
-    lose();
+    onLoss();
     return first;
   }
   return key === 'type' && common.length === 1 ? common[0] : common;

@@ -220,13 +220,13 @@ export class ContentEncoder {
         return SKIPPED;
       case 'opaque':
         if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueBlockEncoder(scope, block.raw);
-        return block.text ? this.#passText(block.text) : this.#lose(block.type, scope);
+        return block.text ? this.#passText(block.text) : this.#dropBlock(block.type, scope);
       case 'tool_result':
-        if (!isOwnBlock(fieldsOf(block))) return this.#lose(block.type, scope);
+        if (!isOwnBlock(fieldsOf(block))) return this.#dropBlock(block.type, scope);
         this.#sink.whole(fieldsOf(block));
         return SKIPPED;
       case 'file':
-        return this.#lose(block.type, scope);
+        return this.#dropBlock(block.type, scope);
       default:
         return block satisfies never;
     }
@@ -261,7 +261,7 @@ export class ContentEncoder {
     return SKIPPED;
   }
 
-  #lose(type: string, { path }: EncoderScope): BlockEncoder {
+  #dropBlock(type: string, { path }: EncoderScope): BlockEncoder {
     const message = `an answer of Anthropic Messages holds no such ${type}`;
     drop(this.#answer.context, { path, feature: `content.${type}`, message });
     return SKIPPED;

@@ -295,9 +295,9 @@ function encodeBlock(block: ContentBlock, at: string, context: CodecContext): Js
       return encodeResult(block, at, context);
     case 'opaque':
       if (block.origin === 'anthropic-messages' && isObject(block.raw)) return { ...block.raw };
-      return block.text ? { type: 'text', text: block.text } : lose(block.type, at, context);
+      return block.text ? { type: 'text', text: block.text } : dropBlock(block.type, at, context);
     case 'audio':
-      return lose(block.type, at, context);
+      return dropBlock(block.type, at, context);
     default:
       return block satisfies never;
   }
@@ -453,6 +453,6 @@ function encodeResult(block: ToolResultBlock, at: string, context: CodecContext)
 const encodeErrorFlag = ({ kind, is_error: isError }: ToolResultBlock, { type }: JsonObject): JsonObject =>
   kind === 'mcp' || type === 'mcp_tool_result' ? { is_error: isError ?? false } : {};
 
-function lose(type: string, path: string, context: CodecContext): undefined {
+function dropBlock(type: string, path: string, context: CodecContext): undefined {
   drop(context, { path, feature: `messages.${type}`, message: `Anthropic Messages has no form for this ${type}` });
 }

@@ -158,8 +158,8 @@ const DISPLAYS: Readonly<Record<string, ThinkingConfig['display']>> = {
   updates: 'summarized',
 };
 
-function decodeDisplay(word: unknown): Pick<ThinkingConfig, 'display'> {
-  const display = typeof word === 'string' && Object.hasOwn(DISPLAYS, word) ? DISPLAYS[word] : undefined;
+function decodeDisplay(value: unknown): Pick<ThinkingConfig, 'display'> {
+  const display = typeof value === 'string' && Object.hasOwn(DISPLAYS, value) ? DISPLAYS[value] : undefined;
   return display ? { display } : {};
 }
 
@@ -195,21 +195,21 @@ export function dropForeign(request: CanonicalRequest, context: CodecContext): v
   dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   // The request's ttl applies to cache marks without one of their own.
   const isMarked = hasMarks(request);
-  const lose = (isSet: unknown, name: string, message: string): void => {
+  const dropField = (isSet: unknown, name: string, message: string): void => {
     if (isSet) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
   };
-  lose(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
-  lose(request.store, 'store', 'Anthropic Messages does not store answers');
-  lose(
+  dropField(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
+  dropField(request.store, 'store', 'Anthropic Messages does not store answers');
+  dropField(
     request.modalities?.some((modality) => modality !== 'text'),
     'modalities',
     'Anthropic answers in text',
   );
-  lose(request.audio_output, 'audio_output', 'Anthropic answers in text');
-  lose(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
-  lose(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
-  lose(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
-  lose(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
+  dropField(request.audio_output, 'audio_output', 'Anthropic answers in text');
+  dropField(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
+  dropField(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
+  dropField(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
+  dropField(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
 }
 
 function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): boolean {
@@ -270,59 +270,64 @@ const FOREIGN = {
 
 /** Sampling and stop sequences; unsupported parameters are dropped with a note. */
 export function encodeParameters({ parameters }: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
-  const lose = (name: string, message: string): void =>
+  const dropField = (name: string, message: string): void =>
     drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   for (const name of Object.keys(FOREIGN) as (keyof typeof FOREIGN)[]) {
     const value = parameters[name];
-    if (value !== undefined && !isUsual(name, value)) lose(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
+    if (value !== undefined && !isUsual(name, value)) dropField(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
   }
-  if ((parameters.n ?? 1) > 1) lose('n', 'Anthropic Messages answers once');
-  return { ...encodeStop(parameters, lose), ...encodeSampling(parameters, isThinking, context, lose) };
+  if ((parameters.n ?? 1) > 1) dropField('n', 'Anthropic Messages answers once');
+  return { ...encodeStop(parameters, dropField), ...encodeSampling(parameters, isThinking, context, dropField) };
 }
 
-type Lose = (name: string, message: string) => void;
+type DropField = (name: string, message: string) => void;
 
 /** Stop sequences that are only white space are rejected (P72). */
-function encodeStop({ stop_sequences: stop = [] }: RequestParameters, lose: Lose): JsonObject {
+function encodeStop({ stop_sequences: stop = [] }: RequestParameters, dropField: DropField): JsonObject {
   const sent = stop.filter((text) => text.trim() !== '');
-  if (sent.length < stop.length) lose('stop_sequences', 'stop sequences of nothing but white space are refused there');
+  if (sent.length < stop.length) dropField('stop_sequences', 'stop sequences of nothing but white space are refused there');
   return sent.length > 0 ? { stop_sequences: sent } : {};
 }
 
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
 
-const LEAST_TOP_P = 0.95;
+const MIN_TOP_P = 0.95;
 
 /**
  * Models after Opus 4.6 reject all sampling parameters; thinking allows only a temperature of 1 and a top_p of at
  * least 0.95 (P68, P69, P70).
  */
-function encodeSampling(parameters: RequestParameters, isThinking: boolean, context: CodecContext, lose: Lose): JsonObject {
+function encodeSampling(
+  parameters: RequestParameters,
+  isThinking: boolean,
+  context: CodecContext,
+  dropField: DropField,
+): JsonObject {
   const { profile } = context;
   const sent: JsonObject = {};
   const { temperature, top_p: topP, top_k: topK } = parameters;
   if (profile.rejects_sampling) {
-    for (const name of SAMPLING) if (parameters[name] !== undefined) dropSampling(name, parameters[name], context, lose);
+    for (const name of SAMPLING) if (parameters[name] !== undefined) dropSampling(name, parameters[name], context, dropField);
     return sent;
   }
-  if (temperature !== undefined && isThinking && temperature !== 1) lose('temperature', 'thinking takes no temperature');
+  if (temperature !== undefined && isThinking && temperature !== 1) dropField('temperature', 'thinking takes no temperature');
   else if (temperature !== undefined) sent['temperature'] = temperature;
-  if (topK !== undefined && isThinking) lose('top_k', 'thinking takes no top_k');
+  if (topK !== undefined && isThinking) dropField('top_k', 'thinking takes no top_k');
   else if (topK !== undefined) sent['top_k'] = topK;
   if (topP === undefined) return sent;
-  if (isThinking && topP < LEAST_TOP_P) lose('top_p', `thinking takes a top_p of ${LEAST_TOP_P} and more`);
+  if (isThinking && topP < MIN_TOP_P) dropField('top_p', `thinking takes a top_p of ${MIN_TOP_P} and more`);
   else if (profile.temperature_xor_top_p && sent['temperature'] !== undefined)
-    lose('top_p', 'this model takes temperature or top_p, not both');
+    dropField('top_p', 'this model takes temperature or top_p, not both');
   else sent['top_p'] = topP;
   return sent;
 }
 
 /** Dropping a default value loses nothing, so strict policies allow it; it is still noted. */
-function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, lose: Lose): void {
+function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, dropField: DropField): void {
   const message = `${name} is not supported by this Claude model; dropped`;
   if (isUsual(name, value))
     context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
-  else lose(name, message);
+  else dropField(name, message);
 }
 
 /** Proxies time out on long responses that are not streamed. */
@@ -425,7 +430,7 @@ function encodeWithBudget(
   context: CodecContext,
 ): Thought {
   if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
-  return lacksThinking(request.messages) ? switchOff(context) : encodeBudget(thinking, limit, request, context);
+  return lacksThinking(request.messages) ? disableThinking(context) : encodeBudget(thinking, limit, request, context);
 }
 
 /** Sent explicitly because some models think by default (P71). */
@@ -454,7 +459,7 @@ function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
   return isAnswered && hasCalls && content[0]?.type !== 'thinking';
 }
 
-function switchOff(context: CodecContext): Thought {
+function disableThinking(context: CodecContext): Thought {
   const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
   approximate(context, { path: '/thinking', feature: 'thinking', message });
   return { thinking: { type: 'disabled' }, isOn: false };
@@ -482,7 +487,7 @@ function encodeBudget(
     );
   else if (requested < wanted)
     noteBudget('budget_tokens', `a budget of ${requested} tokens is sent as ${wanted}, the least that is legal`, context);
-  const fitted = fit(wanted, limit, request, context);
+  const fitted = fitBudget(wanted, limit, request, context);
   return {
     thinking: { type: 'enabled', budget_tokens: fitted.budget, ...encodeDisplay(thinking, context) },
     // Only Anthropic clients set both; for others the budget expresses the effort.
@@ -493,7 +498,7 @@ function encodeBudget(
 }
 
 /** The budget must leave room for the response (P70), unless thinking is interleaved with calls. */
-function fit(
+function fitBudget(
   budget: number,
   limit: number | undefined,
   request: CanonicalRequest,

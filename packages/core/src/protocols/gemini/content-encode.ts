@@ -306,7 +306,7 @@ export class CandidateEncoder {
       const open = this.#texts.get(at);
       if (open && !open.isStopped) open.signature = signature;
       else if (open && (open.isThought || at === this.#last)) this.#addSignature(open, signature);
-      else this.#lose(at, 'signature', 'the signature came after its part had been passed on');
+      else this.#noteDropped(at, 'signature', 'the signature came after its part had been passed on');
     }
   }
 
@@ -321,7 +321,7 @@ export class CandidateEncoder {
     if (part) this.#sink.add(part);
     // A whole response does not report the loss of an audio if its transcript is written.
     else if (this.#isLive || block.type !== 'audio' || !block.transcript)
-      this.#lose(at, block.type, `the ${block.type} has nothing that could leave its provider`);
+      this.#noteDropped(at, block.type, `the ${block.type} has nothing that could leave its provider`);
   }
 
   #startAudio(at: number, block: AudioBlock): void {
@@ -352,17 +352,17 @@ export class CandidateEncoder {
 
   /** A result in a response comes from a tool of the provider; a client of another provider cannot use it. */
   #addResult(at: number, block: ToolResultBlock): void {
-    if (this.#isForeign) this.#lose(at, 'tool_result', 'an answer of Gemini holds no results of foreign tools');
+    if (this.#isForeign) this.#noteDropped(at, 'tool_result', 'an answer of Gemini holds no results of foreign tools');
     else this.#sink.add(encodeServerResult(block));
   }
 
   #addOpaque(at: number, { origin, raw, text }: OpaqueBlock): void {
     if (origin === 'gemini') this.#sink.add(objectOf(raw));
     else if (text) this.#sink.add({ text });
-    else this.#lose(at, 'opaque', `a block of ${origin} has no form in Gemini`);
+    else this.#noteDropped(at, 'opaque', `a block of ${origin} has no form in Gemini`);
   }
 
-  #lose(at: number, feature: string, message: string): void {
+  #noteDropped(at: number, feature: string, message: string): void {
     drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
   }
 }
@@ -474,7 +474,7 @@ export class CallEncoder {
   #write(call: QueuedCall): void {
     const { at, block, text, signature } = call;
     if (this.#isForeignServerCall(block))
-      this.#lose(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
+      this.#noteDropped(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
     else if (block.status === 'incomplete') this.#dropCall(call, 'was cut');
     else if (isBroken(text, block)) this.#dropCall(call, 'has arguments that are no JSON');
     else {
@@ -488,10 +488,10 @@ export class CallEncoder {
   /** Drops a call that must not be run. */
   #dropCall({ at, block }: QueuedCall, why: string): void {
     this.#dropped++;
-    this.#lose(at, `the call of ${block.name} ${why}`);
+    this.#noteDropped(at, `the call of ${block.name} ${why}`);
   }
 
-  #lose(at: number, message: string, feature = 'content.tool_use'): void {
+  #noteDropped(at: number, message: string, feature = 'content.tool_use'): void {
     drop(this.#context, { path: `/content/${at}`, feature, message });
   }
 }

@@ -214,7 +214,7 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
   });
 }
 
-/** The placeholder name that OpenAI's encoder gives to files without a name. */
+/** A placeholder for files without a name, because OpenAI requires one; it contains no more than the media type. */
 const NO_NAME = /^document\.\w+$/;
 
 /** Gemini has no file names; at most the media type is derived from them. */
@@ -323,7 +323,7 @@ const listOpaqueParts = ({ content }: ToolResultBlock): unknown[] =>
     ? []
     : content.flatMap((part) => (part.type === 'opaque' && part.origin === 'gemini' ? [part.raw] : []));
 
-/** A result has an id if the model supports ids and the client sent one with the call or the result. */
+/** A result has an id if the model supports ids, unless the client sent both the call and the result without one. */
 const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
   profile.function_call_ids &&
   (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
