@@ -137,9 +137,9 @@ export function createAnswer(source: Parameters<typeof isForeign>[0], context: C
 }
 
 /** Reports a held signature that no call carried; called at the end of a response. */
-export function dropHeld(answer: Answer): void {
-  if (answer.held) dropSignature('/content', 'thinking', answer);
-  answer.held = undefined;
+export function dropHeld(response: Answer): void {
+  if (response.held) dropSignature('/content', 'thinking', response);
+  response.held = undefined;
 }
 
 /** The id is made to look like one of this protocol if it is not; the model is the one that the client requested. */
@@ -167,11 +167,11 @@ export const encodeTier = (tier: string | undefined, { isForeign }: Answer): Jso
   isForeign && tier !== undefined && Object.hasOwn(TIERS, tier) ? { service_tier: TIERS[tier] } : {};
 
 /** A call with its input. The official type requires `caller`. */
-export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, answer: Answer): JsonObject => ({
+export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, response: Answer): JsonObject => ({
   type: TOOL_TYPES[block.kind ?? 'function'],
   ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
   ...fieldsOf(block),
-  id: encodeSignedId(block, path, answer),
+  id: encodeSignedId(block, path, response),
   name: block.name,
   input,
 });
@@ -180,15 +180,15 @@ export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, an
  * The id of a call. When no thinking block may carry a signature, the id carries it: that of the call, or that of the
  * reasoning before it.
  */
-function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, answer: Answer): string {
-  const { context, wantsThinking, held } = answer;
+function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, response: Answer): string {
+  const { context, wantsThinking, held } = response;
   const id = encodeCallId(source, path, context);
   const blob = signature ?? held;
   if (wantsThinking || !blob || blob.origin === PROTOCOL) return id;
-  if (!signature) answer.held = undefined;
+  if (!signature) response.held = undefined;
   const provider = blob.provider ?? context.target?.provider.id ?? '';
   const carried = encodeCarrierInId(id, blob, provider, signature ? 'next' : 'self');
-  if (carried === undefined) dropSignature(path, 'tool_use', answer);
+  if (carried === undefined) dropSignature(path, 'tool_use', response);
   return carried ?? id;
 }
 

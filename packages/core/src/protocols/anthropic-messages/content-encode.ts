@@ -138,7 +138,7 @@ export interface BlockEncoder {
 /** What the block encoders share. */
 export interface EncoderScope {
   readonly sink: BlockSink;
-  readonly answer: Answer;
+  readonly response: Answer;
   /** The JSON pointer of the block, for notes. */
   readonly path: string;
 }
@@ -151,7 +151,7 @@ const SKIPPED: BlockEncoder = { index: undefined, delta: () => {}, stop: () => {
  * one for the open one.
  */
 export class ContentEncoder {
-  readonly #answer: Answer;
+  readonly #response: Answer;
   readonly #sink: BlockSink;
   readonly #serializer = new BlockSerializer((event) => this.#write(event));
   #open: BlockEncoder | undefined;
@@ -161,8 +161,8 @@ export class ContentEncoder {
   /** Signatures of blocks that have been sent; they wait for the end of the open block. */
   #late: SignedBlob[] = [];
 
-  constructor(answer: Answer, sink: BlockSink) {
-    this.#answer = answer;
+  constructor(response: Answer, sink: BlockSink) {
+    this.#response = response;
     this.#sink = sink;
   }
 
@@ -181,7 +181,7 @@ export class ContentEncoder {
   /** Ends the open block. */
   end(): void {
     this.#serializer.end();
-    dropHeld(this.#answer);
+    dropHeld(this.#response);
   }
 
   #write(event: BlockEvent): void {
@@ -203,15 +203,15 @@ export class ContentEncoder {
   }
 
   #createEncoder(block: ContentBlock): BlockEncoder {
-    const { context } = this.#answer;
-    const scope: EncoderScope = { sink: this.#sink, answer: this.#answer, path: `/content/${this.#at}` };
+    const { context } = this.#response;
+    const scope: EncoderScope = { sink: this.#sink, response: this.#response, path: `/content/${this.#at}` };
     switch (block.type) {
       case 'text':
         return new TextBlockEncoder(scope, block);
       case 'thinking':
         return this.#createThinking(scope, block);
       case 'tool_use':
-        if (isLostCall(block, scope.path, this.#answer)) return SKIPPED;
+        if (isLostCall(block, scope.path, this.#response)) return SKIPPED;
         return this.#sink.isLive ? new CallBlockEncoder(scope, block, this.#signsCalls) : this.#addCall(scope, block);
       case 'audio':
         return new AudioBlockEncoder(scope, block);
@@ -234,8 +234,8 @@ export class ContentEncoder {
 
   /** A complete call: its input is an object instead of text. */
   #addCall({ path }: EncoderScope, block: ToolUseBlock): BlockEncoder {
-    const { context, wantsThinking } = this.#answer;
-    const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#answer);
+    const { context, wantsThinking } = this.#response;
+    const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#response);
     if (block.signature && wantsThinking) this.#sink.whole(carrierBlock(block.signature, 'next', context));
     this.#sink.whole(call);
     return SKIPPED;
@@ -243,7 +243,7 @@ export class ContentEncoder {
 
   /** Only Gemini signs calls. */
   get #signsCalls(): boolean {
-    const { context, isForeign } = this.#answer;
+    const { context, isForeign } = this.#response;
     const source = context.source ?? context.target?.provider.protocol;
     return isForeign && (source === undefined || source === 'gemini');
   }
@@ -263,7 +263,7 @@ export class ContentEncoder {
 
   #dropBlock(type: string, { path }: EncoderScope): BlockEncoder {
     const message = `an answer of Anthropic Messages holds no such ${type}`;
-    drop(this.#answer.context, { path, feature: `content.${type}`, message });
+    drop(this.#response.context, { path, feature: `content.${type}`, message });
     return SKIPPED;
   }
 
@@ -285,7 +285,7 @@ export class ContentEncoder {
   #sign(at: number, delta: BlockDelta): void {
     if (delta.type !== 'signature_delta') return;
     const index = this.#thinking.get(at);
-    const { context } = this.#answer;
+    const { context } = this.#response;
     if (index !== undefined)
       this.#sink.delta(index, 'signature_delta', 'signature', encodeSignature(delta.signature, 'self', context));
     else if (this.#open) this.#late.push(delta.signature);
@@ -293,8 +293,8 @@ export class ContentEncoder {
   }
 
   #carry(blob: SignedBlob): void {
-    if (this.#answer.wantsThinking) this.#sink.whole(carrierBlock(blob, 'self', this.#answer.context));
-    else this.#answer.held = blob;
+    if (this.#response.wantsThinking) this.#sink.whole(carrierBlock(blob, 'self', this.#response.context));
+    else this.#response.held = blob;
   }
 }
 
@@ -333,12 +333,12 @@ class CallBlockEncoder implements BlockEncoder {
 
   #begin(): number {
     if (this.index !== undefined) return this.index;
-    const { sink, answer } = this.#scope;
-    if (this.#signature && answer.wantsThinking) sink.whole(carrierBlock(this.#signature, 'next', answer.context));
+    const { sink, response } = this.#scope;
+    if (this.#signature && response.wantsThinking) sink.whole(carrierBlock(this.#signature, 'next', response.context));
     const { signature: _, ...block } = this.#block;
     const signed = this.#signature ? { ...block, signature: this.#signature } : block;
     this.#signature = undefined;
-    this.index = sink.start(encodeCall(signed, {}, this.#scope.path, answer));
+    this.index = sink.start(encodeCall(signed, {}, this.#scope.path, response));
     return this.index;
   }
 
@@ -372,15 +372,15 @@ class CallBlockEncoder implements BlockEncoder {
   stop(final: ContentBlock | undefined): void {
     this.#correct(final);
     const index = this.#begin();
-    const { sink, answer } = this.#scope;
+    const { sink, response } = this.#scope;
     const isCut = final?.type === 'tool_use' && final.status === 'incomplete';
     if (this.#block.kind === 'custom') this.#endText(isCut);
     else if (this.#form === 'other') this.#wrap();
     if (this.#isEmpty) sink.delta(index, 'input_json_delta', 'partial_json', '');
     sink.stop(index);
     if (!this.#signature) return;
-    if (answer.wantsThinking) sink.whole(carrierBlock(this.#signature, 'self', answer.context));
-    else dropSignature(this.#scope.path, 'tool_use', answer);
+    if (response.wantsThinking) sink.whole(carrierBlock(this.#signature, 'self', response.context));
+    else dropSignature(this.#scope.path, 'tool_use', response);
   }
 
   /** Text that was cut off stays open, as cut-off function arguments do. */
@@ -395,7 +395,7 @@ class CallBlockEncoder implements BlockEncoder {
   #wrap(): void {
     const value = this.#isBroken ? undefined : parseJson(this.#held);
     if (value === null) return; // Groq sends null for no arguments
-    tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.answer.context);
+    tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.response.context);
     this.#send(value === undefined ? `{"${INVALID}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);
   }
 
@@ -405,7 +405,7 @@ class CallBlockEncoder implements BlockEncoder {
     const { name } = this.#block;
     if (this.index === undefined) this.#block = final;
     else if (final.name !== name)
-      this.#scope.answer.context.note({
+      this.#scope.response.context.note({
         code: 'APPROXIMATED',
         path: this.#scope.path,
         feature: 'content.tool_use.name',
@@ -433,7 +433,7 @@ class AudioBlockEncoder implements BlockEncoder {
   }
 
   stop(): void {
-    tellAudio(this.index !== undefined, this.#scope.path, this.#scope.answer.context);
+    tellAudio(this.index !== undefined, this.#scope.path, this.#scope.response.context);
     this.#text.stop();
   }
 }
@@ -461,22 +461,22 @@ class TextBlockEncoder implements BlockEncoder {
   }
 
   #write({ text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
-    if (logprobs && !this.#hasLogprobs) dropLogprobs(this.#scope.path, NO_LOGPROBS, this.#scope.answer.context);
+    if (logprobs && !this.#hasLogprobs) dropLogprobs(this.#scope.path, NO_LOGPROBS, this.#scope.response.context);
     this.#hasLogprobs ||= logprobs !== undefined;
     if (text !== '') this.#scope.sink.delta(this.#begin(), 'text_delta', 'text', text);
   }
 
   #cite(citation: Citation): void {
-    const raw = encodeCitation(citation, `${this.#scope.path}/citations`, this.#scope.answer.context);
+    const raw = encodeCitation(citation, `${this.#scope.path}/citations`, this.#scope.response.context);
     if (raw !== undefined) this.#scope.sink.delta(this.#begin(), 'citations_delta', 'citation', raw);
   }
 
   /** A signature that is known at the start is written before the text. */
   #begin(): number {
     if (this.index !== undefined) return this.index;
-    const { sink, answer } = this.#scope;
+    const { sink, response } = this.#scope;
     // A whole message reports a dropped signature when the block stops, after its citations.
-    if (sink.isLive || answer.wantsThinking) this.#carry('next');
+    if (sink.isLive || response.wantsThinking) this.#carry('next');
     this.index = sink.start({ ...this.#fields, type: 'text', text: '', citations: null });
     return this.index;
   }
@@ -488,10 +488,10 @@ class TextBlockEncoder implements BlockEncoder {
   }
 
   #carry(attach: Attach): void {
-    const { sink, answer, path } = this.#scope;
+    const { sink, response, path } = this.#scope;
     if (!this.#signature) return;
-    if (answer.wantsThinking) sink.whole(carrierBlock(this.#signature, attach, answer.context));
-    else dropSignature(path, 'text', answer);
+    if (response.wantsThinking) sink.whole(carrierBlock(this.#signature, attach, response.context));
+    else dropSignature(path, 'text', response);
     this.#signature = undefined;
   }
 }
@@ -550,11 +550,11 @@ class ThinkingBlockEncoder implements BlockEncoder {
   }
 
   stop(): void {
-    const { sink, answer } = this.#scope;
+    const { sink, response } = this.#scope;
     // Reasoning of another protocol without text is not sent as a block: if thinking was not requested, the next call
     // carries its signature. Empty thinking of Anthropic is passed on.
-    if (this.index === undefined && answer.isForeign && (!this.#signature || !answer.wantsThinking)) {
-      answer.held = this.#signature ?? answer.held;
+    if (this.index === undefined && response.isForeign && (!this.#signature || !response.wantsThinking)) {
+      response.held = this.#signature ?? response.held;
       return;
     }
     const index = this.#begin();
@@ -564,7 +564,7 @@ class ThinkingBlockEncoder implements BlockEncoder {
   }
 
   #encodeSignature(): string {
-    const { context, isForeign } = this.#scope.answer;
+    const { context, isForeign } = this.#scope.response;
     if (this.#signature) return encodeSignature(this.#signature, 'self', context);
     return isForeign ? encodeUnsigned(context) : '';
   }

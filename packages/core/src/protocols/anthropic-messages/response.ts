@@ -34,19 +34,19 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   const { content, stop_details: details, usage, error } = response;
   const stop = endingOf(response, details, error, context);
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
-  const answer = createAnswer(response, context);
+  const scope = createAnswer(response, context);
   const { finish_reason: reason, stop_details: raw, container = null, diagnostics = null, ...fields } = fieldsOf(response);
-  const { id, type, role, model } = encodeEnvelope(response, answer);
+  const { id, type, role, model } = encodeEnvelope(response, scope);
   const message: JsonObject = {
     id,
     type,
     role,
     model,
-    content: encodeContent(content, answer),
+    content: encodeContent(content, scope),
     stop_reason: encodeStop(stop, reason),
     stop_sequence: response.stop_sequence ?? null,
     stop_details: encodeStopDetails(stop, details, raw),
-    usage: Object.assign(encodeUsage(usage), encodeTier(response.service_tier, answer)),
+    usage: Object.assign(encodeUsage(usage), encodeTier(response.service_tier, scope)),
     container,
     diagnostics,
   };
@@ -54,9 +54,9 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   return message;
 }
 
-function encodeContent(content: readonly ContentBlock[], answer: Answer): JsonObject[] {
+function encodeContent(content: readonly ContentBlock[], scope: Answer): JsonObject[] {
   const sink = new ContentSink();
-  const encoder = new ContentEncoder(answer, sink);
+  const encoder = new ContentEncoder(scope, sink);
   for (const [at, block] of content.entries()) encoder.add(at, block);
   encoder.end();
   return sink.content;

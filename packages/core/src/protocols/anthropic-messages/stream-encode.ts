@@ -24,7 +24,7 @@ const STOP: SseFrame = { event: 'message_stop', data: '{"type":"message_stop"}' 
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
-  #answer: Answer | undefined;
+  #scope: Answer | undefined;
   #content: ContentEncoder | undefined;
   /**
    * The end of the first choice. It is sent when the message stops: usage may come later, and must not be sent twice
@@ -78,7 +78,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         this.#writeBlock(event);
         return;
       case 'message_start':
-        if (!this.#answer) this.#start(event.message);
+        if (!this.#scope) this.#start(event.message);
         return;
       case 'message_delta':
         this.#finish(event);
@@ -98,23 +98,23 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #start(message: MessageStart['message']): Answer {
-    const answer = createAnswer(message, this.#context);
-    this.#answer = answer;
-    this.#content = new ContentEncoder(answer, new FrameSink((event, data) => this.#out.push({ event, data })));
+    const scope = createAnswer(message, this.#context);
+    this.#scope = scope;
+    this.#content = new ContentEncoder(scope, new FrameSink((event, data) => this.#out.push({ event, data })));
     this.#send('message_start', {
-      message: Object.assign(encodeEnvelope(message, answer), {
+      message: Object.assign(encodeEnvelope(message, scope), {
         content: [],
         stop_reason: null,
         stop_sequence: null,
         stop_details: null,
         container: null,
         diagnostics: null,
-        usage: Object.assign(encodeUsage(message.usage), encodeTier(message.service_tier, answer)),
+        usage: Object.assign(encodeUsage(message.usage), encodeTier(message.service_tier, scope)),
       }),
     });
     // The API sends a ping after the start, which clients may wait for; pings of Anthropic itself are passed on.
-    if (answer.isForeign) this.#out.push(PING);
-    return answer;
+    if (scope.isForeign) this.#out.push(PING);
+    return scope;
   }
 
   #send(type: string, payload: JsonObject): void {
@@ -173,7 +173,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       this.#fail(failureOf(null, undefined));
       return;
     }
-    const answer = this.#answer ?? this.#start({ id: '', model: '' });
+    const scope = this.#scope ?? this.#start({ id: '', model: '' });
     this.#release();
     this.#content?.end();
     const { finish_reason: reason, stop_details: raw, container = null, ...fields } = fieldsOf(final);
@@ -186,7 +186,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         stop_details: encodeStopDetails(stop, final.delta.stop_details, raw),
         container,
       },
-      usage: { ...encodeDeltaUsage(this.#usage), ...encodeTier(final.message?.service_tier, answer) },
+      usage: { ...encodeDeltaUsage(this.#usage), ...encodeTier(final.message?.service_tier, scope) },
     });
     this.#out.push(STOP);
     this.#ended = true;
