@@ -326,7 +326,7 @@ export class CallEmitter {
   /** Makes derived ids differ between messages and candidates. */
   readonly #seed: string;
   readonly #ids = new Set<string>();
-  readonly #answers = new Answers();
+  readonly #matcher = new Answers();
   readonly #limits = new CallLimits();
   /** Held calls and the results of Google's own tools, in order. */
   #held: (Call | ToolResultBlock)[] = [];
@@ -340,7 +340,7 @@ export class CallEmitter {
 
   /** The calls that the client has to run. */
   get unanswered(): ToolUseBlock[] {
-    return this.#answers.open.map(({ block }) => block);
+    return this.#matcher.open.map(({ block }) => block);
   }
 
   /** Reads a functionCall or a piece of one. Returns `opaque` if the caller has to keep the part whole. */
@@ -384,7 +384,7 @@ export class CallEmitter {
     const more = unknown ? { ...fields, functionCall: unknown } : fields;
     const block: ToolUseBlock = { type: 'tool_use', id: this.#chooseId(wire, name, offset), name, input: {}, ...extended(more) };
     const call: Call = { index: undefined, block, isStopped: false, isAnswered: false };
-    this.#answers.add(call);
+    this.#matcher.add(call);
     return call;
   }
 
@@ -406,7 +406,7 @@ export class CallEmitter {
     if (given !== '' && this.#ids.has(given)) this.#context.report('gemini/duplicate-call-id', offset);
     let id = given;
     for (let attempt = 0; id === '' || this.#ids.has(id); attempt++)
-      id = deriveId('call_', this.#seed, this.#answers.size, name, attempt);
+      id = deriveId('call_', this.#seed, this.#matcher.size, name, attempt);
     this.#ids.add(id);
     return id;
   }
@@ -487,15 +487,15 @@ export class CallEmitter {
   answer(result: JsonObject, fields: JsonObject | undefined, offset: number): void {
     const id = textOf(result['id']);
     const name = textOf(result['name']);
-    const call = this.#answers.take(id, name);
+    const call = this.#matcher.take(id, name);
     if (!call || call.index !== undefined) this.#context.report('gemini/late-function-response', offset);
-    const answered = call?.block.id ?? (id || deriveId('call_', this.#seed, this.#answers.size, name, 'answer'));
+    const callId = call?.block.id ?? (id || deriveId('call_', this.#seed, this.#matcher.size, name, 'answer'));
     if (call && !call.isStopped) call.block = { ...call.block, kind: 'server' };
     if (call && this.#pending?.call === call) {
       this.#pending = undefined;
       this.#held.push(call);
     }
-    this.#held.push(decodeServerResult(result, answered, fields));
+    this.#held.push(decodeServerResult(result, callId, fields));
   }
 
   /** Settles all calls. `isClean`: the model finished normally, so arguments without an end mark are complete. */
