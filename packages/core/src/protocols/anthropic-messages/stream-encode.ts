@@ -27,8 +27,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #scope: Answer | undefined;
   #content: ContentEncoder | undefined;
   /**
-   * The end of the first choice. It is sent when the message stops: usage may come later, and must not be sent twice
-   * (P95).
+   * The end of the first choice. It is sent when the message stops: usage may come later, and a second message_delta
+   * would undo the first (P95).
    */
   #final: MessageDelta | undefined;
   #usage: CanonicalUsage | undefined;
@@ -112,7 +112,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         usage: Object.assign(encodeUsage(message.usage), encodeTier(message.service_tier, scope)),
       }),
     });
-    // The API sends a ping after the start, which clients may wait for; pings of Anthropic itself are passed on.
+    // Clients watch for silence, and the API itself pings after the start; pings of Anthropic are passed on.
     if (scope.isForeign) this.#out.push(PING);
     return scope;
   }
