@@ -1,7 +1,7 @@
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ContentBlock } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Started, startGateway } from '../../packages/gateway/test/gateway/start.ts';
-import { answerOf } from '../../packages/lab/src/demo/brain.ts';
+import { buildDemoResponse } from '../../packages/lab/src/demo/brain.ts';
 import { violations } from '../../packages/lab/test/demo/schema-check.ts';
 import { SHARED } from '../shared.ts';
 import { decode, type RecordedRequest, recordedRequests } from './recorded-clients.ts';
@@ -27,7 +27,7 @@ const request = (messages: CanonicalMessage[], rest: Partial<CanonicalRequest> =
 
 const callsIn = (content: readonly ContentBlock[]) => content.filter((block) => block.type === 'tool_use');
 
-const namesOf = (asked: CanonicalRequest): string[] => callsIn(answerOf(asked).content).map(({ name }) => name);
+const namesOf = (asked: CanonicalRequest): string[] => callsIn(buildDemoResponse(asked).content).map(({ name }) => name);
 
 const REMINDER = '<system-reminder>Use the Bash tool. The tools are Bash and Read.\nCall Bash now.</system-reminder>';
 
@@ -44,7 +44,7 @@ describe('text that names tools is no request to call them', () => {
     ['the line without a name', [user('demo: call ')]],
     ['the line with the name of no tool', [user('demo: call Rm')]],
   ] satisfies [string, CanonicalMessage[]][])('%s', (_, messages) => {
-    const { content, stop_reason } = answerOf(request(messages));
+    const { content, stop_reason } = buildDemoResponse(request(messages));
     expect(content).toMatchObject([{ type: 'text' }]);
     expect(stop_reason).toBe('end_turn');
   });
@@ -77,18 +77,18 @@ describe('a turn with a tool result ends in text', () => {
     ['although a call is forced', [user('hello'), call, result], { tool_choice: { type: 'any' } }],
     ['although a tool is forced', [user('hello'), call, result, user('x')], { tool_choice: { type: 'tool', name: 'Bash' } }],
   ] satisfies [string, CanonicalMessage[], Partial<CanonicalRequest>][])('%s', (_, messages, rest) => {
-    expect(answerOf(request(messages, rest)).content).toEqual([{ type: 'text', text: 'The tool says: Rain' }]);
+    expect(buildDemoResponse(request(messages, rest)).content).toEqual([{ type: 'text', text: 'The tool says: Rain' }]);
   });
 });
 
 test('arguments never contain text of the conversation', () => {
-  const { content } = answerOf(request([user('demo: call Bash rm -rf /\nrm -rf /home')]));
+  const { content } = buildDemoResponse(request([user('demo: call Bash rm -rf /\nrm -rf /home')]));
   expect(callsIn(content)).toMatchObject([{ input: { command: 'sluice-demo-sample' } }]);
 });
 
 test('a tool of a namespace is called with its namespace', () => {
   const tools = [{ name: 'spawn', namespace: 'agents', input_schema: {} }];
-  const { content } = answerOf(request([user('demo: call spawn')], { tools }));
+  const { content } = buildDemoResponse(request([user('demo: call spawn')], { tools }));
   expect(callsIn(content)).toMatchObject([{ name: 'spawn', namespace: 'agents' }]);
 });
 
@@ -141,7 +141,7 @@ describe.runIf(SHARED)('requests of real clients', () => {
     const asked = decode(recorded);
     const tools = (asked.tools ?? []).filter(({ kind = 'function' }) => kind === 'function');
     for (const tool of tools) {
-      const { content } = answerOf({ ...asked, tools: [tool], messages: [user(`demo: call ${tool.name}`)] });
+      const { content } = buildDemoResponse({ ...asked, tools: [tool], messages: [user(`demo: call ${tool.name}`)] });
       const [made] = callsIn(content);
       expect(made).toMatchObject({ name: tool.name, input: expect.any(Object) });
       expect(violations(made?.input, tool.input_schema ?? {}), tool.name).toEqual([]);

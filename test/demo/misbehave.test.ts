@@ -2,7 +2,7 @@ import { convertRequest, type ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStream } from '../../packages/gateway/test/gateway/dialects.ts';
 import { ask, type Started, startGateway } from '../../packages/gateway/test/gateway/start.ts';
-import { DEMO_MODELS, languageOf } from '../../packages/lab/src/demo/brain.ts';
+import { chooseProtocol, DEMO_MODELS } from '../../packages/lab/src/demo/brain.ts';
 
 // The demo speaks badly when its name says so, and the gateway mends it for every client.
 let gateway: Started;
@@ -62,14 +62,14 @@ describe.each(CLIENTS)('%s', (client) => {
 
 test('every listed name but the first is that of a dialect', () => {
   for (const name of DEMO_MODELS.slice(1))
-    expect(CLIENTS.some((client) => languageOf(name, client) !== client) || ENDS_EARLY.includes(name), name).toBe(true);
+    expect(CLIENTS.some((client) => chooseProtocol(name, client) !== client) || ENDS_EARLY.includes(name), name).toBe(true);
 });
 
 test('a dialect of one protocol is asked for in that protocol, any other name in the language of the client', () => {
-  expect(languageOf('no-index', 'gemini')).toBe('openai-chat');
-  expect(languageOf('gemini/snake-case', 'openai-chat')).toBe('gemini');
-  expect(languageOf('sse/crlf', 'gemini')).toBe('gemini');
-  expect(languageOf('anything', 'anthropic-messages')).toBe('anthropic-messages');
+  expect(chooseProtocol('no-index', 'gemini')).toBe('openai-chat');
+  expect(chooseProtocol('gemini/snake-case', 'openai-chat')).toBe('gemini');
+  expect(chooseProtocol('sse/crlf', 'gemini')).toBe('gemini');
+  expect(chooseProtocol('anything', 'anthropic-messages')).toBe('anthropic-messages');
 });
 
 test('clients find the names in the list of models', async () => {

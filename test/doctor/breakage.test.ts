@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Assembled, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
 import { expect, test } from 'vitest';
 import { SDK_BREAKAGE } from '../../packages/core/src/doctor/sdk-breakage.ts';
-import { mutationsOf, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';
 import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
@@ -32,7 +32,7 @@ const isPlain = ({ id }: { id: string }): boolean => id !== 'sse-done-variants';
 function departingStreams(): Departing[] {
   const made = PROTOCOL_IDS.flatMap((protocol) =>
     cleanStreams(protocol).flatMap((clean) =>
-      mutationsOf(protocol).flatMap((mutation) => {
+      listMutations(protocol).flatMap((mutation) => {
         const random = seededRandom(7);
         const mutated = mutation.apply(clean, random);
         return mutated === clean ? [] : departing(protocol, writeStream(mutated, random));

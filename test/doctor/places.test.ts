@@ -1,6 +1,6 @@
 import { CODECS, type Finding, type Protocol, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { mutationsOf, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';
 import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
@@ -17,7 +17,7 @@ const bodies: Body[] = [
   ...readCases().map(({ id, protocol, raw }) => ({ id, protocol: protocolOf(protocol), bytes: Buffer.from(bytesOf(raw)) })),
   ...PROTOCOL_IDS.flatMap((protocol) =>
     cleanStreams(protocol).flatMap((clean, at) =>
-      mutationsOf(protocol).flatMap((mutation) => {
+      listMutations(protocol).flatMap((mutation) => {
         const random = seededRandom(3);
         const mutated = mutation.apply(clean, random);
         if (mutated === clean) return [];

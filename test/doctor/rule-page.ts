@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { breakageOf, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
-import { mutationsOf, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';
 import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
@@ -43,7 +43,7 @@ function casesOf(rule: RuleId): SourcedCase[] {
 /** A dialect that makes the departure out of a clean stream. */
 function madeOf(rule: RuleId): Example | undefined {
   for (const protocol of PROTOCOL_IDS)
-    for (const mutation of mutationsOf(protocol).filter((one) => one.rule === rule))
+    for (const mutation of listMutations(protocol).filter((one) => one.rule === rule))
       for (const clean of cleanStreams(protocol)) {
         const random = seededRandom(3);
         const mutated = mutation.apply(clean, random);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CODECS, RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { mutationsOf, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf, splitEvery } from '../run.ts';
 import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
@@ -54,7 +54,7 @@ test('the right rule is named for at least 95 % of the departing cases, and none
 
 /** Every dialect that can be made out of a clean stream: the departure that it makes is found. */
 describe.each(PROTOCOL_IDS)('%s', (protocol) => {
-  const dialects = mutationsOf(protocol).flatMap((mutation) => (mutation.rule ? [{ ...mutation, rule: mutation.rule }] : []));
+  const dialects = listMutations(protocol).flatMap((mutation) => (mutation.rule ? [{ ...mutation, rule: mutation.rule }] : []));
 
   test.each(dialects)('$id is named $rule', ({ apply, rule }) => {
     for (const clean of cleanStreams(protocol)) {

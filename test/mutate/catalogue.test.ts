@@ -1,7 +1,7 @@
 import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { HABIT_RULES } from '../../packages/core/src/rules/habits.ts';
-import { MUTATIONS, mutationsOf } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations, MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
 
 /** Departures that no mutation makes, and why. */
 const NOT_MADE: Partial<Record<RuleId, string>> = {
@@ -42,7 +42,7 @@ describe.each(MUTATIONS.map((mutation) => ({ mutation, id: mutation.id })))(
 
     test('is known to the protocols it is for', () => {
       expect(protocols.length).toBeGreaterThan(0);
-      for (const protocol of protocols) expect(mutationsOf(protocol).map((one) => one.id)).toContain(id);
+      for (const protocol of protocols) expect(listMutations(protocol).map((one) => one.id)).toContain(id);
     });
 
     test('names a rule that exists', () => {

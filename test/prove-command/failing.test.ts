@@ -6,7 +6,7 @@ import * as streams from '../../packages/gateway/test/streams.ts';
 vi.mock('../../packages/lab/src/prove/wire.ts', async (original) => {
   const wire = await original<typeof import('../../packages/lab/src/prove/wire.ts')>();
   const tainted = (chunks: Iterable<Uint8Array>): Uint8Array =>
-    new TextEncoder().encode(wire.bodyOf([...chunks]).replace('"poison"', '"honey"'));
+    new TextEncoder().encode(wire.decodeBody([...chunks]).replace('"poison"', '"honey"'));
   const convert: typeof wire.convert = (from, to, chunks, onNote) =>
     wire.convert(from, to, to === 'gemini' ? [tainted(chunks)] : chunks, onNote);
   return { ...wire, convert };

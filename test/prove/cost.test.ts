@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { EventReader } from '../../packages/core/src/engine/reader.ts';
 import type { CanonicalStreamEvent, ContentBlock, ProtocolId } from '../../packages/core/src/index.ts';
-import { mutationsOf } from '../../packages/lab/src/mutate/index.ts';
-import { costFailure, FACTOR, isLinear, ratioOf } from '../../packages/lab/src/prove/prove-body.ts';
+import { listMutations } from '../../packages/lab/src/mutate/index.ts';
+import { costFailure, FACTOR, isLinear, measureRatio } from '../../packages/lab/src/prove/prove-body.ts';
 import { assemble, convert, PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { eventsOf } from './generate/events.ts';
 import type { Answer } from './generate/message.ts';
@@ -68,7 +68,7 @@ test.each(rows)('$protocol: reading and writing $what costs by its length', ({ p
     read: (body: Uint8Array[]) => assemble(protocol, body),
     convert: (body: Uint8Array[]) => convert(protocol, protocol, body),
   })) {
-    const ratio = ratioOf(
+    const ratio = measureRatio(
       () => run(small),
       () => run(large),
       now,
@@ -123,7 +123,7 @@ test.each(PROTOCOL_IDS)('%s: keys of strangers touch no prototype', (protocol) =
     { type: 'opaque', origin: protocol, raw: JSON.parse(args) },
   ];
   const clean = cleanOf(streamOf(protocol, encode(protocol, eventsOf({ ...ANSWER, blocks, stop: 'tool_use' }, 1), [], protocol)));
-  for (const mutation of clean ? mutationsOf(protocol) : []) {
+  for (const mutation of clean ? listMutations(protocol) : []) {
     if (clean) checkMutation(clean, mutation, SEED);
     for (const to of PROTOCOL_IDS) if (clean) convert(protocol, to, chunksOf(clean.stream));
     const isTouched = namesOf() !== before || 'polluted' in {};

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mutationsOf } from '../../packages/lab/src/mutate/index.ts';
+import { listMutations } from '../../packages/lab/src/mutate/index.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { anyTold, eventsOf, type Told } from './generate/events.ts';
 import { overGenerated } from './generated.ts';
@@ -19,7 +19,7 @@ test.each(PROTOCOL_IDS)('%s: recorded streams in every dialect', (protocol) => {
   for (const recording of recorded.slice(0, scale(12, recorded.length))) {
     const clean = cleanRecording(recording);
     if (!clean) continue;
-    for (const mutation of mutationsOf(protocol)) {
+    for (const mutation of listMutations(protocol)) {
       const tried = checkMutation(clean, mutation, SEED);
       if (!tried) continue;
       const { failure } = tried;
@@ -35,11 +35,11 @@ test.each(PROTOCOL_IDS)('%s: recorded streams in every dialect', (protocol) => {
 
 test.each(PROTOCOL_IDS)('%s: generated streams in every dialect', (protocol) => {
   const tally = new Tally();
-  const untried = new Set(mutationsOf(protocol).map(({ id }) => id));
+  const untried = new Set(listMutations(protocol).map(({ id }) => id));
   const { failures } = overGenerated(anyTold(protocol), scale(25, 500), (told, isPassed) => {
     const clean = cleanGenerated(protocol, told);
     if (!clean) return undefined;
-    for (const mutation of mutationsOf(protocol)) {
+    for (const mutation of listMutations(protocol)) {
       if (isPassed(mutation.id)) continue;
       const tried = checkMutation(clean, mutation, told.seed);
       if (tried) untried.delete(mutation.id);
@@ -50,5 +50,5 @@ test.each(PROTOCOL_IDS)('%s: generated streams in every dialect', (protocol) => 
   });
   for (const failure of failures) tally.check('mutation of generated streams', protocol, failure, SEED);
   expect(tally.finish(`mutation-generated-${protocol}`)).toEqual([]);
-  expect(untried.size).toBeLessThan(mutationsOf(protocol).length / 4);
+  expect(untried.size).toBeLessThan(listMutations(protocol).length / 4);
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
-import { framesOf } from '../../packages/lab/src/prove/wire.ts';
+import { readFrames } from '../../packages/lab/src/prove/wire.ts';
 import { type Recording, readManifest, readRecording, SHARED } from '../shared.ts';
 import { type Clean, cleanOf } from './properties/mutation.ts';
 import { CODECS, streamOf } from './wire.ts';
@@ -48,7 +48,7 @@ export const readSizes = (): Record<string, number[]> =>
 
 /** A recording as a clean stream; undefined when it departs from the standard by itself. */
 export function cleanRecording({ protocolId, bytes }: Recorded): Clean | undefined {
-  const frames = framesOf(bytes);
+  const frames = readFrames(bytes);
   if (frames.some(({ bare }) => bare)) return undefined;
   const isUnended = protocolId === 'openai-chat' && frames.at(-1)?.data !== '[DONE]';
   return cleanOf(streamOf(protocolId, isUnended ? [...frames, { data: '[DONE]' }] : frames));

@@ -9,7 +9,7 @@ import {
   type WireRequest,
 } from '../../packages/core/src/index.ts';
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
-import { sorted } from '../../packages/lab/src/prove/normal.ts';
+import { sortKeys } from '../../packages/lab/src/prove/normal.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { SHARED } from '../shared.ts';
 import { request } from './generate/request.ts';
@@ -38,7 +38,7 @@ function checkFixpoint(protocol: ProtocolId, asked: CanonicalRequest): Failure |
   try {
     const first = encodeWith(protocol, asked);
     const again = encodeWith(protocol, CODECS[protocol].request.decode(first, contextOf(protocol)));
-    const [a, b] = [first, again].map(({ path, body }) => JSON.stringify(sorted([path, body])));
+    const [a, b] = [first, again].map(({ path, body }) => JSON.stringify(sortKeys([path, body])));
     return a === b ? undefined : failure(`${b} is not ${a}`);
   } catch (error) {
     return error instanceof CodecError ? undefined : failure(`threw ${error}`);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Assembled, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
-import { assemble, bodyOf, convert, framesOf, PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
+import { assemble, convert, decodeBody, PROTOCOL_IDS, readFrames } from '../../packages/lab/src/prove/wire.ts';
 import { eventsOf, portableTold, type Told } from './generate/events.ts';
 import { ORACLES } from './oracles.ts';
 import { recordedBodies } from './recordings.ts';
@@ -42,7 +42,7 @@ async function checkHeard(
     id: `sdk/${sdk}`,
     message,
     protocol,
-    raw: bodyOf(chunks),
+    raw: decodeBody(chunks),
     expected: own,
   });
   const hasFailed = own.error !== null || !own.complete;
@@ -53,7 +53,7 @@ async function checkHeard(
     const names = namesOf(protocol, own);
     return calls.toSorted().join() === names.toSorted().join() ? undefined : failure(`the official reader heard ${calls.join()}`);
   } catch (error) {
-    if (protocol === 'openai-chat' && UNREADABLE[sdk]?.when.test(bodyOf(chunks))) return undefined;
+    if (protocol === 'openai-chat' && UNREADABLE[sdk]?.when.test(decodeBody(chunks))) return undefined;
     return hasFailed ? undefined : failure(`the official reader threw: ${error}`);
   }
 }
@@ -66,7 +66,7 @@ test.each(sdks)('$subject: reads what we write', async ({ protocol, name, subjec
   for (const told of fc.sample(portableTold, { numRuns: scale(40, 1500), seed: SEED }))
     tally.check(HEARD, subject, await checkHeard(protocol, name, read, framesOfTold(protocol, told)), SEED);
   for (const { protocolId, bytes } of recordedBodies().filter((_, at) => at % scale(25, 1) === 0)) {
-    const frames = convert(protocolId, protocol, [bytes]).flatMap(framesOf);
+    const frames = convert(protocolId, protocol, [bytes]).flatMap(readFrames);
     tally.check(`${HEARD} of recordings`, subject, await checkHeard(protocol, name, read, frames));
   }
   expect(tally.finish(`sdk-${subject.replaceAll(/[^\w.]+/g, '-')}`)).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../packages/lab/src/mutate/random.ts';
 import { randomPieces } from '../../packages/lab/src/prove/prove-body.ts';
-import { type Body, checkCuts, checkPieces, placesOf } from '../../packages/lab/src/prove/splits.ts';
+import { type Body, checkCuts, checkPieces, listCuts } from '../../packages/lab/src/prove/splits.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
 import { protocolOf, splitBy, splitEvery } from '../run.ts';
 import { readCases, SHARED } from '../shared.ts';
@@ -15,7 +15,7 @@ const KWAY = scale(2, 10);
 
 function checkBody(tally: Tally, body: Body, sizes: readonly number[] | undefined): void {
   const { protocol, bytes } = body;
-  const { tried, failure } = checkCuts(body, placesOf(bytes, EVERY));
+  const { tried, failure } = checkCuts(body, listCuts(bytes, EVERY));
   tally.add('two-way split', protocol, tried - 1);
   tally.check('two-way split', protocol, failure);
   if (IS_FULL || bytes.length < 20_000)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Note } from '../../packages/core/src/index.ts';
-import { caseOf, type Failure } from '../../packages/lab/src/prove/failure.ts';
+import { buildCase, type Failure } from '../../packages/lab/src/prove/failure.ts';
 import type { Outcome } from './generated.ts';
 import { openReason } from './open.ts';
 
@@ -89,7 +89,7 @@ export class Tally {
 }
 
 function writeCase(failure: Failure): void {
-  const found = caseOf(failure);
+  const found = buildCase(failure);
   if (!found) return;
   mkdirSync(casesFolder(), { recursive: true });
   writeFileSync(join(casesFolder(), `${found.id}.jsonl`), `${JSON.stringify(found)}\n`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CODECS, type ProtocolId, streamConverter } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { jsonLines, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
-import { comparableOf, differencesOf } from '../../packages/lab/src/tape/compare.ts';
+import { listDifferences, readComparable } from '../../packages/lab/src/tape/compare.ts';
 import { temporaryFolder } from './tapes.ts';
 
 const chunk = (delta: object, finish: string | null = null, more: object = {}): string =>
@@ -54,10 +54,10 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 const LOOSELY = { all: false, events: false };
 
-const comparedAs = (text: string, how = LOOSELY): unknown => comparableOf(bytesOf(text), undefined, how).value;
+const comparedAs = (text: string, how = LOOSELY): unknown => readComparable(bytesOf(text), undefined, how).value;
 
 const pathsOf = (a: string, b: string, how = LOOSELY): string[] =>
-  differencesOf(comparedAs(a, how), comparedAs(b, how)).map(({ path }) => path);
+  listDifferences(comparedAs(a, how), comparedAs(b, how)).map(({ path }) => path);
 
 describe('what they come to', () => {
   test.each(SAME)('the same: %s', (_, text) => {
@@ -100,7 +100,7 @@ describe('what they come to', () => {
   });
 
   test('hostile keys', () => {
-    expect(differencesOf(JSON.parse('{"__proto__":1}'), JSON.parse('{"constructor":2}'))).toEqual([
+    expect(listDifferences(JSON.parse('{"__proto__":1}'), JSON.parse('{"constructor":2}'))).toEqual([
       { path: '__proto__', a: 1, b: undefined },
       { path: 'constructor', a: undefined, b: 2 },
     ]);

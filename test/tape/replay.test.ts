@@ -7,7 +7,7 @@ import { questionOf, readStream, readWhole } from '../../packages/gateway/test/g
 import { RawClient, requestText } from '../../packages/gateway/test/gateway/raw-client.ts';
 import { type Asking, ask, eventually } from '../../packages/gateway/test/gateway/start.ts';
 import { parseFaults } from '../../packages/lab/src/replay/faults.ts';
-import { inReads } from '../../packages/lab/src/replay/play.ts';
+import { splitReads } from '../../packages/lab/src/replay/play.ts';
 import type { Facts } from '../../packages/lab/src/tape/format.ts';
 import { readTape } from '../../packages/lab/src/tape/read.ts';
 import { startReplayer, temporaryFolder } from './tapes.ts';
@@ -399,7 +399,7 @@ describe('as it was', () => {
     ],
     ['no reads', 1, [], [[0, 10]]],
   ])('%s', (_, speed, reads, expected) => {
-    const pieces = [...inReads(new Uint8Array(10), reads, speed)];
+    const pieces = [...splitReads(new Uint8Array(10), reads, speed)];
     expect(pieces.map(({ waitMs, bytes }) => [waitMs, bytes.length])).toEqual(expected);
   });
 

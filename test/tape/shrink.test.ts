@@ -2,9 +2,9 @@ import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { jsonLines, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
 import { MUTATIONS, PLAIN_FRAMING, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
-import { caseOf, reportOf } from '../../packages/lab/src/shrink/report.ts';
-import { assemble, testFor } from '../../packages/lab/src/shrink/shows.ts';
-import { eventsOf, filler, partsOf, render, shortest, shrink } from '../../packages/lab/src/shrink/shrinker.ts';
+import { buildCase, writeReport } from '../../packages/lab/src/shrink/report.ts';
+import { assemble, createTest } from '../../packages/lab/src/shrink/shows.ts';
+import { filler, render, shortest, shrink, splitEvents, splitParts } from '../../packages/lab/src/shrink/shrinker.ts';
 
 const chunk = (delta: object, finish: string | null = null): string =>
   JSON.stringify({
@@ -37,7 +37,7 @@ const instantly = { now: () => 0, mostMs: 1 };
 
 async function shrinkTo(rule: RuleId, text: string) {
   const first = assemble(text, undefined);
-  const { shows } = testFor(rule, first, undefined);
+  const { shows } = createTest(rule, first, undefined);
   expect(shows(text), `${rule} is there`).toBe(true);
   return { ...(await shrink(text, { shows, ...instantly })), first };
 }
@@ -104,14 +104,14 @@ describe('to a rule', () => {
     const first = assemble(text, undefined);
     const [rule] = first.diagnostics.map((met) => met.rule).filter((met) => met.includes('done'));
     if (rule === undefined) throw new Error(`not met: ${JSON.stringify(first.diagnostics)}`);
-    const shrunk = await shrink(text, { ...testFor(rule, first, undefined), ...instantly });
+    const shrunk = await shrink(text, { ...createTest(rule, first, undefined), ...instantly });
     expect(shrunk.text.length).toBeLessThan(1000);
     expect(assemble(shrunk.text, undefined).diagnostics.map((met) => met.rule)).toContain(rule);
   });
 
   test('when the time is over, what was reached is the result', async () => {
     const text = sse(payloadsOf(50)).replace('data: [DONE]\n\n', '');
-    const { shows } = testFor('sse/missing-done', assemble(text, undefined), undefined);
+    const { shows } = createTest('sse/missing-done', assemble(text, undefined), undefined);
     let clock = 0;
     const shrunk = await shrink(text, { shows, now: () => clock++, mostMs: 10 });
     expect(shrunk).toMatchObject({ isDone: false, tries: 10 });
@@ -147,8 +147,8 @@ describe('bodies of all shapes', () => {
   });
 
   test.each(CASES.map(([name, text]) => [name, text] as const))('%s: nothing is lost between the parts', (_, text) => {
-    expect(eventsOf(text).join('')).toBe(text);
-    expect(render(partsOf('data: x\r\rdata: {"a":1} \n\n'))).toBe('data: x\r\rdata: {"a":1} \n\n');
+    expect(splitEvents(text).join('')).toBe(text);
+    expect(render(splitParts('data: x\r\rdata: {"a":1} \n\n'))).toBe('data: x\r\rdata: {"a":1} \n\n');
   });
 
   test('hostile documents', async () => {
@@ -184,7 +184,7 @@ describe('case and report', () => {
   const read = assemble(raw, undefined);
 
   test('a case is a line of fixtures', () => {
-    const made = caseOf(raw, read, { rule: 'chat/tool-index-missing' });
+    const made = buildCase(raw, read, { rule: 'chat/tool-index-missing' });
     expect(made).toMatchObject({
       protocol: 'openai-chat',
       title: RULES['chat/tool-index-missing'].title,
@@ -197,9 +197,9 @@ describe('case and report', () => {
 
   test('a report cannot be broken out of', () => {
     const hostile = 'data: ```\r\n\n\n# Heading\n\n````\n\n';
-    const made = caseOf(hostile, assemble(hostile, undefined), { command: 'x' });
+    const made = buildCase(hostile, assemble(hostile, undefined), { command: 'x' });
     const facts = { bytesBefore: 1, bytesAfter: 1, tries: 1, isDone: true, version: '1', stream: 's.sse' };
-    const text = reportOf({ until: { command: 'x' }, case: made, read, ...facts });
+    const text = writeReport({ until: { command: 'x' }, case: made, read, ...facts });
     expect(text).toContain('`````text\ndata: ```␍\n');
   });
 });

@@ -1,6 +1,6 @@
 import type { ToolUseBlock } from '../../packages/core/src/canonical/message.ts';
 import type { BlockEvent } from '../../packages/core/src/codec/block-serializer.ts';
-import { objectOf } from '../../packages/core/src/codec/read.ts';
+import { objectOrEmpty } from '../../packages/core/src/codec/read.ts';
 import { encodeCall } from './blocks.ts';
 import type { ToyPart } from './wire.ts';
 
@@ -32,7 +32,7 @@ export class ContentEncoder {
     const call = this.#call;
     this.#call = undefined;
     if (!call) return;
-    const input = this.#input === '' ? call.input : objectOf(JSON.parse(this.#input));
+    const input = this.#input === '' ? call.input : objectOrEmpty(JSON.parse(this.#input));
     this.#emit({ call: encodeCall({ ...call, input }) });
   }
 }

@@ -1,6 +1,6 @@
 import type { InterfaceType } from '../../packages/core/src/canonical/request.ts';
-import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../packages/core/src/codec/protocol.ts';
-import { objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import type { HeaderBag, Provider, RequestTarget, Target, WireRequest } from '../../packages/core/src/codec/protocol.ts';
+import { objectOrEmpty, textOrEmpty } from '../../packages/core/src/codec/read.ts';
 
 export const PATH = '/toy/chat';
 
@@ -15,7 +15,7 @@ export const buildHeaders = ({ api_key: key }: Provider): HeaderBag => ({
   ...(key !== undefined && { 'toy-key': key }),
 });
 
-export function readTarget({ body }: WireRequest): Asked | undefined {
-  const { model, stream } = objectOf(body);
-  return textOf(model) === '' ? undefined : { model: textOf(model), isStream: stream === true };
+export function readTarget({ body }: WireRequest): RequestTarget | undefined {
+  const { model, stream } = objectOrEmpty(body);
+  return textOrEmpty(model) === '' ? undefined : { model: textOrEmpty(model), isStream: stream === true };
 }

@@ -1,4 +1,4 @@
-import { must, payloadOf, type StreamGrammar } from '../../packages/core/src/codec/grammar.ts';
+import { must, parsePayload, type StreamGrammar } from '../../packages/core/src/codec/grammar.ts';
 import type { SseFrame } from '../../packages/core/src/sse/encode.ts';
 
 /** A begin, parts, and an end or an error. */
@@ -6,7 +6,7 @@ export class ToyGrammar implements StreamGrammar {
   #state: 'waiting' | 'open' | 'done' | 'failed' = 'waiting';
 
   push(frame: SseFrame): void {
-    const { id, parts, end, error } = payloadOf(frame);
+    const { id, parts, end, error } = parsePayload(frame);
     must(this.#state === 'waiting' || this.#state === 'open', 'nothing follows the end');
     if (error !== undefined) this.#state = 'failed';
     else if (end !== undefined) this.#state = 'done';

@@ -1,8 +1,8 @@
 import type { CanonicalModelList } from '../../packages/core/src/canonical/request.ts';
 import type { WireCodec } from '../../packages/core/src/codec/protocol.ts';
-import { listOf, objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import { listOrEmpty, objectOrEmpty, textOrEmpty } from '../../packages/core/src/codec/read.ts';
 
 export const models: WireCodec<unknown, CanonicalModelList> = {
-  decode: (body) => ({ models: listOf(objectOf(body)['models']).map((id) => ({ id: textOf(id) })) }),
+  decode: (body) => ({ models: listOrEmpty(objectOrEmpty(body)['models']).map((id) => ({ id: textOrEmpty(id) })) }),
   encode: (list) => ({ toy: 1, models: list.models.map(({ id }) => id) }),
 };

@@ -1,8 +1,8 @@
 import type { CanonicalUsage, StopReason } from '../../packages/core/src/canonical/message.ts';
 import type { CanonicalError } from '../../packages/core/src/canonical/notes.ts';
-import { withReply } from '../../packages/core/src/codec/errors.ts';
+import { addReplyFacts } from '../../packages/core/src/codec/errors.ts';
 import type { WireReply } from '../../packages/core/src/codec/protocol.ts';
-import { countOf, objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import { objectOrEmpty, textOrEmpty, toCount } from '../../packages/core/src/codec/read.ts';
 import { isObject } from '../../packages/core/src/json/json.ts';
 import { PROTOCOL, type ToyEnd, type ToyResponse } from './wire.ts';
 
@@ -17,22 +17,22 @@ export function encodeEnd(reason: StopReason | null): ToyEnd {
 
 export function decodeUsage(used: unknown): CanonicalUsage | undefined {
   if (!isObject(used)) return undefined;
-  return { input_tokens: countOf(used['in']) ?? 0, output_tokens: countOf(used['out']) ?? 0 };
+  return { input_tokens: toCount(used['in']) ?? 0, output_tokens: toCount(used['out']) ?? 0 };
 }
 
 export const encodeUsage = (usage: CanonicalUsage | undefined): Pick<ToyResponse, 'used'> =>
   usage ? { used: { in: usage.input_tokens, out: usage.output_tokens } } : {};
 
 export function decodeErrorBody(body: unknown): CanonicalError {
-  const { code, message } = objectOf(objectOf(body)['error']);
+  const { code, message } = objectOrEmpty(objectOrEmpty(body)['error']);
   return {
     code: code === 'slow-down' ? 'RATE_LIMIT' : 'UPSTREAM_ERROR',
-    message: textOf(message),
-    upstream: { protocol: PROTOCOL, body: objectOf(body)['error'] },
+    message: textOrEmpty(message),
+    upstream: { protocol: PROTOCOL, body: objectOrEmpty(body)['error'] },
   };
 }
 
-export const decodeErrorReply = (reply: WireReply): CanonicalError => withReply(decodeErrorBody(reply.body), reply, PROTOCOL);
+export const decodeErrorReply = (reply: WireReply): CanonicalError => addReplyFacts(decodeErrorBody(reply.body), reply, PROTOCOL);
 
 export const encodeErrorBody = ({ code, message }: CanonicalError) => ({
   toy: 1,

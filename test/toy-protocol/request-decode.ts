@@ -1,5 +1,5 @@
 import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
-import { at } from '../../packages/core/src/canonical/source.ts';
+import { withSource } from '../../packages/core/src/canonical/source.ts';
 import type { CodecContext, WireRequest } from '../../packages/core/src/codec/protocol.ts';
 import { expectList, expectObject, expectText, optional, unknownFields } from '../../packages/core/src/codec/read.ts';
 import { invalid } from '../../packages/core/src/codec/report.ts';
@@ -29,7 +29,7 @@ function decodeTurn(turn: unknown, i: number, context: CodecContext): CanonicalM
   const role = ROLES[expectText(by, `turns[${i}].by`)];
   if (!role) throw invalid(`turns[${i}].by`, 'must be user, model or tool');
   const content = expectList(parts, `turns[${i}].parts`).map((part, k) =>
-    at(`/turns/${i}/parts/${k}`, decodePart(part), context),
+    withSource(`/turns/${i}/parts/${k}`, decodePart(part), context),
   );
-  return at(`/turns/${i}`, { role, content }, context);
+  return withSource(`/turns/${i}`, { role, content }, context);
 }

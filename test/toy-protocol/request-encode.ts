@@ -1,6 +1,6 @@
 import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
 import type { CodecContext, WireRequest } from '../../packages/core/src/codec/protocol.ts';
-import { rulesTelling } from '../../packages/core/src/codec/report.ts';
+import { createReporter } from '../../packages/core/src/codec/report.ts';
 import type { JsonObject } from '../../packages/core/src/json/json.ts';
 import { prepare } from '../../packages/core/src/passes/prepare.ts';
 import type { Rules } from '../../packages/core/src/passes/rules.ts';
@@ -37,7 +37,7 @@ const encodeTurn = ({ role, content }: CanonicalMessage): JsonObject => ({
 function rulesOf(context: CodecContext): Rules {
   const { profile, target } = context;
   return {
-    ...rulesTelling(context),
+    ...createReporter(context),
     ...toolRules(profile),
     protocol: PROTOCOL,
     provider: target?.provider.id,

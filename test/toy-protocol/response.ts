@@ -1,5 +1,5 @@
 import type { CanonicalResponse } from '../../packages/core/src/canonical/message.ts';
-import { readWhole } from '../../packages/core/src/codec/answers.ts';
+import { readWholeResponse } from '../../packages/core/src/codec/answers.ts';
 import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import { encodePart } from './blocks.ts';
 import { encodeEnd, encodeUsage } from './outcome.ts';
@@ -7,7 +7,7 @@ import { decodeStream } from './stream-decode.ts';
 import type { ToyResponse } from './wire.ts';
 
 export const decodeResponse = (body: unknown, context: CodecContext): CanonicalResponse =>
-  readWhole([body], decodeStream(context)).message;
+  readWholeResponse([body], decodeStream(context)).message;
 
 export const encodeResponse = ({ id, model, content, stop_reason: reason, usage }: CanonicalResponse): ToyResponse => ({
   toy: 1,

@@ -1,7 +1,7 @@
 import type { RequestParameters } from '../../packages/core/src/canonical/request.ts';
 import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import { expectCount, optional } from '../../packages/core/src/codec/read.ts';
-import { drop } from '../../packages/core/src/codec/report.ts';
+import { noteDropped } from '../../packages/core/src/codec/report.ts';
 import type { JsonObject } from '../../packages/core/src/json/json.ts';
 
 export function decodeParameters(body: JsonObject): RequestParameters {
@@ -12,6 +12,10 @@ export function decodeParameters(body: JsonObject): RequestParameters {
 /** The only setting is the limit; all others are dropped with a note. */
 export function encodeParameters({ max_tokens, ...others }: RequestParameters, context: CodecContext): JsonObject {
   for (const name of Object.keys(others))
-    drop(context, { path: `/parameters/${name}`, feature: name, message: `${name} is not supported by the target; dropped` });
+    noteDropped(context, {
+      path: `/parameters/${name}`,
+      feature: name,
+      message: `${name} is not supported by the target; dropped`,
+    });
   return max_tokens === undefined ? {} : { limit: max_tokens };
 }

@@ -1,7 +1,7 @@
 import type { CanonicalError } from '../../packages/core/src/canonical/notes.ts';
 import { BlockEmitter, type Emit } from '../../packages/core/src/codec/block-emitter.ts';
 import type { Context } from '../../packages/core/src/codec/context.ts';
-import { listOf, objectOf, textOf } from '../../packages/core/src/codec/read.ts';
+import { listOrEmpty, objectOrEmpty, textOrEmpty } from '../../packages/core/src/codec/read.ts';
 import {
   type FrameDecoder,
   PayloadDecoder,
@@ -32,13 +32,13 @@ class ToyMachine implements PayloadMachine {
       return;
     }
     if (this.#state === 'waiting') this.#start(value);
-    for (const part of listOf(value['parts'])) decodeContent(objectOf(part), this.#writer);
+    for (const part of listOrEmpty(value['parts'])) decodeContent(objectOrEmpty(part), this.#writer);
     if (value['end'] !== undefined) this.#finish(value);
   }
 
   #start({ id, model }: JsonObject): void {
     this.#state = 'open';
-    this.#emit({ type: 'message_start', message: { id: textOf(id), model: textOf(model) } });
+    this.#emit({ type: 'message_start', message: { id: textOrEmpty(id), model: textOrEmpty(model) } });
   }
 
   #finish({ end, used }: JsonObject): void {

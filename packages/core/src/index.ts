@@ -12,7 +12,6 @@ export { deploymentOf } from './codec/deployment.ts';
 export { GrammarError, type StreamGrammar } from './codec/grammar.ts';
 export { BoundedCache, type CacheLimits, type ProviderProfile } from './codec/profile.ts';
 export type {
-  Asked,
   Codec,
   CodecContext,
   Framing,
@@ -20,6 +19,7 @@ export type {
   Policy,
   Protocol,
   Provider,
+  RequestTarget,
   Target,
   WireAccumulator,
   WireCodec,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CLIENTS, shellWord } from '../src/cli/clients.ts';
+import { CLIENTS, quoteForShell } from '../src/cli/clients.ts';
 import { jsonLines, run } from './fake-io.ts';
 
 const IDS = Object.keys(CLIENTS);
@@ -90,5 +90,5 @@ describe('sluice env', () => {
 });
 
 test.each(['plain', '', "it's", '$(rm -rf /)', 'a b', '`x`', '\n', '!x', '"'])('a shell reads %j as it is', (text) => {
-  expect(execFileSync('sh', ['-c', `printf %s ${shellWord(text)}`]).toString()).toBe(text);
+  expect(execFileSync('sh', ['-c', `printf %s ${quoteForShell(text)}`]).toString()).toBe(text);
 });

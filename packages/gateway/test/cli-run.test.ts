@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENTS } from '../src/cli/clients.ts';
 import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
-import { nodeIo, type Program } from '../src/terminal/io.ts';
+import { createNodeIo, type Program } from '../src/terminal/io.ts';
 import { run, systemError, type World } from './fake-io.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
@@ -256,7 +256,7 @@ auth: { keys: ['\${KEY_E}'] }
 });
 
 describe('a real program', () => {
-  const { runProgram, inTemporaryFolder } = nodeIo();
+  const { runProgram, inTemporaryFolder } = createNodeIo();
   const node = (code: string) =>
     runProgram({ command: process.execPath, args: ['-e', code], env: { ...process.env, WORD: 'w' } });
 

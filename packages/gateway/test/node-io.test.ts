@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { nodeIo } from '../src/terminal/io.ts';
+import { createNodeIo } from '../src/terminal/io.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 describe('a file of --out', () => {
-  const { createFile, makeDirectory } = nodeIo();
+  const { createFile, makeDirectory } = createNodeIo();
 
   test('is there when it is whole, in place of what was there', async () => {
     const path = join(folder, 'a');
@@ -54,7 +54,7 @@ describe('a file of --out', () => {
 });
 
 test('a folder is listed with all that is in it, but for what is hidden', async () => {
-  const { listFolder, makeDirectory } = nodeIo();
+  const { listFolder, makeDirectory } = createNodeIo();
   const deep = join(folder, 'list', 'z');
   await makeDirectory(deep);
   await makeDirectory(join(folder, 'list', '.git'));
@@ -65,7 +65,7 @@ test('a folder is listed with all that is in it, but for what is hidden', async 
 });
 
 test('work is counted', () => {
-  const { cpuTime } = nodeIo();
+  const { cpuTime } = createNodeIo();
   const before = cpuTime();
   for (let at = 0; at < 1e6; at++) JSON.parse('[1]');
   expect(cpuTime()).toBeGreaterThan(before);

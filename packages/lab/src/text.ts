@@ -28,12 +28,12 @@ const escapeCharacter = (char: string): string => SHORT[char] ?? `\\u${char.char
 
 /** The code of a system error, such as `ENOENT`; undefined for every other error. */
 export function systemCode(error: unknown): string | undefined {
-  const code = codeOf(error);
+  const code = readCode(error);
   return code !== undefined && /^E(?!RR_)[A-Z0-9]+$/.test(code) ? code : undefined;
 }
 
 /** The `code` of an error, if it is a string. */
-export function codeOf(error: unknown): string | undefined {
+export function readCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 

@@ -1,9 +1,9 @@
 import { type CanonicalStreamEvent, MessageAccumulator, type ProtocolId } from '../../../packages/core/src/index.ts';
 import { seededRandom } from '../../../packages/lab/src/mutate/index.ts';
 import { attempt, differences, type Failure } from '../../../packages/lab/src/prove/failure.ts';
-import { normalOf } from '../../../packages/lab/src/prove/normal.ts';
+import { normaliseMessage } from '../../../packages/lab/src/prove/normal.ts';
 import { checkPair } from '../../../packages/lab/src/prove/prove-body.ts';
-import { assemble, bodyOf, checkGrammar, type OnNote } from '../../../packages/lab/src/prove/wire.ts';
+import { assemble, checkGrammar, decodeBody, type OnNote } from '../../../packages/lab/src/prove/wire.ts';
 import { cutText, eventsOf, type Told } from '../generate/events.ts';
 import { CODECS, chunksOf, contextOf, encode, streamOf } from '../wire.ts';
 
@@ -17,7 +17,7 @@ export function checkWritten(protocol: ProtocolId, { answer, seed }: Told): Fail
   const chunks = chunksOf(streamOf(protocol, frames));
   return attempt(
     { property: 'grammar', id: `grammar/${protocol}`, protocol },
-    () => bodyOf(chunks),
+    () => decodeBody(chunks),
     () => {
       checkGrammar(protocol, frames);
       const result = assemble(protocol, chunks);
@@ -41,13 +41,13 @@ export function checkCommute(protocol: ProtocolId, { answer, seed }: Told): Fail
   const chunks = bytesOf(protocol, events);
   return attempt(
     { property: 'commute', id: `commute/${protocol}`, protocol },
-    () => bodyOf(chunks),
+    () => decodeBody(chunks),
     () => {
       const accumulator = new MessageAccumulator();
       for (const event of events) accumulator.push(event);
       const body = CODECS[protocol].response.encode(accumulator.finish().message, contextOf(protocol, [], protocol));
       const whole = assemble(protocol, [new TextEncoder().encode(JSON.stringify(body))]);
-      return differences(normalOf(whole), normalOf(assemble(protocol, chunks)));
+      return differences(normaliseMessage(whole), normaliseMessage(assemble(protocol, chunks)));
     },
   );
 }
@@ -73,7 +73,8 @@ export function checkRecut(protocol: ProtocolId, { answer, seed }: Told): Failur
   const chunks = bytesOf(protocol, recut(events, seed));
   return attempt(
     { property: 're-chunking', id: `rechunk/${protocol}`, protocol },
-    () => bodyOf(chunks),
-    () => differences(normalOf(assemble(protocol, bytesOf(protocol, events))), normalOf(assemble(protocol, chunks))),
+    () => decodeBody(chunks),
+    () =>
+      differences(normaliseMessage(assemble(protocol, bytesOf(protocol, events))), normaliseMessage(assemble(protocol, chunks))),
   );
 }

@@ -7,9 +7,9 @@ import {
   writeStream,
 } from '../../../packages/lab/src/mutate/index.ts';
 import type { Failure } from '../../../packages/lab/src/prove/failure.ts';
-import { partsThatDiffer, type Seen, seenOf } from '../../../packages/lab/src/prove/normal.ts';
+import { listDifferentParts, type MessageParts, readMessageParts } from '../../../packages/lab/src/prove/normal.ts';
 import { shortest } from '../../../packages/lab/src/prove/prove-body.ts';
-import { assemble, bodyOf } from '../../../packages/lab/src/prove/wire.ts';
+import { assemble, decodeBody } from '../../../packages/lab/src/prove/wire.ts';
 import { chunksOf } from '../wire.ts';
 
 const PROPERTY = 'mutation';
@@ -18,7 +18,7 @@ const PROPERTY = 'mutation';
 export interface Clean {
   stream: WireStream;
   result: Assembled;
-  seen: Seen;
+  seen: MessageParts;
 }
 
 /** Endings that say nothing of a dialect: recorders leave the sentinel or the last blank line out. */
@@ -27,7 +27,7 @@ const HARMLESS = new Set(['sse/missing-done', 'sse/unterminated-event', 'gemini/
 export function cleanOf(stream: WireStream): Clean | undefined {
   const result = assemble(stream.protocol, chunksOf(stream));
   const isClean = result.complete && !result.error && result.diagnostics.every(({ rule }) => HARMLESS.has(rule));
-  return isClean ? { stream, result, seen: seenOf(result) } : undefined;
+  return isClean ? { stream, result, seen: readMessageParts(result) } : undefined;
 }
 
 /** Undefined when there was no occasion for the mutation, else what came of it. */
@@ -51,14 +51,14 @@ function judge(clean: Clean, mutation: Mutation, chunks: Uint8Array[]): string |
 function judgeResult(clean: Clean, { effect, rule }: Mutation, result: Assembled): string | undefined {
   if (rule && !result.diagnostics.some((met) => met.rule === rule)) return `${rule} is not reported`;
   if (effect === 'cut') return judgeCut(clean.result, result);
-  const seen = seenOf(result);
-  const differ = partsThatDiffer(clean.seen, seen).filter((part) => !isLost(effect, part));
+  const seen = readMessageParts(result);
+  const differ = listDifferentParts(clean.seen, seen).filter((part) => !isLost(effect, part));
   const [part] = differ;
   if (part === undefined) return undefined;
   return `${differ.join(', ')}: ${JSON.stringify(seen[part])} is not ${JSON.stringify(clean.seen[part])}`;
 }
 
-const isLost = (effect: Effect, part: keyof Seen): boolean =>
+const isLost = (effect: Effect, part: keyof MessageParts): boolean =>
   typeof effect === 'object' && effect.loses.some((lost) => lost === part);
 
 /** What was read before the damage stays, and nobody is told that it is all. */
@@ -77,7 +77,7 @@ function failureOf(clean: Clean, { id, title, effect }: Mutation, chunks: Uint8A
     title,
     message,
     protocol,
-    raw: bodyOf(chunks),
+    raw: decodeBody(chunks),
     // What a cut or a loss leaves is not what the clean stream says: such a case has to be completed by hand.
     ...(effect === 'same' && { expected: clean.result }),
   };

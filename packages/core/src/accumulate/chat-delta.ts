@@ -86,7 +86,7 @@ export const DELTA_FIELDS: ReadonlySet<string> = keySet<WireDelta>({
 });
 
 /** A choice with Azure's `messages`, or `finish_details` of the vision preview, in the standard form. */
-export function usualChoice(choice: WireChoice): WireChoice {
+export function normalizeChoice(choice: WireChoice): WireChoice {
   const usual = { ...choice };
   const { messages, finish_details: details } = choice;
   if (isObject(details)) usual.finish_reason ??= details['type'];
@@ -111,7 +111,7 @@ export function usualChoice(choice: WireChoice): WireChoice {
  * The parts of a chat `content` value. An object of another type is structured output (Cloudflare): its JSON is the
  * text.
  */
-export const partsOf = (content: unknown): readonly unknown[] =>
+export const toParts = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content : [isObject(content) && !PART_TYPES.has(content['type']) ? writeJson(content) : content];
 
 /** Parts that may occur without a list around them. */

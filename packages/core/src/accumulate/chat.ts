@@ -7,7 +7,7 @@ import {
   DistinctList,
   isCleanFinish,
   mergeUsage,
-  partsOf,
+  normalizeChoice,
   ReasoningDetails,
   readContentParts,
   readLegacyCall,
@@ -15,7 +15,7 @@ import {
   Snapshots,
   type SnapshotsState,
   strongerFinish,
-  usualChoice,
+  toParts,
   type WireChoice,
   type WireChunk,
   type WireDelta,
@@ -350,7 +350,7 @@ export class ChatChoice {
 
   /** Adds any choice. */
   push(wire: WireChoice): void {
-    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
+    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : normalizeChoice(wire);
     const { delta, finish_reason: finish, logprobs, message } = choice;
     this.#view = undefined;
     if (typeof delta === 'object' && delta !== null) this.#pushDelta(delta, logprobs);
@@ -373,7 +373,7 @@ export class ChatChoice {
     const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
     const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
     if (typeof content === 'string') this.#text += this.#snapshots.push(content, isSet(logprobs));
-    else if (content) this.#pushParts(partsOf(content));
+    else if (content) this.#pushParts(toParts(content));
     if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
     if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
     if (role && typeof role === 'string') this.role = role;

@@ -56,7 +56,7 @@ export function ownError(own: OwnErrorCode, code: ErrorCode, message: string): C
  * The system error code for a response that broke off: the connection was lost (`details.connection`), the stream ended
  * early, or a timeout passed. Undefined for errors that an upstream reports itself.
  */
-export function brokenOffBy({ code, upstream, details }: CanonicalError): 'ECONNRESET' | 'ETIMEDOUT' | undefined {
+export function findSocketErrorCode({ code, upstream, details }: CanonicalError): 'ECONNRESET' | 'ETIMEDOUT' | undefined {
   if (upstream) return undefined;
   if (code === 'TIMEOUT') return 'ETIMEDOUT';
   const isLost = details?.['connection'] === 'lost' || details?.['code'] === 'stream_error';

@@ -24,7 +24,7 @@ interface Tracing {
  * that the source names differently, `{ 'source/detail': '/messages/0/content/1/image_url/detail' }`. The node is
  * changed in place.
  */
-export function at<T extends object>(
+export function withSource<T extends object>(
   pointer: string,
   node: T,
   { trace }: Tracing,
@@ -46,20 +46,20 @@ export function locate(path: string, root: object): string {
   let found = findField(root, segments) ?? path;
   for (let i = 0; i < segments.length; i++) {
     node = readChild(node, segments[i] ?? '');
-    const source = sourceOf(node);
+    const source = readSource(node);
     if (source !== undefined) found = findField(node, segments.slice(i + 1)) ?? [source, ...segments.slice(i + 1)].join('/');
   }
   return found;
 }
 
 /** The position of a node in its source; undefined when none was recorded. */
-export function sourceOf(node: unknown): string | undefined {
+export function readSource(node: unknown): string | undefined {
   if (typeof node !== 'object' || node === null || !(SOURCE in node)) return undefined;
   return typeof node[SOURCE] === 'string' ? node[SOURCE] : undefined;
 }
 
 /** Positions of the fields that the source names differently, by their path within the node. */
-export function placesOf(node: object): Readonly<Record<string, string | undefined>> {
+export function readFieldSources(node: object): Readonly<Record<string, string | undefined>> {
   return (FIELDS in node && (node[FIELDS] as Readonly<Record<string, string | undefined>>)) || {}; // written by `at` alone
 }
 

@@ -10,14 +10,14 @@ import { isDeeperThan, isObject, type JsonObject, TOO_DEEP, writeJson } from '..
 import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS, MAX_JSON_DEPTH } from '../json/limits.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import type { CodecContext } from './protocol.ts';
-import { approximate, drop } from './report.ts';
+import { noteApproximated, noteDropped } from './report.ts';
 
 // ---- decode
 
 /**
  * The body of a response. Throws the decoded error for an error with status 200 and for text or HTML instead of JSON.
  */
-export function expectAnswer(
+export function expectResponse(
   wire: unknown,
   isError: (body: JsonObject) => boolean,
   decodeError: (body: unknown) => CanonicalError,
@@ -30,10 +30,10 @@ export function expectAnswer(
  * Decodes a complete response with the stream decoder, so that every rule about fragments applies. Throws when it is an
  * error.
  */
-export function readWhole(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): WholeResponse {
+export function readWholeResponse(fragments: readonly unknown[], decoder: Stage<SseFrame, CanonicalStreamEvent>): WholeResponse {
   const accumulator = new MessageAccumulator();
   for (const fragment of fragments) {
-    if (isDeeperThan(fragment, MAX_JSON_DEPTH)) throw new CodecError(tooDeep('the response is'));
+    if (isDeeperThan(fragment, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
     for (const event of decoder.push({ data: '', payload: fragment, bare: true })) accumulator.push(event);
   }
   for (const event of decoder.end()) accumulator.push(event);
@@ -49,15 +49,15 @@ interface WholeResponse {
 }
 
 /** An error for an invalid response, at `param`. */
-export const badAnswer = (param: string, message: string): CodecError =>
-  new CodecError({ ...upstreamError(`${param} of the answer ${message}`), param });
+export const malformedResponse = (param: string, message: string): CodecError =>
+  new CodecError({ ...buildUpstreamError(`${param} of the answer ${message}`), param });
 
 /** An invalid response of the upstream, which the client cannot fix. */
-export const upstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
+export const buildUpstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
 
 /** JSON that is nested too deeply to be parsed and written again, so it is not forwarded either. */
-export const tooDeep = (what: string): CanonicalError => ({
-  ...upstreamError(`${what} ${TOO_DEEP}`),
+export const buildTooDeepError = (what: string): CanonicalError => ({
+  ...buildUpstreamError(`${what} ${TOO_DEEP}`),
   details: { code: 'too_large' satisfies OwnErrorCode },
 });
 
@@ -98,7 +98,7 @@ export function isForeign(
  * The argument text of a complete call: verbatim where the wire sent text; empty arguments become `{}` unless the
  * message was cut off.
  */
-export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut: boolean): string {
+export function buildArgumentText({ input, input_raw: raw, kind }: ToolUseBlock, isCut: boolean): string {
   if (raw !== undefined && raw !== '') return raw;
   if (kind === 'custom') return typeof input === 'string' ? input : (writeJson(input) ?? '');
   const isEmpty = typeof input === 'string' ? input === '' : Object.keys(input).length === 0;
@@ -111,24 +111,24 @@ export function argumentsOf({ input, input_raw: raw, kind }: ToolUseBlock, isCut
  * (Gemini: MALFORMED_FUNCTION_CALL), the text before it is kept, as in a stream; the response is marked as cut off, so
  * that no client treats it as complete or runs its calls.
  */
-export function endingOf(
+export function resolveStopReason(
   { content, stop_reason: stop }: Pick<CanonicalChoice, 'content' | 'stop_reason'>,
   details: StopDetails | undefined,
   error: CanonicalError | undefined,
   context: CodecContext,
 ): Exclude<StopReason, 'error'> {
   const isKept = stop === 'error' && details && content.some((block) => block.type === 'text' && block.text !== '');
-  if (error || stop === null || (stop === 'error' && !isKept)) throw new CodecError(error ?? failureOf(stop, details));
+  if (error || stop === null || (stop === 'error' && !isKept)) throw new CodecError(error ?? buildStopError(stop, details));
   if (stop !== 'error') return stop;
   const message = `the provider broke off (${details?.raw}); the text before it is sent as a response that was cut off`;
-  approximate(context, { path: '/stop_reason', feature: 'stop_reason', message });
+  noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message });
   return 'max_tokens';
 }
 
 /** The error for a response without an end, or with a failed one: no stop reason is invented. */
-export function failureOf(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
+export function buildStopError(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
   if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  return upstreamError(details?.explanation || details?.raw || 'the provider broke off the generation');
+  return buildUpstreamError(details?.explanation || details?.raw || 'the provider broke off the generation');
 }
 
 /**
@@ -137,7 +137,7 @@ export function failureOf(stop: StopReason | null, details: StopDetails | undefi
 export function dropLogprobs(path: string, message: string, context: CodecContext): void {
   const { request } = context;
   if (request && !request.parameters.logprobs && !request.parameters.top_logprobs) return;
-  drop(context, { path: `${path}/logprobs`, feature: 'logprobs', message });
+  noteDropped(context, { path: `${path}/logprobs`, feature: 'logprobs', message });
 }
 
 // ---- text lengths for citations

@@ -211,6 +211,6 @@ function withText(delta: BlockDelta, text: string): BlockDelta {
 }
 
 /** A citation that arrives after its text closed: it goes into a block without text, so it has no offsets. */
-export function unplaced({ start: _start, end: _end, ...citation }: Citation): Citation {
+export function withoutOffsets({ start: _start, end: _end, ...citation }: Citation): Citation {
   return citation;
 }

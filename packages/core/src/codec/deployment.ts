@@ -1,12 +1,12 @@
 import { isObject } from '../json/json.ts';
-import type { Asked, WireRequest } from './protocol.ts';
-import { segmentsOf, unescaped } from './requests.ts';
+import type { RequestTarget, WireRequest } from './protocol.ts';
+import { decodeSegment, splitSegments } from './requests.ts';
 
 /**
  * The model and stream flag of a request with both in its body; undefined without a model. Azure clients name the
  * deployment in the path instead.
  */
-export function readBodyTarget({ body, path }: WireRequest): Asked | undefined {
+export function readBodyTarget({ body, path }: WireRequest): RequestTarget | undefined {
   const { model: named, stream }: Record<string, unknown> = isObject(body) ? body : {};
   const model = path.includes('/deployments/') ? (deploymentOf(path)?.model ?? named) : named;
   return typeof model === 'string' && model !== '' ? { model, isStream: stream === true } : undefined;
@@ -17,13 +17,13 @@ export function readBodyTarget({ body, path }: WireRequest): Asked | undefined {
  * openai SDK 6 does not escape them. Before an unknown endpoint, a deployment is one segment.
  */
 export function deploymentOf(path: string): { model: string; endpoint: string } | undefined {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   const begin = segments.indexOf('deployments') + 1;
   if (begin === 0 || begin >= segments.length - 1) return undefined;
   const lengths = [2, 1].filter((length) => segments.length - length > begin);
   const known = lengths.find((length) => DEPLOYED.has(segments.slice(-length).join('/')));
   const end = known === undefined ? begin + 1 : segments.length - known;
-  return { model: unescaped(segments.slice(begin, end).join('/')), endpoint: segments.slice(end).join('/') };
+  return { model: decodeSegment(segments.slice(begin, end).join('/')), endpoint: segments.slice(end).join('/') };
 }
 
 /**

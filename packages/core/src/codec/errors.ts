@@ -26,7 +26,7 @@ export function decodeWireError(protocol: ProtocolId, body: JsonObject, type: un
 }
 
 /** An error with the facts of its status and headers; the status decides the code where the body does not. */
-export function withReply(error: CanonicalError, { status, headers }: WireReply, protocol: ProtocolId): CanonicalError {
+export function addReplyFacts(error: CanonicalError, { status, headers }: WireReply, protocol: ProtocolId): CanonicalError {
   const http = status >= 400 ? status : error.http_status;
   return {
     ...error,
@@ -65,7 +65,7 @@ export const isScalar = (value: unknown): value is string | number => typeof val
  * The message of an error whose body is not JSON. A single line of text is shown; HTML pages and longer texts are not,
  * because they come from proxies and reveal hosts, addresses and versions.
  */
-export function messageOfText(value: unknown, status: number | undefined, context?: CodecContext): string {
+export function describeTextBody(value: unknown, status: number | undefined, context?: CodecContext): string {
   const text = typeof value === 'string' ? value.trim() : '';
   const kind = describeKind(text);
   if (kind === undefined) return text.slice(0, MAX_TEXT);

@@ -2,16 +2,16 @@
 import type { Node, ProtocolId } from '../canonical/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import type { Loss } from '../passes/rules.ts';
-import { objectOf } from './read.ts';
+import { objectOrEmpty } from './read.ts';
 
 /** Fields that only one protocol has: kept beside the canonical ones when decoding, written back when encoding. */
-export const keeper = (protocol: ProtocolId): Keeper => ({
-  fieldsOf: (node) => objectOf(node.extensions?.[protocol]),
+export const createExtensionAccess = (protocol: ProtocolId): ExtensionAccess => ({
+  fieldsOf: (node) => objectOrEmpty(node.extensions?.[protocol]),
   keep: (fields) => (fields && Object.keys(fields).length > 0 ? { extensions: { [protocol]: fields } } : {}),
 });
 
 /** Access to the extensions of one protocol. */
-export interface Keeper {
+export interface ExtensionAccess {
   /** The fields that the decoder kept of a node, under their wire names. */
   fieldsOf(node: Node): JsonObject;
   /** The fields as a part of a node: `{}` when there are none. */
@@ -21,7 +21,7 @@ export interface Keeper {
 /**
  * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of `idle`.
  */
-export function eachUnsaid(
+export function eachProtocolOnlyField(
   fields: JsonObject,
   { id, idle }: Source,
   path: string,
@@ -33,7 +33,7 @@ export function eachUnsaid(
     if (idle?.has(field)) continue;
     const value = fields[name];
     const pointer = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (idle?.has(`${field}/`) && isObject(value)) eachUnsaid(value, { id, idle }, pointer, `${field}/`, report);
+    if (idle?.has(`${field}/`) && isObject(value)) eachProtocolOnlyField(value, { id, idle }, pointer, `${field}/`, report);
     else report({ path: pointer, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
   }
 }
@@ -48,9 +48,9 @@ interface Source {
 }
 
 /** Calls `report` for every field of an embeddings request or response that only another protocol has. */
-export function eachForeign({ extensions = {} }: Node, own: ProtocolId, path: string, report: (loss: Loss) => void): void {
+export function eachForeignField({ extensions = {} }: Node, own: ProtocolId, path: string, report: (loss: Loss) => void): void {
   for (const [id, fields] of Object.entries(extensions))
-    if (id !== own) eachUnsaid(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', report);
+    if (id !== own) eachProtocolOnlyField(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', report);
 }
 
 /** Token counts of an embeddings response, under the names of the protocols that count them. */

@@ -33,7 +33,7 @@ export function mustHave({ offset: _, ...frame }: SseFrame, fields: string, rule
 }
 
 /** The JSON object of a frame. */
-export function payloadOf({ data }: SseFrame): JsonObject {
+export function parsePayload({ data }: SseFrame): JsonObject {
   return objectAt(parseJson(data), 'a payload');
 }
 
@@ -61,4 +61,4 @@ export const isCount = (value: unknown): value is number => Number.isSafeInteger
 /**
  * A value for the text of a rule. Objects are named by type, because converting an untrusted object to text may throw.
  */
-export const inWords = (value: unknown): string => (isText(value) ? value : value === null ? 'null' : typeof value);
+export const describeType = (value: unknown): string => (isText(value) ? value : value === null ? 'null' : typeof value);

@@ -162,7 +162,7 @@ const MODELS = { entries: 200, bytes: 64 * 1024 };
 /**
  * `find` with a cache: every exchange needs one of a few profiles. They are frozen because all exchanges share them.
  */
-export function rememberProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
+export function memoizeProfiles(find: (providerId: string, model: string) => ProviderProfile): FindProfile {
   const byProvider = memo(PROVIDERS, (id) => memo(MODELS, (model) => Object.freeze(find(findVendor(id), model))));
   return (providerId, model = '') => byProvider(providerId)(model);
 }

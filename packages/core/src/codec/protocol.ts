@@ -47,7 +47,7 @@ export interface Codec extends Protocol {
    * Changes to a request that is otherwise forwarded as sent: top-level fields with their new values; `undefined`
    * removes one. Absent: no changes.
    */
-  adjustPassed?(body: Record<string, unknown>, target: PassedTarget): Record<string, unknown> | undefined;
+  adjustPassed?(body: Record<string, unknown>, target: ForwardTarget): Record<string, unknown> | undefined;
   /** How tools must look there. Responses are mapped back by the same rules. */
   toolRules(profile: ProviderProfile): ToolRules;
   /**
@@ -71,14 +71,14 @@ export interface Codec extends Protocol {
   buildUrl(type: InterfaceType, target: Target, modelId?: string, nativePath?: string): string;
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
   /** The model and stream flag of a request; undefined when it names no model. */
-  readTarget(wire: WireRequest): Asked | undefined;
+  readTarget(wire: WireRequest): RequestTarget | undefined;
   readonly request: WireCodec<WireRequest, CanonicalRequest>;
   readonly response: WireCodec<unknown, CanonicalResponse>;
   /**
    * The usage of a plain text response without calls, read without decoding it. Undefined: the response must be
    * decoded.
    */
-  glance?(body: unknown, profile?: Partial<ProviderProfile>): Glance | undefined;
+  glance?(body: unknown, profile?: Partial<ProviderProfile>): UsagePeek | undefined;
   readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;
@@ -214,7 +214,7 @@ export interface Target {
 }
 
 /** The upstream of a request that is forwarded as the client sent it. */
-export interface PassedTarget {
+export interface ForwardTarget {
   stream: boolean;
   profile: ProviderProfile;
   note(note: Note): void;
@@ -239,7 +239,7 @@ export interface WireReply {
 }
 
 /** The part of a request that routing needs. */
-export interface Asked {
+export interface RequestTarget {
   /** Empty when a stored prompt defines the model. */
   model: string;
   isStream: boolean;
@@ -267,6 +267,6 @@ export interface Routing {
 export type Framing = 'sse' | 'json-array';
 
 /** Facts of a response that are known without decoding it. */
-export interface Glance {
+export interface UsagePeek {
   usage: CanonicalUsage;
 }

@@ -85,19 +85,19 @@ export function expectShallowJson(text: string, param: string): unknown {
 // ---- readers that never throw
 
 /** The value if it is an object, else `{}`. */
-export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+export const objectOrEmpty = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 /** The value if it is a list, else `[]`. */
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const listOrEmpty = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** The value if it is a string, else "". */
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The value if it is a number that is not negative, else undefined. */
-export const countOf = (value: unknown): number | undefined => (typeof value === 'number' && value >= 0 ? value : undefined);
+export const toCount = (value: unknown): number | undefined => (typeof value === 'number' && value >= 0 ? value : undefined);
 
 /** Whether all values of an object are strings. */
-export const isTexts = (value: JsonObject): value is Record<string, string> =>
+export const isTextRecord = (value: JsonObject): value is Record<string, string> =>
   Object.values(value).every((item) => typeof item === 'string');
 
 /** Whether a value can be an index of a list. */
@@ -119,7 +119,7 @@ export function unknownFields(source: object, known: ReadonlySet<string>): JsonO
 // ---- paths
 
 /** The JSON pointer of a JSON path: `/messages/3/content` for `messages[3].content`. */
-export function pointerOf(param: string): string {
+export function toPointer(param: string): string {
   // Called for every node of a request: regular expressions would take longer than the rest of decoding it.
   let pointer = '/';
   let inIndex = false;
@@ -139,7 +139,12 @@ const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 // ---- usage counts
 
 /** Limits a part of a usage count to the whole, with a note. */
-export function within(part: number | undefined, whole: number, name: string, note: (note: Note) => void): number | undefined {
+export function limitToWhole(
+  part: number | undefined,
+  whole: number,
+  name: string,
+  note: (note: Note) => void,
+): number | undefined {
   if (part === undefined || part <= whole) return part;
   noteUsage(note, name, part, whole, 'reduced to it');
   return whole;
@@ -149,7 +154,7 @@ export function within(part: number | undefined, whole: number, name: string, no
  * The cached tokens that an input count leaves out: all of them when they exceed it (Azure's Grok: 387 of 293),
  * otherwise none.
  */
-export function cachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
+export function countCachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
   if (cached === undefined || cached <= input) return 0;
   noteUsage(note, 'cached_tokens', cached, input, 'added to it, usage is uncertain');
   return cached;

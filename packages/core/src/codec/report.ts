@@ -2,24 +2,24 @@
  * How codecs report what they cannot convert: errors that stop the conversion, and notes on what was lost or repaired.
  */
 import { CodecError } from '../canonical/notes.ts';
-import type { Loss, Telling } from '../passes/rules.ts';
+import type { Loss, Reporter } from '../passes/rules.ts';
 import type { CodecContext } from './protocol.ts';
 
 /** Reports a loss: a note, or an error when the policy is strict about its feature. */
-export function drop(context: CodecContext, loss: Loss): void {
+export function noteDropped(context: CodecContext, loss: Loss): void {
   if (isStrict(context, loss.feature)) refuse(context, loss);
   context.note({ code: 'DROPPED', ...loss });
 }
 
 /** Reports invalid input that was repaired: a note, or an error when the policy is strict about its feature. */
-export function repair(context: CodecContext, { path, feature, message }: Loss): void {
+export function noteRepaired(context: CodecContext, { path, feature, message }: Loss): void {
   if (isStrict(context, feature))
     throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: locatePath(context, path) });
   context.note({ code: 'REPAIRED', path, feature, message });
 }
 
 /** Notes that something was converted to a form with nearly the same meaning. */
-export function approximate(context: Pick<CodecContext, 'note'>, loss: Loss): void {
+export function noteApproximated(context: Pick<CodecContext, 'note'>, loss: Loss): void {
   context.note({ code: 'APPROXIMATED', ...loss });
 }
 
@@ -36,10 +36,10 @@ export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, f
 const locatePath = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
 
 /** The reporting functions of the passes, bound to the caller's context and policy. */
-export const rulesTelling = (context: CodecContext): Telling => ({
+export const createReporter = (context: CodecContext): Reporter => ({
   note: (note) => context.note(note),
-  drop: (loss) => drop(context, loss),
-  repair: (loss) => repair(context, loss),
+  drop: (loss) => noteDropped(context, loss),
+  repair: (loss) => noteRepaired(context, loss),
   refuse: (loss) => refuse(context, loss),
 });
 

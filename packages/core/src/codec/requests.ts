@@ -3,37 +3,40 @@ import type { ImageBlock } from '../canonical/message.ts';
 import type { CodecError } from '../canonical/notes.ts';
 import type { CacheControl, JsonSchema, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, OutputFormat, ThinkingConfig, ToolMode } from '../canonical/request.ts';
-import { at } from '../canonical/source.ts';
+import { withSource } from '../canonical/source.ts';
 import type { JsonObject } from '../json/json.ts';
 import { endOfString, QUOTE } from '../json/scanner.ts';
 import { sha256 } from '../passes/names.ts';
 import { fitsStrictMode } from '../passes/schema/convert.ts';
 import { memo } from './profile.ts';
 import type { CodecContext } from './protocol.ts';
-import { expectObject, expectText, isTexts, objectOf, optional, unknownFields } from './read.ts';
-import { approximate, drop, invalid, refuse } from './report.ts';
+import { expectObject, expectText, isTextRecord, objectOrEmpty, optional, unknownFields } from './read.ts';
+import { invalid, noteApproximated, noteDropped, refuse } from './report.ts';
 
 // ---- paths and URLs
 
 /**
  * The segments of a path, without query, fragment and the empty segments that a base URL with a trailing slash causes.
  */
-export const segmentsOf: (path: string) => readonly string[] = /* @__PURE__ */ memo({ entries: 200, bytes: 262_144 }, (path) => {
-  const end = path.search(/[?#]/);
-  return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
-});
+export const splitSegments: (path: string) => readonly string[] = /* @__PURE__ */ memo(
+  { entries: 200, bytes: 262_144 },
+  (path) => {
+    const end = path.search(/[?#]/);
+    return (end < 0 ? path : path.slice(0, end)).split('/').filter((segment) => segment !== '');
+  },
+);
 
 /** Whether a segment is an API version: `v1`, `v1beta`, `v1alpha1`. */
 export const isVersion = (segment: string): boolean => /^v\d+((alpha|beta)\d*)?$/.test(segment);
 
 /** A model name as one path segment. */
-export function escaped(model: string): string {
+export function encodeModelSegment(model: string): string {
   if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be the name of a model');
   return encodeURIComponent(model);
 }
 
 /** A path segment without percent escapes; verbatim when the escapes are invalid. */
-export function unescaped(text: string): string {
+export function decodeSegment(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -125,7 +128,7 @@ const toolKey = ({ kind = 'function', namespace = '', name }: CanonicalTool): st
 const HOISTED = 'hoisted';
 
 /** A tool choice without a canonical form: its own protocol gets it back verbatim, others let the model choose. */
-export const unknownChoice = (value: unknown, origin: ProtocolId): ToolMode => ({
+export const buildNativeChoice = (value: unknown, origin: ProtocolId): ToolMode => ({
   type: 'auto',
   ...(value === VALIDATED && { validated: true }),
   native: { value, origin },
@@ -151,7 +154,7 @@ export function dropState(request: CanonicalRequest, target: string, fields: rea
         message: `${target} stores no conversations, so ${WIRE_NAMES[name]} cannot be resolved; send the whole conversation instead`,
       });
   const dropFeature = (feature: string, message: string): void =>
-    drop(context, { path: `/${feature.replace('.', '/')}`, feature, message: `${target} ${message}` });
+    noteDropped(context, { path: `/${feature.replace('.', '/')}`, feature, message: `${target} ${message}` });
   if (state?.background) dropFeature('state.background', 'answers at once');
   if (truncation === 'auto') dropFeature('truncation', 'does not shorten a conversation');
   const unsupported = include.filter((entry) => !SUPPORTED_INCLUDES.has(entry));
@@ -188,7 +191,7 @@ function refuseTemplate({ state }: CanonicalRequest, target: string, context: Co
  */
 export function dropIdleEffort({ type, effort }: ThinkingConfig, context: CodecContext): void {
   if (type === 'disabled' && effort !== undefined)
-    drop(context, {
+    noteDropped(context, {
       path: '/thinking/effort',
       feature: 'thinking.effort',
       message: `effort "${effort}" is not supported with disabled thinking; dropped`,
@@ -197,7 +200,7 @@ export function dropIdleEffort({ type, effort }: ThinkingConfig, context: CodecC
 
 /** Drops the thinking settings for a model that does not think. `disabled` asks for nothing, so it is not reported. */
 export function dropThinking({ type }: ThinkingConfig, context: CodecContext): JsonObject {
-  if (type !== 'disabled') drop(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+  if (type !== 'disabled') noteDropped(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
   return {};
 }
 
@@ -216,7 +219,7 @@ export function describedSchema({ schema, name, description }: Format, context: 
       message: `schema name "${name}" is not supported by the target; dropped`,
     });
   if (description === undefined || schema['description'] === description) return schema;
-  approximate(context, {
+  noteApproximated(context, {
     path: '/output_format/json_schema/description',
     feature: 'output_format.description',
     message: 'the description of the answer stands in its schema',
@@ -232,7 +235,7 @@ export function describedSchema({ schema, name, description }: Format, context: 
 export function namedSchema(format: Format, context: CodecContext): Format & { name: string } {
   const { name, strict, ...rest } = format;
   if (name === undefined)
-    approximate(context, {
+    noteApproximated(context, {
       path: '/output_format',
       feature: 'output_format.name',
       message: `the target requires a schema name; "${DEFAULT_SCHEMA_NAME}" is sent`,
@@ -244,7 +247,7 @@ export function namedSchema(format: Format, context: CodecContext): Format & { n
 function strictFlag({ schema }: Format, context: CodecContext): true | undefined {
   if (!NON_OPENAI.has(context.source)) return undefined;
   if (fitsStrictMode(schema)) return true;
-  approximate(context, {
+  noteApproximated(context, {
     path: '/output_format',
     feature: 'output_format.strict',
     message: 'the schema does not fit strict mode of OpenAI and is sent without it; the response may deviate from the schema',
@@ -275,7 +278,7 @@ const DETAILS: readonly unknown[] = ['auto', 'low', 'high', 'original'] satisfie
 /** Metadata whose values are all text; any other metadata is only kept as an extension. */
 export function decodeMetadata(value: unknown): Pick<CanonicalRequest, 'metadata'> {
   const metadata = optional(value, 'metadata', expectObject);
-  return metadata && isTexts(metadata) ? { metadata } : {};
+  return metadata && isTextRecord(metadata) ? { metadata } : {};
 }
 
 /** The canonical service tier. A tier that only its server has is only kept as an extension. */
@@ -302,14 +305,14 @@ const TIERS: Readonly<Record<string, string>> = {
 
 /** The user id as OpenAI accepts it, with a note when it is hashed. */
 export function encodeUserId(id: string, context: CodecContext): string {
-  const short = shortUser(id);
+  const short = shortenUserId(id);
   const message = `the id of the user is longer than ${MAX_USER}; its hash is sent`;
   if (short !== id) context.note({ code: 'RENAMED', path: '/user_id', feature: 'user_id', message });
   return short;
 }
 
 /** The user id, or its hash when it is too long for OpenAI. */
-export const shortUser = (id: string): string => (id.length > MAX_USER ? sha256(id) : id);
+export const shortenUserId = (id: string): string => (id.length > MAX_USER ? sha256(id) : id);
 
 /** OpenAI rejects longer user ids. */
 const MAX_USER = 64;
@@ -319,7 +322,7 @@ const MAX_USER = 64;
 /** OpenAI's three prompt cache fields as one canonical object. */
 export function decodePromptCache(body: JsonObject, context: CodecContext): { prompt_cache?: PromptCache } {
   const key = optional(body['prompt_cache_key'], 'prompt_cache_key', expectText);
-  const { mode, ttl: optionTtl } = objectOf(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
+  const { mode, ttl: optionTtl } = objectOrEmpty(optional(body['prompt_cache_options'], 'prompt_cache_options', expectObject));
   const ttl = optionTtl ?? body['prompt_cache_retention'];
   const cache: PromptCache = {
     ...(key !== undefined && { key }),
@@ -328,7 +331,7 @@ export function decodePromptCache(body: JsonObject, context: CodecContext): { pr
   };
   if (Object.keys(cache).length === 0) return {};
   const places = { key: '/prompt_cache_key', ...(optionTtl === undefined && { ttl: '/prompt_cache_retention' }) };
-  return { prompt_cache: at('/prompt_cache_options', cache, context, places) };
+  return { prompt_cache: withSource('/prompt_cache_options', cache, context, places) };
 }
 
 /**
@@ -339,7 +342,7 @@ export function encodePromptCache({ prompt_cache: cache = {} }: CanonicalRequest
   const { key, mode, ttl } = cache;
   const isRetention = mode === undefined && RETENTIONS.has(ttl ?? '');
   const options = {
-    ...unknownFields(objectOf(sent['prompt_cache_options']), OPTION_FIELDS),
+    ...unknownFields(objectOrEmpty(sent['prompt_cache_options']), OPTION_FIELDS),
     ...(mode && { mode }),
     ...(ttl !== undefined && !isRetention && { ttl }),
   };
@@ -361,7 +364,7 @@ const OPTION_FIELDS: ReadonlySet<string> = new Set(['mode', 'ttl']);
 /** The cache breakpoint of a part. Without a lifetime of its own it has that of the request. */
 export function decodeBreakpoint(part: JsonObject): { cache_control?: CacheControl } {
   if (!isBreakpoint(part)) return {};
-  const { ttl } = objectOf(part['prompt_cache_breakpoint']);
+  const { ttl } = objectOrEmpty(part['prompt_cache_breakpoint']);
   return { cache_control: { type: 'ephemeral', ...(isTtl(ttl) && { ttl }) } };
 }
 
@@ -370,7 +373,7 @@ export const encodeBreakpoint = ({ cache_control: mark }: { cache_control?: Cach
   mark ? { prompt_cache_breakpoint: { mode: 'explicit', ...(mark.ttl && { ttl: mark.ttl }) } } : {};
 
 /** Whether a content part ends a cached prefix. */
-export const isBreakpoint = (part: JsonObject): boolean => objectOf(part['prompt_cache_breakpoint'])['mode'] === 'explicit';
+export const isBreakpoint = (part: JsonObject): boolean => objectOrEmpty(part['prompt_cache_breakpoint'])['mode'] === 'explicit';
 
 /** Whether a value is a canonical lifetime of a cache breakpoint. */
 export const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => TTLS.includes(ttl);
@@ -380,12 +383,12 @@ const TTLS: readonly unknown[] = ['5m', '30m', '1h', '12h', '24h'] satisfies Cac
 // ---- numbers that JSON.parse changes
 
 /** Reports a number that loses precision because the target takes arguments as JSON values instead of text. */
-export function tellInexactNumbers(text: string, path: string, context: CodecContext): void {
+export function reportInexactNumbers(text: string, path: string, context: CodecContext): void {
   const literal = findInexactNumber(text);
   if (literal === undefined) return;
   const shown = literal.length > 40 ? `${literal.slice(0, 40)}…` : literal;
   const message = `the number ${shown} in the arguments of a call is not exact in the target; sent as ${JSON.stringify(Number(literal))}`;
-  drop(context, { path, feature: 'tool_use.input.precision', message });
+  noteDropped(context, { path, feature: 'tool_use.input.precision', message });
 }
 
 /**

@@ -324,7 +324,7 @@ function listParts({ candidates }: JsonObject): unknown[] {
  * Whether a JSON text has a lone surrogate escape in one of its strings. In the bytes there cannot be one: it would not
  * be UTF-8.
  */
-export const hasHalfCharacter = (json: string): boolean =>
+export const hasLoneSurrogate = (json: string): boolean =>
   SURROGATE.test(json) && SURROGATE.test(json.replace(WHOLE_ESCAPES, ''));
 
 /**

@@ -8,11 +8,11 @@ import type { Protocol } from '../codec/protocol.ts';
 import { type Assembled, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
-import { Diagnostics, wordsOf } from '../rules/diagnostics.ts';
+import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
 import { type Diagnostic, type Report, RULES, type RuleId, type Severity } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import { type Breakage, breakageOf } from './breakage.ts';
-import { AnthropicCheck, ChatCheck, GeminiCheck, hasHalfCharacter, ResponsesCheck, type WireCheck } from './checks.ts';
+import { AnthropicCheck, ChatCheck, GeminiCheck, hasLoneSurrogate, ResponsesCheck, type WireCheck } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 
 /**
@@ -108,7 +108,7 @@ export class Examiner {
     this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
     this.#count++;
     if (frame.bare) this.#bare++;
-    if (hasHalfCharacter(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
+    if (hasLoneSurrogate(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
     // Everything after the sentinel is one departure, which the decoder reports.
     this.#isOver ||= frame.data.trim() === '[DONE]';
     if (!this.#isOver && isObject(payload)) this.#check?.payload(payload, frame);
@@ -273,7 +273,7 @@ RANK satisfies Record<Severity, number>;
  */
 export function withTitle(diagnostic: Diagnostic): Diagnostic {
   const { rule, message } = diagnostic;
-  return message === wordsOf(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
+  return message === describeRule(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
 }
 
 // ---- excerpts

@@ -4,7 +4,7 @@
  */
 
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { Asked, Codec, WireRequest } from '../codec/protocol.ts';
+import type { Codec, RequestTarget, WireRequest } from '../codec/protocol.ts';
 import { type CodecName, resolveCodec } from '../protocols/index.ts';
 import * as exchanges from './exchange.ts';
 import * as requests from './request.ts';
@@ -203,4 +203,4 @@ export const estimateAnswer = (wire: WireRequest, client: CodecName): unknown =>
  * const { model, isStream } = readAsked('anthropic', wire);
  * ```
  */
-export const readAsked = (client: CodecName, wire: WireRequest): Asked => exchanges.readAsked(resolveCodec(client), wire);
+export const readAsked = (client: CodecName, wire: WireRequest): RequestTarget => exchanges.readAsked(resolveCodec(client), wire);

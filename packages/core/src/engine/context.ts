@@ -7,7 +7,7 @@ import { deriveId } from '../accumulate/argument-text.ts';
 import type { CanonicalResponse, ToolUseBlock } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { tooDeep } from '../codec/answers.ts';
+import { buildTooDeepError } from '../codec/answers.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { Codec, CodecContext, Policy, Provider, Target } from '../codec/protocol.ts';
 import { incompatible, isStrict } from '../codec/report.ts';
@@ -57,7 +57,7 @@ export interface AnswerOptions extends ConvertOptions {
  * Finds the profile of the upstream: its row in the codec's table, overridden by the provider's own settings, then by
  * the caller's.
  */
-export function profileOf(
+export function findProfile(
   codec: Codec,
   { provider, profile }: Pick<ConvertOptions, 'provider' | 'profile'>,
   model?: string,
@@ -96,7 +96,7 @@ function mergeProfile(known: ProviderProfile, own: Settings | undefined, top: Se
 }
 
 /** Builds the upstream's description for codecs; undefined when no provider was given. */
-export function targetOf(
+export function buildTarget(
   codec: Codec,
   provider: string | Provider | undefined,
   target: Omit<Target, 'provider'>,
@@ -170,7 +170,11 @@ export class NoteList {
  * strict by themselves: a stream that has begun can only end in an error of the client's protocol, which the encoder
  * writes when this throws. `onRefusal` informs the caller.
  */
-export function answerNotes(notes: NoteList, policy: Policy, onRefusal: (error: CanonicalError) => void): (note: Note) => void {
+export function createNoteHandler(
+  notes: NoteList,
+  policy: Policy,
+  onRefusal: (error: CanonicalError) => void,
+): (note: Note) => void {
   return (note) => {
     if (note.code === 'DROPPED' && isStrict({ policy }, note.feature)) {
       const refusal = incompatible(note);
@@ -224,4 +228,4 @@ export function createDepthInspection(): Inspect {
 const buildKey = ({ choice = 0, index }: { choice?: number; index: number }): string | number =>
   choice === 0 ? index : `${choice}.${index}`;
 
-const deepCall = (name: string): CanonicalError => tooDeep(`the arguments of the tool call ${name.slice(0, 100)} are`);
+const deepCall = (name: string): CanonicalError => buildTooDeepError(`the arguments of the tool call ${name.slice(0, 100)} are`);

@@ -5,10 +5,17 @@ import { type CanonicalError, CodecError, type ErrorCode, type Note } from '../c
 import type { CanonicalRequest, InterfaceType } from '../canonical/request.ts';
 import { holdsCarrier } from '../codec/answers.ts';
 import { BoundedCache, type ProviderProfile } from '../codec/profile.ts';
-import type { Asked, Codec, HeaderBag, Provider, Target, WireReply, WireRequest } from '../codec/protocol.ts';
+import type { Codec, HeaderBag, Provider, RequestTarget, Target, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import { type AnswerOptions, type ConvertOptions, profileOf } from './context.ts';
-import { askedOf, passedBody, passedHeaders, passOrConvert, readAnswer, readQuestion } from './passthrough.ts';
+import { type AnswerOptions, type ConvertOptions, findProfile } from './context.ts';
+import {
+  buildPassedBody,
+  decodePassedRequest,
+  decodePassedResponse,
+  passOrConvert,
+  peekTarget,
+  pickPassedHeaders,
+} from './passthrough.ts';
 import { type ConvertedRequest, convertRequest, type RequestOptions } from './request.ts';
 import { convertError, convertResponse, encodeError, nameProvider } from './response.ts';
 import {
@@ -143,13 +150,13 @@ export class Exchange {
    * read.
    */
   get asked(): CanonicalRequest | undefined {
-    if (this.#mode !== 'converted' && !this.#sideEndpoint) this.#request ??= readQuestion(this.#wire, this.#client);
+    if (this.#mode !== 'converted' && !this.#sideEndpoint) this.#request ??= decodePassedRequest(this.#wire, this.#client);
     return this.#request;
   }
 
   /** The canonical response, if `tap` is set. A response that is passed on is decoded when this is first read. */
   get answer(): CanonicalResponse | undefined {
-    if (this.#passed) this.#response ??= readAnswer(this.#passed.body, this.#responseOptions());
+    if (this.#passed) this.#response ??= decodePassedResponse(this.#passed.body, this.#responseOptions());
     return this.#response ?? this.#stream?.result?.message;
   }
 
@@ -260,7 +267,7 @@ export class Exchange {
    */
   #decidePass(wire: ClientRequest): PassRequest {
     if (this.#client.id !== this.#upstream.id) return 'never';
-    const { provider, profile, model = askedOf(wire, this.#client).model } = this.#options;
+    const { provider, profile, model = peekTarget(wire, this.#client).model } = this.#options;
     const { passRequest = profile ? 'never' : passRequestFor(this.#upstream, provider, model) } = this.#options;
     return passRequest === 'never' || holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '') ? 'never' : passRequest;
   }
@@ -286,12 +293,12 @@ export class Exchange {
     const target = model !== undefined && stream !== undefined ? { model, stream } : this.#readTarget(wire);
     const { url, headers } = this.#address('CHAT', target, {});
     const isRequestOnly = this.#mode === 'request_passed';
-    const profile = isRequestOnly ? profileOf(this.#upstream, this.#options, target.model) : undefined;
+    const profile = isRequestOnly ? findProfile(this.#upstream, this.#options, target.model) : undefined;
     return {
       method: 'POST',
       url,
-      headers: Object.assign(headers, passedHeaders(wire.headers, provider, profile)),
-      ...passedBody(wire, target.model, profile && this.#adjust(wire.body, target.stream, profile)),
+      headers: Object.assign(headers, pickPassedHeaders(wire.headers, provider, profile)),
+      ...buildPassedBody(wire, target.model, profile && this.#adjust(wire.body, target.stream, profile)),
     };
   }
 
@@ -301,7 +308,7 @@ export class Exchange {
   }
 
   #readTarget(wire: ClientRequest): Omit<Target, 'provider'> {
-    const requested = askedOf(wire, this.#client);
+    const requested = peekTarget(wire, this.#client);
     const { model = requested.model, stream = requested.stream } = this.#options;
     return { model, stream };
   }
@@ -315,7 +322,12 @@ export class Exchange {
     const { provider } = this.#options;
     return {
       url: findUrl(this.#upstream, type, { provider, model: target.model, stream: target.stream }, nativePath),
-      headers: Object.assign({}, headers, this.#upstream.buildHeaders(provider, target.stream), passedHeaders(headers, provider)),
+      headers: Object.assign(
+        {},
+        headers,
+        this.#upstream.buildHeaders(provider, target.stream),
+        pickPassedHeaders(headers, provider),
+      ),
     };
   }
 
@@ -330,7 +342,7 @@ export class Exchange {
     if (this.#usage) this.#passed = reply;
     else {
       // Decoded even without `tap`: the body may be an error, which throws.
-      const response = readAnswer(reply.body, this.#responseOptions());
+      const response = decodePassedResponse(reply.body, this.#responseOptions());
       if (tap) this.#response = response;
     }
     return reply;
@@ -367,7 +379,7 @@ export class Exchange {
   /** Looks up the profile by the upstream's model name; the client may use an alias. */
   get #responseProfile(): AnswerOptions['profile'] {
     const { model, profile } = this.#options;
-    return model === undefined ? profile : profileOf(this.#upstream, this.#options, model);
+    return model === undefined ? profile : findProfile(this.#upstream, this.#options, model);
   }
 }
 
@@ -396,7 +408,7 @@ function findUrl(codec: Codec, type: InterfaceType, target: Target, nativePath =
 }
 
 /** Reads the model and the stream flag of a request. Throws if it names no model, or one that is too long. */
-export function readAsked(client: Codec, wire: WireRequest): Asked {
+export function readAsked(client: Codec, wire: WireRequest): RequestTarget {
   const target = client.readTarget(wire);
   if (!target)
     throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });

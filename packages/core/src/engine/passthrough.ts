@@ -22,7 +22,7 @@ import { type AnswerOptions, NoteList } from './context.ts';
 import type { EventReader } from './reader.ts';
 import { decodeRequest } from './request.ts';
 import { decodeResponse } from './response.ts';
-import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptions, Tap } from './stream.ts';
+import { type AnswerStream, createFailure, createReader, encodeFailure, type StreamOptions, Tap } from './stream.ts';
 
 // ---- requests
 
@@ -30,7 +30,7 @@ import { type AnswerStream, brokenOff, encodeFailure, readerOf, type StreamOptio
  * Picks the client headers to pass on. They override the protocol's defaults; settings of the operator or the profile
  * override them.
  */
-export function passedHeaders(
+export function pickPassedHeaders(
   headers: HeaderBag,
   { adapter_config: config = {} }: Provider,
   { anthropic_version: version }: Partial<ProviderProfile> = {},
@@ -58,7 +58,7 @@ interface PassedBody {
  * Builds the passed body: the client's, with the upstream's model name and these other fields; an undefined field is
  * removed.
  */
-export function passedBody(
+export function buildPassedBody(
   { body, text, path }: WireRequest & { text?: string },
   model: string,
   fields: JsonObject | undefined,
@@ -75,21 +75,21 @@ export function passedBody(
 }
 
 /** Reads the model and the stream flag of a request that is not decoded. */
-export function askedOf(wire: WireRequest, client: Codec): { model: string; stream: boolean } {
+export function peekTarget(wire: WireRequest, client: Codec): { model: string; stream: boolean } {
   const { model, stream }: Record<string, unknown> = isObject(wire.body) ? wire.body : {};
   if (typeof model === 'string') return { model, stream: stream === true };
-  const request = readQuestion(wire, client);
+  const request = decodePassedRequest(wire, client);
   return { model: request?.model ?? '', stream: request?.stream ?? false };
 }
 
 /** Decodes a request that is passed on; undefined when it cannot be decoded. */
-export const readQuestion = ({ body, path, headers }: WireRequest, from: Codec): CanonicalRequest | undefined =>
+export const decodePassedRequest = ({ body, path, headers }: WireRequest, from: Codec): CanonicalRequest | undefined =>
   attempt(() => decodeRequest(body, { from, path, headers }));
 
 // ---- responses
 
 /** Decodes a response that is passed on; undefined when it cannot be decoded. Throws if the body is an error. */
-export function readAnswer(body: unknown, options: AnswerOptions): CanonicalResponse | undefined {
+export function decodePassedResponse(body: unknown, options: AnswerOptions): CanonicalResponse | undefined {
   return attempt(() => decodeResponse(body, options, new NoteList()));
 }
 
@@ -175,7 +175,7 @@ class PassedStream implements AnswerStream {
 
   constructor(options: StreamOptions) {
     this.#options = options;
-    this.#reader = readerOf(options);
+    this.#reader = createReader(options);
     this.#tap = new Tap(options.tap);
   }
 
@@ -194,7 +194,7 @@ class PassedStream implements AnswerStream {
   }
 
   fail(reason: string | CanonicalError): Iterable<Uint8Array> {
-    return this.#finish(brokenOff(reason));
+    return this.#finish(createFailure(reason));
   }
 
   get hasFailed(): boolean {
@@ -280,7 +280,7 @@ class PassedStream implements AnswerStream {
     this.#held.append(chunk, 0, chunk.length);
     const whole = this.#held.bytes.slice(0, Math.max(0, Math.min(offset - this.#passed, this.#held.length)));
     this.#held.free();
-    return [whole, this.#failure(this.#error ?? brokenOff('it cannot be read'))];
+    return [whole, this.#failure(this.#error ?? createFailure('it cannot be read'))];
   }
 
   #failure(reason: CanonicalError): Uint8Array {

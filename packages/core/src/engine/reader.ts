@@ -8,7 +8,7 @@ import { isObject, type JsonObject, parseJson } from '../json/json.ts';
 import { BACKSLASH, QUOTE } from '../json/scanner.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { Diagnostic, Report, RuleId } from '../rules/index.ts';
-import { ByteBuffer, decodeUtf8, FIRST_NOT_ASCII, isAt, SPACE } from '../sse/bytes.ts';
+import { ByteBuffer, decodeUtf8, FIRST_NOT_ASCII, hasBytesAt, SPACE } from '../sse/bytes.ts';
 import { FrameReader } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/encode.ts';
 
@@ -325,7 +325,7 @@ class RepeatedChunkCache extends FrameReader {
   #match(chunk: Uint8Array, { head, tail, event }: Template): BlockDeltaEvent | undefined {
     const end = chunk.length - tail.length;
     const length = end - head.length;
-    if (length <= 0 || length > MAX_TEXT || !isAt(head, chunk, 0) || !isAt(tail, chunk, end)) return undefined;
+    if (length <= 0 || length > MAX_TEXT || !hasBytesAt(head, chunk, 0) || !hasBytesAt(tail, chunk, end)) return undefined;
     this.#misses = 0;
     const text = readLiteral(chunk, head.length, end);
     return text === undefined ? undefined : blockDelta(event.index, event.choice, { type: 'text_delta', text });

@@ -1,5 +1,5 @@
 import type { CodecError } from '../canonical/notes.ts';
-import { listOf } from '../codec/read.ts';
+import { listOrEmpty } from '../codec/read.ts';
 import { invalid } from '../codec/report.ts';
 import { countKeys } from '../json/fast.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
@@ -40,7 +40,7 @@ export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUES
     if (keys > limits.metadata_keys) throw excess(name, keys, 'keys', limits, 'metadata_keys');
   }
   for (const name of TOOLS) {
-    const tools = countTools(listOf(body[name]));
+    const tools = countTools(listOrEmpty(body[name]));
     if (tools > limits.tools) throw excess(name, tools, 'entries', limits, 'tools');
   }
   for (const name of MESSAGES) checkMessages(name, body, limits);
@@ -55,7 +55,7 @@ const MESSAGES = ['messages', 'input', 'contents'];
 const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
 
 function checkMessages(name: string, body: JsonObject, limits: RequestLimits): void {
-  const messages = listOf(body[name]);
+  const messages = listOrEmpty(body[name]);
   // The `input` of an embeddings request is a list of texts or tokens: its length is the provider's to limit.
   const count = messages.reduce<number>((sum, message) => sum + Number(isObject(message)), 0);
   if (count > limits.messages) throw excess(name, count, 'entries', limits, 'messages');
@@ -66,7 +66,7 @@ function checkMessages(name: string, body: JsonObject, limits: RequestLimits): v
     if (!isObject(message)) continue;
     parts += countParts(message);
     run = hasCallType(message) ? run + 1 : 0;
-    const calls = Math.max(run, listOf(message['tool_calls']).length, countCalls(message));
+    const calls = Math.max(run, listOrEmpty(message['tool_calls']).length, countCalls(message));
     if (calls > limits.calls_per_message)
       throw excess(run > 0 ? name : `${name}[${i}]`, calls, 'tool calls', limits, 'calls_per_message');
   }
@@ -76,7 +76,7 @@ function checkMessages(name: string, body: JsonObject, limits: RequestLimits): v
 const countTools = (tools: readonly unknown[]): number =>
   tools.reduce<number>((sum, tool) => {
     const { functionDeclarations, function_declarations: declarations, tools: inner }: JsonObject = isObject(tool) ? tool : {};
-    return sum + Math.max(1, listOf(functionDeclarations ?? declarations ?? inner).length);
+    return sum + Math.max(1, listOrEmpty(functionDeclarations ?? declarations ?? inner).length);
   }, 0);
 
 function countParts(holder: unknown): number {
@@ -95,7 +95,7 @@ const HOLDERS = ['content', 'parts', 'output', 'summary'];
 const DEEPER = ['source', 'functionResponse', 'function_response'];
 
 const countCalls = ({ content, parts }: JsonObject): number =>
-  listOf(content ?? parts).reduce<number>((sum, part) => sum + Number(isObject(part) && isCall(part)), 0);
+  listOrEmpty(content ?? parts).reduce<number>((sum, part) => sum + Number(isObject(part) && isCall(part)), 0);
 
 const isCall = (part: JsonObject): boolean => hasCallType(part) || isObject(part['functionCall'] ?? part['function_call']);
 

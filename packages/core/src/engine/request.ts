@@ -6,11 +6,11 @@ import type { ContentBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import { locate, placesOf, SOURCE } from '../canonical/source.ts';
+import { locate, readFieldSources, SOURCE } from '../canonical/source.ts';
 import type { Codec, CodecContext, HeaderBag, WireRequest } from '../codec/protocol.ts';
-import { approximate, drop } from '../codec/report.ts';
+import { noteApproximated, noteDropped } from '../codec/report.ts';
 import { isObject, sameJson } from '../json/json.ts';
-import { type ConvertOptions, createContext, NoteList, profileOf, targetOf } from './context.ts';
+import { buildTarget, type ConvertOptions, createContext, findProfile, NoteList } from './context.ts';
 
 /**
  * Converts a request of one protocol to another.
@@ -32,7 +32,7 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
   };
   const decoding = decodeContext(options, reporting);
   const request = from.request.decode(buildWire(body, options), decoding);
-  if (from.id !== to.id) dropUnknown(request, source, from, decoding);
+  if (from.id !== to.id) reportProtocolOnlyFields(request, source, from, decoding);
   // Not a spread: one that adds fields gives the object a new shape, which makes all its readers slower.
   const sent: CanonicalRequest = Object.assign({}, request);
   if (options.model !== undefined) sent.model = options.model;
@@ -40,11 +40,11 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
   const context = createContext({
     note: reporting.note,
     locate: reporting.locate,
-    profile: profileOf(to, options, sent.model),
+    profile: findProfile(to, options, sent.model),
     policy,
     now: options.now,
     newId: options.newId,
-    target: targetOf(to, provider, { model: sent.model, stream: sent.stream ?? false }),
+    target: buildTarget(to, provider, { model: sent.model, stream: sent.stream ?? false }),
     source: from.id,
   });
   const wire = to.request.encode(sent, context);
@@ -126,7 +126,12 @@ const PLACEHOLDER_URL = 'http://localhost';
  * Notes the fields that only the source's protocol has, since they do not reach another one. A field that the canonical
  * request contains is left to the encoder. A field that is not in the source was added by a decoder.
  */
-export function dropUnknown(request: CanonicalRequest, source: SourceBody, from: Codec, context: CodecContext): void {
+export function reportProtocolOnlyFields(
+  request: CanonicalRequest,
+  source: SourceBody,
+  from: Codec,
+  context: CodecContext,
+): void {
   const finder = new UncoveredFinder(request, source, from);
   eachNode(request, (node, path) => {
     const extensions = node.extensions?.[from.id];
@@ -147,8 +152,8 @@ interface Field {
 
 function noteField({ name, pointer, read }: Field, { id }: Codec, context: CodecContext): void {
   const loss = { path: pointer, feature: `unknown.${name}` };
-  if (read) approximate(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
-  else drop(context, { ...loss, message: `only ${id} knows ${name}` });
+  if (read) noteApproximated(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
+  else noteDropped(context, { ...loss, message: `only ${id} knows ${name}` });
 }
 
 /** Finds the kept fields that no canonical field covers, and their pointers in the source. */
@@ -239,7 +244,9 @@ function listPaths(request: CanonicalRequest): Map<string, unknown> {
 /** Pointers into the source of what a node has under another name. */
 const listCovered = (node: object): ReadonlySet<string> =>
   new Set(
-    Object.entries(placesOf(node)).flatMap(([path, pointer]) => (pointer && readPath(node, path) !== undefined ? [pointer] : [])),
+    Object.entries(readFieldSources(node)).flatMap(([path, pointer]) =>
+      pointer && readPath(node, path) !== undefined ? [pointer] : [],
+    ),
   );
 
 const readPath = (node: unknown, path: string): unknown =>

@@ -2,20 +2,20 @@ import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import { type CanonicalResponse, type ContentBlock, isClientCall } from '../canonical/message.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
-import { eachUnsaid } from '../codec/extensions.ts';
+import { eachProtocolOnlyField } from '../codec/extensions.ts';
 import type { Codec, CodecContext, WireReply } from '../codec/protocol.ts';
 import {
   type AnswerOptions,
-  answerNotes,
+  buildTarget,
   type ConvertOptions,
   createContext,
   createIds,
+  createNoteHandler,
   expectShallowCalls,
+  findProfile,
   NoteList,
-  profileOf,
-  targetOf,
 } from './context.ts';
-import { callsOf, restoreResponse } from './restore.ts';
+import { findRenamedTools, restoreResponse } from './restore.ts';
 
 /**
  * Converts a whole response of one protocol to another.
@@ -29,7 +29,7 @@ import { callsOf, restoreResponse } from './restore.ts';
 export function convertResponse(body: unknown, options: AnswerOptions): ConvertedResponse {
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);
-  const context = answerContext(options, notes, { seed: () => response.id });
+  const context = createResponseContext(options, notes, { seed: () => response.id });
   return { body: options.to.response.encode(response, context), notes: notes.list, response };
 }
 
@@ -44,11 +44,11 @@ export interface ConvertedResponse {
 /** Decodes a response to the canonical form, with the client's names of its tools. */
 export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
   const { from, to, request, model, isRenamed = true } = options;
-  const profile = profileOf(from, options, request?.model);
+  const profile = findProfile(from, options, request?.model);
   const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
   expectShallowCalls(decoded);
-  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(decoded);
-  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(decoded);
+  const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
   const response = restoreResponse(decoded, calls, notes.add);
   return model === undefined ? response : { ...response, model };
 }
@@ -61,19 +61,19 @@ interface AnswerParts {
 }
 
 /** Builds the context of a response encoder: the request, the upstream and the policy. */
-export function answerContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
+export function createResponseContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
   const { from, to, provider, request, model, policy = {}, now, newId } = options;
   const { strict: _, ...lenient } = policy;
   const requested = request && model !== undefined ? { ...request, model } : request;
   return createContext({
-    note: answerNotes(notes, policy, parts.onRefusal ?? (() => undefined)),
+    note: createNoteHandler(notes, policy, parts.onRefusal ?? (() => undefined)),
     // The client is not a provider, so its protocol's default profile applies.
     profile: to.profileFor(''),
     policy: lenient,
     now,
     newId: newId ?? createIds(parts.seed),
     request: requested,
-    target: targetOf(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
+    target: buildTarget(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
     source: from.id,
   });
 }
@@ -98,8 +98,8 @@ export interface ConvertedError extends WireReply {
  */
 export function convertError({ status = 0, headers = {}, body }: ErrorReply, options: ConvertOptions): ConvertedError {
   const notes = new NoteList();
-  const target = targetOf(options.from, options.provider, { model: '', stream: false });
-  const decoding = createContext({ note: notes.add, profile: profileOf(options.from, options), target });
+  const target = buildTarget(options.from, options.provider, { model: '', stream: false });
+  const decoding = createContext({ note: notes.add, profile: findProfile(options.from, options), target });
   const error = options.from.error.decode({ status, headers, body }, decoding);
   return { ...encodeError(error, options), error };
 }
@@ -136,7 +136,7 @@ type Envelope = Node & { system_fingerprint?: string };
  * Notes each field of a response that only its own protocol has, once, since it does not reach a client of another one.
  * Not even a strict policy refuses such a field: the client did not request it.
  */
-export class UnknownTeller {
+export class ProtocolOnlyFieldReporter {
   readonly #from: Codec;
   readonly #to: Codec;
   readonly #note: AddNote;
@@ -190,7 +190,8 @@ export class UnknownTeller {
   #fields({ extensions }: Node, path: string, within: string): void {
     const { id } = this.#from;
     const fields = extensions?.[id];
-    if (fields) eachUnsaid(fields, this.#from, `${path}/extensions/${id}`, within, (loss, field) => this.#noteOnce(loss, field));
+    if (fields)
+      eachProtocolOnlyField(fields, this.#from, `${path}/extensions/${id}`, within, (loss, field) => this.#noteOnce(loss, field));
   }
 
   #noteOnce(loss: Omit<Note, 'code'>, field = loss.path): void {

@@ -17,15 +17,15 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
 import { isObject, parseJson, writeJson } from '../json/json.ts';
 import { BACKSLASH, QUOTE } from '../json/scanner.ts';
-import { type Called, calledIn, nameKey, sentNames } from '../passes/names.ts';
+import { buildNameKey, buildNameTable, listNamed, type Named } from '../passes/names.ts';
 import type { ToolRules } from '../passes/rules.ts';
 import { isObjectRoot } from '../passes/schema/nodes.ts';
 
 type CallTable = ReadonlyMap<string, RenamedTool>;
 
 /** The table of renamed tools; undefined when all tools were sent unchanged. */
-export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable | undefined {
-  const table = callTable(request, rules);
+export function findRenamedTools(request: CanonicalRequest, rules: ToolRules): CallTable | undefined {
+  const table = buildRenamedTools(request, rules);
   return table.size === 0 ? undefined : table;
 }
 
@@ -33,14 +33,14 @@ export function callsOf(request: CanonicalRequest, rules: ToolRules): CallTable 
  * Builds the table for responses: the client's tools by the names under which they were sent. Tools that were sent
  * unchanged are not in it.
  */
-export function callTable(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, RenamedTool> {
+export function buildRenamedTools(request: CanonicalRequest, rules: ToolRules): ReadonlyMap<string, RenamedTool> {
   if (!hasTools(request)) return NO_CALLS;
-  const names = sentNames(request, rules);
-  const wrapped = new Set<Called>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
+  const names = buildNameTable(request, rules);
+  const wrapped = new Set<Named>(rules.objectRoot ? request.tools?.filter((tool) => !isObjectRoot(tool.input_schema)) : []);
   const table = new Map<string, RenamedTool>();
-  for (const called of calledIn(request)) {
+  for (const called of listNamed(request)) {
     const { name, namespace, kind } = called;
-    const sent = names.get(nameKey(called, rules)) ?? name;
+    const sent = names.get(buildNameKey(called, rules)) ?? name;
     const isCustom = kind === 'custom' && !rules.custom;
     const form = isCustom ? 'custom' : wrapped.has(called) ? 'wrapped' : 'plain';
     if (table.has(sent) || (sent === name && form === 'plain')) continue;
@@ -89,7 +89,7 @@ function restoreBlock(block: ContentBlock, calls: CallTable, note: AddNote): Con
   const named = rename(block, call);
   const text = block.input_raw ?? (isEmpty(block.input) ? '' : (writeJson(block.input) ?? ''));
   if (call.form === 'custom') return withText(named, unwrapText(text, note));
-  return call.form === 'wrapped' ? withJson(named, unwrapped(text)) : named;
+  return call.form === 'wrapped' ? withJson(named, unwrapInput(text)) : named;
 }
 
 const isEmpty = (input: ToolUseBlock['input']): boolean => Object.keys(input).length === 0;
@@ -104,7 +104,7 @@ function rename(block: ToolUseBlock, { name, namespace, form }: RenamedTool): To
 }
 
 function unwrapText(source: string, note: AddNote): string {
-  const reader = new InputText();
+  const reader = new InputUnwrapper();
   const text = reader.push(source) + reader.end();
   if (reader.hasMore) note(MORE_INPUT);
   return text;
@@ -135,7 +135,7 @@ export const restoreEvents = (calls: CallTable, note: AddNote): Stage<CanonicalS
   new EventRestorer(calls, note);
 
 /** An open call whose input is being restored. */
-type OpenCall = { form: 'custom'; reader: InputText } | { form: 'wrapped'; text: string };
+type OpenCall = { form: 'custom'; reader: InputUnwrapper } | { form: 'wrapped'; text: string };
 
 class EventRestorer implements Stage<CanonicalStreamEvent, CanonicalStreamEvent> {
   readonly #calls: CallTable;
@@ -170,7 +170,7 @@ class EventRestorer implements Stage<CanonicalStreamEvent, CanonicalStreamEvent>
     const block = event.content_block;
     const call = block.type === 'tool_use' && isClientCall(block.kind) ? this.#calls.get(block.name) : undefined;
     if (block.type !== 'tool_use' || !call) return event;
-    if (call.form === 'custom') this.#open.set(blockKey(event), { form: call.form, reader: new InputText() });
+    if (call.form === 'custom') this.#open.set(blockKey(event), { form: call.form, reader: new InputUnwrapper() });
     if (call.form === 'wrapped') this.#open.set(blockKey(event), { form: call.form, text: '' });
     const named = rename(block, call);
     return { ...event, content_block: call.form === 'custom' ? { ...named, input: '' } : named };
@@ -191,7 +191,7 @@ class EventRestorer implements Stage<CanonicalStreamEvent, CanonicalStreamEvent>
     const stop = event.content_block ? { ...event, content_block: this.#rename(event.content_block) } : event;
     if (!open) return [stop];
     this.#open.delete(key);
-    if (open.form === 'wrapped') return [...withDelta(event, jsonDelta(unwrapped(open.text))), stop];
+    if (open.form === 'wrapped') return [...withDelta(event, jsonDelta(unwrapInput(open.text))), stop];
     if (open.reader.hasMore) this.#note(MORE_INPUT);
     return [...withDelta(event, textDelta(open.reader.end())), stop];
   }
@@ -230,7 +230,7 @@ function withDelta({ index, choice }: BlockDeltaEvent | BlockStop, delta: BlockD
  * Unwraps the arguments of a custom tool that was sent as a function, `{"input":"…"}`, to the text inside, piece by
  * piece. Arguments of any other form are the text themselves.
  */
-export class InputText {
+export class InputUnwrapper {
   #state: 'head' | 'text' | 'tail' | 'raw' = 'head';
   /** Text that cannot be decoded before more of it arrives. */
   #held = '';
@@ -341,7 +341,7 @@ const decodeEscape = ([, code, char = '']: RegExpExecArray): string =>
   code === undefined ? (ESCAPED[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16));
 
 /** Unwraps `{"input": …}` to the JSON text of the value; any other text is returned as it is. */
-export function unwrapped(text: string): string {
+export function unwrapInput(text: string): string {
   const [head] = WRAPPER.exec(text) ?? [];
   const whole = text.trimEnd();
   if (head === undefined || !whole.endsWith('}')) return text;

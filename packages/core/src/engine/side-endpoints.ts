@@ -18,7 +18,7 @@ import type {
 } from '../canonical/request.ts';
 import type { Codec, WireCodec, WireRequest } from '../codec/protocol.ts';
 import { writeJson } from '../json/json.ts';
-import { type ConvertOptions, createContext, NoteList, profileOf, targetOf } from './context.ts';
+import { buildTarget, type ConvertOptions, createContext, findProfile, NoteList } from './context.ts';
 import type { RequestOptions } from './request.ts';
 
 /** A converted body. */
@@ -94,9 +94,9 @@ function convertSideRequest<T extends { model: string }>(
   const sent = model === undefined ? value : { ...value, model };
   const encoding = createContext({
     note: notes.add,
-    profile: profileOf(to, options, sent.model),
+    profile: findProfile(to, options, sent.model),
     policy,
-    target: targetOf(to, provider, { model: sent.model, stream: false }),
+    target: buildTarget(to, provider, { model: sent.model, stream: false }),
     source: from.id,
   });
   const wire = encoder.encode(sent, encoding);
@@ -120,10 +120,10 @@ function convertSideResponse<T>(
   const decoder = required(from, pickCodec(from), type);
   const encoder = required(to, pickCodec(to), type);
   const notes = new NoteList();
-  const target = targetOf(from, provider, { model: '', stream: false });
+  const target = buildTarget(from, provider, { model: '', stream: false });
   const parts = { note: notes.add, policy, now, newId, target, source: from.id };
   const request = { ...(embedding && { embedding }), ...(rerank && { rerank }) };
-  const value = decoder.decode(body, { ...createContext({ ...parts, profile: profileOf(from, options) }), ...request });
+  const value = decoder.decode(body, { ...createContext({ ...parts, profile: findProfile(from, options) }), ...request });
   const written = encoder.encode(value, { ...createContext({ ...parts, profile: to.profileFor('') }), ...request });
   return { body: written, notes: notes.list, value };
 }

@@ -5,10 +5,10 @@ import { NOTHING, type Stage } from '../canonical/stage.ts';
 import type { Codec, Framing } from '../codec/protocol.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
-import { type AnswerOptions, createDepthInspection, NoteList, profileOf } from './context.ts';
+import { type AnswerOptions, createDepthInspection, findProfile, NoteList } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
-import { answerContext, UnknownTeller } from './response.ts';
-import { callsOf, restoreEvents } from './restore.ts';
+import { createResponseContext, ProtocolOnlyFieldReporter } from './response.ts';
+import { findRenamedTools, restoreEvents } from './restore.ts';
 
 /**
  * Converts a stream of one protocol to another, bytes to bytes, without I/O. Departures of the source are repaired; an
@@ -61,7 +61,7 @@ class StreamConverter implements AnswerStream {
   readonly #framer: Framer;
   readonly #notes = new NoteList();
   readonly #tap: Tap;
-  readonly #reporter: UnknownTeller | undefined;
+  readonly #reporter: ProtocolOnlyFieldReporter | undefined;
   readonly #model: string | undefined;
   #id = '';
   #error: CanonicalError | undefined;
@@ -69,15 +69,20 @@ class StreamConverter implements AnswerStream {
 
   constructor(options: StreamOptions) {
     const { from, to, request, framing = 'sse', tap = false, model, isRenamed = true } = options;
-    this.#reader = readerOf({ ...options, inspect: options.inspect ?? createDepthInspection() });
-    const calls = request && isRenamed ? callsOf(request, from.toolRules(profileOf(from, options, request.model))) : undefined;
+    this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
+    const calls =
+      request && isRenamed ? findRenamedTools(request, from.toolRules(findProfile(from, options, request.model))) : undefined;
     this.#restore = calls && restoreEvents(calls, this.#notes.add);
     this.#encoder = to.streamEncoder(
-      answerContext(options, this.#notes, { seed: () => this.#id, onRefusal: (error) => (this.#error ??= error), stream: true }),
+      createResponseContext(options, this.#notes, {
+        seed: () => this.#id,
+        onRefusal: (error) => (this.#error ??= error),
+        stream: true,
+      }),
     );
     this.#framer = createFramer(to, framing);
     this.#tap = new Tap(tap);
-    this.#reporter = to.id === from.id ? undefined : new UnknownTeller({ from, to }, this.#notes.add);
+    this.#reporter = to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, this.#notes.add);
     this.#model = model;
   }
 
@@ -94,7 +99,7 @@ class StreamConverter implements AnswerStream {
   fail(reason: string | CanonicalError): Iterable<Uint8Array> {
     if (this.#ended) return NOTHING;
     this.#ended = true;
-    const error = brokenOff(reason);
+    const error = createFailure(reason);
     const events = this.#reader.end().map((event) => (event.type === 'error' ? { type: event.type, error } : event));
     return this.#send(this.#write(events) + this.#finish());
   }
@@ -166,14 +171,14 @@ class StreamConverter implements AnswerStream {
 const UTF8 = new TextEncoder();
 
 /** Creates the reader of the source's stream. */
-export function readerOf(options: StreamOptions): EventReader {
+export function createReader(options: StreamOptions): EventReader {
   const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect } = options;
-  const profile = profileOf(from, options, request?.model);
+  const profile = findProfile(from, options, request?.model);
   return new EventReader({ protocol: from, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
 }
 
 /** Builds the error of a stream whose source broke off. */
-export const brokenOff = (reason: string | CanonicalError): CanonicalError =>
+export const createFailure = (reason: string | CanonicalError): CanonicalError =>
   typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
 
 /** A limit exceeded by the source is not the client's fault, although `too_large` in a request would be. */
@@ -183,7 +188,9 @@ const toClient = (error: CanonicalError): CanonicalError =>
 /** Encodes an error alone for a stream that has begun; `start` is the beginning that the client has read. */
 export function encodeFailure(error: CanonicalError, options: StreamOptions, start?: MessageStart): Uint8Array {
   const { to, framing = 'sse' } = options;
-  const encoder = to.streamEncoder(answerContext(options, new NoteList(), { seed: () => start?.message.id ?? '', stream: true }));
+  const encoder = to.streamEncoder(
+    createResponseContext(options, new NoteList(), { seed: () => start?.message.id ?? '', stream: true }),
+  );
   const framer = createFramer(to, framing);
   if (start) encoder.push(start);
   let text = '';

@@ -14,10 +14,10 @@ import type {
 import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
 import type { Framing } from '../codec/protocol.ts';
 import { writeJson } from '../json/json.ts';
-import { type AnswerOptions, expectShallowCalls, NoteList, profileOf } from './context.ts';
+import { type AnswerOptions, expectShallowCalls, findProfile, NoteList } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
-import { answerContext, type ConvertedResponse, decodeResponse, UnknownTeller } from './response.ts';
-import { callsOf, restoreResponse } from './restore.ts';
+import { type ConvertedResponse, createResponseContext, decodeResponse, ProtocolOnlyFieldReporter } from './response.ts';
+import { findRenamedTools, restoreResponse } from './restore.ts';
 import { createFramer } from './stream.ts';
 
 /**
@@ -34,7 +34,7 @@ export function collectStream(
   options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
 ): ConvertedResponse {
   const { from, to, request, model, malformed, isRenamed = true } = options;
-  const profile = profileOf(from, options, request?.model);
+  const profile = findProfile(from, options, request?.model);
   const reader = new EventReader({ protocol: from, profile, malformed });
   const accumulator = new MessageAccumulator();
   const take = (events: Iterable<CanonicalStreamEvent>): void => {
@@ -48,11 +48,11 @@ export function collectStream(
   expectShallowCalls(message);
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
-  if (to.id !== from.id) new UnknownTeller({ from, to }, notes.add).response(message);
-  const calls = request && isRenamed ? callsOf(request, from.toolRules(profile)) : undefined;
+  if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(message);
+  const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
   const restored = restoreResponse(message, calls, notes.add);
   const response = model === undefined ? restored : { ...restored, model };
-  const context = answerContext(options, notes, { seed: () => response.id });
+  const context = createResponseContext(options, notes, { seed: () => response.id });
   return { body: to.response.encode(response, context), notes: notes.list, response };
 }
 
@@ -77,7 +77,7 @@ export function replayResponse(body: unknown, options: AnswerOptions & { framing
   const { to, framing = 'sse' } = options;
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);
-  const encoder = to.streamEncoder(answerContext(options, notes, { seed: () => response.id, stream: true }));
+  const encoder = to.streamEncoder(createResponseContext(options, notes, { seed: () => response.id, stream: true }));
   const framer = createFramer(to, framing);
   let text = '';
   for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);

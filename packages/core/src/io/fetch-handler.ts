@@ -1,6 +1,6 @@
 import { type CanonicalError, CodecError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
-import { tooDeep } from '../codec/answers.ts';
+import { buildTooDeepError } from '../codec/answers.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { HeaderBag, Provider, WireReply } from '../codec/protocol.ts';
 import { expectShallow } from '../codec/read.ts';
@@ -105,7 +105,7 @@ async function convertWhole(
   if (reply.status >= 300 && reply.status < 400) throw unreachable('the upstream answered with a redirect');
   if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
   const body = tryParse(text);
-  if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(tooDeep('the response is'));
+  if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
   if (body === undefined) return exchange.collected(reply.status, headers, new TextEncoder().encode(text));
   return exchange.response({ status: reply.status, headers, body });
 }

@@ -2,9 +2,9 @@ import type { ContentBlock } from '../canonical/message.ts';
 import type { CacheControl, Node, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { changeAll, changeBlocks } from './content.ts';
-import type { CacheMarkRule, Telling } from './rules.ts';
+import type { CacheMarkRule, Reporter } from './rules.ts';
 
-interface MarkRules extends Telling {
+interface MarkRules extends Reporter {
   protocol: ProtocolId;
   cacheMarks: CacheMarkRule;
 }

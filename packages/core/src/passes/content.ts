@@ -14,12 +14,12 @@ import {
 } from '../canonical/message.ts';
 import type { CacheControl, ProtocolId, SignedBlob } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
-import { at, locate, SOURCE } from '../canonical/source.ts';
+import { locate, SOURCE, withSource } from '../canonical/source.ts';
 import { isObject } from '../json/json.ts';
-import type { MediaRule, Rules, Telling } from './rules.ts';
+import type { MediaRule, Reporter, Rules } from './rules.ts';
 
 /** Rejects references to items stored by another server, because their content is unknown. */
-export function refuseHeld(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+export function rejectStoredItems(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   for (const [i, { content }] of request.messages.entries())
     for (const [k, block] of content.entries())
       if (block.type === 'opaque' && block.held !== undefined && block.origin !== rules.protocol)
@@ -87,7 +87,7 @@ function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlo
   const type = readType(block.raw);
   if (block.text) {
     rules.note({ code: 'APPROXIMATED', ...place, message: `${type} is not supported by the target; its text is sent` });
-    return inPlaceOf<TextBlock>(block, { type: 'text', text: block.text });
+    return withSourceOf<TextBlock>(block, { type: 'text', text: block.text });
   }
   if (block.hoisted) {
     const message = `${type} is not supported by the target; its tools are declared in the tools of the request`;
@@ -154,7 +154,7 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
 }
 
 const asText = (block: ThinkingBlock): TextBlock =>
-  inPlaceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+  withSourceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
 
 /** Text and calls stay, without the signature. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
@@ -181,7 +181,7 @@ function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): Ca
   return messages === request.messages ? request : { ...request, messages };
 }
 
-interface MediaRules extends Telling {
+interface MediaRules extends Reporter {
   protocol: ProtocolId;
   media: MediaRule;
 }
@@ -189,7 +189,7 @@ interface MediaRules extends Telling {
 /**
  * Converts images, audio and files to forms that the target accepts. Others are dropped, or rejected if they are ids.
  */
-export function media(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
+export function convertMedia(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
   const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
     const path = `/messages/${at}/content`;
     if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
@@ -206,7 +206,7 @@ function convertAssistantAudio(message: CanonicalMessage, path: string, rules: M
     const place = { path: `${path}/${i}`, feature: 'assistant.audio' };
     if (block.transcript) {
       rules.note({ code: 'APPROXIMATED', ...place, message: 'of earlier audio the transcript is sent' });
-      return inPlaceOf<TextBlock>(block, { type: 'text', text: block.transcript });
+      return withSourceOf<TextBlock>(block, { type: 'text', text: block.transcript });
     }
     rules.drop({ ...place, message: 'earlier audio without a transcript is not sent' });
     return undefined;
@@ -308,7 +308,7 @@ function fileToText(block: FileBlock, path: string, rules: MediaRules): Part[] {
   const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
   rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
   if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
-  const createText = (text: string): TextBlock => inPlaceOf(block, { type: 'text', text });
+  const createText = (text: string): TextBlock => withSourceOf(block, { type: 'text', text });
   const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
   const parts =
     source.text !== undefined
@@ -331,7 +331,7 @@ const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.
 
 /** A cache mark that moved to another node keeps its place in the source. */
 const moveMark = (block: FileBlock, mark: CacheControl): CacheControl =>
-  at(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
+  withSource(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
 
 function dropMedia(path: string, feature: string, message: string, rules: MediaRules): Part[] {
   rules.drop({ path, feature, message });
@@ -378,5 +378,5 @@ export function changeAll<T>(list: T[], change: (item: T, index: number) => T | 
 }
 
 /** Gives a new node the source place of the node it replaces. */
-export const inPlaceOf = <T extends object>(old: object, node: T): T =>
+export const withSourceOf = <T extends object>(old: object, node: T): T =>
   SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;

@@ -6,7 +6,7 @@ import { changeAll, changeBlocks } from './content.ts';
 import type { NameRule, Rules, ToolRules } from './rules.ts';
 
 /** A tool, call or result with the name of a tool. */
-export interface Called {
+export interface Named {
   /** The name of the tool. */
   name: string;
   /** The namespace of the tool, if it has one. */
@@ -20,15 +20,15 @@ export interface Called {
  */
 export function mapNames(original: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
   const request = withoutRepeated(original, rules);
-  const names = sentNames(source, rules);
+  const names = buildNameTable(source, rules);
   if (names.size === 0) return request;
   const places = findPlaces(request, rules);
   for (const [key, sent] of names) {
     const message = `the tool ${key.replace('\0', '.')} is called ${sent} there`;
     rules.note({ code: 'RENAMED', path: places.get(key) ?? '/tool_choice', feature: 'tools.name', message });
   }
-  const rename = <T extends Called>(called: T): T => {
-    const name = names.get(nameKey(called, rules));
+  const rename = <T extends Named>(called: T): T => {
+    const name = names.get(buildNameKey(called, rules));
     if (name === undefined) return called;
     const { namespace, ...rest } = called;
     return { ...rest, name, ...(rules.namespaces && namespace !== undefined && { namespace }) } as T; // the namespace is optional
@@ -37,7 +37,7 @@ export function mapNames(original: CanonicalRequest, rules: Rules, source: Canon
   const named = indexTools(request);
   const chosen = (name: string): string => {
     const tool = named.get(name);
-    return tool && !isClientCall(tool.kind) ? name : rename<Called>(tool ?? { name }).name;
+    return tool && !isClientCall(tool.kind) ? name : rename<Named>(tool ?? { name }).name;
   };
   return {
     ...changeBlocks(request, createRenamer(rename)),
@@ -71,8 +71,8 @@ function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequ
  */
 function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
   const places = new Map<string, string>();
-  const add = (called: Called, path: string): void => {
-    const key = nameKey(called, rules);
+  const add = (called: Named, path: string): void => {
+    const key = buildNameKey(called, rules);
     if (!places.has(key)) places.set(key, path);
   };
   for (const [i, tool] of tools.entries()) add(tool, `/tools/${i}`);
@@ -81,7 +81,7 @@ function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): R
   return places;
 }
 
-const isNamed = (block: ContentBlock): block is ContentBlock & Called => 'name' in block && block.name !== undefined;
+const isNamed = (block: ContentBlock): block is ContentBlock & Named => 'name' in block && block.name !== undefined;
 
 /**
  * Tools by name, for choices, which have only a name: client tools win over others, and tools without a namespace
@@ -96,7 +96,7 @@ function indexTools({ tools = [] }: CanonicalRequest): Map<string, CanonicalTool
  * Renames calls and results. A result gets the name of its call; since ids are reused, the call is found by id and
  * name.
  */
-function createRenamer(rename: <T extends Called>(called: T) => T): (block: ContentBlock) => ContentBlock {
+function createRenamer(rename: <T extends Named>(called: T) => T): (block: ContentBlock) => ContentBlock {
   const names = new Map<string, string>();
   const buildKey = (id: string, name: string): string => `${name}\0${id}`;
   return (block) => {
@@ -176,9 +176,9 @@ function createId(id: string, count: number, rule: NameRule, used: ReadonlySet<s
 type Naming = Pick<ToolRules, 'toolName' | 'namespaces'>;
 
 /** The new names of tools by key; unchanged names are not included. The same request always gives the same names. */
-export function sentNames(request: CanonicalRequest, rules: Naming): ReadonlyMap<string, string> {
-  const all = new Map([...calledIn(request)].map((called) => [nameKey(called, rules), called]));
-  const isKept = (key: string, { name }: Called): boolean => key === name && isLegal(name, rules.toolName);
+export function buildNameTable(request: CanonicalRequest, rules: Naming): ReadonlyMap<string, string> {
+  const all = new Map([...listNamed(request)].map((called) => [buildNameKey(called, rules), called]));
+  const isKept = (key: string, { name }: Named): boolean => key === name && isLegal(name, rules.toolName);
   const used = new Set([...all].filter(([key, called]) => isKept(key, called)).map(([key]) => key));
   const names = new Map<string, string>();
   for (const [key, called] of all) {
@@ -222,7 +222,7 @@ function addHash(plain: string, name: string, { max }: NameRule): string {
 }
 
 /** All tools that a request names, in order, except those that a provider runs. */
-export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalRequest): Iterable<Called & { kind?: string }> {
+export function* listNamed({ tools, tool_choice: choice, messages }: CanonicalRequest): Iterable<Named & { kind?: string }> {
   for (const tool of tools ?? []) if (isClientCall(tool.kind)) yield tool;
   for (const { content } of messages) {
     for (const block of content) {
@@ -237,7 +237,7 @@ export function* calledIn({ tools, tool_choice: choice, messages }: CanonicalReq
 }
 
 /** The key of a tool. It includes the namespace if the target does not support namespaces. */
-export const nameKey = ({ name, namespace }: Called, { namespaces }: Naming): string =>
+export const buildNameKey = ({ name, namespace }: Named, { namespaces }: Naming): string =>
   namespace === undefined || namespaces ? name : `${namespace}\0${name}`;
 
 const START: readonly number[] = [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];

@@ -12,7 +12,7 @@ import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../cano
 export type Pass = (request: CanonicalRequest, rules: Rules, source: CanonicalRequest) => CanonicalRequest;
 
 /** What a target requires of a request. */
-export interface Rules extends Telling, ToolRules {
+export interface Rules extends Reporter, ToolRules {
   protocol: ProtocolId;
   /** The configured id of the upstream; without it, a signature that names its issuer is not sent. */
   provider?: string | undefined;
@@ -57,11 +57,11 @@ export interface Rules extends Telling, ToolRules {
   /** Requests with more tools are rejected. */
   maxTools: number;
   cacheMarks: CacheMarkRule;
-  says: Vocabulary;
+  says: Capabilities;
 }
 
 /** How a pass reports what it did. The protocols provide these functions, because they know the caller's policy. */
-export interface Telling {
+export interface Reporter {
   /** Adds a note. */
   note(note: Note): void;
   /** Something is dropped: a note, or an error if the policy is strict about it. */
@@ -152,7 +152,7 @@ export interface CacheMarkRule {
 }
 
 /** Which optional features a target supports. Others are dropped with a note before the encoder runs. */
-export interface Vocabulary {
+export interface Capabilities {
   /** Names of participants. */
   names: boolean;
   /** Where the title of a document goes: a field, the file name if there is none, or a text before the document. */

@@ -3,14 +3,14 @@
 import { type ContentBlock, isClientCall, type ToolResultBlock, type ToolUseBlock } from '../canonical/message.ts';
 import type { JsonSchema } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
-import { locate, at as placedAt, SOURCE } from '../canonical/source.ts';
+import { locate, withSource as placedAt, SOURCE } from '../canonical/source.ts';
 import { isObject, parseJson, sameJson } from '../json/json.ts';
-import { changeAll, changeBlocks, inPlaceOf } from './content.ts';
-import { type Called, nameKey } from './names.ts';
-import type { Rules, Telling } from './rules.ts';
+import { changeAll, changeBlocks, withSourceOf } from './content.ts';
+import { buildNameKey, type Named } from './names.ts';
+import type { Reporter, Rules } from './rules.ts';
 import { isObjectRoot, wrapRoot } from './schema/nodes.ts';
 
-type PairRules = Telling & Pick<Rules, 'remembersCalls'>;
+type PairRules = Reporter & Pick<Rules, 'remembersCalls'>;
 
 /** The results of one id in order; `next` is the first that no call has taken or skipped. */
 interface Queue {
@@ -63,7 +63,7 @@ function collectResults(
   at: number,
   messages: readonly CanonicalMessage[],
   results: Results,
-  rules: Telling,
+  rules: Reporter,
 ): CanonicalMessage | undefined {
   const calls = listCalls(messages[at]?.content ?? [], `/messages/${at}/content`);
   if (calls.length === 0 || at === messages.length - 1) return undefined;
@@ -79,7 +79,7 @@ function collectResults(
   const next = messages[at + 1];
   const isInPlace =
     next?.role === 'tool' && next.content.length === content.length && next.content.every((b, i) => b === content[i]);
-  return isInPlace ? next : inPlaceOf<CanonicalMessage>(messages[at] ?? {}, { role: 'tool', content });
+  return isInPlace ? next : withSourceOf<CanonicalMessage>(messages[at] ?? {}, { role: 'tool', content });
 }
 
 /** The calls that the client has to run, with their paths. */
@@ -97,7 +97,7 @@ function take(queue: Queue | undefined, at: number): Queue['found'][number] | un
 
 const NO_RESULT = 'No result was recorded for this call.';
 
-function addMissingResult(call: ToolUseBlock, path: string, rules: Telling): ToolResultBlock {
+function addMissingResult(call: ToolUseBlock, path: string, rules: Reporter): ToolResultBlock {
   const { id, name, kind } = call;
   rules.repair({
     path,
@@ -117,7 +117,7 @@ function addMissingResult(call: ToolUseBlock, path: string, rules: Telling): Too
   return placedAt(place, result, { trace: SOURCE in call }, { is_error: place });
 }
 
-function noteMove(id: string, path: string, rules: Telling): void {
+function noteMove(id: string, path: string, rules: Reporter): void {
   const message = `the result of ${id} was moved behind its call`;
   rules.repair({ path, feature: 'messages.tool_order', message });
 }
@@ -138,9 +138,9 @@ function convertOrphans(
     if (taken.has(block)) return [];
     const note = `the result ${block.tool_use_id} answers no call; it became text of the user`;
     rules.repair({ path: `/messages/${at}/content/${i}`, feature: 'messages.tool_result', message: note });
-    return resultToText(block).map((part) => inPlaceOf(SOURCE in part ? part : block, part));
+    return resultToText(block).map((part) => withSourceOf(SOURCE in part ? part : block, part));
   });
-  return content.length > 0 ? [inPlaceOf<CanonicalMessage>(message, { role: 'user', content })] : [];
+  return content.length > 0 ? [withSourceOf<CanonicalMessage>(message, { role: 'user', content })] : [];
 }
 
 const EARLIER = 'Result of an earlier tool call';
@@ -178,7 +178,7 @@ const isForeignSearch = ({ server }: CanonicalTool, { protocol }: Rules): boolea
   server?.type === 'tool_search' && server.origin !== protocol;
 
 /** A tool that is a function in protocols without a type for it. */
-export interface BuiltIn {
+export interface BuiltInTool {
   /** The description of the function. */
   description: string;
   /** The schema of its arguments. */
@@ -206,7 +206,7 @@ const words = (...values: string[]): JsonSchema => ({ type: 'string', enum: valu
  * protocols they are functions with the same calls. (The computer tool is not one of them: its screenshots need the
  * protocol's own blocks.)
  */
-export const BUILT_IN_TOOLS: ReadonlyMap<string, BuiltIn> = new Map([
+export const BUILT_IN_TOOLS: ReadonlyMap<string, BuiltInTool> = new Map([
   [
     'bash',
     {
@@ -317,7 +317,7 @@ function listUnread(config: Record<string, unknown>, reads: readonly string[], w
 }
 
 /** A tool search that the client runs has its own description and schema. */
-function readClientSearch({ type, config }: NonNullable<CanonicalTool['server']>): BuiltIn | undefined {
+function readClientSearch({ type, config }: NonNullable<CanonicalTool['server']>): BuiltInTool | undefined {
   const { execution, description, parameters } = config;
   if (type !== 'tool_search' || execution !== 'client') return undefined;
   return {
@@ -353,7 +353,7 @@ function withoutLost(choice: ToolChoice, lost: ReadonlySet<string>, rules: Rules
 }
 
 /** For targets without custom tools: they and their calls become functions with one text argument. */
-export function customAsFunctions(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+export function convertCustomTools(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (rules.custom) return request;
   const tools =
     request.tools &&
@@ -361,14 +361,14 @@ export function customAsFunctions(request: CanonicalRequest, rules: Rules): Cano
       if (tool.kind !== 'custom') return tool;
       const message = `the custom tool ${tool.name} is a function there`;
       rules.note({ code: 'APPROXIMATED', path: `/tools/${i}`, feature: 'tools.custom', message });
-      return asFunction(tool);
+      return convertCustomTool(tool);
     });
   const changed = changeBlocks(request, callAsFunction);
   return { ...changed, ...(tools && { tools }) };
 }
 
 /** A custom tool as a function. Its grammar is only described. */
-export function asFunction(tool: CanonicalTool): CanonicalTool {
+export function convertCustomTool(tool: CanonicalTool): CanonicalTool {
   const { kind: _, format, ...rest } = tool;
   const grammar =
     format?.type === 'grammar' ? { description: `Text by this ${format.syntax} grammar:\n${format.definition}` } : {};
@@ -393,7 +393,7 @@ function callAsFunction(block: ContentBlock): ContentBlock {
 export function wrapRoots(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (!rules.objectRoot || !request.tools) return request;
   const wrapped = new Set<string>();
-  const id = (called: Called): string => nameKey(called, { ...rules, namespaces: false });
+  const id = (called: Named): string => buildNameKey(called, { ...rules, namespaces: false });
   const tools = changeAll(request.tools, (tool, i): CanonicalTool => {
     if (!isClientCall(tool.kind) || !tool.input_schema || isObjectRoot(tool.input_schema)) return tool;
     wrapped.add(id(tool));

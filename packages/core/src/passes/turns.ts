@@ -2,7 +2,7 @@
 
 import type { ContentBlock } from '../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../canonical/request.ts';
-import { changeAll, inPlaceOf } from './content.ts';
+import { changeAll, withSourceOf } from './content.ts';
 import type { Rules } from './rules.ts';
 
 type EmptyRules = Pick<Rules, 'repair' | 'dropWhitespace' | 'emptyMessages'>;
@@ -94,7 +94,7 @@ function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRule
  * the same place. They are not moved to the front: their position has a meaning, and prompt caches depend on the
  * beginning (P14).
  */
-export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+export function convertMidSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (rules.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
   const messages: CanonicalMessage[] = [];
   request.messages.forEach((message, i) => {
@@ -112,7 +112,7 @@ export function midSystem(request: CanonicalRequest, rules: Rules): CanonicalReq
 function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
   const note = 'instructions cannot stand here; the user reminds of them';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: note });
-  return inPlaceOf(message, { role: 'user', content: message.content.map(wrap) });
+  return withSourceOf(message, { role: 'user', content: message.content.map(wrap) });
 }
 
 const wrap = (block: ContentBlock): ContentBlock =>
@@ -141,7 +141,7 @@ function beginWith(rest: CanonicalMessage[], path: string, request: CanonicalReq
  * A trailing assistant message is a prefill. Some targets accept it without trailing white space, some do not accept
  * it (P13).
  */
-export function trailingAssistant(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+export function fitTrailingAssistant(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const last = request.messages.at(-1);
   if (rules.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
   const path = `/messages/${request.messages.length - 1}`;

@@ -11,16 +11,16 @@ import type {
   SystemBlock,
   ToolChoice,
 } from '../canonical/request.ts';
-import { changeAll, inPlaceOf } from './content.ts';
-import type { Bounds, Rules, Telling, ToolField, Vocabulary } from './rules.ts';
+import { changeAll, withSourceOf } from './content.ts';
+import type { Bounds, Capabilities, Reporter, Rules, ToolField } from './rules.ts';
 
-interface DropRules extends Telling {
+interface DropRules extends Reporter {
   protocol: ProtocolId;
-  says: Vocabulary;
+  says: Capabilities;
 }
 
 /** Drops fields that the target does not support, with notes, before its encoder runs. */
-export function dropUnsaid(request: CanonicalRequest, rules: DropRules): CanonicalRequest {
+export function dropUnsupported(request: CanonicalRequest, rules: DropRules): CanonicalRequest {
   const { tools, system, tool_choice: choice } = request;
   return {
     ...request,
@@ -161,7 +161,7 @@ function dropInFile(block: FileBlock, path: string, rules: DropRules): (FileBloc
     .filter((line) => line !== '')
     .join('\n');
   return [
-    ...(text === '' ? [] : [inPlaceOf<TextBlock>(block, { type: 'text', text })]),
+    ...(text === '' ? [] : [withSourceOf<TextBlock>(block, { type: 'text', text })]),
     {
       ...rest,
       source,
@@ -205,7 +205,7 @@ function dropInResult(block: ToolResultBlock, path: string, rules: DropRules): T
 type ClampRules = Pick<Rules, 'note' | 'refuse' | 'bounds' | 'maxStop' | 'maxTools'>;
 
 /** Clamps numbers to the accepted ranges, and limits stop sequences. Too many tools are rejected. */
-export function clamp(request: CanonicalRequest, rules: ClampRules): CanonicalRequest {
+export function clampParameters(request: CanonicalRequest, rules: ClampRules): CanonicalRequest {
   const numbers = clampNumbers(request.parameters, rules);
   const stop = clampStop(request.parameters, rules);
   checkTools(request, rules);
@@ -258,7 +258,7 @@ const MAX_BUDGETS: readonly (readonly [number, Effort])[] = [
 ];
 
 /** The effort of a budget in tokens; undefined for none, and for -1, which leaves it to the model. */
-export function effortOf(budget: number | undefined): Effort | undefined {
+export function findEffort(budget: number | undefined): Effort | undefined {
   if (budget === undefined || budget < 0) return undefined;
   return MAX_BUDGETS.find(([most]) => budget <= most)?.[1] ?? 'max';
 }
@@ -274,7 +274,7 @@ const BUDGETS = {
 } satisfies Record<Effort, number>;
 
 /** The budget of an effort; targets clamp it to what the model accepts. */
-export const budgetOf = (effort: Effort): number => BUDGETS[effort];
+export const findBudget = (effort: Effort): number => BUDGETS[effort];
 
 /** All efforts, from lowest to highest. */
 export const EFFORTS: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
@@ -300,4 +300,4 @@ const DEFAULTS: RequestParameters = {
 };
 
 /** Whether a parameter has its default value. */
-export const isUsual = (name: keyof RequestParameters, value: unknown): boolean => DEFAULTS[name] === value;
+export const isDefault = (name: keyof RequestParameters, value: unknown): boolean => DEFAULTS[name] === value;

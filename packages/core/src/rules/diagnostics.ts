@@ -13,7 +13,7 @@ export class Diagnostics {
     this.total++;
     const known = this.#byRule.get(rule);
     if (known) known.count++;
-    else this.#byRule.set(rule, { rule, message: detail ?? wordsOf(rule), offset, count: 1 });
+    else this.#byRule.set(rule, { rule, message: detail ?? describeRule(rule), offset, count: 1 });
   };
 
   /** The departures in the order of the body. */
@@ -23,4 +23,4 @@ export class Diagnostics {
 }
 
 /** The id of a rule as words. */
-export const wordsOf = (rule: RuleId): string => rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');
+export const describeRule = (rule: RuleId): string => rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');

@@ -221,7 +221,7 @@ export function isUtf8(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 /** Whether the first `length` bytes of `piece` are in `bytes` at `from`. */
-export function isAt(piece: Uint8Array, bytes: Uint8Array, from: number, length: number = piece.length): boolean {
+export function hasBytesAt(piece: Uint8Array, bytes: Uint8Array, from: number, length: number = piece.length): boolean {
   for (let at = 0; at < length; at++) if (piece[at] !== bytes[from + at]) return false;
   return true;
 }

@@ -8,7 +8,7 @@ import {
   COLON,
   CR,
   decodeUtf8,
-  isAt,
+  hasBytesAt,
   isUtf8,
   LF,
   LOWER_D,
@@ -373,7 +373,7 @@ class EventBlock {
     if (start < 0) return;
     // Streams repeat a few names, and comparing bytes is much cheaper than decoding them.
     const last = this.#lastName;
-    if (to - start !== last.length || !isAt(last.bytes, line, start, last.length)) {
+    if (to - start !== last.length || !hasBytesAt(last.bytes, line, start, last.length)) {
       last.clear();
       last.append(line, start, to);
       this.#lastEvent = decodeUtf8(line, start, to);
@@ -472,7 +472,7 @@ const ERROR = ascii('error');
  */
 function findValue(line: Uint8Array, from: number, to: number, name: Uint8Array): number {
   const end = from + name.length;
-  if (end > to || !isAt(name, line, from)) return -1;
+  if (end > to || !hasBytesAt(name, line, from)) return -1;
   if (end === to) return to;
   if (line[end] !== COLON) return -1;
   // Only one space is removed: further ones belong to the value.

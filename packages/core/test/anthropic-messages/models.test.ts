@@ -5,7 +5,7 @@ import { CodecError } from '../../src/canonical/notes.ts';
 import type { CanonicalModelList } from '../../src/canonical/request.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { modelInfo, models } from '../../src/protocols/anthropic-messages/models.ts';
-import { isoOf, unixOf } from '../../src/protocols/anthropic-messages/outcome.ts';
+import { formatTime, parseTime } from '../../src/protocols/anthropic-messages/outcome.ts';
 
 const OPUS = {
   type: 'model',
@@ -102,18 +102,18 @@ describe('dates', () => {
     ['2025-11-24T00:00:00.123456Z', 1_763_942_400],
     ['1969-12-31T23:59:59Z', -1],
   ])('%s is %d', (text, unix) => {
-    expect(unixOf(text)).toBe(unix);
+    expect(parseTime(text)).toBe(unix);
   });
 
   test.each(['', 'yesterday', '2024-13-01T00:00:00Z', '2024-01-00T00:00:00Z', '2024-01-01'])('%s is none', (text) => {
-    expect(unixOf(text)).toBeUndefined();
+    expect(parseTime(text)).toBeUndefined();
   });
 
   test('there and back, as the platform counts', () => {
     fc.assert(
       fc.property(fc.integer({ min: -62_135_596_800, max: 253_402_300_799 }), (unix) => {
-        expect(isoOf(unix)).toBe(new Date(unix * 1000).toISOString().replace('.000Z', 'Z'));
-        expect(unixOf(isoOf(unix))).toBe(unix);
+        expect(formatTime(unix)).toBe(new Date(unix * 1000).toISOString().replace('.000Z', 'Z'));
+        expect(parseTime(formatTime(unix))).toBe(unix);
       }),
       { seed: 7, numRuns: 2000 },
     );

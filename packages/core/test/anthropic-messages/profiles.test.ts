@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../src/json/json.ts';
 import {
   ANTHROPIC_PROFILES,
   DEFAULT_ANTHROPIC_PROFILE,
-  hasFacts,
+  hasRecordedProfile,
   profileFor,
 } from '../../src/protocols/anthropic-messages/profiles.ts';
 
@@ -78,7 +78,7 @@ describe('facts about providers and models', () => {
   test.each(['', '__proto__', 'glm-4.6', 'kimi-k2', 'MiniMax-M2', 'claude-proxy', 'glm-for-claude-code', 'opus'])(
     'there are none about %j at a provider without a row',
     (model) => {
-      expect(hasFacts('mine', model)).toBe(false);
+      expect(hasRecordedProfile('mine', model)).toBe(false);
       expect(profileFor('mine', model)).toEqual(DEFAULT_ANTHROPIC_PROFILE);
       expect(profileFor('__proto__', model)).toEqual(DEFAULT_ANTHROPIC_PROFILE);
     },
@@ -87,7 +87,7 @@ describe('facts about providers and models', () => {
   test.each(['claude-3-haiku-20240307', 'anthropic/claude-opus-4.5', 'us.anthropic.claude-sonnet-latest', 'claude-next-5'])(
     'there are some about %s anywhere',
     (model) => {
-      expect(hasFacts('mine', model)).toBe(true);
+      expect(hasRecordedProfile('mine', model)).toBe(true);
       expect(profileFor('mine', model)).toEqual(profileFor('anthropic', model));
     },
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { locate } from '../../src/canonical/source.ts';
 import { NoteList } from '../../src/engine/context.ts';
-import { dropUnknown, SourceBody } from '../../src/engine/request.ts';
+import { reportProtocolOnlyFields, SourceBody } from '../../src/engine/request.ts';
 import {
   CodecError,
   collectStream,
@@ -79,7 +79,7 @@ describe('notes point into the source', () => {
     const body = ask({ metadata: { a: 'b' }, safety_identifier: 'u', prompt_cache_retention: '24h', enable_thinking: true });
     const context = bareContext();
     const codec = CODECS['openai-chat'];
-    dropUnknown(decodeRequest(body, { from: codec }), new SourceBody(body, codec), codec, context);
+    reportProtocolOnlyFields(decodeRequest(body, { from: codec }), new SourceBody(body, codec), codec, context);
     expect(context.notes).toEqual([]);
   });
 });

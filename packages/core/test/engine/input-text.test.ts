@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { InputText, unwrapped } from '../../src/engine/restore.ts';
+import { InputUnwrapper, unwrapInput } from '../../src/engine/restore.ts';
 
 function read(pieces: readonly string[]): { text: string; hasMore: boolean; parts: string[] } {
-  const reader = new InputText();
+  const reader = new InputUnwrapper();
   const parts = [...pieces.map((piece) => reader.push(piece)), reader.end()];
   return { text: parts.join(''), hasMore: reader.hasMore, parts };
 }
@@ -62,5 +62,5 @@ describe('P57: the value of a wrapped input', () => {
     ['[1]', '[1]'],
     ['{"input":', '{"input":'],
     ['', ''],
-  ])('%s is %s', (wire, value) => expect(unwrapped(wire)).toBe(value));
+  ])('%s is %s', (wire, value) => expect(unwrapInput(wire)).toBe(value));
 });

@@ -5,7 +5,7 @@ import type { CanonicalResponse, ToolUseBlock } from '../../src/canonical/messag
 import type { Note } from '../../src/canonical/notes.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
 import { StreamValidator } from '../../src/canonical/validator.ts';
-import { callsOf, restoreEvents, restoreResponse } from '../../src/engine/restore.ts';
+import { findRenamedTools, restoreEvents, restoreResponse } from '../../src/engine/restore.ts';
 import { replay } from '../../src/engine/whole.ts';
 import type { ToolRules } from '../../src/passes/rules.ts';
 
@@ -103,7 +103,7 @@ function* slowly(events: Iterable<CanonicalStreamEvent>): Iterable<CanonicalStre
 }
 
 describe.each(ROWS)('$name', ({ tool, call, restored }) => {
-  const calls = callsOf(request(tool), RULES) ?? new Map();
+  const calls = findRenamedTools(request(tool), RULES) ?? new Map();
   const expected = { ...answer({}), content: [answer({}).content[0], { type: 'tool_use', id: 'c', input: {}, ...restored }] };
 
   test('in a whole answer', () => {
@@ -118,14 +118,14 @@ describe.each(ROWS)('$name', ({ tool, call, restored }) => {
 });
 
 test('nothing to restore: the very same objects', () => {
-  const calls = callsOf(request({ name: 'f', input_schema: OBJECT }), RULES);
+  const calls = findRenamedTools(request({ name: 'f', input_schema: OBJECT }), RULES);
   const response = answer({});
   expect(calls).toBeUndefined();
   expect(restoreResponse(response, calls, () => undefined)).toBe(response);
 });
 
 test('every choice is restored, and the first still mirrors the answer', () => {
-  const calls = callsOf(request({ name: 'a.b', input_schema: OBJECT }), RULES);
+  const calls = findRenamedTools(request({ name: 'a.b', input_schema: OBJECT }), RULES);
   const response = answer({ name: 'a_b' });
   const { content } = response;
   const choices = [
@@ -138,7 +138,7 @@ test('every choice is restored, and the first still mirrors the answer', () => {
 });
 
 test('text of a custom tool goes on as it comes', () => {
-  const calls = callsOf(request({ name: 'sql', kind: 'custom' }), RULES) ?? new Map();
+  const calls = findRenamedTools(request({ name: 'sql', kind: 'custom' }), RULES) ?? new Map();
   const stage = restoreEvents(calls, () => undefined);
   const delta = (partial_json: string): CanonicalStreamEvent => ({
     type: 'content_block_delta',
@@ -154,7 +154,7 @@ test('text of a custom tool goes on as it comes', () => {
 });
 
 test('calls that went on after their end are restored, too', () => {
-  const calls = callsOf(request({ name: 'a.b', input_schema: OBJECT }), RULES) ?? new Map();
+  const calls = findRenamedTools(request({ name: 'a.b', input_schema: OBJECT }), RULES) ?? new Map();
   const [event] = restoreEvents(calls, () => undefined).push({
     type: 'message_delta',
     delta: { stop_reason: 'tool_use' },
@@ -165,7 +165,7 @@ test('calls that went on after their end are restored, too', () => {
 
 test('more than a text is told', () => {
   const notes: Note[] = [];
-  const calls = callsOf(request({ name: 'sql', kind: 'custom' }), RULES) ?? new Map();
+  const calls = findRenamedTools(request({ name: 'sql', kind: 'custom' }), RULES) ?? new Map();
   restoreResponse(answer({ name: 'sql', input_raw: '{"input":"x","y":1}' }), calls, (note) => notes.push(note));
   expect(notes).toMatchObject([{ code: 'APPROXIMATED', feature: 'content.tool_use.input' }]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { InterfaceType } from '../../src/canonical/request.ts';
 import type { Provider } from '../../src/codec/protocol.ts';
-import { buildHeaders, buildUrl, detectInterface, keyOf, modelOf, supports } from '../../src/protocols/gemini/endpoints.ts';
+import { buildHeaders, buildUrl, detectInterface, readKey, readModel, supports } from '../../src/protocols/gemini/endpoints.ts';
 import { paramOf } from './param-of.ts';
 
 const GOOGLE = { 'x-goog-api-key': 'k' };
@@ -43,7 +43,7 @@ test.each([
   ['/v1beta/tunedModels/t', 'tunedModels/t'],
   ['/v1/chat/completions', undefined],
 ])('the model of %s', (path, model) => {
-  expect(modelOf(path)).toBe(model);
+  expect(readModel(path)).toBe(model);
 });
 
 test.each([
@@ -52,7 +52,7 @@ test.each([
   ['/v1beta/models', { authorization: 'Bearer c' }, 'c'],
   ['/v1beta/models', {}, undefined],
 ])('the key of %s %j', (path, headers, key) => {
-  expect(keyOf(path, headers as Record<string, string>)).toBe(key);
+  expect(readKey(path, headers as Record<string, string>)).toBe(key);
 });
 
 const provider = (over: Partial<Provider> = {}): Provider => ({

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { InterfaceType } from '../../src/canonical/request.ts';
 import type { HeaderBag, Provider, Target } from '../../src/codec/protocol.ts';
-import { buildHeaders, buildUrl, detectInterface, modelOf, supports } from '../../src/protocols/openai-chat/endpoints.ts';
+import {
+  buildHeaders,
+  buildUrl,
+  detectInterface,
+  readModelFromPath,
+  supports,
+} from '../../src/protocols/openai-chat/endpoints.ts';
 import { paramOf } from './bare-context.ts';
 
 const PATHS: [name: string, path: string, type: InterfaceType, model?: string][] = [
@@ -71,7 +77,7 @@ const NO_ID = /:\w+(Content|Contents|Tokens)$|^(embeddings|rerank)$/;
 describe('detectInterface and modelOf', () => {
   test.each(PATHS)('%s: %s', (_, path, type, model) => {
     expect(detectInterface(path)).toBe(type);
-    expect(modelOf(path)).toBe(model);
+    expect(readModelFromPath(path)).toBe(model);
   });
 
   const HEADERS: [name: string, path: string, headers: HeaderBag, type: InterfaceType][] = [
@@ -87,7 +93,7 @@ describe('detectInterface and modelOf', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (path) => {
         expect(typeof detectInterface(path)).toBe('string');
-        modelOf(path);
+        readModelFromPath(path);
       }),
     );
   });
@@ -96,7 +102,7 @@ describe('detectInterface and modelOf', () => {
     const id = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !NO_ID.test(text));
     fc.assert(
       fc.property(id, (model) => {
-        expect(modelOf(`/v1/models/${encodeURIComponent(model)}`)).toBe(model);
+        expect(readModelFromPath(`/v1/models/${encodeURIComponent(model)}`)).toBe(model);
       }),
     );
   });

@@ -7,7 +7,7 @@ import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/c
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { glance } from '../../src/protocols/openai-chat/response.ts';
+import { peekUsage } from '../../src/protocols/openai-chat/response.ts';
 import { openaiResponsesCodec } from '../../src/protocols/openai-responses/codec.ts';
 
 type Json = Record<string, unknown>;
@@ -186,7 +186,8 @@ describe.each(ROWS)('$name', ({ provider, model = '', usage, want }) => {
   });
 
   test('at a glance', () => {
-    const { extensions: _, ...found } = glance(bodyWith(usage), openaiChatCodec.profileFor(provider ?? '', model))?.usage ?? {};
+    const { extensions: _, ...found } =
+      peekUsage(bodyWith(usage), openaiChatCodec.profileFor(provider ?? '', model))?.usage ?? {};
     expect(found).toEqual(want);
   });
 

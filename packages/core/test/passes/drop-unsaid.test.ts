@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Citation, ContentBlock, FileBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import type { Vocabulary } from '../../src/passes/rules.ts';
-import { dropUnsaid } from '../../src/passes/unsupported.ts';
+import type { Capabilities } from '../../src/passes/rules.ts';
+import { dropUnsupported } from '../../src/passes/unsupported.ts';
 import { testRules } from './telling.ts';
 
-const ALL: Vocabulary = {
+const ALL: Capabilities = {
   names: true,
   titles: 'field',
   contexts: true,
@@ -17,7 +17,7 @@ const ALL: Vocabulary = {
   foreignCallers: /^foreign/,
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema', 'input_examples', 'eager_input_streaming'],
 };
-const NONE: Vocabulary = {
+const NONE: Capabilities = {
   names: false,
   titles: 'text',
   contexts: false,
@@ -38,9 +38,9 @@ const asked = (message: CanonicalMessage, over: Partial<CanonicalRequest> = {}):
   ...over,
 });
 
-function run(request: CanonicalRequest, says: Vocabulary) {
+function run(request: CanonicalRequest, says: Capabilities) {
   const rules = testRules({ says });
-  return { request: dropUnsaid(request, rules), told: rules.told };
+  return { request: dropUnsupported(request, rules), told: rules.told };
 }
 
 const cites = (origin: Citation['origin']): Citation => ({ kind: 'url', url: 'u', origin });
@@ -48,7 +48,7 @@ const text = (value: string): ContentBlock => ({ type: 'text', text: value });
 const pdf: FileBlock = { type: 'file', source: { file_data: 'A', media_type: 'application/pdf' } };
 
 describe('blocks', () => {
-  test.each<[name: string, block: ContentBlock, expected: ContentBlock[], told: string[], says?: Partial<Vocabulary>]>([
+  test.each<[name: string, block: ContentBlock, expected: ContentBlock[], told: string[], says?: Partial<Capabilities>]>([
     [
       'citations in history',
       { type: 'text', text: 'x', citations: [cites('gemini'), cites('openai-chat')] },

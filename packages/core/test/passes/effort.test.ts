@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Effort } from '../../src/canonical/request.ts';
-import { budgetOf, EFFORTS, effortOf, isEffort, nearestEffort } from '../../src/passes/unsupported.ts';
+import { EFFORTS, findBudget, findEffort, isEffort, nearestEffort } from '../../src/passes/unsupported.ts';
 
 test.each<[budget: number | undefined, effort: Effort | undefined]>([
   [undefined, undefined],
@@ -13,11 +13,11 @@ test.each<[budget: number | undefined, effort: Effort | undefined]>([
   [24576, 'high'],
   [32768, 'xhigh'],
   [32769, 'max'],
-])('a budget of %s is %s', (budget, effort) => expect(effortOf(budget)).toBe(effort));
+])('a budget of %s is %s', (budget, effort) => expect(findEffort(budget)).toBe(effort));
 
 test('the budget of an effort is of that effort, but the least two are one', () => {
-  expect(EFFORTS.map((effort) => effortOf(budgetOf(effort)))).toEqual(['low', 'low', 'medium', 'high', 'xhigh', 'max']);
-  expect(EFFORTS.map(budgetOf)).toEqual([1024, 1024, 8192, 24576, 32768, 65536]);
+  expect(EFFORTS.map((effort) => findEffort(findBudget(effort)))).toEqual(['low', 'low', 'medium', 'high', 'xhigh', 'max']);
+  expect(EFFORTS.map(findBudget)).toEqual([1024, 1024, 8192, 24576, 32768, 65536]);
 });
 
 test.each<[wanted: Effort, allowed: string[], effort: Effort | undefined]>([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ContentBlock, ToolResultBlock } from '../../src/canonical/message.ts';
-import { media } from '../../src/passes/content.ts';
+import { convertMedia } from '../../src/passes/content.ts';
 import type { MediaRule } from '../../src/passes/rules.ts';
 import { Refused, testRules } from './telling.ts';
 
@@ -66,7 +66,7 @@ describe('blocks of a user', () => {
     ],
   ])('%s', (_, block, expected, told = []) => {
     const rules = testRules();
-    const request = media({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
+    const request = convertMedia({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
     expect(request.messages[0]?.content).toEqual(expected);
     expect(rules.told).toEqual(told);
   });
@@ -87,7 +87,7 @@ describe('blocks of a user', () => {
     ['a document of text where it is one', { type: 'file', source: { text: 't' }, title: 'T' }, { textFiles: true }, 'kept'],
   ])('%s', (_, block, over, expected) => {
     const rules = testRules({ media: { ...testRules().media, ...over } });
-    const run = () => media({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
+    const run = () => convertMedia({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
     if (expected === 'refused') expect(run).toThrow(Refused);
     else expect(run().messages[0]?.content).toEqual(expected === 'kept' ? [block] : []);
     expect(rules.told).toHaveLength(expected === 'dropped' ? 1 : 0);
@@ -98,7 +98,7 @@ describe('blocks of a user', () => {
     ['P35 an image known by an id', { type: 'image', source: { file_id: 'file-1' }, ...OWN }],
   ])('%s is refused', (_, block) => {
     const request = { model: 'm', parameters: {}, messages: [{ role: 'user' as const, content: [block] }] };
-    expect(() => media(request, testRules())).toThrow(Refused);
+    expect(() => convertMedia(request, testRules())).toThrow(Refused);
   });
 });
 
@@ -118,7 +118,7 @@ describe('results of tools', () => {
   test('P30: media of all results follow in one user message', () => {
     const rules = testRules();
     const source = request(result('a', [{ type: 'text', text: 'shot' }, shot]), result('b', 'plain'), result('c', [shot]));
-    expect(media(source, rules).messages).toEqual([
+    expect(convertMedia(source, rules).messages).toEqual([
       {
         role: 'tool',
         content: [result('a', [{ type: 'text', text: 'shot' }]), result('b', 'plain'), result('c', '(see attached image)')],
@@ -141,12 +141,14 @@ describe('results of tools', () => {
 
   test('a file', () => {
     const file: ContentBlock = { type: 'file', source: { file_data: 'A' } };
-    expect(media(request(result('a', [file])), testRules()).messages[0]?.content).toEqual([result('a', '(see attached file)')]);
+    expect(convertMedia(request(result('a', [file])), testRules()).messages[0]?.content).toEqual([
+      result('a', '(see attached file)'),
+    ]);
   });
 
   test('P31: where results may hold media they do', () => {
     const { media: rule } = testRules();
     const source = request(result('a', [shot]));
-    expect(media(source, testRules({ media: { ...rule, inToolResults: true } })).messages).toEqual(source.messages);
+    expect(convertMedia(source, testRules({ media: { ...rule, inToolResults: true } })).messages).toEqual(source.messages);
   });
 });

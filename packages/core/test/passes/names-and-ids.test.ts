@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
-import { callTable } from '../../src/engine/restore.ts';
+import { buildRenamedTools } from '../../src/engine/restore.ts';
 import { mapIds, mapNames } from '../../src/passes/names.ts';
 import type { NameRule, ToolRules } from '../../src/passes/rules.ts';
 import { testRules } from './telling.ts';
@@ -58,7 +58,7 @@ describe('names', () => {
       tool_choice: { name: short },
       messages: [{ content: [{ name: short }] }, { content: [{ name: short }] }],
     });
-    expect([...callTable(source, RULES)]).toEqual([[short, { name: LONG, form: 'plain' }]]);
+    expect([...buildRenamedTools(source, RULES)]).toEqual([[short, { name: LONG, form: 'plain' }]]);
   });
 
   test('P61: allowed tools are renamed too; RENAMED is told once', () => {
@@ -81,7 +81,7 @@ describe('names', () => {
     const source: CanonicalRequest = { ...withTools('a.b'), messages: [orphan] };
     const [tool] = mapNames({ ...source, messages: [] }, testRules(), source).tools ?? [];
     expect(tool?.name).toMatch(/^a_b_[0-9a-f]{8}$/);
-    expect(callTable(source, RULES).get(tool?.name ?? '')).toEqual({ name: 'a.b', form: 'plain' });
+    expect(buildRenamedTools(source, RULES).get(tool?.name ?? '')).toEqual({ name: 'a.b', form: 'plain' });
   });
 
   test('any names: legal, distinct, reversible, the same again', () => {
@@ -100,7 +100,7 @@ describe('names', () => {
           const names = mapped.tools?.map(({ name }) => name) ?? [];
           expect(new Set(names).size).toBe(tools.length);
           for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
-          const table = callTable(request, RULES);
+          const table = buildRenamedTools(request, RULES);
           const back = names.map((name) => {
             const { form: _, ...known } = table.get(name) ?? { name, form: 'plain' };
             return known;
@@ -136,7 +136,7 @@ describe('namespaces', () => {
         { role: 'tool', content: [{ type: 'tool_result', tool_use_id: '1', name: 'crm__get', content: '' }] },
       ],
     });
-    expect([...callTable(source, RULES)]).toEqual([
+    expect([...buildRenamedTools(source, RULES)]).toEqual([
       ['crm__get', { name: 'get', namespace: 'crm', form: 'plain' }],
       ['crm__put', { name: 'put', namespace: 'crm', form: 'plain' }],
     ]);
@@ -179,7 +179,7 @@ describe('what answers are mapped back by', () => {
       ],
     ],
     ['a target that knows them', { custom: true }, [['no_schema', { name: 'no schema', form: 'plain' }]]],
-  ])('%s', (_, rules, expected) => expect([...callTable(request, { ...RULES, ...rules })]).toEqual(expected));
+  ])('%s', (_, rules, expected) => expect([...buildRenamedTools(request, { ...RULES, ...rules })]).toEqual(expected));
 });
 
 describe('ids', () => {

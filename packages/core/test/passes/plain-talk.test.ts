@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createContext } from '../../src/engine/context.ts';
 import { type CanonicalMessage, type CanonicalRequest, CODECS, type Note } from '../../src/index.ts';
-import { isPlainTalk } from '../../src/passes/prepare.ts';
+import { isTextOnly } from '../../src/passes/prepare.ts';
 
 const says = (role: CanonicalMessage['role'], ...texts: string[]): CanonicalMessage => ({
   role,
@@ -58,10 +58,10 @@ describe.each(codecs)('to $id', (codec) => {
   test('plain talk is prepared in fewer passes, and in the same way', () => {
     fc.assert(
       fc.property(plain, (request) => {
-        expect(isPlainTalk(request)).toBe(true);
+        expect(isTextOnly(request)).toBe(true);
         // No tool at all: the same question, and not plain to whoever counts fields.
         const full = { ...request, tools: [] };
-        expect(isPlainTalk(full)).toBe(false);
+        expect(isTextOnly(full)).toBe(false);
         expect(sent(request, codec)).toEqual(sent(full, codec));
       }),
     );
@@ -88,4 +88,4 @@ test.each<[string, CanonicalRequest]>([
   ['an image', ask({ role: 'user', content: [{ type: 'image', source: { url: 'https://x' } }] })],
   ['a result', ask({ role: 'tool', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] })],
   ['thoughts', ask({ role: 'assistant', content: [{ type: 'thinking', thinking: 'x' }] })],
-])('%s: no plain talk', (_, request) => expect(isPlainTalk(request)).toBe(false));
+])('%s: no plain talk', (_, request) => expect(isTextOnly(request)).toBe(false));

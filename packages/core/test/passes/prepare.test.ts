@@ -4,7 +4,7 @@ import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { Note } from '../../src/canonical/notes.ts';
 import type { ProtocolId, SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
-import { at } from '../../src/canonical/source.ts';
+import { withSource } from '../../src/canonical/source.ts';
 import { prepare } from '../../src/passes/prepare.ts';
 import type { Rules, SchemaDialect } from '../../src/passes/rules.ts';
 import { Refused, testRules } from './telling.ts';
@@ -64,7 +64,7 @@ test('P10 P14 P11: instructions and a cut conversation for a target where turns 
 
 describe('what is told points into the source', () => {
   const trace = { trace: true };
-  const placed = <T extends ContentBlock>(pointer: string, block: T): T => at(pointer, block, trace);
+  const placed = <T extends ContentBlock>(pointer: string, block: T): T => withSource(pointer, block, trace);
 
   test('of a pass, at its own stage; and of the encoder, behind all of them', () => {
     const rules = testRules({
@@ -77,9 +77,9 @@ describe('what is told points into the source', () => {
     const source: CanonicalRequest = {
       model: 'm',
       parameters: {},
-      tools: [at('/tools/7', { name: 'f', input_schema: {} }, trace)],
+      tools: [withSource('/tools/7', { name: 'f', input_schema: {} }, trace)],
       messages: [
-        at(
+        withSource(
           '/messages/4',
           {
             role: 'assistant',
@@ -90,7 +90,7 @@ describe('what is told points into the source', () => {
           },
           trace,
         ),
-        at(
+        withSource(
           '/messages/5',
           { role: 'tool', content: [placed('/messages/5', { type: 'tool_result', tool_use_id: 'x:1', content: '' })] },
           trace,

@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../src/json/json.ts';
 import type { SchemaDialect } from '../../src/passes/rules.ts';
 import { convertSchema, convertSchemas } from '../../src/passes/schema/convert.ts';
 import { DIALECTS } from '../../src/passes/schema/dialects.ts';
-import { childrenOf, completeSchema } from '../../src/passes/schema/nodes.ts';
+import { completeSchema, listChildren } from '../../src/passes/schema/nodes.ts';
 import { geminiFaults } from './gemini-subset.ts';
 import { testRules } from './telling.ts';
 
@@ -615,7 +615,7 @@ describe.skipIf(!SHARED)('the tools of real clients', () => {
 
   function keywordsOf(schema: JsonObject, found = new Set<string>()): Set<string> {
     for (const key of Object.keys(schema)) if (schema[key] !== undefined) found.add(key);
-    for (const child of childrenOf(schema)) keywordsOf(child, found);
+    for (const child of listChildren(schema)) keywordsOf(child, found);
     return found;
   }
 

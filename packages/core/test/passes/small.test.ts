@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, RequestParameters } from '../../src/canonical/request.ts';
-import { asFunction } from '../../src/passes/tools.ts';
+import { convertCustomTool } from '../../src/passes/tools.ts';
 import { mergeRoles } from '../../src/passes/turns.ts';
-import { clamp } from '../../src/passes/unsupported.ts';
+import { clampParameters } from '../../src/passes/unsupported.ts';
 import { testRules } from './telling.ts';
 
 const request = (over: Partial<CanonicalRequest> = {}): CanonicalRequest => ({
@@ -32,15 +32,15 @@ describe('clamp', () => {
     ],
   ])('%s', (_, parameters, expected, told = []) => {
     const rules = testRules();
-    expect(clamp(request({ parameters }), rules).parameters).toEqual(expected);
+    expect(clampParameters(request({ parameters }), rules).parameters).toEqual(expected);
     expect(rules.told).toEqual(told);
   });
 
   test('more tools than the limit are refused, never cut', () => {
     const tools = ['a', 'b', 'c'].map((name) => ({ name }));
     const whole = request({ tools, tool_choice: { type: 'tool', name: 'c' } });
-    expect(clamp(whole, testRules({ maxTools: 3 }))).toBe(whole);
-    expect(() => clamp(whole, testRules({ maxTools: 2 }))).toThrow('at most 2 tools; the request has 3');
+    expect(clampParameters(whole, testRules({ maxTools: 3 }))).toBe(whole);
+    expect(() => clampParameters(whole, testRules({ maxTools: 2 }))).toThrow('at most 2 tools; the request has 3');
   });
 });
 
@@ -73,7 +73,11 @@ describe('merge roles of named participants', () => {
 });
 
 test('#10 P46: a custom tool as a function', () => {
-  const tool = asFunction({ name: 'sql', kind: 'custom', format: { type: 'grammar', syntax: 'lark', definition: 'start: "a"' } });
+  const tool = convertCustomTool({
+    name: 'sql',
+    kind: 'custom',
+    format: { type: 'grammar', syntax: 'lark', definition: 'start: "a"' },
+  });
   expect(tool).toEqual({
     name: 'sql',
     input_schema: {

@@ -3,7 +3,7 @@ import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
 import { isObjectRoot, wrapRoot } from '../../src/passes/schema/nodes.ts';
-import { customAsFunctions, wrapRoots } from '../../src/passes/tools.ts';
+import { convertCustomTools, wrapRoots } from '../../src/passes/tools.ts';
 import { testRules } from './telling.ts';
 
 const request = (tool: CanonicalTool, ...content: ContentBlock[]): CanonicalRequest => ({
@@ -23,7 +23,7 @@ describe('custom tools', () => {
 
   test('P46: functions with one text, in history too', () => {
     const rules = testRules();
-    const { tools, messages } = customAsFunctions(source, rules);
+    const { tools, messages } = convertCustomTools(source, rules);
     expect(tools).toEqual([
       {
         name: 'f',
@@ -38,7 +38,7 @@ describe('custom tools', () => {
     expect(rules.told).toEqual(['APPROXIMATED tools.custom /tools/0']);
   });
 
-  test('where they are known they stay', () => expect(customAsFunctions(source, testRules({ custom: true }))).toBe(source));
+  test('where they are known they stay', () => expect(convertCustomTools(source, testRules({ custom: true }))).toBe(source));
 });
 
 describe('roots', () => {

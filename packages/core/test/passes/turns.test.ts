@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../../src/canonical/request.ts';
 import type { Rules } from '../../src/passes/rules.ts';
-import { dropEmpty, ensureFirstUser, midSystem, trailingAssistant } from '../../src/passes/turns.ts';
+import { convertMidSystem, dropEmpty, ensureFirstUser, fitTrailingAssistant } from '../../src/passes/turns.ts';
 import { testRules } from './telling.ts';
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value });
@@ -53,7 +53,7 @@ describe('instructions in the middle', () => {
     ],
     ['two after one turn are one', [user('a'), system('s'), system('t')], [user('a'), system('s', 't')], [], AFTER],
     ['at the end', [user('a'), assistant('b'), system('be brief')], [user('a'), assistant('b'), brief], told(2), REMINDER],
-  ])('%s', holds(midSystem));
+  ])('%s', holds(convertMidSystem));
 });
 
 describe('empty texts and messages', () => {
@@ -143,5 +143,5 @@ describe('the last word', () => {
     ['the user’s', [user('q')], [user('q')], [], CONTINUE],
     ['an open call', [user('q'), call], [user('q'), call], [], CONTINUE],
     ['a turn that the server paused', [user('q'), paused], [user('q'), paused], [], CONTINUE],
-  ])('%s', holds(trailingAssistant));
+  ])('%s', holds(fitTrailingAssistant));
 });

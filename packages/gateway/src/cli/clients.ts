@@ -88,9 +88,9 @@ export const TARGET_OPTIONS = {
 } as const;
 
 /** A line to paste into a shell that starts the client once. */
-export function pasteLine(client: Client, target: Target): string {
+export function formatPasteLine(client: Client, target: Target): string {
   if (client.snippet) return client.snippet(target);
-  const command = client.command === undefined ? [] : [client.command, ...(client.args?.(target) ?? []).map(shellWord)];
+  const command = client.command === undefined ? [] : [client.command, ...(client.args?.(target) ?? []).map(quoteForShell)];
   const note = client.note === undefined ? [] : [` # ${client.note}`];
   return [...listAssignments(client, target), ...command, ...note].join(' ');
 }
@@ -116,10 +116,11 @@ export function setupLines(client: Client, target: Target): string[] {
 }
 
 const listAssignments = ({ env }: Client, target: Target): string[] =>
-  Object.entries(env?.(target) ?? {}).map(([name, value]) => `${name}=${shellWord(value)}`);
+  Object.entries(env?.(target) ?? {}).map(([name, value]) => `${name}=${quoteForShell(value)}`);
 
 /** Quotes a value for a POSIX shell where necessary. */
-export const shellWord = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+export const quoteForShell = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 const chooseModelName = ({ model = DEMO_MODEL }: Target): string => model;
 

@@ -95,10 +95,10 @@ function readOption(table: OptionTable, { name, rawName, value, inlineValue }: O
 const addDashes = (name: string): string => `--${name}`;
 
 /** Protocol names for help texts. */
-export const protocolList = (): string => Object.keys(PROTOCOLS).join(', ');
+export const listProtocols = (): string => Object.keys(PROTOCOLS).join(', ');
 
 /** The error for a protocol name that does not exist, with a suggestion and the known names. */
-export function unknownProtocol(name: string): UsageError {
+export function createUnknownProtocolError(name: string): UsageError {
   const aliases = Object.entries(PROTOCOL_ALIASES);
   const list = Object.keys(PROTOCOLS).map((id) =>
     [id, ...aliases.flatMap(([alias, of]) => (of === id ? [alias] : []))].join(' or '),

@@ -18,22 +18,22 @@ import {
 import { oneLine, printable, safeJson, systemCode } from '@sluice/lab/text';
 import { readInput, readText } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError, type OutputFile } from '../terminal/io.ts';
-import { indentJson, jsonLine } from '../terminal/text.ts';
+import { formatJsonLine, indentJson } from '../terminal/text.ts';
 import { UsageError } from './command.ts';
 
 /** Converts one input. Failures of the input are part of the result; only errors of the output are thrown. */
-export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
+export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
   if (conversion.kind === 'stream') return convertStream(file, conversion, io, write);
   try {
     return convertDocument(parseJson(await readText(file, io)), conversion);
   } catch (error) {
-    return { notes: [], failure: failureOf(error, file) };
+    return { notes: [], failure: describeInputFailure(error, file) };
   }
 }
 
 /** What to convert, and how. */
 export interface Conversion {
-  kind: Kind;
+  kind: InputKind;
   from: Codec;
   to: Codec;
   model: string | undefined;
@@ -43,10 +43,10 @@ export interface Conversion {
 }
 
 /** What an input holds. */
-export type Kind = 'request' | 'response' | 'stream' | 'error';
+export type InputKind = 'request' | 'response' | 'stream' | 'error';
 
 /** What became of one input. */
-export interface Result {
+export interface ConversionResult {
   /** Undefined for streams, which are written as they are converted, and for failures. */
   body?: unknown;
   notes: Note[];
@@ -57,7 +57,7 @@ export interface Result {
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
-function convertDocument(body: unknown, conversion: Conversion): Result {
+function convertDocument(body: unknown, conversion: Conversion): ConversionResult {
   const { kind, from, to } = conversion;
   const options = buildOptions(conversion);
   switch (kind) {
@@ -77,7 +77,7 @@ function convertDocument(body: unknown, conversion: Conversion): Result {
 }
 
 /** An upstream error, or a loss that is not allowed, is converted to an error body of the client protocol. */
-function convertReply(body: unknown, conversion: Conversion): Result {
+function convertReply(body: unknown, conversion: Conversion): ConversionResult {
   try {
     return convertResponse(body, buildOptions(conversion));
   } catch (error) {
@@ -103,7 +103,7 @@ function buildOptions({ from, to, model, isStrict, request }: Conversion) {
   return { from, to, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
 }
 
-async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<Result> {
+async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
   const converter = streamConverter({
     ...buildOptions(conversion),
     ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }),
@@ -113,7 +113,7 @@ async function convertStream(file: string, conversion: Conversion, io: CliIo, wr
   };
   const source = readInput(file, io);
   for (let isRead = false; ; isRead = true) {
-    const next = await source.next().catch((error: unknown) => failureOf(error, file));
+    const next = await source.next().catch((error: unknown) => describeInputFailure(error, file));
     if ('code' in next) {
       // What was read before a read error is kept, unless the file could not be opened at all.
       if (isRead) await send(converter.fail(next.message));
@@ -147,7 +147,7 @@ function parseJson(text: string): unknown {
 }
 
 /** The error of an input as a result. Rethrows anything that is not the fault of the input. */
-export function failureOf(error: unknown, file: string): AssembledError {
+export function describeInputFailure(error: unknown, file: string): AssembledError {
   if (error instanceof CodecError) return describeError(error.error);
   if (error instanceof NotJson) return { code: 'not_json', message: error.message, canonical: 'JSON_PARSE_ERROR' };
   const code = systemCode(error);
@@ -177,7 +177,7 @@ export interface Sink {
   /** Takes bytes of a stream as they are converted. */
   write(bytes: Uint8Array): Promise<void>;
   /** Takes the result. Resolves with the failure of the output, or else of the input. */
-  finish(result: Result): Promise<AssembledError | undefined>;
+  finish(result: ConversionResult): Promise<AssembledError | undefined>;
 }
 
 /** The output options of `sluice convert`. */
@@ -202,7 +202,7 @@ class PlainSink implements Sink {
     await stdout.write(stdout.isTTY ? printable(text) : text);
   }
 
-  async finish({ body, failure }: Result): Promise<AssembledError | undefined> {
+  async finish({ body, failure }: ConversionResult): Promise<AssembledError | undefined> {
     if (body !== undefined) await this.#io.stdout.write(`${this.#json(body)}\n`);
     return failure;
   }
@@ -230,8 +230,8 @@ class JsonSink implements Sink {
     this.#text = (this.#text ?? '') + this.#decoder.decode(bytes, { stream: true });
   }
 
-  async finish({ body = this.#text ?? null, notes, status, failure }: Result): Promise<AssembledError | undefined> {
-    const line = jsonLine({ file: this.#file, body, notes, status, error: failure });
+  async finish({ body = this.#text ?? null, notes, status, failure }: ConversionResult): Promise<AssembledError | undefined> {
+    const line = formatJsonLine({ file: this.#file, body, notes, status, error: failure });
     if (!line) return this.finish({ body: null, notes: [], failure: TOO_LONG });
     for (const piece of line) await this.#io.stdout.write(piece);
     return failure;
@@ -266,7 +266,7 @@ class FileSink implements Sink {
     });
   }
 
-  async finish(result: Result): Promise<AssembledError | undefined> {
+  async finish(result: ConversionResult): Promise<AssembledError | undefined> {
     const { body, notes } = result;
     if (body !== undefined) await this.#try(() => this.#writeWhole(this.#path, `${JSON.stringify(body)}\n`));
     const hasResult = body !== undefined || this.#file !== undefined;

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { oneLine, printable } from '@sluice/lab/text';
 import type { CliIo } from '../terminal/io.ts';
-import { type Colors, colorsFor, wrap } from '../terminal/text.ts';
+import { type Colors, chooseColors, wrapText } from '../terminal/text.ts';
 import type { Command, OptionTable } from './command.ts';
 
 /** Text of `sluice --help`. */
-export function programHelp(commands: Readonly<Record<string, Command>>, style: HelpStyle): string {
+export function formatProgramHelp(commands: Readonly<Record<string, Command>>, style: HelpStyle): string {
   const { bold } = style.colors;
   const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary]);
   return [
@@ -21,11 +21,11 @@ export function programHelp(commands: Readonly<Record<string, Command>>, style: 
 }
 
 /** Text of `sluice COMMAND --help`. */
-export function commandHelp(command: Command, style: HelpStyle): string {
+export function formatCommandHelp(command: Command, style: HelpStyle): string {
   const { dim } = style.colors;
   const examples = command.examples.flatMap(({ line, what }) => [dim(`# ${what}`), line]);
   return [
-    wrap(command.about, style.columns).join('\n'),
+    wrapText(command.about, style.columns).join('\n'),
     formatSection('Usage', style, [`sluice ${command.usage}`]),
     formatSection('Options', style, formatTable(listOptions({ ...command.options, ...HELP_OPTION }), style)),
     `${formatSection('Examples', style, examples)}\n`,
@@ -61,14 +61,14 @@ const formatSection = (title: string, { colors }: HelpStyle, lines: readonly str
 function formatTable(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 3;
   return rows.flatMap(([left, right]) => {
-    const [first = '', ...rest] = wrap(right, columns === undefined ? undefined : columns - width - 2);
+    const [first = '', ...rest] = wrapText(right, columns === undefined ? undefined : columns - width - 2);
     return [colors.cyan(left.padEnd(width)) + first, ...rest.map((line) => ' '.repeat(width) + line)];
   });
 }
 
 /** The message for an unexpected exception, which is a bug in Sluice. SLUICE_DEBUG=1 adds the stack. */
-export function internalError(error: unknown, io: CliIo): string {
-  const { red } = colorsFor(io.stderr, io.env);
+export function formatInternalError(error: unknown, io: CliIo): string {
+  const { red } = chooseColors(io.stderr, io.env);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const stack = io.env['SLUICE_DEBUG'] === '1' && error instanceof Error ? `${printable(error.stack ?? '')}\n` : '';
   return `${red('sluice:')} internal error: ${oneLine(message)} – a bug in sluice; please report it with the input that caused it (SLUICE_DEBUG=1 shows the stack)\n${stack}`;

@@ -14,7 +14,7 @@ import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
 import { UsageError } from './command.ts';
-import { internalError } from './help.ts';
+import { formatInternalError } from './help.ts';
 
 /** The named inputs; standard input when none is named. */
 export function chooseFiles(words: readonly string[], { stdin }: CliIo): readonly string[] {
@@ -24,8 +24,8 @@ export function chooseFiles(words: readonly string[], { stdin }: CliIo): readonl
 }
 
 /** The named inputs, with folders replaced by the files below them. */
-export async function findFiles(words: readonly string[], io: CliIo): Promise<Found[]> {
-  const found: Found[] = [];
+export async function findFiles(words: readonly string[], io: CliIo): Promise<FoundFile[]> {
+  const found: FoundFile[] = [];
   for (const word of chooseFiles(words, io)) {
     const inside = word === '-' ? undefined : await io.listFolder(word);
     if (inside) found.push(...inside.map((file) => ({ file, isFromFolder: true })));
@@ -35,7 +35,7 @@ export async function findFiles(words: readonly string[], io: CliIo): Promise<Fo
 }
 
 /** An input of a command that accepts folders. */
-export interface Found {
+export interface FoundFile {
   file: string;
   /** Found in a folder instead of being named itself. */
   isFromFolder: boolean;
@@ -52,8 +52,12 @@ export async function readMessage(file: string, protocols: readonly Protocol[], 
     const code = systemCode(error);
     // What was read before a read error is kept; after an internal error the partial message is not reliable.
     if (code !== undefined) return buildFailedMessage(examiner, protocols, describeSystemError(code, error, file));
-    await io.stderr.write(internalError(error, io));
-    return emptyMessage(protocols, { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' });
+    await io.stderr.write(formatInternalError(error, io));
+    return createEmptyMessage(protocols, {
+      code: 'internal_error',
+      message: 'internal error: a bug in sluice',
+      canonical: 'INTERNAL',
+    });
   }
 }
 
@@ -73,11 +77,11 @@ async function readInto(examiner: Examiner, file: string, io: CliIo): Promise<vo
 function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
   const partial = examiner.fail(error.message).message;
   const isEmpty = partial.message.content.length === 0 && partial.id === '';
-  return isEmpty ? emptyMessage(protocols, error) : withError(partial, error);
+  return isEmpty ? createEmptyMessage(protocols, error) : withError(partial, error);
 }
 
 /** The result for an input without any content. */
-export function emptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
+export function createEmptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
   const [protocol] = protocols;
   const empty = new Assembler({ protocol: protocols }).end();
   return { ...withError(empty, error), protocol: protocols.length === 1 && protocol ? protocol.id : null };

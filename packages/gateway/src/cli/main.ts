@@ -1,15 +1,15 @@
 import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
-import { type CliIo, isBrokenPipe, nodeIo, type Output } from '../terminal/io.ts';
-import { colorsFor } from '../terminal/text.ts';
+import { type CliIo, createNodeIo, isBrokenPipe, type Output } from '../terminal/io.ts';
+import { chooseColors } from '../terminal/text.ts';
 import { type Command, UsageError } from './command.ts';
 import { serve } from './commands/serve.ts';
 import { COMMANDS } from './commands.ts';
-import { commandHelp, type HelpStyle, internalError, programHelp, readVersion } from './help.ts';
+import { formatCommandHelp, formatInternalError, formatProgramHelp, type HelpStyle, readVersion } from './help.ts';
 
 const WRONG_USAGE = 2;
 
 /** Runs a command line (without "node" and the script) and returns the exit code. Never throws. */
-export async function main(argv: readonly string[], io: CliIo = nodeIo()): Promise<number> {
+export async function main(argv: readonly string[], io: CliIo = createNodeIo()): Promise<number> {
   try {
     return await dispatch(argv, io);
   } catch (error) {
@@ -39,7 +39,7 @@ async function runProgram(argv: readonly string[], io: CliIo): Promise<number> {
 
 async function showHelp(name: string | undefined, io: CliIo): Promise<number> {
   const style = helpStyle(io.stdout, io);
-  await io.stdout.write(name === undefined ? programHelp(COMMANDS, style) : commandHelp(findCommand(name), style));
+  await io.stdout.write(name === undefined ? formatProgramHelp(COMMANDS, style) : formatCommandHelp(findCommand(name), style));
   return 0;
 }
 
@@ -55,11 +55,11 @@ function hasHelpFlag(argv: readonly string[]): boolean {
   return (end < 0 ? argv : argv.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
 }
 
-const helpStyle = (output: Output, { env }: CliIo): HelpStyle => ({ colors: colorsFor(output, env), columns: output.columns });
+const helpStyle = (output: Output, { env }: CliIo): HelpStyle => ({ colors: chooseColors(output, env), columns: output.columns });
 
 async function report(error: unknown, name: string | undefined, io: CliIo): Promise<number> {
   if (isBrokenPipe(error)) return 0; // the reader closed the pipe, as `head` does
-  const { red } = colorsFor(io.stderr, io.env);
+  const { red } = chooseColors(io.stderr, io.env);
   if (error instanceof UsageError) {
     const help = name !== undefined && Object.hasOwn(COMMANDS, name) ? `sluice ${name} --help` : 'sluice --help';
     await io.stderr.write(`${red('sluice:')} ${error.message}\nRun "${help}" for help.\n`);
@@ -68,7 +68,7 @@ async function report(error: unknown, name: string | undefined, io: CliIo): Prom
   // Commands report errors of their inputs themselves, so a system error that arrives here is one of the output.
   const isOutput = systemCode(error) !== undefined;
   await io.stderr.write(
-    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(readMessage(error))}\n` : internalError(error, io),
+    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(readMessage(error))}\n` : formatInternalError(error, io),
   );
   return 1;
 }

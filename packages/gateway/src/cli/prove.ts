@@ -5,10 +5,10 @@ import type { Body, Failure } from '@sluice/lab/prove';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
-import { type Colors, bytes as formatBytes, wrap } from '../terminal/text.ts';
+import { type Colors, formatBytes, wrapText } from '../terminal/text.ts';
 
 /** Reads an input whole and recognises its protocol. */
-export async function readBody(file: string, protocols: readonly Protocol[], io: CliIo): Promise<ProveInput> {
+export async function readProveInput(file: string, protocols: readonly Protocol[], io: CliIo): Promise<ProveInput> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
@@ -88,7 +88,7 @@ export function showProof(proof: FileProof, { colors, columns }: ReportStyle): s
   const head = `${mark} ${name}  ${colors.dim(`${protocol}, ${formatCount(sumCounts(properties, 'tried'), 'check')}`)}`;
   const lines = failures.flatMap(({ property, message, case: path }) => [
     `  ${colors.red(property)}`,
-    ...wrap(oneLine(shorten(message)), columns === undefined ? undefined : columns - 4).map((line) => `    ${line}`),
+    ...wrapText(oneLine(shorten(message)), columns === undefined ? undefined : columns - 4).map((line) => `    ${line}`),
     ...(path === null ? [] : [`    ${colors.dim(`case: ${oneLine(path)}`)}`]),
   ]);
   return `${[head, ...lines].join('\n')}\n`;

@@ -5,7 +5,7 @@ import { ConfigError } from '../config/document.ts';
 import type { Running, RunOptions } from '../server/run.ts';
 import type { CliIo } from '../terminal/io.ts';
 import type { Colors } from '../terminal/text.ts';
-import { CLIENTS, DEMO_MODEL, pasteLine, type Target } from './clients.ts';
+import { CLIENTS, DEMO_MODEL, formatPasteLine, type Target } from './clients.ts';
 import { UsageError } from './command.ts';
 
 /** Starts the gateway. Mistakes in the configuration or the address become usage errors. */
@@ -32,7 +32,7 @@ function explainStartError(error: unknown, config: string | undefined): string {
 }
 
 /** What is printed when the gateway listens: the providers, and lines to paste for the common clients. */
-export function welcome({ url, state, file }: Running, { bold, dim, green, yellow }: Colors): string {
+export function formatWelcome({ url, state, file }: Running, { bold, dim, green, yellow }: Colors): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
   const model = state.models.find((name) => !name.includes('*')) ?? (isDemo ? DEMO_MODEL : `${providers[0]?.id}/MODEL`);
@@ -63,13 +63,13 @@ export function welcome({ url, state, file }: Running, { bold, dim, green, yello
 const pasteLines = (target: Target, dim: (text: string) => string): string[] =>
   Object.values(CLIENTS)
     .filter(({ isWelcomed }) => isWelcomed)
-    .flatMap((client) => [dim(`# ${client.title}`), pasteLine(client, target)]);
+    .flatMap((client) => [dim(`# ${client.title}`), formatPasteLine(client, target)]);
 
 /** Replaces a wildcard address, which clients cannot connect to. */
 const findReachableUrl = (url: string): string => url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:)/, '//127.0.0.1');
 
 /** Parses `--port`. */
-export function portOf(text: string): number {
+export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
   throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);

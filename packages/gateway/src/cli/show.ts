@@ -11,8 +11,8 @@ import {
   type ThinkSplit,
 } from '@sluice/core';
 import { oneLine, printable } from '@sluice/lab/text';
-import { adviceFor } from '../terminal/io.ts';
-import { type Colors, indentJson, wrap } from '../terminal/text.ts';
+import { findAdvice } from '../terminal/io.ts';
+import { type Colors, indentJson, wrapText } from '../terminal/text.ts';
 
 /**
  * A message as sections of text; together they may exceed the maximum string length. Control characters are escaped.
@@ -45,7 +45,8 @@ export interface ShowStyle {
 }
 
 /** The line between two messages. */
-export const divider = ({ colors, columns }: ShowStyle): string => `\n${colors.dim('─'.repeat(Math.min(columns ?? 60, 60)))}\n\n`;
+export const formatDivider = ({ colors, columns }: ShowStyle): string =>
+  `\n${colors.dim('─'.repeat(Math.min(columns ?? 60, 60)))}\n\n`;
 
 function formatHeader(file: string, { protocol, model, id }: Assembled, { colors, columns }: ShowStyle): string {
   const name = file === '-' ? 'standard input' : oneLine(file);
@@ -96,7 +97,7 @@ const indent = (paint: (line: string) => string, text: string): string =>
 function formatFacts(result: Assembled, { colors, columns }: ShowStyle): string {
   const lines: string[] = [];
   const add = (label: string, text: string, paint: (line: string) => string = String): void => {
-    const rows = wrap(text, columns === undefined ? undefined : columns - LABEL_WIDTH);
+    const rows = wrapText(text, columns === undefined ? undefined : columns - LABEL_WIDTH);
     lines.push(
       ...rows.map((row, i) => (i === 0 ? colors.cyan(label.padEnd(LABEL_WIDTH)) : ' '.repeat(LABEL_WIDTH)) + paint(row)),
     );
@@ -109,7 +110,7 @@ function formatFacts(result: Assembled, { colors, columns }: ShowStyle): string 
   if (others.length > 0) add('more', `${others.join(', ')} (with --json)`, colors.dim);
   if (error) {
     add('error', `${oneLine(String(error.code))}: ${oneLine(error.message)}`, colors.red);
-    const advice = adviceFor(error);
+    const advice = findAdvice(error);
     if (advice !== undefined) add('', advice, colors.dim);
   }
   return lines.join('\n');
@@ -208,7 +209,7 @@ function formatTable(title: string, rows: readonly Row[], { colors, columns }: T
 const MIN_MESSAGE_WIDTH = 28;
 
 function wrapMessage({ message, place }: Row, width: number | undefined, colors: Colors): string[] {
-  if (place === '') return wrap(oneLine(message), width);
+  if (place === '') return wrapText(oneLine(message), width);
   const glued = place.replaceAll(' ', '\u00a0'); // no-break spaces keep it on one line while wrapping
-  return wrap(`${oneLine(message)} ${glued}`, width).map((line) => line.replace(glued, colors.dim(place)));
+  return wrapText(`${oneLine(message)} ${glued}`, width).map((line) => line.replace(glued, colors.dim(place)));
 }

@@ -16,7 +16,7 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import { type Env, expand, isReference, redactPatterns } from './secrets.ts';
+import { type Env, expandReferences, isReference, redactPatterns } from './secrets.ts';
 
 /** A parsed configuration file. JSON is parsed as YAML, of which it is a subset. */
 export class ConfigDocument {
@@ -111,7 +111,7 @@ export class ConfigDocument {
   #readValue(path: Path, scalar: Scalar, env: Env): void {
     const text = showBraces(String(scalar.value));
     scalar.value = text;
-    const expanded = expand(text, env);
+    const expanded = expandReferences(text, env);
     if ('fault' in expanded) {
       this.missing.push(this.#createProblem(readRange(scalar), path, expanded.fault));
       return;

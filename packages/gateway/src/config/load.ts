@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { didYouMean } from '@sluice/lab/text';
 import { ConfigDocument, ConfigError, type Path, type Problem } from './document.ts';
 import type { Options } from './options.ts';
-import { type Issue, jsonSchema, parseOptions } from './schema.ts';
+import { buildJsonSchema, type Issue, parseOptions } from './schema.ts';
 import type { Env } from './secrets.ts';
 
 /** Parses and validates YAML or JSON. Throws a `ConfigError` with all problems of form. */
@@ -37,7 +37,7 @@ export interface Source {
 }
 
 /** The source when there is no file. */
-export function noConfig(): Source {
+export function createDefaultSource(): Source {
   const parsed = parseOptions({});
   if ('issues' in parsed) throw new Error('every option has a default');
   return { options: parsed.options, missing: [], problem: (path, message) => ({ path, message }) };
@@ -52,7 +52,7 @@ export function findConfig(folder: string): string | undefined {
 const CONFIG_FILES: readonly string[] = ['sluice.yaml', 'sluice.yml', 'sluice.json'];
 
 /** The variables that `api_key`, `headers` and `auth.keys` refer to. Empty for a file with syntax errors. */
-export function secretVariables(file: string, text: string, env: Env): string[] {
+export function listSecretVariables(file: string, text: string, env: Env): string[] {
   // Every variable expands to `${NAME}`, which unifies the three notations of references.
   const document = new ConfigDocument(file, text, Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`])));
   if (document.syntax.length > 0) return [];
@@ -161,7 +161,7 @@ interface SchemaNode {
 
 /** The keys that the map at a path may have. */
 function listKeysAt(path: Path): string[] {
-  let shapes = [jsonSchema() as SchemaNode]; // the output of toJSONSchema has this form
+  let shapes = [buildJsonSchema() as SchemaNode]; // the output of toJSONSchema has this form
   for (const step of path) shapes = shapes.flatMap(listAlternatives).flatMap((shape) => listChildren(shape, step));
   return shapes.flatMap(listAlternatives).flatMap(({ properties = {} }) => Object.keys(properties));
 }

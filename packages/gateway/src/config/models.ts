@@ -1,13 +1,13 @@
 /** The `models` section: names and patterns, resolved to models of providers. */
 
 import { didYouMean } from '@sluice/lab/text';
-import { familyOf } from '../providers/families.ts';
-import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
+import { findFamily } from '../providers/families.ts';
+import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { ConfiguredProvider } from './providers.ts';
-import type { World } from './world.ts';
+import type { ResolveContext } from './world.ts';
 
 /** Reads the `models` section and adds its problems to `world.problems`. */
-export function readModels(providers: ReadonlyMap<string, ConfiguredProvider>, world: World): ModelTable {
+export function readModels(providers: ReadonlyMap<string, ConfiguredProvider>, world: ResolveContext): ModelTable {
   const reader = new ModelReader(providers, world);
   const names = new Map<string, readonly Goal[]>();
   const patterns: Pattern[] = [];
@@ -47,12 +47,12 @@ const compareLiterals = (a: Pattern, b: Pattern): number =>
 /** Resolves the entries of `models`, which may refer to each other, to models of providers. */
 class ModelReader {
   readonly #providers: ReadonlyMap<string, ConfiguredProvider>;
-  readonly #world: World;
+  readonly #world: ResolveContext;
   readonly #known = new Map<string, readonly Goal[]>();
   /** The chain of entries being resolved, to detect cycles. */
   readonly #open: string[] = [];
 
-  constructor(providers: ReadonlyMap<string, ConfiguredProvider>, world: World) {
+  constructor(providers: ReadonlyMap<string, ConfiguredProvider>, world: ResolveContext) {
     this.#providers = providers;
     this.#world = world;
   }
@@ -94,7 +94,7 @@ class ModelReader {
   #reportUnreachable(name: string, target: string, i: number): readonly Goal[] {
     const { provider, model } = splitTarget(target);
     const settings = this.#world.source.options.providers;
-    const row = rowOf(provider);
+    const row = findRow(provider);
     if (Object.hasOwn(settings, provider)) {
       if (settings[provider] === false) this.#warn(name, `${target} is left out: ${provider} is switched off`, i);
       return NONE; // problems with its settings are already reported
@@ -105,7 +105,7 @@ class ModelReader {
     }
     if (model !== '' && provider !== '')
       return this.#problem(name, `there is no provider "${provider}"${didYouMean(provider, this.#listProviderIds())}`, i);
-    const family = familyOf(target);
+    const family = findFamily(target);
     const hint = family
       ? `; did you mean "${family}/${target}"?`
       : didYouMean(target, Object.keys(this.#world.source.options.models));

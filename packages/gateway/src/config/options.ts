@@ -238,7 +238,7 @@ export const PROVIDER_LIMITS = [
 export type ProviderLimits = Pick<Limits, (typeof PROVIDER_LIMITS)[number]>;
 
 /** Maps limits from their names in the file to those in code. */
-export function keyed<K extends LimitKey>(
+export function pickLimits<K extends LimitKey>(
   keys: readonly K[],
   values: Readonly<Record<string, unknown>>,
 ): Partial<Record<K, number>> {

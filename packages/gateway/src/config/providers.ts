@@ -2,16 +2,16 @@
 
 import type { ProtocolId, Provider } from '@sluice/core';
 import { didYouMean } from '@sluice/lab/text';
-import { completeBaseUrl, leadsTo } from '../providers/base-url.ts';
-import { isOwnAddress, PROVIDER_IDS, profileIdOf, rowOf, rowsOf } from '../providers/lookup.ts';
+import { completeBaseUrl, pointsAt } from '../providers/base-url.ts';
+import { findProfileId, findRow, isOwnAddress, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { ProviderRow } from '../providers/row.ts';
 import type { ProviderId } from '../providers/table.ts';
 import { type Limits, type Passthrough, PROVIDER_LIMITS, type ProviderLimits, type ProviderOptions } from './options.ts';
-import { addressIn, keyIn, type Lookup, type Secret, versionIn } from './secrets.ts';
-import { isOurs, type World, warn } from './world.ts';
+import { findAddress, findKey, findVersion, type Lookup, type Secret } from './secrets.ts';
+import { describeOwnAddress, type ResolveContext, warn } from './world.ts';
 
 /** Providers of the file, those whose key or address is in the environment, and the demo. */
-export function configureProviders(world: World): ReadonlyMap<string, ConfiguredProvider> {
+export function configureProviders(world: ResolveContext): ReadonlyMap<string, ConfiguredProvider> {
   const { providers: configured, limits } = world.source.options;
   const providers = new Map<string, ConfiguredProvider>();
   for (const [id, settings] of Object.entries(configured)) {
@@ -30,25 +30,25 @@ export function configureProviders(world: World): ReadonlyMap<string, Configured
 function buildFromVendor(
   id: ProviderId,
   providers: ReadonlyMap<string, ConfiguredProvider>,
-  world: World,
+  world: ResolveContext,
 ): ConfiguredProvider | undefined {
-  const vendor = profileIdOf(id);
-  const row = rowOf(id);
+  const vendor = findProfileId(id);
+  const row = findRow(id);
   const { providers: configured } = world.source.options;
   const settings = Object.hasOwn(configured, vendor) ? configured[vendor] : undefined;
   if (!row || settings === false) return undefined;
   if (!settings) return buildFromEnvironment(id, row, world);
-  const isElsewhere = settings.base_url !== undefined && rowOf(vendor)?.base_url !== row.base_url;
+  const isElsewhere = settings.base_url !== undefined && findRow(vendor)?.base_url !== row.base_url;
   if (!providers.has(vendor) || isElsewhere || settings.extends !== undefined) return undefined;
   const { protocol: _, profile: __, path: ___, ...shared } = settings;
   return buildFromFile(id, shared, world);
 }
 
 /** A provider that the file does not mention is used when its key is set; a local server, when its address is. */
-function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: World): ConfiguredProvider | undefined {
+function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: ResolveContext): ConfiguredProvider | undefined {
   const { env, source } = world;
-  const key = keyIn(env, row);
-  if (row.local ? addressIn(env, row) === undefined : key === undefined) return undefined;
+  const key = findKey(env, row);
+  if (row.local ? findAddress(env, row) === undefined : key === undefined) return undefined;
   const address = chooseAddress(row, world);
   for (const found of [key, address]) {
     if (!found || !('fault' in found)) continue;
@@ -56,7 +56,7 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: World): C
     return undefined;
   }
   if (!address || 'fault' in address) return undefined;
-  const api_version = versionIn(env, row);
+  const api_version = findVersion(env, row);
   return buildProvider({
     id,
     protocol: row.protocol,
@@ -69,17 +69,17 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: World): C
 }
 
 /** The address in the environment, unless it is our own; else that of the table. */
-function chooseAddress(row: ProviderRow, world: World): Lookup<string> {
-  const found = addressIn(world.env, row);
+function chooseAddress(row: ProviderRow, world: ResolveContext): Lookup<string> {
+  const found = findAddress(world.env, row);
   const tableAddress = row.base_url === undefined || row.local ? undefined : { value: row.base_url, from: 'table' };
   if (found === undefined) return tableAddress;
-  if ('fault' in found || !leadsTo(found.value, world.listen)) return found;
-  warn(world, isOurs(found.from));
+  if ('fault' in found || !pointsAt(found.value, world.listen)) return found;
+  warn(world, describeOwnAddress(found.from));
   return tableAddress;
 }
 
 /** A provider of the file; undefined when its settings are invalid. Defaults come from the row it extends. */
-function buildFromFile(id: string, settings: ProviderOptions, world: World): ConfiguredProvider | undefined {
+function buildFromFile(id: string, settings: ProviderOptions, world: ResolveContext): ConfiguredProvider | undefined {
   const { source, problems } = world;
   try {
     return buildProvider(buildDraft(id, settings, world));
@@ -101,13 +101,13 @@ class SettingError extends Error {
   }
 }
 
-function buildDraft(id: string, settings: ProviderOptions, world: World): Draft {
+function buildDraft(id: string, settings: ProviderOptions, world: ResolveContext): Draft {
   const { rowId, row, protocol } = findBaseRow(id, settings);
   const address = readAddress(settings, row, world);
   const isOwn = row !== undefined && (settings.base_url === undefined || isOwnAddress(row, address));
   const key = readKey(settings, isOwn ? row : undefined, world);
   if (row && !isOwn && key === undefined) warnOfKey(id, row, world);
-  const api_version = settings.api_version ?? (row && versionIn(world.env, row));
+  const api_version = settings.api_version ?? (row && findVersion(world.env, row));
   return {
     id,
     protocol,
@@ -130,16 +130,16 @@ interface BaseRow {
 function findBaseRow(id: string, settings: ProviderOptions): BaseRow {
   if (id === DEMO_ID) throw new SettingError('is built in and has no settings');
   const named = settings.extends ?? id;
-  const row = rowOf(named);
+  const row = findRow(named);
   if (!row && settings.extends !== undefined)
     throw new SettingError(`is no provider that is known by name${didYouMean(named, PROVIDER_IDS)}`, 'extends');
   if (!row) return { protocol: readOwnProtocol(id, settings) };
   const { protocol = row.protocol } = settings;
   if (protocol === row.protocol || settings.base_url !== undefined) return { rowId: named, row, protocol };
-  const sibling = rowsOf(named).find((other) => rowOf(other)?.protocol === protocol);
+  const sibling = listVendorRows(named).find((other) => findRow(other)?.protocol === protocol);
   if (sibling === undefined)
     throw new SettingError(`${named} is not known to speak ${protocol}: say where, with base_url`, 'protocol');
-  return { rowId: sibling, row: rowOf(sibling) ?? row, protocol };
+  return { rowId: sibling, row: findRow(sibling) ?? row, protocol };
 }
 
 /** A name without a row: the operator's own provider, or a typo. */
@@ -149,18 +149,18 @@ function readOwnProtocol(id: string, { protocol, base_url }: ProviderOptions): P
   throw new SettingError(`is not known by name${didYouMean(id, PROVIDER_IDS)} (a provider of your own needs ${lacking})`);
 }
 
-function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | undefined, world: World): string {
+function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | undefined, world: ResolveContext): string {
   const { env, listen } = world;
   if (base_url !== undefined) {
-    if (leadsTo(base_url, listen)) throw new SettingError('is the address of the gateway itself', 'base_url');
+    if (pointsAt(base_url, listen)) throw new SettingError('is the address of the gateway itself', 'base_url');
     return base_url;
   }
   // A key of the file belongs to the vendor, so an address in the environment is ignored.
   if (api_key && row?.base_url !== undefined && !row.local) return row.base_url;
-  const found = row && addressIn(env, row);
+  const found = row && findAddress(env, row);
   if (found && 'fault' in found) throw new SettingError(`${found.from} ${found.fault}`);
-  if (found && !leadsTo(found.value, listen)) return found.value;
-  if (found) warn(world, isOurs(found.from));
+  if (found && !pointsAt(found.value, listen)) return found.value;
+  if (found) warn(world, describeOwnAddress(found.from));
   if (row?.base_url !== undefined) return row.base_url;
   throw new SettingError(`needs base_url${row?.base_env ? `, or ${row.base_env.join(' or ')} in the environment` : ''}`);
 }
@@ -168,18 +168,18 @@ function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | 
 const CREDENTIAL_HEADER = /^(authorization|x-api-key|x-goog-api-key|api-key)$/i;
 
 /** The key of the file, or else of the environment, but only for an address of the vendor it belongs to. */
-function readKey(settings: ProviderOptions, own: ProviderRow | undefined, { env }: World): Draft['key'] {
+function readKey(settings: ProviderOptions, own: ProviderRow | undefined, { env }: ResolveContext): Draft['key'] {
   if (settings.api_key) return { secret: settings.api_key, from: 'file', isToken: false };
   if (Object.keys(settings.headers ?? {}).some((name) => CREDENTIAL_HEADER.test(name)) || !own) return undefined;
-  const found = keyIn(env, own);
+  const found = findKey(env, own);
   if (found && 'fault' in found) throw new SettingError(`${found.from} ${found.fault}`);
   if (found) return { secret: found.value.key, from: found.from, isToken: found.value.isToken };
   if (own.local) return undefined;
   throw new SettingError(`has no key: set ${[...own.key_env, ...(own.token_env ?? [])].join(' or ')}, or api_key`);
 }
 
-function warnOfKey(id: string, row: ProviderRow, { env, source, warnings }: World): void {
-  const found = keyIn(env, row);
+function warnOfKey(id: string, row: ProviderRow, { env, source, warnings }: ResolveContext): void {
+  const found = findKey(env, row);
   if (found === undefined) return;
   const message = `${found.from} is not sent to this address; if it should be, say so: api_key: \${${found.from}}`;
   // Several rows of a vendor share an address and would repeat the warning.
@@ -202,14 +202,14 @@ interface Draft {
 
 function buildProvider(draft: Draft): ConfiguredProvider {
   const { id, rowId = id, key, settings, limits } = draft;
-  const row = rowOf(rowId);
+  const row = findRow(rowId);
   const provider = buildCoreProvider(draft, row);
   const official = isOfficial(row, provider);
   return Object.freeze({
     id,
     title: row && rowId === id ? row.title : id,
     provider,
-    profileId: profileIdOf(rowId),
+    profileId: findProfileId(rowId),
     origin: new URL(provider.base_url).origin,
     ...(key && { key: key.secret, keyFrom: key.from }),
     headers: settings.headers ?? {},

@@ -3,21 +3,21 @@
 import type { ProtocolId } from '@sluice/core';
 import { suggest } from '@sluice/lab/text';
 import { isLoopback } from '../providers/base-url.ts';
-import { familyOf } from '../providers/families.ts';
-import { rowOf, rowsOf } from '../providers/lookup.ts';
+import { findFamily } from '../providers/families.ts';
+import { findRow, listVendorRows } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
 import type { Limits, LogLevel } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
-import type { World } from './world.ts';
+import type { ResolveContext } from './world.ts';
 
 /** Builds the state of a gateway. Throws a `ConfigError` with all problems. */
 export function resolveConfig(source: Source, { env, secrets, listen: overrides = {}, bound }: ResolveOptions): GatewayState {
   const { options } = source;
   const listen = { ...options.listen, ...overrides };
-  const world: World = { source, env, listen, problems: [...source.missing], warnings: [] };
+  const world: ResolveContext = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
   const keys = readClientKeys(world);
@@ -83,7 +83,7 @@ const RESET_WARNING =
 /** Client keys of the environment, for containers without a file. Keys of the file take precedence. */
 const KEYS_VARIABLE = 'SLUICE_KEYS';
 
-function readClientKeys({ source, env }: World): readonly Secret[] {
+function readClientKeys({ source, env }: ResolveContext): readonly Secret[] {
   const { keys } = source.options.auth;
   if (keys.length > 0) return keys;
   const listed = readEnv(env, KEYS_VARIABLE)?.split(',') ?? [];
@@ -94,7 +94,7 @@ function readClientKeys({ source, env }: World): readonly Secret[] {
 }
 
 /** Checks the address of the file, which the next start uses, and the address bound now. */
-function checkExposure(keys: readonly Secret[], { source, listen, problems }: World, bound: string | undefined): void {
+function checkExposure(keys: readonly Secret[], { source, listen, problems }: ResolveContext, bound: string | undefined): void {
   const configured = findExposure(listen.host, keys);
   if (configured !== undefined) problems.push(source.problem(['listen', 'host'], `${listen.host} ${configured}`));
   const current = bound === undefined || bound === listen.host ? undefined : findExposure(bound, keys);
@@ -173,24 +173,24 @@ class Directory {
   }
 
   #findFamilyGoals(model: string): readonly Goal[] | undefined {
-    const provider = familyOf(model);
+    const provider = findFamily(model);
     if (provider && this.#providers.has(provider)) return [{ provider, model }];
     return this.#isDemo && model !== '' ? [{ provider: DEMO_ID, model }] : undefined;
   }
 
   #findSibling(provider: ConfiguredProvider, client: ProtocolId | undefined): ConfiguredProvider {
-    if (client === undefined || !provider.official || provider.provider.protocol === client || !rowOf(provider.id))
+    if (client === undefined || !provider.official || provider.provider.protocol === client || !findRow(provider.id))
       return provider;
-    const siblings = rowsOf(provider.id).flatMap((id) => this.#providers.get(id) ?? []);
+    const siblings = listVendorRows(provider.id).flatMap((id) => this.#providers.get(id) ?? []);
     return siblings.find((sibling) => sibling.official && sibling.provider.protocol === client) ?? provider;
   }
 }
 
 /** The error message for a model name without a provider. */
-export function whyUnknown(name: string, { models, providers }: GatewayState): string {
+export function explainUnknownModel(name: string, { models, providers }: GatewayState): string {
   const provider = name.slice(0, Math.max(0, name.indexOf('/')));
   const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
-  const row = rowOf(provider || (familyOf(name) ?? ''));
+  const row = findRow(provider || (findFamily(name) ?? ''));
   const missing = row ? `: ${row.title} is not configured` : '';
   const nearest = row
     ? undefined

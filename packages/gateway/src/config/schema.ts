@@ -2,9 +2,8 @@
 
 import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { z } from 'zod';
-import { faultOf } from '../providers/base-url.ts';
+import { findUrlFault } from '../providers/base-url.ts';
 import {
-  keyed,
   LIMITS,
   type LimitRow,
   type Limits,
@@ -13,6 +12,7 @@ import {
   PASSTHROUGH,
   PROVIDER_LIMITS,
   type ProviderOptions,
+  pickLimits,
 } from './options.ts';
 import { Secret } from './secrets.ts';
 
@@ -26,7 +26,7 @@ export function parseOptions(value: unknown): { options: Options } | { issues: r
 export type Issue = z.core.$ZodIssue;
 
 /** The configuration as JSON Schema. Numbers and booleans may also be references. */
-export function jsonSchema(): z.core.JSONSchema.BaseSchema {
+export function buildJsonSchema(): z.core.JSONSchema.BaseSchema {
   const schema = z.toJSONSchema(SCHEMA, {
     io: 'input',
     unrepresentable: 'any',
@@ -49,7 +49,7 @@ const REFERENCE = {
 
 /** The content of `sluice.schema.json`, which editors use to check a configuration. */
 export function schemaFile(): string {
-  const { $schema, ...schema } = jsonSchema();
+  const { $schema, ...schema } = buildJsonSchema();
   const text = JSON.stringify({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
   return `${text.replace(FLAT_LIST, joinList)}\n`;
 }
@@ -233,7 +233,7 @@ const LIMIT_KEYS = listKeys(LIMITS);
 
 const limits: z.ZodType<Limits, unknown> = z
   .strictObject(Object.fromEntries(LIMIT_KEYS.map((name) => [LIMITS[name].name, createLimit(LIMITS[name])])))
-  .transform((values) => keyed(LIMIT_KEYS, values) as Limits) // every limit has a default
+  .transform((values) => pickLimits(LIMIT_KEYS, values) as Limits) // every limit has a default
   .prefault({})
   .describe('What the gateway bears. Durations: 500ms, 5s, 2m, 1h. Sizes: 64KiB, 32MiB.');
 
@@ -249,7 +249,7 @@ function listKeys<K extends string>(record: Readonly<Record<K, unknown>>): K[] {
 }
 
 const baseUrl = z.string().superRefine((text, context) => {
-  const fault = faultOf(text);
+  const fault = findUrlFault(text);
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
 });
 
@@ -302,7 +302,7 @@ const times = Object.fromEntries(
 
 const provider: z.ZodType<ProviderOptions, unknown> = settings.extend(times).transform((values) => {
   const own = listKeys(settings.shape).filter((name) => Object.hasOwn(values, name));
-  return { ...Object.fromEntries(own.map((name) => [name, values[name]])), times: keyed(PROVIDER_LIMITS, values) };
+  return { ...Object.fromEntries(own.map((name) => [name, values[name]])), times: pickLimits(PROVIDER_LIMITS, values) };
 });
 
 const providers = z

@@ -1,7 +1,7 @@
 /** Secrets and the environment: references, values that print as `***`, redaction, and keys of providers. */
 
 import { inspect } from 'node:util';
-import { faultOf, fromHost } from '../providers/base-url.ts';
+import { findUrlFault, parseHost } from '../providers/base-url.ts';
 import type { ProviderRow } from '../providers/row.ts';
 
 /** A value that prints, logs and serialises as `***`; only `reveal()` returns it, for sending. */
@@ -122,7 +122,7 @@ export function readEnv(env: Env, name: string): string | undefined {
 }
 
 /** Replaces every reference in a text by the value of its variable. */
-export function expand(text: string, env: Env): Expanded {
+export function expandReferences(text: string, env: Env): Expanded {
   const whole = WHOLE_REFERENCE.exec(text)?.[1];
   if (whole !== undefined) return readVariable(whole, env);
   const faults: string[] = [];
@@ -166,7 +166,7 @@ interface Found<T> {
 }
 
 /** Finds the key of a provider in the environment. */
-export function keyIn(env: Env, { key_env, token_env = [] }: ProviderRow): Lookup<FoundKey> {
+export function findKey(env: Env, { key_env, token_env = [] }: ProviderRow): Lookup<FoundKey> {
   for (const from of [...key_env, ...token_env]) {
     const text = readEnv(env, from);
     if (text === undefined) continue;
@@ -187,13 +187,13 @@ export interface FoundKey {
 const KEY = /^[\x21-\x7e]+$/;
 
 /** Finds the address of a provider in the environment. */
-export function addressIn(env: Env, { base_env = [], base_url, local, resource }: ProviderRow): Lookup<string> {
+export function findAddress(env: Env, { base_env = [], base_url, local, resource }: ProviderRow): Lookup<string> {
   for (const from of base_env) {
     const text = readEnv(env, from);
     if (text === undefined) continue;
     // Variables of local servers often hold a host without a scheme.
-    const value = local && base_url !== undefined ? fromHost(text, Number(new URL(base_url).port)) : text;
-    const fault = faultOf(value);
+    const value = local && base_url !== undefined ? parseHost(text, Number(new URL(base_url).port)) : text;
+    const fault = findUrlFault(value);
     return fault === undefined ? { value, from } : { fault, from };
   }
   const name = resource && readEnv(env, resource.env);
@@ -203,7 +203,7 @@ export function addressIn(env: Env, { base_env = [], base_url, local, resource }
 }
 
 /** Finds the API version of a provider in the environment. */
-export function versionIn(env: Env, { version_env = [] }: ProviderRow): string | undefined {
+export function findVersion(env: Env, { version_env = [] }: ProviderRow): string | undefined {
   for (const name of version_env) {
     const version = readEnv(env, name);
     if (version !== undefined) return version;

@@ -3,7 +3,7 @@ import type { Source } from './load.ts';
 import type { Env } from './secrets.ts';
 
 /** What a configuration is resolved against, and where its problems are collected. */
-export interface World {
+export interface ResolveContext {
   readonly source: Source;
   readonly env: Env;
   /** The address of the gateway itself. */
@@ -15,10 +15,10 @@ export interface World {
 }
 
 /** Adds a warning about the environment once, even if several rows of a vendor cause it. */
-export function warn({ warnings }: World, message: string): void {
+export function warn({ warnings }: ResolveContext, message: string): void {
   if (!warnings.some((warning) => warning.message === message)) warnings.push({ message, path: [] });
 }
 
 /** The warning for a variable that points a provider at the gateway itself. */
-export const isOurs = (from: string): string =>
+export const describeOwnAddress = (from: string): string =>
   `${from} is the address of the gateway itself, as clients need it; upstreams are not looked for there`;

@@ -14,7 +14,7 @@ import {
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
-import { colorsFor } from '../terminal/text.ts';
+import { chooseColors } from '../terminal/text.ts';
 
 /** Examines an input. Failures of the input are part of the result. */
 export async function checkInput(file: string, { protocols, whole }: Expected, io: CliIo): Promise<Checkup> {
@@ -61,9 +61,9 @@ export interface Checkup {
 export type Outcome = 'shown' | 'not-shown' | 'refused' | 'failed';
 
 /** The verdict over several checkups. */
-export function judge(checkups: readonly Checkup[]): Verdict {
+export function judgeCheckups(checkups: readonly Checkup[]): Verdict {
   if (checkups.some(isFailing)) return 'sick';
-  return unknownIn(checkups).length > 0 ? 'unknown' : 'clean';
+  return listUnknown(checkups).length > 0 ? 'unknown' : 'clean';
 }
 
 /** `unknown`: nothing is wrong, but a probe did not show what it requested. */
@@ -77,25 +77,25 @@ function isFailing({ examination, error, probe }: Checkup): boolean {
 }
 
 /** Names of the probes that did not show what they requested. */
-export const unknownIn = (checkups: readonly Checkup[]): string[] =>
+export const listUnknown = (checkups: readonly Checkup[]): string[] =>
   checkups.flatMap(({ name, probe }) => (probe && probe.outcome !== 'shown' ? [name] : []));
 
 /** Label for a score or probe without a result. */
 export const NOT_KNOWN = 'not known';
 
 /** The score of one body; undefined when there is none, or when a probe did not show what it requested. */
-export const scoreIn = ({ examination, probe }: Checkup): number | undefined =>
+export const findScore = ({ examination, probe }: Checkup): number | undefined =>
   probe && probe.outcome !== 'shown' ? undefined : examination?.score;
 
 /** The score over all bodies, counting each rule once. Undefined when no body has a score. */
-export function overallScore(checkups: readonly Checkup[]): number | undefined {
-  if (checkups.every((checkup) => scoreIn(checkup) === undefined)) return undefined;
+export function computeOverallScore(checkups: readonly Checkup[]): number | undefined {
+  if (checkups.every((checkup) => findScore(checkup) === undefined)) return undefined;
   return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
 }
 
 /** Writes the learned profile; false when the file cannot be written. */
 export async function writeProfile(path: string, profile: Partial<ProviderProfile>, io: CliIo): Promise<boolean> {
-  const { green, red } = colorsFor(io.stderr, io.env);
+  const { green, red } = chooseColors(io.stderr, io.env);
   try {
     const file = await io.createFile(path);
     await file.write(new TextEncoder().encode(`${JSON.stringify(profile, null, 2)}\n`));
@@ -113,7 +113,7 @@ export async function writeProfile(path: string, profile: Partial<ProviderProfil
 }
 
 /** A checkup as a JSON record, without the message, which `assemble` prints. */
-export function recordOf(checkup: Checkup): object {
+export function buildRecord(checkup: Checkup): object {
   const { name, examination, error, probe } = checkup;
   const { protocol = null, bytes = null, findings = [], traits = null, message } = examination ?? {};
   return {
@@ -122,7 +122,7 @@ export function recordOf(checkup: Checkup): object {
     model: message?.model ?? null,
     complete: message?.complete ?? false,
     bytes,
-    score: scoreIn(checkup) ?? null,
+    score: findScore(checkup) ?? null,
     findings,
     traits,
     error,
@@ -130,4 +130,4 @@ export function recordOf(checkup: Checkup): object {
 }
 
 /** A rule as a JSON record. */
-export const ruleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });
+export const buildRuleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });

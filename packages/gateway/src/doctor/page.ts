@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Finding } from '@sluice/core';
-import { bytes } from '../terminal/text.ts';
-import { type Checkup, NOT_KNOWN, overallScore, scoreIn, unknownIn } from './checkup.ts';
-import { countsOf, groupBreaks } from './show.ts';
+import { formatBytes } from '../terminal/text.ts';
+import { type Checkup, computeOverallScore, findScore, listUnknown, NOT_KNOWN } from './checkup.ts';
+import { describeCounts, groupBreaks } from './show.ts';
 
 /** All reports of `sluice doctor` as one HTML page without external resources. */
 export function renderPage(checkups: readonly Checkup[]): string {
-  const unknown = unknownIn(checkups);
+  const unknown = listUnknown(checkups);
   const missing = unknown.length > 0 ? `<p>${NOT_KNOWN}: ${escapeText(unknown.join(', '))}</p>` : '';
-  const score = renderScore(overallScore(checkups), unknown.length > 0);
+  const score = renderScore(computeOverallScore(checkups), unknown.length > 0);
   const overall =
     checkups.length > 1 ? `<p>${score} <small>over all ${checkups.length}</small></p>${missing}${renderSummary(checkups)}` : '';
   return `<!doctype html>
@@ -29,8 +29,8 @@ function renderScore(score: number | undefined, isUpperBound = false): string {
 function renderSummary(checkups: readonly Checkup[]): string {
   const rows = checkups.map((checkup) => {
     const { name, examination, probe, error } = checkup;
-    const score = scoreIn(checkup) ?? (examination ? NOT_KNOWN : '–');
-    const facts = examination ? countsOf(examination.findings) : (error?.message ?? probe?.note ?? '');
+    const score = findScore(checkup) ?? (examination ? NOT_KNOWN : '–');
+    const facts = examination ? describeCounts(examination.findings) : (error?.message ?? probe?.note ?? '');
     return `<tr><td>${escapeText(name)}</td><td>${probe ? escapeText(probe.outcome) : ''}</td><td>${score}</td><td>${escapeText(facts)}</td></tr>`;
   });
   return `<table><tr><th></th><th></th><th>score</th><th></th></tr>${rows.join('')}</table>`;
@@ -44,10 +44,10 @@ function renderSection(checkup: Checkup): string {
     probe?.note ?? '',
     examination?.protocol ?? '',
     examination?.message.model ?? '',
-    examination ? bytes(examination.bytes) : '',
+    examination ? formatBytes(examination.bytes) : '',
   ].filter((fact) => fact !== '');
   return `<section><h2>${escapeText(name === '-' ? 'standard input' : name)}</h2><p class="facts">${escapeText(facts.join(' · '))}</p>
-${examination ? `<p>${renderScore(scoreIn(checkup))} <small>${escapeText(countsOf(examination.findings))}</small></p>` : ''}
+${examination ? `<p>${renderScore(findScore(checkup))} <small>${escapeText(describeCounts(examination.findings))}</small></p>` : ''}
 ${error ? `<article class="error"><h3>${escapeText(String(error.code))}</h3><p>${escapeText(error.message)}</p></article>` : ''}
 ${(examination?.findings ?? []).map(renderFinding).join('\n')}</section>`;
 }

@@ -2,9 +2,9 @@
 
 import { type Breakage, type Finding, RULES, type RuleId, type Severity } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
-import { adviceFor } from '../terminal/io.ts';
-import { bytes, type Colors, wrap } from '../terminal/text.ts';
-import { type Checkup, NOT_KNOWN, type Outcome, overallScore, scoreIn, unknownIn } from './checkup.ts';
+import { findAdvice } from '../terminal/io.ts';
+import { type Colors, formatBytes, wrapText } from '../terminal/text.ts';
+import { type Checkup, computeOverallScore, findScore, listUnknown, NOT_KNOWN, type Outcome } from './checkup.ts';
 
 /** The report of one body. */
 export function showCheckup(checkup: Checkup, style: ShowStyle): string {
@@ -12,10 +12,10 @@ export function showCheckup(checkup: Checkup, style: ShowStyle): string {
   const { red, dim } = style.colors;
   const lines = [formatHeading(checkup, style)];
   if (checkup.probe) lines.push(formatProbe(checkup.probe, style));
-  if (examination) lines.push(formatScoreLine({ score: scoreIn(checkup) }, examination.findings, style));
+  if (examination) lines.push(formatScoreLine({ score: findScore(checkup) }, examination.findings, style));
   for (const finding of examination?.findings ?? []) lines.push('', ...showFinding(finding, style));
   if (error) {
-    const advice = adviceFor(error);
+    const advice = findAdvice(error);
     lines.push('', ...formatLabelled('error', `${oneLine(String(error.code))}: ${oneLine(error.message)}`, red, style));
     if (advice !== undefined) lines.push(...formatLabelled('', advice, dim, style));
   }
@@ -38,7 +38,9 @@ const INDENT = 10;
 function formatHeading({ name, examination, probe }: Checkup, { colors }: ShowStyle): string {
   const shown = name === '-' ? 'standard input' : oneLine(name);
   const facts = examination
-    ? [examination.protocol ?? '', oneLine(examination.message.model), bytes(examination.bytes)].filter((fact) => fact !== '')
+    ? [examination.protocol ?? '', oneLine(examination.message.model), formatBytes(examination.bytes)].filter(
+        (fact) => fact !== '',
+      )
     : [];
   const rest = probe ? [probe.title, ...facts] : facts;
   return colors.bold(shown) + (rest.length > 0 ? colors.dim(` · ${rest.join(' · ')}`) : '');
@@ -61,10 +63,10 @@ export function showOverall(checkups: readonly Checkup[], style: ShowStyle): str
   );
   const findings = [...byRule.values()];
   const probes = checkups.flatMap(({ probe }) => probe ?? []);
-  const unknown = unknownIn(checkups);
+  const unknown = listUnknown(checkups);
   const counts = `${probes.length - unknown.length} of ${probes.length} probes showed what they asked for`;
   const lines = [
-    formatScoreLine({ score: overallScore(checkups), isUpperBound: unknown.length > 0 }, findings, style, 'overall'),
+    formatScoreLine({ score: computeOverallScore(checkups), isUpperBound: unknown.length > 0 }, findings, style, 'overall'),
     ...(probes.length > 0 ? [`${' '.repeat(INDENT)}${counts}`] : []),
     ...(unknown.length > 0 ? [`${' '.repeat(INDENT)}${style.colors.yellow(`${NOT_KNOWN}: ${unknown.join(', ')}`)}`] : []),
     ...(findings.length > 0 ? [`${' '.repeat(INDENT)}${dim('"sluice doctor rules RULE" explains a rule')}`] : []),
@@ -86,7 +88,7 @@ function formatScoreLine(
   { colors }: ShowStyle,
   label = 'score',
 ): string {
-  const counts = score === undefined && findings.length === 0 ? '' : colors.dim(` · ${countsOf(findings)}`);
+  const counts = score === undefined && findings.length === 0 ? '' : colors.dim(` · ${describeCounts(findings)}`);
   return `${colors.cyan(label.padEnd(INDENT))}${formatScore(score, isUpperBound, colors)}${counts}`;
 }
 
@@ -97,7 +99,7 @@ function formatScore(score: number | undefined, isUpperBound: boolean, colors: C
 }
 
 /** Formats the number of findings by severity. */
-export function countsOf(findings: readonly Pick<Finding, 'severity'>[]): string {
+export function describeCounts(findings: readonly Pick<Finding, 'severity'>[]): string {
   const counts = (['error', 'warning', 'info'] as const).flatMap((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
     const word = severity === 'info' || count === 1 ? severity : `${severity}s`;
@@ -143,7 +145,7 @@ export function groupBreaks(breaks: readonly Breakage[]): { clients: string[]; e
 }
 
 function formatLabelled(label: string, text: string, paint: (line: string) => string, { colors, columns }: ShowStyle): string[] {
-  const rows = wrap(text, columns === undefined ? undefined : columns - INDENT);
+  const rows = wrapText(text, columns === undefined ? undefined : columns - INDENT);
   return rows.map((row, at) => (at === 0 ? colors.cyan(label.padEnd(INDENT)) : ' '.repeat(INDENT)) + paint(row));
 }
 

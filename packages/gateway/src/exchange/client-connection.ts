@@ -135,7 +135,7 @@ type Listener = () => void;
 const PROBES_MS = [0, 100, 1000, 5000];
 
 /** Waits. Resolves with false, at once, when the exchange is interrupted. */
-export function pause(ms: number, connection: ClientConnection): Promise<boolean> {
+export function waitFor(ms: number, connection: ClientConnection): Promise<boolean> {
   if (connection.isInterrupted) return Promise.resolve(false);
   return new Promise((resolve) => {
     const end = (isOver: boolean): void => {

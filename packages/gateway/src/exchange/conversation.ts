@@ -1,11 +1,11 @@
 import {
-  type Asked,
   type CanonicalError,
   type ClientRequest,
   CODECS,
   type Codec,
   type Exchange,
   type ProviderProfile,
+  type RequestTarget,
   readAsked,
   translate,
 } from '@sluice/core';
@@ -15,7 +15,7 @@ import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import { redactBytes } from './read-reply.ts';
-import { addPassed, exchangeHeaders, type Progress, redactFor, STREAM_HEADERS, sendReply } from './reply.ts';
+import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
 import { attemptStream } from './stream.ts';
 import {
@@ -23,15 +23,15 @@ import {
   buildCall,
   buildLabels,
   type Candidate,
+  createUnavailableError,
   type Directory,
   type Ending,
-  failedBy,
   findEnding,
   INTERNAL,
   type Outcome,
   type Reply,
   type Services,
-  unanswerable,
+  toFailedOutcome,
 } from './types.ts';
 import { attemptWhole } from './whole.ts';
 
@@ -39,7 +39,7 @@ import { attemptWhole } from './whole.ts';
 export class Conversation {
   readonly #request: ModelRequest;
   readonly #services: Services;
-  readonly #target: Asked;
+  readonly #target: RequestTarget;
   readonly #endpoint: Endpoint;
   readonly #clientStream: ClientStream | undefined;
   readonly #loop: AttemptLoop;
@@ -100,7 +100,7 @@ export class Conversation {
     if (this.#endpoint.kind === 'side') this.#candidate = first;
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
-    return local ?? this.#loop.run(candidates, unanswerable(model, candidates, directory));
+    return local ?? this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
   }
 
   #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
@@ -187,7 +187,7 @@ export class Conversation {
     const result = this.#buildResult(reply.status, error);
     sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
-      redact: redactFor(error, this.#services),
+      redact: chooseRedact(error, this.#services),
     });
     return result;
   }
@@ -205,7 +205,7 @@ export class Conversation {
     const { client } = this.#request;
     const exchange = this.#exchange ?? translate(client, client, { provider: NO_PROVIDER });
     if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
-    const redact = redactFor(error, this.#services);
+    const redact = chooseRedact(error, this.#services);
     const repeat = exchange.repeatInBand(error);
     this.#clientStream.write(redactBytes(exchange.inBand(error), redact));
     this.#clientStream.endInError(repeat && redactBytes([repeat], redact));
@@ -220,7 +220,7 @@ export class Conversation {
       // A stream that opens early for heartbeats has no upstream headers yet.
       headers: () => {
         const own = { ...STREAM_HEADERS[client.framing?.(wire.path) ?? 'sse'] };
-        return exchangeHeaders(this.#progress(), addPassed(own, this.#upstreamHeaders, redact));
+        return buildExchangeHeaders(this.#progress(), addUpstreamHeaders(own, this.#upstreamHeaders, redact));
       },
       heartbeat: encodeHeartbeat(client),
       heartbeatMs,
@@ -289,7 +289,7 @@ function prepareCall(exchange: Exchange, wire: ClientRequest, candidate: Candida
   try {
     return buildCall(exchange, wire, candidate, repeat);
   } catch (error) {
-    return failedBy(error);
+    return toFailedOutcome(error);
   }
 }
 

@@ -12,8 +12,8 @@ import {
 } from '@sluice/core';
 import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { findRefusal, profileWithout, type RefusedField } from '../upstream/retry.ts';
-import { type Candidate, failedBy, type Outcome, type Services } from './types.ts';
+import { findRefusal, type RefusedField, removeFields } from '../upstream/retry.ts';
+import { type Candidate, type Outcome, type Services, toFailedOutcome } from './types.ts';
 
 /** What chat and the side endpoints do differently; `Conversation` has what they share. */
 export interface Endpoint {
@@ -87,7 +87,7 @@ export class ChatEndpoint implements Endpoint {
       const field = error && this.#refusedField(error, candidate);
       if (error && field && !without.includes(field)) {
         without.push(field);
-        const next = steps.prepare(profileWithout(profile, without));
+        const next = steps.prepare(removeFields(profile, without));
         if (isDifferent(next, request) && steps.repeatWithout(field, error)) {
           request = next;
           continue;
@@ -144,7 +144,7 @@ export class SideEndpoint implements Endpoint {
       if (local) return local;
       return this.#estimateInstead(await steps.dispatch(steps.prepare(candidate.profile)), candidate);
     } catch (error) {
-      return failedBy(error);
+      return toFailedOutcome(error);
     }
   }
 

@@ -9,7 +9,7 @@ import {
   JsonScanner,
 } from '@sluice/core';
 import type { Limits } from '../config/options.ts';
-import { tooMuch } from './types.ts';
+import { createLimitError } from './types.ts';
 
 /** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
 export class ResponseMeter {
@@ -137,11 +137,12 @@ function checkExcess(
   limits: ResponseLimits,
   name: string,
 ): CanonicalError | undefined {
-  if (choices > limits.choices) return tooMuch(name, `more than ${limits.choices} choices`);
-  if (calls > limits.toolCalls) return tooMuch(name, `more than ${limits.toolCalls} tool calls`);
-  if (blocks > limits.contentBlocks) return tooMuch(name, `more than ${limits.contentBlocks} content blocks`);
-  if (bytes > limits.argumentBytes) return tooMuch(name, `a tool call with more than ${limits.argumentBytes} bytes of arguments`);
+  if (choices > limits.choices) return createLimitError(name, `more than ${limits.choices} choices`);
+  if (calls > limits.toolCalls) return createLimitError(name, `more than ${limits.toolCalls} tool calls`);
+  if (blocks > limits.contentBlocks) return createLimitError(name, `more than ${limits.contentBlocks} content blocks`);
+  if (bytes > limits.argumentBytes)
+    return createLimitError(name, `a tool call with more than ${limits.argumentBytes} bytes of arguments`);
   if (deepest > limits.argumentDepth)
-    return tooMuch(name, `a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
+    return createLimitError(name, `a tool call whose arguments are nested more than ${limits.argumentDepth} levels deep`);
   return undefined;
 }

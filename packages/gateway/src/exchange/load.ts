@@ -104,7 +104,7 @@ export class MemoryGuard {
   }
 
   #check(): void {
-    const { limits, onScarce, measure = memoryShare } = this.#options;
+    const { limits, onScarce, measure = measureMemoryShare } = this.#options;
     const share = measure();
     this.#isTight = share >= limits.heapShed;
     if (share >= limits.heapCancel) onScarce();
@@ -123,7 +123,7 @@ export interface MemoryGuardOptions {
 const CHECK_MS = 1000;
 
 /** The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. */
-export function memoryShare(): number {
+export function measureMemoryShare(): number {
   const constrained = process.constrainedMemory() ?? 0;
   const machine = totalmem();
   const max = constrained > 0 && constrained < machine ? constrained : machine;
@@ -141,13 +141,13 @@ function readResidentBytes(): number {
 }
 
 /** `connectionShare` for this process. Node's report takes about 4 ms, so call this once per gateway. */
-export const ownConnectionShare = (): number => connectionShare(readOpenFileLimit());
+export const readConnectionShare = (): number => computeConnectionShare(readOpenFileLimit());
 
 /**
  * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so
  * each side gets half of what is left after the reserve.
  */
-export function connectionShare(openFiles: number | undefined): number {
+export function computeConnectionShare(openFiles: number | undefined): number {
   if (openFiles === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(MIN_CONNECTIONS, Math.floor((openFiles - RESERVED_DESCRIPTORS) / 2));
 }

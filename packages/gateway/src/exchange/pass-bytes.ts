@@ -12,20 +12,20 @@ import {
 import type { Limits } from '../config/options.ts';
 import { Collector, withoutBom } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
-import { type Call, dispositionFirst, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
+import { type Call, chooseRepeat, type Line, putDispositionFirst, type Receiver } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
-import { addPassed, exchangeHeaders, type Progress, sendReply } from './reply.ts';
+import { addUpstreamHeaders, buildExchangeHeaders, type Progress, sendReply } from './reply.ts';
 import {
-  connectionError,
+  createConnectionError,
+  createTimeoutError,
   findEnding,
+  findRedirectError,
   formatProvider,
   type ProviderEndpoint,
-  redirected,
   type Services,
   STOPPED,
-  tooLate,
 } from './types.ts';
 
 /**
@@ -58,7 +58,7 @@ function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body
     headers: { ...credentials, ...pickHeaders(headers, REQUEST_HEADERS), 'accept-encoding': 'identity' },
     ...(body.length > 0 && { body }),
     connectMs: times.connectMs,
-    repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? repeatByMethod(method) : 'never',
+    repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? chooseRepeat(method) : 'never',
   };
 }
 
@@ -95,7 +95,7 @@ class Passage implements Receiver {
       clock: connection.clock,
       totalMs: times.totalMs,
       onSilence: connection.guard(() => this.#breakOff(this.#createSilenceError())),
-      onTotal: connection.guard(() => this.#breakOff(tooLate(formatProvider(endpoint), 'end', times.totalMs))),
+      onTotal: connection.guard(() => this.#breakOff(createTimeoutError(formatProvider(endpoint), 'end', times.totalMs))),
     });
     this.#progress = { id: forwarded.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
   }
@@ -117,7 +117,9 @@ class Passage implements Receiver {
   #createSilenceError(): CanonicalError {
     const name = formatProvider(this.#endpoint);
     const { betweenEventsMs } = this.#endpoint.times;
-    return this.#status === 0 ? tooLate(name, 'response', this.#headMs) : tooLate(name, 'more', betweenEventsMs);
+    return this.#status === 0
+      ? createTimeoutError(name, 'response', this.#headMs)
+      : createTimeoutError(name, 'more', betweenEventsMs);
   }
 
   again(): void {
@@ -127,7 +129,7 @@ class Passage implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     const { redact, limits } = this.#services;
     const { response } = this.#forwarded;
-    const wrong = redirected(formatProvider(this.#endpoint), status);
+    const wrong = findRedirectError(formatProvider(this.#endpoint), status);
     if (wrong) {
       this.#breakOff(wrong);
       return;
@@ -137,7 +139,10 @@ class Passage implements Receiver {
     this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
     else
-      response.writeHead(status, exchangeHeaders(this.#progress, addPassed(buildBodyHeaders(headers, redact), headers, redact)));
+      response.writeHead(
+        status,
+        buildExchangeHeaders(this.#progress, addUpstreamHeaders(buildBodyHeaders(headers, redact), headers, redact)),
+      );
   }
 
   data(chunk: Uint8Array): void {
@@ -161,7 +166,7 @@ class Passage implements Receiver {
   }
 
   fail(error: Error): void {
-    this.#breakOff(connectionError(error, formatProvider(this.#endpoint), this.#endpoint.times.connectMs));
+    this.#breakOff(createConnectionError(error, formatProvider(this.#endpoint), this.#endpoint.times.connectMs));
   }
 
   /**
@@ -228,7 +233,7 @@ const BODY_HEADERS = ['content-type', 'content-length', 'content-disposition'];
 /** Bytes above ASCII are kept: file names in `content-disposition` contain them. */
 const buildBodyHeaders = (headers: Record<string, string>, redact: (text: string) => string): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(dispositionFirst(pickHeaders(headers, BODY_HEADERS))).map(([name, value]) => [name, redact(value)]),
+    Object.entries(putDispositionFirst(pickHeaders(headers, BODY_HEADERS))).map(([name, value]) => [name, redact(value)]),
   );
 
 /** Undefined for text that is not JSON, or is nested too deeply to be serialised again. */

@@ -4,12 +4,20 @@ import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProv
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess } from './limits.ts';
-import { type Attempt, formatProvider, notAResponse, type Outcome, type Reply, redirected, upstreamsFault } from './types.ts';
+import {
+  type Attempt,
+  createInvalidResponseError,
+  findRedirectError,
+  formatProvider,
+  type Outcome,
+  type Reply,
+  toUpstreamError,
+} from './types.ts';
 
 /** Reads a whole response, or a stream that was sent in its place. */
 export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
   const name = formatProvider(attempt.candidate);
-  const wrong = redirected(name, reply.status);
+  const wrong = findRedirectError(name, reply.status);
   if (wrong) return { is: 'failed', error: wrong };
   if (reply.status >= 400) return readRefusal(reply, attempt);
   try {
@@ -34,7 +42,7 @@ function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: 
   const parsed = parse(body);
   if (parsed === undefined) {
     onStrange(readHead(body));
-    throw new CodecError(notAResponse(formatProvider(candidate), headers));
+    throw new CodecError(createInvalidResponseError(formatProvider(candidate), headers));
   }
   const reply = exchange.response({ status, headers, body: parsed });
   return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
@@ -89,14 +97,14 @@ const readHead = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES)
 const SHOWN_BYTES = 4096;
 
 /** An error that the decoder found in a stream, as the client receives it. */
-export const strangeStream = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
+export const explainStreamError = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
   error.details?.['code'] === 'not_a_stream'
-    ? notAResponse(formatProvider(attempt.candidate), headers)
+    ? createInvalidResponseError(formatProvider(attempt.candidate), headers)
     : blameUpstream(error, attempt);
 
 /** Marks an error as the upstream's and names its provider. */
 const blameUpstream = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
-  nameProvider(upstreamsFault(error, formatProvider(candidate)), candidate.provider.id);
+  nameProvider(toUpstreamError(error, formatProvider(candidate)), candidate.provider.id);
 
 /** Redacts upstream errors, which may quote the key that was sent. */
 export function redactBytes(pieces: Iterable<Uint8Array>, redact: (text: string) => string): Uint8Array {

@@ -34,7 +34,7 @@ export interface Progress {
 }
 
 /** Chooses the redaction for an error: an upstream error may name hosts, while own messages quote the request only. */
-export const redactFor = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
+export const chooseRedact = (error: CanonicalError | undefined, { redact, redactUpstream }: Services): SendOptions['redact'] =>
   error?.upstream ? redactUpstream : redact;
 
 /**
@@ -46,7 +46,7 @@ export function writeHead(response: ServerResponse, reply: Reply, progress: Prog
   const text = isError ? redact(writeText(reply.body)) : bytes ? undefined : writeText(reply.body);
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
-  response.writeHead(status, exchangeHeaders(progress, addPassed(own, headers, redact)));
+  response.writeHead(status, buildExchangeHeaders(progress, addUpstreamHeaders(own, headers, redact)));
   return text === undefined ? toWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
 }
 
@@ -67,7 +67,7 @@ const MAX_COPIED = 16 * 1024;
 const writeText = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 
 /** Response headers, with what an operator wants to know without reading the log. */
-export function exchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function buildExchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { id, attempts, notes, provider, model, tried = [] } = progress;
   const headers: Record<string, string> = {};
   for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
@@ -88,7 +88,7 @@ const findWorst = (notes: readonly Note[]): string =>
   SEVERITIES.findLast((code) => notes.some((note) => note.code === code)) ?? '';
 
 /** Adds the allow-listed headers of an upstream, without secrets. */
-export function addPassed(
+export function addUpstreamHeaders(
   own: Record<string, string>,
   headers: Readonly<Record<string, string>>,
   redact: (text: string) => string,

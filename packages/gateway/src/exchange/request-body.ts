@@ -6,7 +6,7 @@ import type { Limits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
-import { CODINGS, NotUnpacked, type Receiver, readCoding, TooLarge, Unpacker } from '../upstream/dialer.ts';
+import { DecompressionError, type Receiver, readCoding, SUPPORTED_CODINGS, TooLargeError, Unpacker } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Written } from './reply.ts';
 import { STOPPED } from './types.ts';
@@ -40,8 +40,8 @@ function checkHead({ request: { headers }, response }: BodySource, limit: number
   try {
     return readCoding(headers['content-encoding']);
   } catch {
-    response.setHeader('accept-encoding', CODINGS);
-    throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${CODINGS}`);
+    response.setHeader('accept-encoding', SUPPORTED_CODINGS);
+    throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${SUPPORTED_CODINGS}`);
   }
 }
 
@@ -101,9 +101,9 @@ class BodyReader implements Receiver {
   #toRefusal(error: Error): CodecError {
     const { limits, coding } = this.#options;
     if (error instanceof CodecError) return error;
-    if (error instanceof NotUnpacked)
+    if (error instanceof DecompressionError)
       return refusal(400, 'INVALID_INPUT', `the request body cannot be decompressed as ${coding}`);
-    return error instanceof TooLarge ? createRatioError(limits.compressionRatio) : BROKE_OFF;
+    return error instanceof TooLargeError ? createRatioError(limits.compressionRatio) : BROKE_OFF;
   }
 
   readonly #onData = (chunk: Buffer): void => {

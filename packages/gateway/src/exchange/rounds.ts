@@ -1,16 +1,24 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Call } from '../upstream/dialer.ts';
 import {
+  computePause,
   findVerdict,
-  isGatewaysFault,
-  isTargetsFault,
+  isGatewayFault,
+  isTargetFault,
   keepsStatus,
   mayBeBilled,
-  pauseBefore,
   type RefusedField,
 } from '../upstream/retry.ts';
-import { type ClientConnection, pause } from './client-connection.ts';
-import { type Candidate, formatProvider, type Outcome, paused, type Services, STOPPED, upstreamWords } from './types.ts';
+import { type ClientConnection, waitFor } from './client-connection.ts';
+import {
+  type Candidate,
+  createPausedError,
+  formatProvider,
+  type Outcome,
+  readUpstreamMessage,
+  type Services,
+  STOPPED,
+} from './types.ts';
 
 /** Sends a request to one candidate after the other until one of them responds. */
 export class AttemptLoop {
@@ -95,7 +103,7 @@ export class AttemptLoop {
     const candidate = candidates.find(({ key }) => key === probed);
     if (candidate) return this.#probe(candidate);
     const left = breakers.pause(keys) ?? { ms: 0, reason: '' };
-    return Promise.resolve({ is: 'failed', error: paused(left) });
+    return Promise.resolve({ is: 'failed', error: createPausedError(left) });
   }
 
   /** One attempt without retries. If it fails, the error says that the target is paused. */
@@ -107,7 +115,7 @@ export class AttemptLoop {
       const outcome = await this.#attempt(candidate, 'never');
       const left = breakers.pause([key]);
       return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.connection.isStopped
-        ? { is: 'failed', error: paused({ ...left, reason: outcome.error.message }) }
+        ? { is: 'failed', error: createPausedError({ ...left, reason: outcome.error.message }) }
         : outcome;
     } finally {
       breakers.endProbe(key);
@@ -123,7 +131,7 @@ export class AttemptLoop {
       if (outcome.is !== 'failed' || hasOthers) return outcome;
       const wait = this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
-      if (await pause(wait, connection)) continue;
+      if (await waitFor(wait, connection)) continue;
       return connection.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
     }
   }
@@ -144,7 +152,7 @@ export class AttemptLoop {
   #pauseAfter(error: CanonicalError, { key }: Candidate): number | undefined {
     const { breakers, limits, random, budget } = this.#services;
     if (findVerdict(error) !== 'again' || this.#isSpent || !breakers.isWell(key)) return undefined;
-    const wait = pauseBefore(this.#attemptsHere - 1, error, limits.retryAfterMs, random);
+    const wait = computePause(this.#attemptsHere - 1, error, limits.retryAfterMs, random);
     return wait !== undefined && budget.spend() ? wait : undefined;
   }
 
@@ -181,7 +189,7 @@ export class AttemptLoop {
         error: error.code,
         status: error.http_status,
         reason: error.message,
-        ...upstreamWords(error),
+        ...readUpstreamMessage(error),
         ...(mayBeBilled(error) && { may_be_billed: true }),
       },
       'attempt failed',
@@ -194,8 +202,8 @@ export class AttemptLoop {
     const { key } = candidate;
     const reason = explainFailure(candidate, error);
     const requestedMs = error.retry_after_ms ?? 0;
-    if (this.#options.connection.isStopped || isGatewaysFault(error)) return;
-    if (!isTargetsFault(error)) breakers.succeeded(key);
+    if (this.#options.connection.isStopped || isGatewayFault(error)) return;
+    if (!isTargetFault(error)) breakers.succeeded(key);
     else if (requestedMs > limits.retryAfterMs) breakers.rest(key, reason, requestedMs);
     else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);
     else breakers.failed(key, reason);

@@ -7,17 +7,17 @@ import { Deadline } from '../upstream/deadline.ts';
 import type { Call, Line, Receiver, Wait } from '../upstream/dialer.ts';
 import type { ClientStream } from './client-stream.ts';
 import { ResponseMeter } from './limits.ts';
-import { readRefusal, redactBytes, strangeStream } from './read-reply.ts';
+import { explainStreamError, readRefusal, redactBytes } from './read-reply.ts';
 import {
   type Attempt,
-  connectionError,
-  emptyResponse,
+  createConnectionError,
+  createEmptyResponseError,
+  createTimeoutError,
+  createTooLargeError,
+  findRedirectError,
   formatProvider,
   type Outcome,
-  redirected,
   STOPPED,
-  tooLarge,
-  tooLate,
 } from './types.ts';
 
 /**
@@ -64,7 +64,7 @@ class StreamAttempt implements Receiver {
       clock: connection.clock,
       totalMs: candidate.times.totalMs,
       onSilence: connection.guard(() => this.#onSilence()),
-      onTotal: connection.guard(() => this.#breakOff(tooLate(this.#name, 'end', candidate.times.totalMs))),
+      onTotal: connection.guard(() => this.#breakOff(createTimeoutError(this.#name, 'end', candidate.times.totalMs))),
     });
     const meter = new ResponseMeter(attempt.limits, this.#name);
     this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, meter.add(event)) });
@@ -103,7 +103,7 @@ class StreamAttempt implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    const wrong = redirected(this.#name, status);
+    const wrong = findRedirectError(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
   }
@@ -132,14 +132,14 @@ class StreamAttempt implements Receiver {
   fail(error: Error): void {
     // A truncated error body is still the upstream's error.
     if (this.#phase.is === 'refusal') this.end();
-    else this.#breakOff(connectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
+    else this.#breakOff(createConnectionError(error, this.#name, this.#attempt.candidate.times.connectMs));
   }
 
   #convert(chunk: Uint8Array): void {
     const { streamBytes } = this.#attempt.limits;
     this.#bytes += chunk.length;
     if (this.#bytes > streamBytes) {
-      this.#breakOff(tooLarge(this.#name, streamBytes));
+      this.#breakOff(createTooLargeError(this.#name, streamBytes));
       return;
     }
     this.#pass(this.#stream.push(chunk));
@@ -155,7 +155,7 @@ class StreamAttempt implements Receiver {
   /** Enters the phase that an event of the upstream leads to. */
   #updatePhase(event: CanonicalStreamEvent): void {
     const before = this.#phase;
-    const after = nextPhase(before, event);
+    const after = findNextPhase(before, event);
     if (after === before) return;
     this.#enter(after);
     if (hasContent(after) && !hasContent(before)) this.#end.onFirstContent(this.#head.headers);
@@ -203,7 +203,7 @@ class StreamAttempt implements Receiver {
     this.#pass(pieces);
     if (this.#isSettled) return;
     if (!hasContent(this.#phase)) {
-      this.#giveUp(this.#phase.is === 'failed' ? this.#phase.error : emptyResponse(this.#name));
+      this.#giveUp(this.#phase.is === 'failed' ? this.#phase.error : createEmptyResponseError(this.#name));
       return;
     }
     const { error } = this.#stream;
@@ -223,7 +223,7 @@ class StreamAttempt implements Receiver {
   /** The upstream sent an error, or something that is not a response, in place of content. */
   #rejectStream(error: CanonicalError): void {
     const { onStrange } = this.#attempt;
-    const shown = strangeStream(error, this.#head.headers, this.#attempt);
+    const shown = explainStreamError(error, this.#head.headers, this.#attempt);
     if (shown !== error) onStrange(error.message);
     this.#giveUp(shown);
   }
@@ -238,9 +238,9 @@ class StreamAttempt implements Receiver {
   }
 
   #onSilence(): void {
-    const overdue = overdueIn(this.#phase);
+    const overdue = findOverdue(this.#phase);
     if (overdue === undefined) this.end();
-    else this.#breakOff(tooLate(this.#name, overdue, findSilenceMs(this.#phase, this.#attempt.candidate.times)));
+    else this.#breakOff(createTimeoutError(this.#name, overdue, findSilenceMs(this.#phase, this.#attempt.candidate.times)));
   }
 
   readonly #onInterruption = (): void => {
@@ -361,7 +361,7 @@ const TRANSITIONS = {
 } as const satisfies Record<Phase['is'], Partial<Record<Signal, Phase | 'failed'>>>;
 
 /** The phase after an event; the same object when the event does not change it. */
-export function nextPhase(phase: Phase, event: CanonicalStreamEvent): Phase {
+export function findNextPhase(phase: Phase, event: CanonicalStreamEvent): Phase {
   const transitions: Partial<Record<Signal, Phase | 'failed'>> = TRANSITIONS[phase.is];
   const next = transitions[readSignal(event)] ?? phase;
   if (next !== 'failed') return next;
@@ -418,4 +418,4 @@ function findSilenceMs({ is }: Phase, times: ProviderLimits): number {
 }
 
 /** What did not arrive when the silence of a phase was too long; undefined when that completes the response. */
-export const overdueIn = ({ is }: Phase): Wait | undefined => SILENCE[is].overdue;
+export const findOverdue = ({ is }: Phase): Wait | undefined => SILENCE[is].overdue;

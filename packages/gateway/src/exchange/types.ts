@@ -17,12 +17,12 @@ import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
 import type { Breakers, Pause } from '../upstream/breaker.ts';
 import {
   type Call,
+  DecompressionError,
   type Dialer,
   MalformedResponse,
-  NotUnpacked,
-  TooLarge,
-  TooLate,
+  TooLargeError,
   type Transport,
+  UpstreamTimeout,
   type Wait,
   WrongAddress,
 } from '../upstream/dialer.ts';
@@ -143,7 +143,7 @@ export interface Reply extends Omit<WireReply, 'body'> {
 }
 
 /** The outcome of a request that a codec rejected. Throws any other error again. */
-export function failedBy(error: unknown): Outcome {
+export function toFailedOutcome(error: unknown): Outcome {
   if (error instanceof CodecError) return { is: 'failed', error: error.error };
   throw error;
 }
@@ -231,14 +231,14 @@ const NO_DESCRIPTORS: CanonicalError = {
 };
 
 /** The upstream completed its response without content. */
-export const emptyResponse = (name: string): CanonicalError => ({
+export const createEmptyResponseError = (name: string): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `${name} sent an empty response`,
   http_status: 502,
 });
 
 /** Every target of the request is paused. */
-export function paused({ ms, reason }: Pause): CanonicalError {
+export function createPausedError({ ms, reason }: Pause): CanonicalError {
   const wait = Math.max(1000, ms);
   const message = `every upstream for this model is paused after failures; retry in ${Math.ceil(wait / 1000)} s; last error: ${reason}`;
   return { code: 'OVERLOADED', message, http_status: 503, retry_after_ms: wait };
@@ -252,7 +252,7 @@ const WAIT_TEXTS = {
 } as const satisfies Record<Wait, string>;
 
 /** The upstream took too long. */
-export const tooLate = (name: string, wait: Wait, ms: number): CanonicalError =>
+export const createTimeoutError = (name: string, wait: Wait, ms: number): CanonicalError =>
   createTimeout(`${name} timed out: it ${WAIT_TEXTS[wait]} ${formatDuration(ms)}`);
 
 const createTimeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', message, http_status: 504 });
@@ -260,13 +260,13 @@ const createTimeout = (message: string): CanonicalError => ({ code: 'TIMEOUT', m
 const formatDuration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
 
 /** More bytes than the operator allows. */
-export const tooLarge = (name: string, bytes: number): CanonicalError =>
+export const createTooLargeError = (name: string, bytes: number): CanonicalError =>
   createInvalidResponse(`${name} sent a response of more than ${bytes} bytes`, PROCESSED);
 
 /** A failed connection in the canonical form. */
-export function connectionError(error: unknown, name: string, connectMs?: number): CanonicalError {
-  if (error instanceof TooLate) return tooLate(name, error.wait, error.ms);
-  if (error instanceof NotUnpacked || error instanceof TooLarge || error instanceof MalformedResponse)
+export function createConnectionError(error: unknown, name: string, connectMs?: number): CanonicalError {
+  if (error instanceof UpstreamTimeout) return createTimeoutError(name, error.wait, error.ms);
+  if (error instanceof DecompressionError || error instanceof TooLargeError || error instanceof MalformedResponse)
     return createInvalidResponse(`${name} ${error.message}`, PROCESSED);
   if (error instanceof WrongAddress) return createInvalidResponse(`the request would leave the base URL of ${name}; not sent`);
   const code = readCode(error);
@@ -319,29 +319,29 @@ const createInvalidResponse = (message: string, details: Readonly<Record<string,
 });
 
 /** A response exceeds one of the operator's limits. */
-export const tooMuch = (name: string, what: string): CanonicalError =>
+export const createLimitError = (name: string, what: string): CanonicalError =>
   createInvalidResponse(`${name} sent a response with ${what}`, PROCESSED);
 
 /** Redirects are not followed: they would send the key to another host. */
-export const redirected = (name: string, status: number): CanonicalError | undefined =>
+export const findRedirectError = (name: string, status: number): CanonicalError | undefined =>
   status >= 300 && status < 400
     ? createInvalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
     : undefined;
 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
-export function notAResponse(name: string, headers: Record<string, string>): CanonicalError {
+export function createInvalidResponseError(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
   return createInvalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */
-export function upstreamsFault(error: CanonicalError, name: string): CanonicalError {
+export function toUpstreamError(error: CanonicalError, name: string): CanonicalError {
   if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
   return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
 }
 
 /** Why a request could not be sent to any upstream. */
-export function unanswerable(model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError {
+export function createUnavailableError(model: string, candidates: readonly Candidate[], directory: Directory): CanonicalError {
   if (candidates.length > 0)
     return { code: 'OVERLOADED', message: `no upstream is available for model ${JSON.stringify(model)}`, http_status: 503 };
   if (model === '') return NO_TEMPLATES;
@@ -357,5 +357,5 @@ const NO_TEMPLATES: CanonicalError = {
 };
 
 /** For the log: the upstream's own message, where the client receives another one. */
-export const upstreamWords = ({ details }: CanonicalError): { upstream_message?: unknown } =>
+export const readUpstreamMessage = ({ details }: CanonicalError): { upstream_message?: unknown } =>
   details?.['upstream_message'] === undefined ? {} : { upstream_message: details['upstream_message'] };

@@ -18,13 +18,13 @@ const hidePartialKeys = (text: string): string => (text.includes('***') ? text.r
 const PARTIAL_KEY = /[\w-]{1,24}\*{3,}[\w-]{0,24}|(?<!\*)\*{3,}[\w-]{1,24}/g;
 
 /** Extends `redact` for texts that clients see: removes the hosts of the operator's upstreams as well. */
-export const hidingHosts =
+export const createHostRedact =
   (redact: (text: string) => string, hosts: () => readonly string[]) =>
   (text: string): string =>
     hosts().reduce((clean, host) => clean.replaceAll(host, '***'), redact(text));
 
 /** Extends `redact` for texts of an upstream: removes private addresses and host names as well. */
-export const hidingAddresses =
+export const createAddressRedact =
   (redact: (text: string) => string) =>
   (text: string): string =>
     redact(text).replace(PRIVATE, '***');

@@ -5,7 +5,7 @@ import type { ProtocolId } from '@sluice/core';
 import type { ProviderRow } from './row.ts';
 
 /** What is wrong with a base URL; undefined when it is valid. Never quotes the URL, which may contain a password. */
-export function faultOf(text: string): string | undefined {
+export function findUrlFault(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'must be a URL that begins with http:// or https://';
   if (url.username !== '' || url.password !== '') return 'must not carry a user or a password: use api_key or headers';
@@ -55,7 +55,7 @@ const VERSION = /^v\d+((alpha|beta)\d*)?$/;
  * A URL from `OLLAMA_HOST`, which is what the server listens on: a host, a port, both, or a URL. A wildcard address
  * becomes the loopback address.
  */
-export function fromHost(text: string, defaultPort: number): string {
+export function parseHost(text: string, defaultPort: number): string {
   const hasScheme = /^https?:\/\//i.test(text);
   const named = text.startsWith(':') ? `127.0.0.1${text}` : text;
   if (!URL.canParse(hasScheme ? named : `http://${named}`)) return text;
@@ -69,7 +69,7 @@ export function fromHost(text: string, defaultPort: number): string {
 }
 
 /** Whether a URL is the gateway itself. A shell that is set up for clients of the gateway has such variables. */
-export function leadsTo(baseUrl: string, { host, port }: { host: string; port: number }): boolean {
+export function pointsAt(baseUrl: string, { host, port }: { host: string; port: number }): boolean {
   if (!URL.canParse(baseUrl)) return false;
   const url = new URL(baseUrl);
   const urlPort = Number(url.port || (url.protocol === 'https:' ? 443 : 80));

@@ -1,7 +1,7 @@
 import type { ProviderId } from './table.ts';
 
 /** The vendor whose models are named like this, for a model name without a provider. */
-export function familyOf(model: string): ProviderId | undefined {
+export function findFamily(model: string): ProviderId | undefined {
   return FAMILIES.find(([names]) => names.test(model))?.[1];
 }
 

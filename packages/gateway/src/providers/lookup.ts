@@ -12,16 +12,16 @@ export const KEY_VARIABLES: ReadonlySet<string> = new Set(
 );
 
 /** The row with this id; undefined for an id that is not in the table. */
-export function rowOf(id: string): ProviderRow | undefined {
+export function findRow(id: string): ProviderRow | undefined {
   return Object.hasOwn(PROVIDERS, id) ? PROVIDERS[id as ProviderId] : undefined; // checked by hasOwn, which does not narrow
 }
 
 /** The id under which core knows a row's profile. */
-export const profileIdOf = (id: string): string => rowOf(id)?.vendor ?? id;
+export const findProfileId = (id: string): string => findRow(id)?.vendor ?? id;
 
 /** Ids of all rows of the same vendor, which share a key. */
-export function rowsOf(vendor: string): readonly ProviderId[] {
-  return PROVIDER_IDS.filter((id) => profileIdOf(id) === profileIdOf(vendor));
+export function listVendorRows(vendor: string): readonly ProviderId[] {
+  return PROVIDER_IDS.filter((id) => findProfileId(id) === findProfileId(vendor));
 }
 
 /** Whether an address belongs to the vendor; the vendor's key is not sent to any other. */

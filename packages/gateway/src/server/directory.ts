@@ -1,12 +1,12 @@
 import { CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
-import { DEMO_MODELS, languageOf } from '@sluice/lab/demo';
+import { chooseProtocol, DEMO_MODELS } from '@sluice/lab/demo';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/providers.ts';
-import { type GatewayState, type ModelTarget, whyUnknown } from '../config/resolve.ts';
+import { explainUnknownModel, type GatewayState, type ModelTarget } from '../config/resolve.ts';
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
 import { Gatekeeper } from '../exchange/load.ts';
 import type { Candidate, Directory, ProviderEndpoint } from '../exchange/types.ts';
 import { isLoopback } from '../providers/base-url.ts';
-import { PROVIDER_IDS, rowOf } from '../providers/lookup.ts';
+import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
 
@@ -18,7 +18,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
   };
   const createCandidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
     const endpoint = configured.isDemo
-      ? createDemoEndpoint(configured, languageOf(model, client), demo)
+      ? createDemoEndpoint(configured, chooseProtocol(model, client), demo)
       : createEndpoint(configured);
     const { protocol, profile } = endpoint.provider;
     const codec = CODECS[protocol];
@@ -48,7 +48,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     },
     ...listClientModels(state, createEndpoint),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
-    whyUnknown: (model) => whyUnknown(model, state),
+    whyUnknown: (model) => explainUnknownModel(model, state),
     privateHosts: listPrivateHosts(state),
   };
 }
@@ -84,7 +84,7 @@ function listPrivateHosts({ providers }: GatewayState): string[] {
 
 const VENDOR_HOSTS: ReadonlySet<string> = new Set(
   PROVIDER_IDS.flatMap((id) => {
-    const address = rowOf(id)?.base_url;
+    const address = findRow(id)?.base_url;
     return address === undefined ? [] : [new URL(address).hostname];
   }),
 );

@@ -1,18 +1,18 @@
 /** Starts a gateway: configuration, services and server. */
 
 import { ConfigError } from '../config/document.ts';
-import { findConfig, noConfig } from '../config/load.ts';
+import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, type WatchOptions } from '../config/watch.ts';
-import { MemoryGuard, ownConnectionShare, Streams } from '../exchange/load.ts';
+import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import type { Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
-import { createRedact, hidingAddresses, hidingHosts } from '../observe/redact.ts';
+import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -26,7 +26,7 @@ export async function run({ config, folder, env, listen, log: level, watch = {} 
   const file = config ?? findConfig(folder);
   const options: ResolveOptions = { env, secrets, listen };
   const live = file === undefined ? undefined : await openLive(file, { ...options, ...watch });
-  const first = live?.config.current ?? resolveConfig(noConfig(), options);
+  const first = live?.config.current ?? resolveConfig(createDefaultSource(), options);
   const redact = createRedact(secrets);
   const log = createLog(level ?? first.log.level, redact);
   const demo = new DemoTransport();
@@ -124,13 +124,13 @@ export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, clock = REAL_CLOCK } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
-  const share = ownConnectionShare();
+  const share = readConnectionShare();
   const streams = new Streams(Math.min(limits.streams, share));
-  const redactHosts = hidingHosts(redact, () => directory().privateHosts);
+  const redactHosts = createHostRedact(redact, () => directory().privateHosts);
   return {
     ...options,
     redact: redactHosts,
-    redactUpstream: hidingAddresses(redactHosts),
+    redactUpstream: createAddressRedact(redactHosts),
     clock,
     now,
     random: Math.random,

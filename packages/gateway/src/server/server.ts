@@ -10,7 +10,7 @@ import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { joined } from '../upstream/dialer.ts';
+import { joinHeaders } from '../upstream/dialer.ts';
 import { checkCaller } from './admit.ts';
 import { handle, type Incoming } from './handle.ts';
 
@@ -97,7 +97,7 @@ export class Gateway {
 
   #route(id: string, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
-    const headers = joined(request.headers);
+    const headers = joinHeaders(request.headers);
     const route = routeOf(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
 import type { Exchange } from '@sluice/lab/tape';
-import { parsed } from './incoming.ts';
+import { parseJson } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 
 /** Finds the recorded exchange for a request. */
@@ -29,7 +29,7 @@ export class Chooser {
   }
 
   /** The closest match; the least often served one if several match equally. */
-  choose(sought: Sought): Choice | undefined {
+  choose(sought: RequestFacts): Choice | undefined {
     const chatTiers = this.#isStrict ? CHAT_TIERS : [...CHAT_TIERS, ...ORDER_TIERS];
     for (const [why, matches] of sought.type === 'CHAT' ? chatTiers : OTHER_TIERS) {
       const matching = this.#entries.filter((entry) => matches(entry, sought));
@@ -42,7 +42,7 @@ export class Chooser {
 }
 
 /** What is known of a request. */
-export interface Sought {
+export interface RequestFacts {
   protocol: ProtocolId;
   type: InterfaceType;
   method: string;
@@ -62,13 +62,13 @@ export interface Choice {
   serve(): void;
 }
 
-interface Entry extends Omit<Sought, 'protocol'> {
+interface Entry extends Omit<RequestFacts, 'protocol'> {
   protocol: ProtocolId | undefined;
   exchange: Exchange;
   served: number;
 }
 
-type Tier = readonly [why: string, matches: (entry: Entry, sought: Sought) => boolean];
+type Tier = readonly [why: string, matches: (entry: Entry, sought: RequestFacts) => boolean];
 
 /** Criteria for chat requests, closest match first. */
 const CHAT_TIERS: readonly Tier[] = [
@@ -87,11 +87,11 @@ const OTHER_TIERS: readonly Tier[] = [
   ['same path', isSamePath],
 ];
 
-function isSameModel({ type, model }: Entry, sought: Sought): boolean {
+function isSameModel({ type, model }: Entry, sought: RequestFacts): boolean {
   return type === 'CHAT' && model === sought.model;
 }
 
-function isSamePath({ method, path }: Entry, sought: Sought): boolean {
+function isSamePath({ method, path }: Entry, sought: RequestFacts): boolean {
   return method === sought.method && path === sought.path;
 }
 
@@ -105,16 +105,16 @@ async function createEntry(exchange: Exchange): Promise<Entry> {
   const { type } = routeOf(request.path, {});
   const body = await request.readBody();
   const path = new Scrubber().path(request.path);
-  return { exchange, protocol, type, method: request.method, path, model, isStream, digest: digestOf(body), served: 0 };
+  return { exchange, protocol, type, method: request.method, path, model, isStream, digest: computeDigest(body), served: 0 };
 }
 
 /**
  * Equal for equal JSON however it is formatted, without keys and personal data. `model` replaces the name in the body,
  * which may have a fault appended.
  */
-export function digestOf(body: Uint8Array, model?: string): string {
+export function computeDigest(body: Uint8Array, model?: string): string {
   const clean = new Scrubber().requestBody(Buffer.from(body));
-  const value = parsed(clean);
+  const value = parseJson(clean);
   const hash = createHash('sha256');
   if (value === undefined) return hash.update(clean).digest('hex');
   const isNamed = model !== undefined && typeof value === 'object' && value !== null && 'model' in value;

@@ -7,7 +7,7 @@ import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
 
 /** The headers of a request, with repeated ones joined. */
-export function headersOf({ headers }: IncomingMessage): HeaderBag {
+export function readHeaders({ headers }: IncomingMessage): HeaderBag {
   const entries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as const],
   );
@@ -15,7 +15,7 @@ export function headersOf({ headers }: IncomingMessage): HeaderBag {
 }
 
 /** The path as the client sent it, without the host that clients of a proxy put before it. */
-export const pathOf = ({ url = '/' }: IncomingMessage): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
+export const readPath = ({ url = '/' }: IncomingMessage): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 
 /** JSON levels of a recorded request: more than the gateway accepts, and few enough for JSON.stringify. */
 const MAX_RECORDED_DEPTH = 512;
@@ -30,7 +30,7 @@ export async function collectBody(request: IncomingMessage, limit: number): Prom
 }
 
 /** Parses a body as JSON; undefined when it is not JSON. */
-export function parsed(body: Uint8Array): unknown {
+export function parseJson(body: Uint8Array): unknown {
   try {
     return parseBody(body, MAX_RECORDED_DEPTH).body;
   } catch (error) {
@@ -40,7 +40,11 @@ export function parsed(body: Uint8Array): unknown {
 }
 
 /** The model and whether a stream is requested; defaults when the request cannot be read. */
-export function askedOf({ client, path }: Route, headers: HeaderBag, body: unknown): { model: string | null; stream: boolean } {
+export function readTarget(
+  { client, path }: Route,
+  headers: HeaderBag,
+  body: unknown,
+): { model: string | null; stream: boolean } {
   try {
     const { model, isStream } = readAsked(client, { method: 'POST', path, headers, body });
     return { model, stream: isStream };

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Codec, CodecError, encodeError, type Route, routeOf } from '@sluice/core';
 import { type Ending, joinPaths, type Read } from '@sluice/lab/tape';
-import { connectionError } from '../exchange/types.ts';
+import { createConnectionError } from '../exchange/types.ts';
 import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
-import { Dialer, dispositionFirst, type Line, type Receiver, repeatByMethod } from '../upstream/dialer.ts';
-import { askedOf, collectBody, headersOf, parsed, pathOf } from './incoming.ts';
+import { chooseRepeat, Dialer, type Line, putDispositionFirst, type Receiver } from '../upstream/dialer.ts';
+import { collectBody, parseJson, readHeaders, readPath, readTarget } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 import type { Draft, TapeWriter } from './write.ts';
 
@@ -47,12 +47,12 @@ export class Recorder {
 
   /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const headers = headersOf(request);
+    const headers = readHeaders(request);
     const route = routeOf(request.url ?? '/', headers);
     try {
       if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
       checkHost(headers['host'], '; use 127.0.0.1');
-      this.#scrubber.learn(headers, pathOf(request));
+      this.#scrubber.learn(headers, readPath(request));
       const body = await collectBody(request, this.#options.maxBytes);
       await this.#pass(request, response, route, body);
     } catch (cause) {
@@ -67,7 +67,7 @@ export class Recorder {
     const started = performance.now();
     const recorded = new Date().toISOString();
     const { upstream, maxBytes } = this.#options;
-    const call = { url: upstream.origin + joinPaths(upstream.pathname, pathOf(request)), origin: upstream.origin };
+    const call = { url: upstream.origin + joinPaths(upstream.pathname, readPath(request)), origin: upstream.origin };
     const passed = await passOn(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
     const draft = buildDraft(request, route, body, passed, this.#scrubber);
     await this.#save({ ...draft, recorded }, performance.now() - started);
@@ -115,9 +115,9 @@ function buildDraft(
   { ending, response }: PassedExchange,
   scrubber: Scrubber,
 ): Omit<Draft, 'recorded'> {
-  const headers = headersOf(request);
-  const path = pathOf(request);
-  const { model, stream } = askedOf(route, headers, parsed(body));
+  const headers = readHeaders(request);
+  const path = readPath(request);
+  const { model, stream } = readTarget(route, headers, parseJson(body));
   return {
     protocol: route.type === 'PASSTHROUGH' ? null : route.client.id,
     model: model === null ? null : scrubber.text(model),
@@ -183,10 +183,10 @@ class Passage implements Receiver {
   begin(dialer: Dialer): void {
     const { url, origin, request, response, body } = this.#proxied;
     // Tapes should be readable, so the upstream is asked for an uncompressed body.
-    const headers = { ...pickEndToEnd(headersOf(request), 'content-length'), 'accept-encoding': 'identity' };
+    const headers = { ...pickEndToEnd(readHeaders(request), 'content-length'), 'accept-encoding': 'identity' };
     const method = request.method ?? 'POST';
     response.once('close', this.#clientLeft);
-    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: repeatByMethod(method) };
+    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: chooseRepeat(method) };
     this.#line = dialer.dial({ ...call, ...(body.length > 0 && { body }) }, this);
     if (response.destroyed) this.#clientLeft();
   }
@@ -194,7 +194,7 @@ class Passage implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
     // `flushHeaders` would encode header values as UTF-8; written together with a body they stay Latin-1.
-    this.#proxied.response.writeHead(status, dispositionFirst(pickEndToEnd(headers))).write(NO_BYTES);
+    this.#proxied.response.writeHead(status, putDispositionFirst(pickEndToEnd(headers))).write(NO_BYTES);
   }
 
   data(chunk: Uint8Array): void {
@@ -219,7 +219,7 @@ class Passage implements Receiver {
       this.#settle('upstream_cut');
       return;
     }
-    const { status, body } = encodeError(connectionError(error, 'the upstream'), { to: client });
+    const { status, body } = encodeError(createConnectionError(error, 'the upstream'), { to: client });
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     this.#settle('unreachable');
   }

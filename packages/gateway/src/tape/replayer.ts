@@ -18,25 +18,25 @@ import {
   routeOf,
   streamConverter,
 } from '@sluice/core';
-import { type Mutation, PLAIN_FRAMING, seededRandom, spoken, type WireStream, writeStream } from '@sluice/lab/mutate';
+import { type Mutation, mutateStream, PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '@sluice/lab/mutate';
 import {
   type Faults,
-  inReads,
   isBreaking,
   NO_FAULTS,
   type Piece,
   parseFaults,
+  pause,
   play,
   ResponseSink,
-  silence,
   splitModel,
+  splitReads,
 } from '@sluice/lab/replay';
-import type { Answer, Exchange } from '@sluice/lab/tape';
+import type { Exchange, RecordedResponse } from '@sluice/lab/tape';
 import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
-import { type Choice, Chooser, digestOf } from './choose.ts';
-import { askedOf, collectBody, headersOf, parsed, pathOf } from './incoming.ts';
+import { type Choice, Chooser, computeDigest } from './choose.ts';
+import { collectBody, parseJson, readHeaders, readPath, readTarget } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
 
 /** A provider that responds with recorded exchanges, in their protocol or converted to another. */
@@ -72,11 +72,11 @@ export class Replayer {
 
   /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const headers = headersOf(request);
+    const headers = readHeaders(request);
     const route = routeOf(request.url ?? '/', headers);
     const served: Served = {
       method: request.method ?? 'GET',
-      path: new Scrubber().path(pathOf(request)),
+      path: new Scrubber().path(readPath(request)),
       model: '',
       status: 0,
       exchange: undefined,
@@ -96,11 +96,11 @@ export class Replayer {
 
   async #respond(incoming: Incoming, body: Buffer): Promise<void> {
     const { response, route, headers, served } = incoming;
-    const requested = askedOf(route, headers, parsed(body));
+    const requested = readTarget(route, headers, parseJson(body));
     const { model, fault } = splitModel(requested.model ?? '');
     const faults = this.#faultsFor(headers[FAULT_HEADER] ?? fault, `${route.path} ${model}`);
     Object.assign(served, { model, faults: faults.text });
-    if (faults.delay) await silence(new ResponseSink(response), faults.delay);
+    if (faults.delay) await pause(new ResponseSink(response), faults.delay);
     if (faults.status !== undefined || faults.page !== undefined) this.#failWith(faults, incoming);
     else if (route.type === 'MODELS') this.#sendModels(incoming);
     else await this.#replay(incoming, body, { model, isStream: requested.stream, faults });
@@ -127,7 +127,7 @@ export class Replayer {
         response,
         served,
         200,
-        estimateAnswer({ method: 'POST', path: route.path, headers, body: parsed(body) }, route.client),
+        estimateAnswer({ method: 'POST', path: route.path, headers, body: parseJson(body) }, route.client),
       );
       return;
     }
@@ -140,7 +140,7 @@ export class Replayer {
       return;
     }
     const { speed, repair } = this.#options;
-    const request = { route, headers, body: parsed(body), model, isStream, mutations: faults.mutations, speed, repair };
+    const request = { route, headers, body: parseJson(body), model, isStream, mutations: faults.mutations, speed, repair };
     const reply = buildReply(exchange, recorded, await recorded.readBody(), request);
     Object.assign(served, { status: reply.status, skipped: reply.skipped });
     for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, value);
@@ -154,7 +154,7 @@ export class Replayer {
     const name = headers[EXCHANGE_HEADER];
     if (name !== undefined) return this.#chooser.named(name) ?? throwUnknownExchange(name);
     const { client, type } = route;
-    return this.#chooser.choose({ protocol: client.id, type, ...served, ...wanted, digest: digestOf(body, wanted.model) });
+    return this.#chooser.choose({ protocol: client.id, type, ...served, ...wanted, digest: computeDigest(body, wanted.model) });
   }
 
   #failWith({ status, page }: Faults, { response, route, served }: Incoming): void {
@@ -257,7 +257,7 @@ function createNoMatchError({ method, path, model }: Served, exchanges: readonly
 /**
  * A recorded response for this client: byte for byte in the protocol of the tape, else converted. Throws a CodecError.
  */
-function buildReply(exchange: Exchange, recorded: Answer, body: Uint8Array, request: ReplayRequest): Reply {
+function buildReply(exchange: Exchange, recorded: RecordedResponse, body: Uint8Array, request: ReplayRequest): Reply {
   const { route, mutations, speed } = request;
   const from = exchange.protocol && CODECS[exchange.protocol];
   const applicable =
@@ -267,7 +267,7 @@ function buildReply(exchange: Exchange, recorded: Answer, body: Uint8Array, requ
     !from || route.type !== 'CHAT' || (isSameForm(exchange, request) && !request.repair && applicable.length === 0);
   if (isUnchanged) {
     const { status, headers } = recorded;
-    return { status, headers: withLength(headers, body), pieces: inReads(body, recorded.reads, speed), skipped };
+    return { status, headers: withLength(headers, body), pieces: splitReads(body, recorded.reads, speed), skipped };
   }
   if (recorded.status >= 400) return { ...convertErrorReply(recorded, body, from, route.client), skipped };
   const conversion = { from, to: route.client, model: request.model, request: decodeClientRequest(request) };
@@ -338,9 +338,9 @@ const buildJsonReply = (status: number, headers: Record<string, string>, body: u
   };
 };
 
-function convertErrorReply({ status, headers }: Answer, body: Uint8Array, from: Codec, to: Codec): BareReply {
+function convertErrorReply({ status, headers }: RecordedResponse, body: Uint8Array, from: Codec, to: Codec): BareReply {
   const text = Buffer.from(body).toString('utf8');
-  const reply = convertError({ status, headers, body: parsed(body) ?? text }, { from, to });
+  const reply = convertError({ status, headers, body: parseJson(body) ?? text }, { from, to });
   return buildJsonReply(reply.status, reply.headers, reply.body);
 }
 
@@ -352,23 +352,23 @@ interface Conversion {
 }
 
 function convertWhole({ isStream }: Exchange, body: Uint8Array, conversion: Conversion): BareReply {
-  const converted = isStream ? collectStream([body], conversion) : convertResponse(parsed(body), conversion);
+  const converted = isStream ? collectStream([body], conversion) : convertResponse(parseJson(body), conversion);
   return buildJsonReply(200, {}, converted.body);
 }
 
 function* convertStream(
   exchange: Exchange,
-  { reads }: Answer,
+  { reads }: RecordedResponse,
   body: Uint8Array,
   conversion: Conversion & { framing: 'sse' | 'json-array' },
   speed: number,
 ): Iterable<Piece> {
   if (!exchange.isStream) {
-    yield { waitMs: 0, bytes: replayResponse(parsed(body), conversion).body };
+    yield { waitMs: 0, bytes: replayResponse(parseJson(body), conversion).body };
     return;
   }
   const converter = streamConverter(conversion);
-  for (const { waitMs, bytes } of inReads(body, reads, speed)) yield { waitMs, bytes: joinBytes(converter.push(bytes)) };
+  for (const { waitMs, bytes } of splitReads(body, reads, speed)) yield { waitMs, bytes: joinBytes(converter.push(bytes)) };
   // For a connection that broke, no ending is made up.
   if (exchange.ending === 'complete') yield { waitMs: 0, bytes: joinBytes(converter.end()) };
 }
@@ -381,5 +381,5 @@ function* applyMutations(pieces: Iterable<Piece>, client: Codec, mutations: read
   const frames = [...[...pieces].flatMap(({ bytes }) => [...decoder.push(bytes)]), ...decoder.end()];
   const random = seededRandom(1);
   const clean: WireStream = { protocol: client.id, frames, framing: PLAIN_FRAMING };
-  for (const bytes of writeStream(spoken(clean, mutations, random), random)) yield { waitMs: 0, bytes };
+  for (const bytes of writeStream(mutateStream(clean, mutations, random), random)) yield { waitMs: 0, bytes };
 }

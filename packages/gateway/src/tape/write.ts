@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProtocolId } from '@sluice/core';
 import { FACTS_FILE, type Facts, writeFacts } from '@sluice/lab/tape';
-import { parsed } from './incoming.ts';
+import { parseJson } from './incoming.ts';
 
 /** Adds exchanges to a tape, one folder each. A folder appears complete or not at all. */
 export class TapeWriter {
@@ -93,7 +93,8 @@ const EXTENSIONS: readonly (readonly [type: RegExp, ending: string])[] = [
 /** The extension by content type, or by content when the type is missing. */
 function chooseExtension(headers: Readonly<Record<string, string>>, bytes: Uint8Array): string {
   return (
-    EXTENSIONS.find(([type]) => type.test(headers['content-type'] ?? ''))?.[1] ?? (parsed(bytes) === undefined ? 'bin' : 'json')
+    EXTENSIONS.find(([type]) => type.test(headers['content-type'] ?? ''))?.[1] ??
+    (parseJson(bytes) === undefined ? 'bin' : 'json')
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { oneLine } from '@sluice/lab/text';
 import type { CliIo } from './io.ts';
-import { bytes } from './text.ts';
+import { formatBytes } from './text.ts';
 
 /** The chunks of an input ("-" is standard input), with progress when it is long. Rejects with the system error. */
 export async function* readInput(file: string, io: CliIo): AsyncGenerator<Uint8Array, void, undefined> {
@@ -61,8 +61,8 @@ class Progress {
   }
 
   #line(now: number): string {
-    const rate = `${bytes((this.#read * 1000) / Math.max(now - this.#started, 1))}/s`;
-    const facts = this.#size === undefined ? `${bytes(this.#read)}  ${rate}` : `${this.#share(this.#size)}  ${rate}`;
+    const rate = `${formatBytes((this.#read * 1000) / Math.max(now - this.#started, 1))}/s`;
+    const facts = this.#size === undefined ? `${formatBytes(this.#read)}  ${rate}` : `${this.#share(this.#size)}  ${rate}`;
     // A line that wraps cannot be cleared, so the label is shortened to the room left.
     const columns = this.#io.stderr.columns ?? 80;
     const room = columns - facts.length - 3;
@@ -75,7 +75,7 @@ class Progress {
     const done = Math.round(share * BAR_WIDTH);
     const isWide = (this.#io.stderr.columns ?? 80) >= 72;
     const bar = isWide ? `${'█'.repeat(done)}${'░'.repeat(BAR_WIDTH - done)} ` : '';
-    return `${bar}${String(Math.floor(share * 100)).padStart(3)} %  ${bytes(this.#read)} of ${bytes(size)}`;
+    return `${bar}${String(Math.floor(share * 100)).padStart(3)} %  ${formatBytes(this.#read)} of ${formatBytes(size)}`;
   }
 }
 

@@ -6,7 +6,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
 import type { Assembled, AssembledError, ErrorCode } from '@sluice/core';
-import { codeOf } from '@sluice/lab/text';
+import { readCode } from '@sluice/lab/text';
 
 /** The outside world as commands see it. Tests pass their own. */
 export interface CliIo {
@@ -71,7 +71,7 @@ export interface Program {
 }
 
 /** The real world. */
-export function nodeIo(): CliIo {
+export function createNodeIo(): CliIo {
   return {
     stdout: createOutput(process.stdout),
     stderr: ignoreErrors(createOutput(process.stderr)),
@@ -199,7 +199,7 @@ function ignoreErrors(inner: Output): Output {
 
 /** Whether the reader of our output has closed the pipe, as `head` does after its lines. */
 export function isBrokenPipe(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = readCode(error);
   return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED';
 }
 
@@ -254,13 +254,13 @@ const SYSTEM_ERRORS: Readonly<Record<string, { canonical: ErrorCode; message: st
 };
 
 /** Why an input counts as failed, in one line; undefined when it does not. */
-export function failureOf({ error, complete }: Assembled): string | undefined {
+export function describeFailure({ error, complete }: Assembled): string | undefined {
   if (error) return `${error.code}: ${error.message}`;
   return complete ? undefined : 'the stream ended early: no finish reason and no end marker';
 }
 
 /** What to do about an error; undefined when its message already says so. */
-export function adviceFor({ code, canonical }: AssembledError): string | undefined {
+export function findAdvice({ code, canonical }: AssembledError): string | undefined {
   if (Object.hasOwn(SYSTEM_ERRORS, code)) return undefined; // their messages include advice
   return Object.hasOwn(OWN_ADVICE, code) ? OWN_ADVICE[code] : ADVICE[canonical];
 }

@@ -9,14 +9,14 @@ import type { CliIo, Output } from './io.ts';
 export type Colors = ReturnType<typeof pico.createColors>;
 
 /** Colours for a terminal that supports them (https://no-color.org); else functions that return their input. */
-export function colorsFor(output: Output, env: CliIo['env']): Colors {
+export function chooseColors(output: Output, env: CliIo['env']): Colors {
   if (env['NO_COLOR']) return pico.createColors(false);
   const isForced = Boolean(env['FORCE_COLOR']) && env['FORCE_COLOR'] !== '0';
   return pico.createColors(isForced || (output.isTTY && env['TERM'] !== 'dumb'));
 }
 
 /** Rows as aligned lines; the last cell of a row is not padded. `paint` colours cells after padding. */
-export function columns(rows: readonly (readonly string[])[], paint: readonly ((cell: string) => string)[] = []): string[] {
+export function formatColumns(rows: readonly (readonly string[])[], paint: readonly ((cell: string) => string)[] = []): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
   return rows.map((row) =>
@@ -73,7 +73,7 @@ function* readTokens(json: string): Generator<string, void, undefined> {
  * A record as one line of JSON in pieces, because the whole may exceed the maximum string length although each field
  * does not. Undefined when even a field is too long.
  */
-export function jsonLine(record: object): string[] | undefined {
+export function formatJsonLine(record: object): string[] | undefined {
   try {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     return [
@@ -90,7 +90,7 @@ export function jsonLine(record: object): string[] | undefined {
 const MIN_WIDTH = 16;
 
 /** Breaks a text between words, and within a word only when it is longer than a line. Without a width, one line. */
-export function wrap(text: string, width: number | undefined): string[] {
+export function wrapText(text: string, width: number | undefined): string[] {
   if (width === undefined) return [text];
   const limit = Math.max(width, MIN_WIDTH);
   const lines: string[] = [];
@@ -111,7 +111,7 @@ export function wrap(text: string, width: number | undefined): string[] {
 const UNITS = ['B', 'kB', 'MB', 'GB'] as const;
 
 /** Formats a byte count: 1536 is "1.5 kB". */
-export function bytes(count: number): string {
+export function formatBytes(count: number): string {
   let value = count;
   let unit = 0;
   while (value >= 1000 && unit < UNITS.length - 1) {

@@ -2,12 +2,12 @@
 
 import type { Clock } from '../http/clock.ts';
 import { Deadline } from './deadline.ts';
-import { type Call, type Line, type Receiver, TooLarge, TooLate, type Transport } from './dialer.ts';
+import { type Call, type Line, type Receiver, TooLargeError, type Transport, UpstreamTimeout } from './dialer.ts';
 
 /**
  * Collects a whole response. Rejects when the connection fails, when it is interrupted, or when a limit is exceeded.
  */
-export function collect(transport: Transport, call: Call, options: Waiting): Promise<WholeReply> {
+export function collect(transport: Transport, call: Call, options: CollectOptions): Promise<WholeReply> {
   return new Promise((resolve, reject) => new Collection(options, resolve, reject).begin(transport, call));
 }
 
@@ -19,7 +19,7 @@ export interface WholeReply {
 }
 
 /** Limits and timeouts of a response. */
-export interface Waiting {
+export interface CollectOptions {
   clock?: Clock;
   /** Interrupts the call. */
   connection?: Interruptible;
@@ -41,7 +41,7 @@ export interface Interruptible {
 }
 
 class Collection implements Receiver {
-  readonly #options: Waiting;
+  readonly #options: CollectOptions;
   readonly #resolve: (reply: WholeReply) => void;
   readonly #reject: (reason: Error) => void;
   readonly #body: Collector;
@@ -49,7 +49,7 @@ class Collection implements Receiver {
   #head: Omit<WholeReply, 'body'> = { status: 0, headers: {} };
   #line: Line | undefined;
 
-  constructor(options: Waiting, resolve: (reply: WholeReply) => void, reject: (reason: Error) => void) {
+  constructor(options: CollectOptions, resolve: (reply: WholeReply) => void, reject: (reason: Error) => void) {
     this.#options = options;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -58,7 +58,7 @@ class Collection implements Receiver {
       clock: options.clock,
       totalMs: options.totalMs,
       onSilence: () => this.#onSilence(),
-      onTotal: () => this.#giveUp(new TooLate('end', options.totalMs)),
+      onTotal: () => this.#giveUp(new UpstreamTimeout('end', options.totalMs)),
     });
   }
 
@@ -81,7 +81,7 @@ class Collection implements Receiver {
 
   data(chunk: Uint8Array): void {
     this.#deadline.heard();
-    if (!this.#body.push(chunk)) this.#giveUp(new TooLarge(`sent a response of more than ${this.#options.maxBytes} bytes`));
+    if (!this.#body.push(chunk)) this.#giveUp(new TooLargeError(`sent a response of more than ${this.#options.maxBytes} bytes`));
   }
 
   end(): void {
@@ -97,7 +97,7 @@ class Collection implements Receiver {
 
   #onSilence(): void {
     const { headMs, pieceMs } = this.#options;
-    this.#giveUp(this.#head.status === 0 ? new TooLate('response', headMs) : new TooLate('more', pieceMs));
+    this.#giveUp(this.#head.status === 0 ? new UpstreamTimeout('response', headMs) : new UpstreamTimeout('more', pieceMs));
   }
 
   readonly #leave = (): void => this.#giveUp(INTERRUPTED);

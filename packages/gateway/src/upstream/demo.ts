@@ -12,8 +12,8 @@ import {
   type SseFrame,
   type WireRequest,
 } from '@sluice/core';
-import { answerOf, embed, faultsOf, inPieces, rank } from '@sluice/lab/demo';
-import { PLAIN_FRAMING, seededRandom, spoken, type WireStream, writeStream } from '@sluice/lab/mutate';
+import { buildDemoResponse, embed, rank, readFaults, streamWords } from '@sluice/lab/demo';
+import { mutateStream, PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '@sluice/lab/mutate';
 import { type BodySink, play } from '@sluice/lab/replay';
 import type { Call, Line, Receiver, Transport } from './dialer.ts';
 
@@ -53,7 +53,7 @@ export class DemoTransport implements Transport {
   }
 
   async #respondChat(request: CanonicalRequest, client: Codec, line: DemoLine): Promise<void> {
-    const faults = faultsOf(request.model);
+    const faults = readFaults(request.model);
     const response = buildResponse(request);
     const context = createContext(client, request);
     if (!request.stream) {
@@ -61,10 +61,10 @@ export class DemoTransport implements Transport {
       return;
     }
     const encoder = client.streamEncoder(context);
-    const frames: SseFrame[] = [...inPieces(response)].flatMap((event) => [...encoder.push(event)]);
+    const frames: SseFrame[] = [...streamWords(response)].flatMap((event) => [...encoder.push(event)]);
     const clean: WireStream = { protocol: client.id, frames: [...frames, ...encoder.end()], framing: PLAIN_FRAMING };
     const random = seededRandom(1);
-    const chunks = writeStream(spoken(clean, faults.mutations, random), random);
+    const chunks = writeStream(mutateStream(clean, faults.mutations, random), random);
     line.start(200, { 'content-type': 'text/event-stream' });
     await play(
       line,
@@ -97,7 +97,7 @@ function respondSide(type: InterfaceType, wire: WireRequest, client: Codec): unk
 }
 
 function buildResponse(request: CanonicalRequest): CanonicalResponse {
-  const { content, stop_reason } = answerOf(request);
+  const { content, stop_reason } = buildDemoResponse(request);
   const words = JSON.stringify(content).length >> 2;
   return {
     id: `demo-${request.messages.length}`,

@@ -104,7 +104,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
  * For requests whose meaning is unknown here: PUT and DELETE are idempotent, but a stored object may have changed in
  * between.
  */
-export const repeatByMethod = (method: string): Call['repeat'] => (SAFE_METHODS.has(method) ? 'once' : 'never');
+export const chooseRepeat = (method: string): Call['repeat'] => (SAFE_METHODS.has(method) ? 'once' : 'never');
 
 /** Controls a running call. */
 export interface Line {
@@ -209,7 +209,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
     this.#hasHead = true;
     // Raw headers are views that would keep the first read, up to 64 KiB, until the end of the response.
     controller.rawHeaders = null;
-    const headers = joined(fields);
+    const headers = joinHeaders(fields);
     try {
       const coding = readCoding(headers['content-encoding']);
       if (coding)
@@ -260,7 +260,7 @@ function withoutCoding(headers: Record<string, string>): Record<string, string> 
 }
 
 /** Headers with one string each. Usually they are already, and nothing is copied. */
-export function joined(fields: Fields): Record<string, string> {
+export function joinHeaders(fields: Fields): Record<string, string> {
   if (isPlain(fields)) return fields;
   const all: Record<string, string> = {};
   for (const name of Object.keys(fields)) {
@@ -281,7 +281,7 @@ function isPlain(fields: Fields): fields is Record<string, string> {
  * Puts `content-disposition` first, so that node writes it unchanged. After a `content-length`, node encodes it as
  * UTF-8, which changes it or throws (`processHeader` in node's `_http_outgoing.js`).
  */
-export function dispositionFirst(headers: Readonly<Record<string, string>>): Record<string, string> {
+export function putDispositionFirst(headers: Readonly<Record<string, string>>): Record<string, string> {
   const { 'content-disposition': disposition, ...others } = headers;
   return disposition === undefined ? others : { 'content-disposition': disposition, ...others };
 }
@@ -499,7 +499,7 @@ export class Unpacker implements Receiver {
     inflater.on('data', (piece: Buffer) => this.#take(piece));
     inflater.on('drain', () => this.#isPaused || source.resume());
     inflater.on('end', () => this.#finish());
-    inflater.on('error', () => this.#break(new NotUnpacked('sent a compressed response that cannot be decompressed')));
+    inflater.on('error', () => this.#break(new DecompressionError('sent a compressed response that cannot be decompressed')));
     return inflater;
   }
 
@@ -507,7 +507,7 @@ export class Unpacker implements Receiver {
     this.#bytesOut += piece.length;
     const maxBytes = Math.max(MIN_LIMITED_BYTES, this.#bytesIn * this.#options.maxRatio);
     if (this.#bytesOut > maxBytes)
-      this.#break(new TooLarge(`sent a compressed response that grows more than ${this.#options.maxRatio} times`));
+      this.#break(new TooLargeError(`sent a compressed response that grows more than ${this.#options.maxRatio} times`));
     else this.#receiver.data(piece);
   }
 
@@ -546,7 +546,7 @@ export function readCoding(header: string | undefined): string | undefined {
   if (coding === undefined) return undefined;
   if (others.length === 0 && INFLATERS.has(coding)) return coding;
   const shown = header.replace(/[^\w, -]/g, '').slice(0, 40);
-  throw new NotUnpacked(`used content-encoding "${shown}", which is not supported`);
+  throw new DecompressionError(`used content-encoding "${shown}", which is not supported`);
 }
 
 type Inflater = zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress;
@@ -594,10 +594,10 @@ function listZstd(): [string, CreateInflater][] {
 }
 
 /** Supported codings, as the value of `Accept-Encoding`. */
-export const CODINGS = [...INFLATERS.keys()].join(', ');
+export const SUPPORTED_CODINGS = [...INFLATERS.keys()].join(', ');
 
 /** The body exceeded its limit. The message is sent to the client after the name of the provider. */
-export class TooLarge extends Error {
+export class TooLargeError extends Error {
   override readonly name = 'TooLarge';
 }
 
@@ -613,7 +613,7 @@ export type Wait =
   | 'end';
 
 /** The upstream took too long. */
-export class TooLate extends Error {
+export class UpstreamTimeout extends Error {
   override readonly name = 'TooLate';
   readonly wait: Wait;
   readonly ms: number;
@@ -629,7 +629,7 @@ export class TooLate extends Error {
  * The body has an encoding that was not requested and is not supported, or its encoding is broken. The message is sent
  * to the client after the name of the provider.
  */
-export class NotUnpacked extends Error {
+export class DecompressionError extends Error {
   override readonly name = 'NotUnpacked';
 }
 

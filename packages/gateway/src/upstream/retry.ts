@@ -52,11 +52,11 @@ export const keepsStatus = ({ code, retry_after_ms: wait }: CanonicalError): boo
   code === 'AUTHENTICATION' || code === 'PERMISSION' || code === 'BILLING' || (code === 'RATE_LIMIT' && wait !== undefined);
 
 /** Whether a failure is caused by the target rather than the request. */
-export const isTargetsFault = (error: CanonicalError): boolean =>
-  findVerdict(error) !== 'stop' && !REQUEST_FAULTS.has(error.code) && !isGatewaysFault(error);
+export const isTargetFault = (error: CanonicalError): boolean =>
+  findVerdict(error) !== 'stop' && !REQUEST_FAULTS.has(error.code) && !isGatewayFault(error);
 
 /** The gateway itself ran out of a resource, so nothing is known about the target. */
-export const isGatewaysFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
+export const isGatewayFault = ({ details }: CanonicalError): boolean => details?.['overloaded'] === 'gateway';
 
 /** Errors that depend on the request; other requests to the same target may succeed. */
 const REQUEST_FAULTS: ReadonlySet<ErrorCode> = new Set([
@@ -78,7 +78,7 @@ export function mayBeBilled({ code, details, upstream }: CanonicalError): boolea
  * How long to wait before a retry at the same target; undefined when the target requests more than `maxWaitMs`. (A
  * provider has really requested 277,403 seconds.)
  */
-export function pauseBefore(
+export function computePause(
   attempt: number,
   { retry_after_ms: requested }: CanonicalError,
   maxWaitMs: number,
@@ -171,7 +171,7 @@ const DEMAND = /missing|required|must (?:be|have|contain|include)/i;
 const READ_CHARS = 4096;
 
 /** The profile without these fields. */
-export const profileWithout = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
+export const removeFields = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
   Object.freeze(Object.assign({ ...profile }, ...fields.map((field) => PROFILES_WITHOUT[field])));
 
 /** The profile of a server that rejects the field. */
@@ -195,7 +195,7 @@ export class LearnedRefusals {
 
   /** Remembers that a target rejects these fields. */
   learn(target: Target, fields: readonly RefusedField[]): void {
-    const profile = profileWithout(this.findProfile(target), fields);
+    const profile = removeFields(this.findProfile(target), fields);
     this.#learned.set(target.key, { base: target.profile, profile });
   }
 }

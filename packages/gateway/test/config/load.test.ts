@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config/document.ts';
-import { loadConfig, noConfig } from '../../src/config/load.ts';
+import { createDefaultSource, loadConfig } from '../../src/config/load.ts';
 import type { Options } from '../../src/config/options.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
@@ -12,7 +12,7 @@ const ENV = { KEY: CANARY, PORT: '8080', YES: 'true', HOST: '127.0.0.1', OPENAI_
 const options = (text: string, file = 'sluice.yaml'): Options => loadConfig(file, text, ENV).options;
 
 describe('good files', () => {
-  const DEFAULTS = noConfig().options;
+  const DEFAULTS = createDefaultSource().options;
 
   test.each([
     ['empty sections', 'reset: false\nlisten:\nauth:\nproviders:\nmodels:\nlimits:\nlog:\n'],

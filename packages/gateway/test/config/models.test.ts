@@ -1,7 +1,7 @@
 import type { ProtocolId } from '@sluice/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { whyUnknown } from '../../src/config/resolve.ts';
+import { explainUnknownModel } from '../../src/config/resolve.ts';
 import { answering, stateOf } from './world.ts';
 
 const ENV = { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k', GROQ_API_KEY: 'k', OPENROUTER_API_KEY: 'k' };
@@ -91,20 +91,20 @@ describe('names of the file', () => {
     ['fasst', `no provider is configured for model "fasst"${KNOWN} (did you mean "fast"?)`],
     ['groqq/llama', `no provider is configured for model "groqq/llama"${KNOWN} (did you mean "groq/llama"?)`],
     ['x'.repeat(1000), `no provider is configured for model "${'x'.repeat(200)}"${KNOWN}`],
-  ])('why %.20s is not known', (name, why) => expect(whyUnknown(name, state)).toBe(why));
+  ])('why %.20s is not known', (name, why) => expect(explainUnknownModel(name, state)).toBe(why));
 });
 
 test('an unknown model is reported with at most ten known ones', () => {
   const names = Array.from({ length: 12 }, (_, i) => `model-${i}`);
   const state = stateOf({ yaml: `models: { ${names.map((name) => `${name}: groq/x`).join(', ')} }`, env: ENV });
-  expect(whyUnknown('other', state)).toBe(
+  expect(explainUnknownModel('other', state)).toBe(
     `no provider is configured for model "other"; known: ${names.slice(0, 10).join(', ')} and 2 more`,
   );
 });
 
 test('without models of the file, the providers are listed', () => {
   const state = stateOf({ env: { GROQ_API_KEY: 'k' } });
-  expect(whyUnknown('other', state)).toBe('no provider is configured for model "other"; known: groq/MODEL');
+  expect(explainUnknownModel('other', state)).toBe('no provider is configured for model "other"; known: groq/MODEL');
 });
 
 test('what is switched off is left out', () => {

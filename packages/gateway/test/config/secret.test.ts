@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactPatterns, Secret, SecretRegistry } from '../../src/config/secrets.ts';
-import { createRedact, hidingAddresses } from '../../src/observe/redact.ts';
+import { createAddressRedact, createRedact } from '../../src/observe/redact.ts';
 
 const VALUE = 'c4nary+Se/cret "quoted"';
 const secret = new Secret(VALUE);
@@ -108,7 +108,7 @@ describe('what looks like a secret', () => {
 });
 
 describe('what upstreams say', () => {
-  const redact = hidingAddresses(createRedact(new SecretRegistry()));
+  const redact = createAddressRedact(createRedact(new SecretRegistry()));
 
   test.each([
     ['key sk-proj-****wxyz is wrong', 'key *** is wrong'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readDuration, readSize } from '../../src/config/schema.ts';
-import { expand, isReference, readEnv } from '../../src/config/secrets.ts';
+import { expandReferences, isReference, readEnv } from '../../src/config/secrets.ts';
 
 test.each([
   ['500ms', 500],
@@ -47,7 +47,7 @@ test.each([
   [`\${toString}`, { fault: 'the environment variable toString is not set' }],
   [`\${sk-live-1}`, { fault: `what stands in \${…} is not the name of a variable` }],
   [`\${}`, { fault: `what stands in \${…} is not the name of a variable` }],
-])('%s', (text, expanded) => expect(expand(text, ENV)).toEqual(expanded));
+])('%s', (text, expanded) => expect(expandReferences(text, ENV)).toEqual(expanded));
 
 test.each([
   [`\${KEY}`, true],

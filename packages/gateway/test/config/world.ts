@@ -1,4 +1,4 @@
-import { loadConfig, noConfig } from '../../src/config/load.ts';
+import { createDefaultSource, loadConfig } from '../../src/config/load.ts';
 import { type GatewayState, resolveConfig } from '../../src/config/resolve.ts';
 import { type Env, SecretRegistry } from '../../src/config/secrets.ts';
 
@@ -12,7 +12,7 @@ interface World {
 
 /** The state of a gateway in a world of its own. */
 export function stateOf({ yaml, env = {}, listen, secrets = new SecretRegistry() }: World): GatewayState {
-  const source = yaml === undefined ? noConfig() : loadConfig('sluice.yaml', yaml, env);
+  const source = yaml === undefined ? createDefaultSource() : loadConfig('sluice.yaml', yaml, env);
   return resolveConfig(source, { env, secrets, ...(listen && { listen }) });
 }
 

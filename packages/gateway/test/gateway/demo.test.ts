@@ -1,5 +1,5 @@
 import type { ProtocolId } from '@sluice/core';
-import { rank, vectorOf } from '@sluice/lab/demo';
+import { embedText, rank } from '@sluice/lab/demo';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStream, readWhole } from './dialects.ts';
 import { ask, type Started, startGateway } from './start.ts';
@@ -49,8 +49,8 @@ describe('beside conversations', () => {
     expect(data[0].embedding).not.toEqual(data[2].embedding);
     const one = await post('/v1beta/models/demo/echo:embedContent', { content: { parts: [{ text: 'red fox' }] } });
     expect(one.embedding.values).toEqual(data[0].embedding);
-    expect(Math.hypot(...vectorOf('any text', 3))).toBeCloseTo(1);
-    expect(vectorOf('', 4)).toEqual([0, 0, 0, 0]);
+    expect(Math.hypot(...embedText('any text', 3))).toBeCloseTo(1);
+    expect(embedText('', 4)).toEqual([0, 0, 0, 0]);
   });
 
   test('rankings', async () => {

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { connectionShare } from '../../src/exchange/load.ts';
-import { connectionError } from '../../src/exchange/types.ts';
-import { isTargetsFault } from '../../src/upstream/retry.ts';
+import { computeConnectionShare } from '../../src/exchange/load.ts';
+import { createConnectionError } from '../../src/exchange/types.ts';
+import { isTargetFault } from '../../src/upstream/retry.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { Faultd } from './faultd.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
@@ -115,7 +115,7 @@ describe.skipIf(process.platform === 'win32')('500 idle connections at a limit o
   test('leave descriptors for upstreams, and the gateway serves when some of them close', async () => {
     const { child, url } = await serve({ header_timeout: '60s' });
     const flooding = await flood(url, FLOOD);
-    const most = connectionShare(FILES);
+    const most = computeConnectionShare(FILES);
     await eventually(() => flooding.filter(isOpen).length <= most, 20_000);
     await expectIdle(child);
     expect(flooding.filter(isOpen)).toHaveLength(most);
@@ -159,13 +159,13 @@ test.each([
   [300, 118],
   [20, 8],
 ])('with %s file descriptors, %s connections of clients are accepted', (files, connections) => {
-  expect(connectionShare(files)).toBe(connections);
+  expect(computeConnectionShare(files)).toBe(connections);
 });
 
 test('running out of file descriptors is not the fault of the upstream', () => {
-  const error = connectionError(Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }), 'provider "p"');
+  const error = createConnectionError(Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }), 'provider "p"');
   expect(error).toMatchObject({ code: 'OVERLOADED', http_status: 503 });
-  expect(isTargetsFault(error)).toBe(false);
+  expect(isTargetFault(error)).toBe(false);
 });
 
 test('limits.connections is how many connections of clients are accepted', async () => {

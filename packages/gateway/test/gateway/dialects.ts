@@ -10,7 +10,7 @@ import {
   PROTOCOLS,
   type ProtocolId,
 } from '@sluice/core';
-import { inPieces } from '@sluice/lab/demo';
+import { streamWords } from '@sluice/lab/demo';
 
 export const TEXT = 'One two three four five.';
 export const USAGE = { input_tokens: 11, output_tokens: 5 };
@@ -38,7 +38,7 @@ const LINE_END = { gemini: '\r\n' } as const satisfies Partial<Record<ProtocolId
 /** The frames of a good stream, as a provider of the protocol sends them. */
 export function framesOf(protocol: ProtocolId, answer: CanonicalResponse = ANSWER): string[] {
   const encoder = CODECS[protocol].streamEncoder(contextOf(protocol));
-  const frames = [...inPieces(answer)].flatMap((event) => [...encoder.push(event)]);
+  const frames = [...streamWords(answer)].flatMap((event) => [...encoder.push(event)]);
   const lineEnd = protocol === 'gemini' ? LINE_END.gemini : '\n';
   return [...frames, ...encoder.end()].map((frame) => encodeSse(frame, { lineEnd }));
 }

@@ -1,6 +1,6 @@
 import type { CanonicalStreamEvent } from '@sluice/core';
 import { describe, expect, it } from 'vitest';
-import { hasContent, nextPhase, overdueIn, type Phase, SETTLED, SILENT, WAITING } from '../../src/exchange/stream.ts';
+import { findNextPhase, findOverdue, hasContent, type Phase, SETTLED, SILENT, WAITING } from '../../src/exchange/stream.ts';
 import { Collector } from '../../src/upstream/body.ts';
 
 const START: CanonicalStreamEvent = { type: 'message_start', message: { id: '', model: '', created: 0 } };
@@ -11,7 +11,7 @@ const ERROR: CanonicalStreamEvent = { type: 'error', error: { code: 'OVERLOADED'
 const walk = (...events: CanonicalStreamEvent[]): Phase['is'][] => {
   let phase: Phase = SILENT;
   return events.map((event) => {
-    phase = nextPhase(phase, event);
+    phase = findNextPhase(phase, event);
     return phase.is;
   });
 };
@@ -23,7 +23,7 @@ describe('the phases of a stream attempt', () => {
 
   it('fail on an error before any content, whatever follows', () => {
     expect(walk(START, ERROR, CONTENT, STOP)).toEqual(['held', 'failed', 'failed', 'failed']);
-    expect(nextPhase(SILENT, ERROR)).toEqual({ is: 'failed', error: { code: 'OVERLOADED', message: 'busy' } });
+    expect(findNextPhase(SILENT, ERROR)).toEqual({ is: 'failed', error: { code: 'OVERLOADED', message: 'busy' } });
   });
 
   it('end on an error after content', () => {
@@ -41,12 +41,12 @@ describe('the phases of a stream attempt', () => {
 
   it('do not change before the headers, in a refusal, or once settled', () => {
     for (const phase of [WAITING, SETTLED, { is: 'refusal', body: new Collector(1) } satisfies Phase])
-      for (const event of [START, CONTENT, STOP, ERROR]) expect(nextPhase(phase, event)).toBe(phase);
+      for (const event of [START, CONTENT, STOP, ERROR]) expect(findNextPhase(phase, event)).toBe(phase);
   });
 
   it('know what is overdue, and when silence completes the response', () => {
     const phases: Phase[] = [WAITING, SILENT, { is: 'held' }, { is: 'streaming' }, { is: 'ending' }, { is: 'empty' }];
-    expect(phases.map(overdueIn)).toEqual(['response', 'event', 'more', 'more', undefined, undefined]);
+    expect(phases.map(findOverdue)).toEqual(['response', 'event', 'more', 'more', undefined, undefined]);
     expect(phases.map(hasContent)).toEqual([false, false, false, true, true, false]);
   });
 });

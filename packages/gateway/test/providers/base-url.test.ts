@@ -1,7 +1,7 @@
 import type { ProtocolId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { completeBaseUrl, faultOf, fromHost, isLoopback, leadsTo } from '../../src/providers/base-url.ts';
-import { rowOf } from '../../src/providers/lookup.ts';
+import { completeBaseUrl, findUrlFault, isLoopback, parseHost, pointsAt } from '../../src/providers/base-url.ts';
+import { findRow } from '../../src/providers/lookup.ts';
 
 test.each([
   ['https://api.example.com', undefined],
@@ -18,9 +18,9 @@ test.each([
   ['https://example.com/v1/messages/', 'leave off /messages'],
   ['https://example.com/v1beta/models', 'leave off /models'],
 ])('%s: %s', (url, fault) => {
-  if (fault === undefined) expect(faultOf(url)).toBeUndefined();
-  else expect(faultOf(url)).toContain(fault);
-  expect(faultOf(url) ?? '').not.toContain('hunter2');
+  if (fault === undefined) expect(findUrlFault(url)).toBeUndefined();
+  else expect(findUrlFault(url)).toContain(fault);
+  expect(findUrlFault(url) ?? '').not.toContain('hunter2');
 });
 
 interface Completion {
@@ -60,7 +60,7 @@ const COMPLETIONS: Completion[] = [
 ];
 
 test.each(COMPLETIONS)('$protocol $row $url is $is', ({ protocol, url, row, api_version, is, path }) => {
-  const completed = completeBaseUrl(url, { protocol, api_version, row: row === undefined ? undefined : rowOf(row) });
+  const completed = completeBaseUrl(url, { protocol, api_version, row: row === undefined ? undefined : findRow(row) });
   expect(completed).toEqual({ base_url: is, ...(path !== undefined && { path }) });
 });
 
@@ -76,7 +76,7 @@ test.each([
   ['https://myhost/ollama/', 'https://myhost/ollama'],
   ['http://myhost:9000/v1', 'http://myhost:9000/v1'],
   ['not a host', 'not a host'],
-])('OLLAMA_HOST=%s is %s', (host, url) => expect(fromHost(host, 11434)).toBe(url));
+])('OLLAMA_HOST=%s is %s', (host, url) => expect(parseHost(host, 11434)).toBe(url));
 
 describe('loopback', () => {
   test.each([
@@ -115,7 +115,7 @@ test.each([
   ['http://other.example:4141', false],
   ['https://api.openai.com/v1', false],
   ['nonsense', false],
-])('%s leads to the gateway: %s', (url, isOurs) => expect(leadsTo(url, { host: 'gate.example', port: 4141 })).toBe(isOurs));
+])('%s leads to the gateway: %s', (url, isOurs) => expect(pointsAt(url, { host: 'gate.example', port: 4141 })).toBe(isOurs));
 
 test('a port of the system’s choice is nobody’s address', () =>
-  expect(leadsTo('http://127.0.0.1:0', { host: '127.0.0.1', port: 0 })).toBe(false));
+  expect(pointsAt('http://127.0.0.1:0', { host: '127.0.0.1', port: 0 })).toBe(false));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { familyOf } from '../../src/providers/families.ts';
+import { findFamily } from '../../src/providers/families.ts';
 
 test.each([
   ['gpt-5', 'openai'],
@@ -38,4 +38,4 @@ test.each([
   ['my-gpt-5', undefined],
   ['sonarqube', undefined],
   ['', undefined],
-])('%s is of %s', (model, provider) => expect(familyOf(model)).toBe(provider));
+])('%s is of %s', (model, provider) => expect(findFamily(model)).toBe(provider));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CODECS, convertRequest, OPENAI_CHAT_PROFILES, openaiChatCodec } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { isOwnAddress, PROVIDER_IDS, profileIdOf, rowOf, rowsOf } from '../../src/providers/lookup.ts';
+import { findProfileId, findRow, isOwnAddress, listVendorRows, PROVIDER_IDS } from '../../src/providers/lookup.ts';
 import type { ProviderRow } from '../../src/providers/row.ts';
 import { PROVIDERS } from '../../src/providers/table.ts';
 
@@ -28,9 +28,9 @@ describe.each(ROWS)('%s', (id, row) => {
   });
 
   test('shares the key with the other rows of its vendor', () => {
-    expect(rowOf(profileIdOf(id))?.key_env).toEqual(row.key_env);
-    expect(rowsOf(id)).toContain(id);
-    expect(id.startsWith(profileIdOf(id))).toBe(true);
+    expect(findRow(findProfileId(id))?.key_env).toEqual(row.key_env);
+    expect(listVendorRows(id)).toContain(id);
+    expect(id.startsWith(findProfileId(id))).toBe(true);
   });
 
   test('is in the documentation', () => {
@@ -44,14 +44,14 @@ const WITHOUT_PROFILE = new Set(['github-models']);
 
 test.each(ROWS.filter(([id, { protocol }]) => protocol === 'openai-chat' && !WITHOUT_PROFILE.has(id)))(
   '%s is called the same in core',
-  (id) => expect(Object.keys(OPENAI_CHAT_PROFILES)).toContain(profileIdOf(id)),
+  (id) => expect(Object.keys(OPENAI_CHAT_PROFILES)).toContain(findProfileId(id)),
 );
 
 const MODELS = ['', 'gpt-5.6', 'o3', 'gpt-4o', 'claude-opus-5', 'gemini-3-pro', 'grok-4', 'anthropic/claude-opus-5'];
 
 test.each(ROWS)('the library knows %s by the row of its vendor', (id, { protocol }) => {
   const { profileFor } = CODECS[protocol];
-  for (const model of MODELS) expect(profileFor(id, model)).toEqual(profileFor(profileIdOf(id), model));
+  for (const model of MODELS) expect(profileFor(id, model)).toEqual(profileFor(findProfileId(id), model));
 });
 
 test.each([
@@ -85,7 +85,7 @@ test.each([
   ['github-models', 'https://models.github.ai/inference/chat/completions'],
   ['ollama', 'http://127.0.0.1:11434/v1/chat/completions'],
 ])('chat of %s is at %s', (id, url) => {
-  const row = rowOf(id);
+  const row = findRow(id);
   const provider = {
     id,
     protocol: 'openai-chat' as const,
@@ -96,7 +96,7 @@ test.each([
 });
 
 test.each(['', 'constructor', '__proto__', 'toString', 'opneai'])('there is no row %j', (id) =>
-  expect(rowOf(id)).toBeUndefined(),
+  expect(findRow(id)).toBeUndefined(),
 );
 
 test('ids are one word', () => {
@@ -115,6 +115,6 @@ test.each([
   ['azure', 'https://openai.azure.com.evil.example', false],
   ['azure', 'https://evilazure.com', false],
 ])('the key of %s may go to %s: %s', (id, address, isOwn) => {
-  const row = rowOf(id);
+  const row = findRow(id);
   expect(row && isOwnAddress(row, address)).toBe(isOwn);
 });

@@ -11,12 +11,12 @@ import {
   replay,
   type ToolResultBlock,
 } from '@sluice/core';
-import { mutationNamed, SHORT_NAMES } from '../mutate/index.ts';
+import { findMutation, SHORT_NAMES } from '../mutate/index.ts';
 import { FaultError, type Faults, parseFaults, splitModel } from '../replay/faults.ts';
 import { sampleArguments } from './arguments.ts';
 
 /** Builds the response of the demo model; the same request always gets the same one. */
-export function answerOf(request: CanonicalRequest): Pick<CanonicalResponse, 'content' | 'stop_reason'> {
+export function buildDemoResponse(request: CanonicalRequest): Pick<CanonicalResponse, 'content' | 'stop_reason'> {
   const turn = lastTurn(request);
   const text = lastText(turn);
   const result = lastResult(turn);
@@ -114,18 +114,18 @@ const excerpt = (text: string, length: number): string => (text.length > length 
 export const DEMO_MODELS: readonly string[] = ['hello', ...SHORT_NAMES.keys()];
 
 /** The protocol of the demo: the client's, unless the model name is a dialect of another protocol. */
-export function languageOf(model: string, client: ProtocolId): ProtocolId {
-  const { protocols = [client] } = mutationNamed(splitModel(model).model) ?? {};
+export function chooseProtocol(model: string, client: ProtocolId): ProtocolId {
+  const { protocols = [client] } = findMutation(splitModel(model).model) ?? {};
   return protocols.includes(client) ? client : (protocols[0] ?? client);
 }
 
 /** Reads the faults from the model name: a dialect, or a suffix (`hello!cut=300`). */
-export function faultsOf(name: string): Faults {
+export function readFaults(name: string): Faults {
   const { model, fault = '' } = splitModel(name);
   const faults = parseFaults(fault);
   const wrong = UNSUPPORTED.find((one) => faults[one] !== undefined);
   if (wrong) throw new FaultError(`the demo does not do "${wrong}": "sluice replay" does`);
-  const dialect = mutationNamed(model);
+  const dialect = findMutation(model);
   return dialect ? { ...faults, mutations: [dialect, ...faults.mutations] } : faults;
 }
 
@@ -133,7 +133,7 @@ export function faultsOf(name: string): Faults {
 const UNSUPPORTED = ['status', 'page', 'delay', 'times'] as const satisfies readonly (keyof Faults)[];
 
 /** Yields the events of a response, word by word. */
-export function* inPieces(response: CanonicalResponse): Iterable<CanonicalStreamEvent> {
+export function* streamWords(response: CanonicalResponse): Iterable<CanonicalStreamEvent> {
   for (const event of replay(response)) {
     if (event.type !== 'content_block_delta') yield event;
     else for (const delta of cut(event.delta)) yield { ...event, delta };

@@ -1,2 +1,2 @@
-export { answerOf, DEMO_MODELS, faultsOf, inPieces, languageOf } from './brain.ts';
-export { embed, rank, vectorOf } from './vectors.ts';
+export { buildDemoResponse, chooseProtocol, DEMO_MODELS, readFaults, streamWords } from './brain.ts';
+export { embed, embedText, rank } from './vectors.ts';

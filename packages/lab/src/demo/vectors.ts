@@ -12,13 +12,13 @@ export function embed({ model, input, dimensions }: CanonicalEmbeddingRequest): 
   const texts = input.map((item) => (typeof item === 'string' ? item : item.join(' ')));
   return {
     model,
-    data: texts.map((text, index) => ({ index, embedding: vectorOf(text, dimensions) })),
+    data: texts.map((text, index) => ({ index, embedding: embedText(text, dimensions) })),
     usage: { input_tokens: texts.reduce((sum, text) => sum + splitWords(text).length, 0) },
   };
 }
 
 /** A vector of length one: equal texts have equal vectors, and texts that share words are near each other. */
-export function vectorOf(text: string, dimensions: number = DIMENSIONS): number[] {
+export function embedText(text: string, dimensions: number = DIMENSIONS): number[] {
   const vector = new Array<number>(Math.min(dimensions, MAX_DIMENSIONS)).fill(0);
   for (const word of splitWords(text)) {
     const at = hash(word) % vector.length;

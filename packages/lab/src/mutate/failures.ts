@@ -3,7 +3,7 @@
 import type { ProtocolId } from '@sluice/core';
 import type { Framing } from './framing.ts';
 import { type Mutation, mutations, type Row, type WireStream } from './mutation.ts';
-import { frameOf, isObject, type Json, objects } from './payloads.ts';
+import { buildFrame, isObject, type Json, objects } from './payloads.ts';
 import { below, type Random } from './random.ts';
 
 const ALL: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
@@ -30,7 +30,7 @@ function cut(stream: WireStream, random: Random, after: { payloads?: Json[]; fra
   const end = isEnd.indexOf(true);
   if (end < 1) return stream;
   const hasEvents = frames.some(({ event }) => event !== undefined);
-  const last = (after.payloads ?? []).map((payload) => frameOf(payload, hasEvents));
+  const last = (after.payloads ?? []).map((payload) => buildFrame(payload, hasEvents));
   return {
     ...stream,
     frames: [...frames.slice(0, 1 + below(random, end)), ...last],

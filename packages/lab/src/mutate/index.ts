@@ -43,7 +43,7 @@ export const MUTATIONS: readonly Mutation[] = [
 ];
 
 /** The dialects of a protocol. */
-export const mutationsOf = (protocol: ProtocolId): readonly Mutation[] =>
+export const listMutations = (protocol: ProtocolId): readonly Mutation[] =>
   MUTATIONS.filter(({ protocols }) => protocols.includes(protocol));
 
 const SHORT = {
@@ -64,10 +64,10 @@ export const SHORT_NAMES: ReadonlyMap<string, string> = new Map(Object.entries(S
 const BY_ID: ReadonlyMap<string, Mutation> = new Map(MUTATIONS.map((mutation) => [mutation.id, mutation]));
 
 /** Finds a dialect by its id or its short name. */
-export const mutationNamed = (name: string): Mutation | undefined => BY_ID.get(SHORT_NAMES.get(name) ?? name);
+export const findMutation = (name: string): Mutation | undefined => BY_ID.get(SHORT_NAMES.get(name) ?? name);
 
 /** Rewrites a clean stream in those of the dialects that belong to its protocol. */
-export const spoken = (clean: WireStream, dialects: readonly Mutation[], random: Random): WireStream =>
+export const mutateStream = (clean: WireStream, dialects: readonly Mutation[], random: Random): WireStream =>
   dialects
     .filter(({ protocols }) => protocols.includes(clean.protocol))
     .reduce((stream, dialect) => dialect.apply(stream, random), clean);

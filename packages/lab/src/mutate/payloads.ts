@@ -20,7 +20,7 @@ export function rewrite(stream: WireStream, change: (payloads: readonly Json[]) 
   const after = change(before);
   if (after.length === before.length && after.every((payload, at) => payload === before[at])) return stream;
   const hasEvents = stream.frames.some(({ event }) => event !== undefined);
-  const frames = after.map((payload) => known.get(payload) ?? frameOf(payload, hasEvents));
+  const frames = after.map((payload) => known.get(payload) ?? buildFrame(payload, hasEvents));
   return { ...stream, frames: [...frames, ...rest] };
 }
 
@@ -43,12 +43,12 @@ export function editFrames(stream: WireStream, change: (frame: SseFrame, at: num
 }
 
 /** Inserts extra payloads at random: at least one, never before the first or after the last payload. */
-export function strew(stream: WireStream, random: Random, make: (before: Json) => Json): WireStream {
+export function insertAtRandom(stream: WireStream, random: Random, make: (before: Json) => Json): WireStream {
   return edit(stream, (payload, at) => (at === 1 || (at > 1 && random() < 0.3) ? [make(payload), payload] : payload));
 }
 
 /** Builds the frame of a payload; protocols with event names take the name from `type`. */
-export function frameOf(payload: Json, hasEvent: boolean): SseFrame {
+export function buildFrame(payload: Json, hasEvent: boolean): SseFrame {
   const { type } = payload;
   const data = JSON.stringify(payload);
   return hasEvent && typeof type === 'string' ? { event: type, data } : { data };
@@ -66,7 +66,7 @@ export const isObject = (value: unknown): value is Json => typeof value === 'obj
 export const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /** The value if it is a string, else an empty text. */
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The end marker of OpenAI Chat. */
 export const DONE = '[DONE]';
@@ -100,7 +100,7 @@ export function withinEach(object: Json, key: string, change: (value: Json, at: 
  * Parses a text that JSON.stringify would write the same way again: only such a value can be sent as an object and read
  * back as that text.
  */
-export function objectOf(text: string): Json | undefined {
+export function parseRoundTrip(text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) && JSON.stringify(value) === text ? value : undefined;
@@ -120,4 +120,4 @@ export function isDocument(text: string): boolean {
 }
 
 /** Each piece with all that came before it. */
-export const sums = (pieces: readonly string[]): string[] => pieces.map((_, at) => pieces.slice(0, at + 1).join(''));
+export const accumulateTexts = (pieces: readonly string[]): string[] => pieces.map((_, at) => pieces.slice(0, at + 1).join(''));

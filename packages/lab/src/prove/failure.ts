@@ -55,7 +55,7 @@ export function differences<T extends object>(before: T, after: T): string | und
  * A failure as a case, in which any split of the bytes must give the expected message. Undefined when that message is
  * not known.
  */
-export function caseOf({ property, id, message, protocol, raw, expected, title }: Failure): CaseLine | undefined {
+export function buildCase({ property, id, message, protocol, raw, expected, title }: Failure): CaseLine | undefined {
   if (!protocol || raw === undefined || !expected) return undefined;
   const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
   return {

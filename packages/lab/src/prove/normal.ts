@@ -7,10 +7,13 @@ import type { Part } from '../mutate/index.ts';
  * An assembled message in the parts that are compared one by one, so that parts a mutation loses can be excluded by
  * name.
  */
-export type Seen = Record<Part | 'reasoning' | 'refusal' | 'arguments' | 'complete' | 'error' | 'invalid' | 'choices', unknown>;
+export type MessageParts = Record<
+  Part | 'reasoning' | 'refusal' | 'arguments' | 'complete' | 'error' | 'invalid' | 'choices',
+  unknown
+>;
 
 /** The comparable parts of a message. */
-export function seenOf(result: Assembled): Seen {
+export function readMessageParts(result: Assembled): MessageParts {
   const { message, tool_calls: calls } = result;
   return {
     id: result.id,
@@ -42,13 +45,13 @@ export function seenOf(result: Assembled): Seen {
  * All parts of a message, for a conversion that must not lose anything: to the same protocol, or from a stream to a
  * whole response.
  */
-export function normalOf(result: Assembled): Record<string, unknown> {
+export function normaliseMessage(result: Assembled): Record<string, unknown> {
   // An early end is written as an error of the client's protocol and read back as one.
-  if (hasFailed(result)) return coreOf(result);
-  const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = seenOf(result);
+  if (hasFailed(result)) return pickCore(result);
+  const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = readMessageParts(result);
   return {
     ...seen,
-    blocks: sorted(seen.blocks),
+    blocks: sortKeys(seen.blocks),
     calls: describeCalls(result.tool_calls),
     call_ids: (ids as string[]).toSorted(),
     usage: listCounts(result.usage),
@@ -56,7 +59,7 @@ export function normalOf(result: Assembled): Record<string, unknown> {
 }
 
 /** The parts that every protocol has and that every conversion must preserve. */
-export function coreOf(result: Assembled): Record<string, unknown> {
+export function pickCore(result: Assembled): Record<string, unknown> {
   const failed = hasFailed(result);
   return {
     // Only OpenAI's protocols distinguish a refusal from text.
@@ -71,17 +74,17 @@ export function coreOf(result: Assembled): Record<string, unknown> {
 }
 
 /** Lists the parts in which two messages differ. */
-export function partsThatDiffer(a: Seen, b: Seen): (keyof Seen)[] {
-  return (Object.keys(a) as (keyof Seen)[]).filter((part) => JSON.stringify(a[part]) !== JSON.stringify(b[part]));
+export function listDifferentParts(a: MessageParts, b: MessageParts): (keyof MessageParts)[] {
+  return (Object.keys(a) as (keyof MessageParts)[]).filter((part) => JSON.stringify(a[part]) !== JSON.stringify(b[part]));
 }
 
 /** A JSON value with its keys sorted, so that equal values have the same text. */
-export function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+export function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .map(([key, inner]) => [key, sorted(inner)] as const)
+      .map(([key, inner]) => [key, sortKeys(inner)] as const)
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   );
 }
@@ -134,7 +137,7 @@ const describeCalls = (calls: Assembled['tool_calls']): string[] =>
 /** Anthropic and Gemini send arguments as an object, so spacing and the order of keys are not preserved. */
 function jsonValue(text: string): string {
   try {
-    return JSON.stringify(sorted(JSON.parse(text)));
+    return JSON.stringify(sortKeys(JSON.parse(text)));
   } catch {
     return text;
   }

@@ -5,9 +5,9 @@
 import type { Assembled, Note, ProtocolId } from '@sluice/core';
 import { below, seededRandom } from '../mutate/random.ts';
 import { attempt, differences, type Failure } from './failure.ts';
-import { coreOf, normalOf } from './normal.ts';
-import { type Body, bordersOf, checkCuts, checkPieces, placesOf, thinned } from './splits.ts';
-import { assemble, bodyOf, checkGrammar, convert, framesOf, type OnNote, PROTOCOL_IDS } from './wire.ts';
+import { normaliseMessage, pickCore } from './normal.ts';
+import { type Body, checkCuts, checkPieces, findFrameStarts, listCuts, thinOut } from './splits.ts';
+import { assemble, checkGrammar, convert, decodeBody, type OnNote, PROTOCOL_IDS, readFrames } from './wire.ts';
 
 /** Checks the properties of a body, one by one. */
 export function* proveBody(body: Body, options: ProveOptions): Generator<Proven> {
@@ -59,8 +59,8 @@ const listProperties = (protocol: ProtocolId): Property[] => [
 // ---- splits
 
 function twoWay(body: Body): { tried: number; failure?: Failure } {
-  const places = placesOf(body.bytes, EVERY);
-  return checkCuts(body, thinned(places, Math.max(64, Math.floor(BUDGET / body.bytes.length))));
+  const places = listCuts(body.bytes, EVERY);
+  return checkCuts(body, thinOut(places, Math.max(64, Math.floor(BUDGET / body.bytes.length))));
 }
 
 /** Bodies up to this many bytes are cut at every place. */
@@ -126,7 +126,7 @@ export function checkPair(
 ): Failure | undefined {
   return attempt(
     { property: 'pair', id: `pair/${from}/${to}`, protocol: from },
-    () => bodyOf(chunks),
+    () => decodeBody(chunks),
     () => {
       const notes: Note[] = [];
       const keep = (note: Note): void => {
@@ -135,11 +135,11 @@ export function checkPair(
       };
       const before = assemble(from, chunks);
       const there = convert(from, to, chunks, keep);
-      checkGrammar(to, there.flatMap(framesOf));
+      checkGrammar(to, there.flatMap(readFrames));
       const after = assemble(to, there);
-      if (from === to) return differences(normalOf(before), normalOf(after));
+      if (from === to) return differences(normaliseMessage(before), normaliseMessage(after));
       const again = convert(to, from, there, keep);
-      checkGrammar(from, again.flatMap(framesOf));
+      checkGrammar(from, again.flatMap(readFrames));
       const core = (result: Assembled) => readCore(result, before, notes);
       return differences(core(before), core(after)) ?? differences(core(before), core(assemble(from, again)));
     },
@@ -148,7 +148,7 @@ export function checkPair(
 
 /** The core of a message, without the text where notes explain that it differs. */
 function readCore(result: Assembled, before: Assembled, notes: readonly Note[]): Record<string, unknown> {
-  const { text, ...core } = coreOf(result);
+  const { text, ...core } = pickCore(result);
   // Anthropic's explanation of a refusal is outside of its message, and is the refusal text for OpenAI's clients.
   const isExplained = before.message.stop_details?.explanation !== undefined;
   return isExplained || notes.some(isMediaNote) ? core : { text, ...core };
@@ -183,7 +183,7 @@ function checkCost({ protocol, bytes }: Body, now: () => number): { tried: numbe
     convert: (body: Uint8Array) => convert(protocol, protocol, [body]),
   };
   for (const [what, job] of Object.entries(jobs)) {
-    const ratio = ratioOf(
+    const ratio = measureRatio(
       () => job(small),
       () => job(large),
       now,
@@ -198,7 +198,7 @@ function checkCost({ protocol, bytes }: Body, now: () => number): { tried: numbe
  * no middle.
  */
 function lengthen(bytes: Uint8Array, length: number): Uint8Array | undefined {
-  const borders = bordersOf(bytes);
+  const borders = findFrameStarts(bytes);
   const [from, to] = [borders[Math.floor(borders.length / 4)], borders[Math.floor((borders.length * 3) / 4)]];
   if (borders.length < 8 || from === undefined || to === undefined) return undefined;
   const middle = bytes.subarray(from, to);
@@ -210,7 +210,7 @@ function lengthen(bytes: Uint8Array, length: number): Uint8Array | undefined {
  * How many times longer a body of 8 times the length takes; the first ratio below the bound, of several attempts. The
  * short job runs 8 times, so that both take about as long and disturbances affect both alike.
  */
-export function ratioOf(small: () => unknown, large: () => unknown, now: () => number): number {
+export function measureRatio(small: () => unknown, large: () => unknown, now: () => number): number {
   let ratio = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < ATTEMPTS && ratio >= BOUND; attempt++)
     ratio = (FACTOR * measure(large, 1, now)) / measure(small, FACTOR, now);
@@ -265,7 +265,7 @@ export function smallest(
 
 /** A body frame by frame. Anything before the first frame belongs to it. */
 function splitFrames(bytes: Uint8Array): Uint8Array[] {
-  const borders = bordersOf(bytes).slice(1);
+  const borders = findFrameStarts(bytes).slice(1);
   return [0, ...borders].map((from, at) => bytes.subarray(from, borders[at] ?? bytes.length));
 }
 

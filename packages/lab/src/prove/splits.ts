@@ -2,7 +2,7 @@
 
 import { createSseDecoder, type ProtocolId, type SseFrame } from '@sluice/core';
 import { attempt, type Failure } from './failure.ts';
-import { assemble, bodyOf } from './wire.ts';
+import { assemble, decodeBody } from './wire.ts';
 
 /** A body to prove properties of. */
 export interface Body {
@@ -36,7 +36,7 @@ export function checkPieces(body: Body, pieces: Iterable<Uint8Array>, how: strin
 const check = ({ protocol, name, bytes }: Body, how: string, isSame: () => boolean): Failure | undefined =>
   attempt(
     { property: 'split', id: `split/${protocol}`, protocol },
-    () => bodyOf([bytes]),
+    () => decodeBody([bytes]),
     () => (isSame() ? undefined : `${name}: ${how}`),
   );
 
@@ -64,14 +64,14 @@ const sameFrame = (a: SseFrame, b: SseFrame | undefined): boolean =>
   a.data === b?.data && a.event === b.event && a.offset === b.offset && a.id === b.id && a.retry === b.retry && a.bare === b.bare;
 
 /** The offsets at which the frames of a body begin. */
-export const bordersOf = (bytes: Uint8Array): number[] => frameAll([bytes]).frames.map(({ offset = 0 }) => offset);
+export const findFrameStarts = (bytes: Uint8Array): number[] => frameAll([bytes]).frames.map(({ offset = 0 }) => offset);
 
 /** Every place in a body of up to `every` bytes; in a larger one those around the borders of its frames. */
-export function placesOf(bytes: Uint8Array, every: number): number[] {
+export function listCuts(bytes: Uint8Array, every: number): number[] {
   const places =
     bytes.length <= every
       ? Array.from({ length: bytes.length }, (_, at) => at)
-      : bordersOf(bytes).flatMap((border) => NEAR_BORDER.map((near) => border + near));
+      : findFrameStarts(bytes).flatMap((border) => NEAR_BORDER.map((near) => border + near));
   return places.filter((place) => place > 0 && place < bytes.length);
 }
 
@@ -79,7 +79,7 @@ export function placesOf(bytes: Uint8Array, every: number): number[] {
 const NEAR_BORDER = [-3, -2, -1, 0, 1, 2, 6, 7];
 
 /** At most `limit` elements of a list, evenly spread. */
-export function thinned<T>(list: readonly T[], limit: number): readonly T[] {
+export function thinOut<T>(list: readonly T[], limit: number): readonly T[] {
   return list.length <= limit
     ? list
     : Array.from({ length: limit }, (_, at) => list[Math.floor((at * list.length) / limit)] as T); // in range

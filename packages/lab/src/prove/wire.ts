@@ -45,7 +45,7 @@ export function convert(
 }
 
 /** The frames of a body, without their offsets. */
-export function framesOf(bytes: Uint8Array): SseFrame[] {
+export function readFrames(bytes: Uint8Array): SseFrame[] {
   const decoder = createSseDecoder();
   return [...decoder.push(bytes), ...decoder.end()].map(({ offset: _, ...frame }) => frame);
 }
@@ -58,5 +58,5 @@ export function checkGrammar(protocol: ProtocolId, frames: Iterable<SseFrame>): 
 }
 
 /** The text of a body. */
-export const bodyOf = (chunks: readonly Uint8Array[]): string =>
+export const decodeBody = (chunks: readonly Uint8Array[]): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(chunks));

@@ -1,5 +1,5 @@
 import { CodecError } from '@sluice/core';
-import { MUTATIONS, type Mutation, mutationNamed, SHORT_NAMES } from '../mutate/index.ts';
+import { findMutation, MUTATIONS, type Mutation, SHORT_NAMES } from '../mutate/index.ts';
 import { didYouMean } from '../text.ts';
 
 /** What can go wrong with a response besides its content. */
@@ -41,7 +41,7 @@ export function parseFaults(text: string): Faults {
   for (const word of text.split(',').map((part) => part.trim())) {
     const [name = '', value] = word.split('=', 2);
     if (word === '' || word === 'none') continue;
-    const mutation = mutationNamed(word);
+    const mutation = findMutation(word);
     if (mutation) mutations.push(mutation);
     else if (isFaultName(name)) numbers[name] = readNumber(name, value);
     else throw unknownFault(name);

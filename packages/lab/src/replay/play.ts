@@ -11,7 +11,7 @@ export interface Piece {
  * Yields a body in its recorded reads. Tapes can be edited: bytes that the reads do not cover come last, and reads
  * beyond the body are left out.
  */
-export function* inReads(body: Uint8Array, reads: readonly Read[], speed: number): Iterable<Piece> {
+export function* splitReads(body: Uint8Array, reads: readonly Read[], speed: number): Iterable<Piece> {
   let at = 0;
   let before = 0;
   for (const [atMs, size] of reads) {
@@ -46,7 +46,7 @@ export async function play(sink: BodySink, pieces: Iterable<Piece>, isWhole: boo
   let sent = 0;
   for (const { waitMs, bytes } of pieces) {
     if (sent >= most) break;
-    await silence(sink, waitMs + slow);
+    await pause(sink, waitMs + slow);
     if (sink.isClosed) return;
     const part = bytes.subarray(0, most - sent);
     await sink.write(part);
@@ -72,7 +72,7 @@ const closed = (sink: BodySink): Promise<void> =>
   sink.isClosed ? Promise.resolve() : new Promise((resolve) => void sink.onClose(resolve));
 
 /** Waits until the time is over or the sink is closed. */
-export function silence(sink: BodySink, ms: number): Promise<void> {
+export function pause(sink: BodySink, ms: number): Promise<void> {
   if (ms <= 0 || sink.isClosed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
@@ -127,7 +127,7 @@ export class ResponseSink implements BodySink {
   }
 
   async breakOff(how: 'close' | 'reset'): Promise<void> {
-    await silence(this, LEAVE_MS);
+    await pause(this, LEAVE_MS);
     if (how === 'reset') this.#response.socket?.resetAndDestroy();
     else this.#response.destroy();
   }

@@ -1,3 +1,3 @@
-export { caseOf, reportOf, type Until } from './report.ts';
-export { assemble, type Encoding, encodingOf, type Reading, testFor } from './shows.ts';
+export { buildCase, type Until, writeReport } from './report.ts';
+export { assemble, createTest, detectEncoding, type Encoding, type Reading } from './shows.ts';
 export { type ShrinkOptions, type Shrunk, shrink } from './shrinker.ts';

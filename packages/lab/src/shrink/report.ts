@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Assembled, RULES, type RuleId } from '@sluice/core';
 
 /** The shrunk stream as a case. */
-export function caseOf(raw: string, read: Assembled, until: Until): CaseFile {
+export function buildCase(raw: string, read: Assembled, until: Until): CaseFile {
   const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
   const isRule = 'rule' in until;
   return {
@@ -56,7 +56,7 @@ function describeExpected(raw: string, read: Assembled): Record<string, unknown>
 }
 
 /** Writes a Markdown report for the operator of the server. */
-export function reportOf(facts: ReportFacts): string {
+export function writeReport(facts: ReportFacts): string {
   const { until, read, bytesBefore, bytesAfter, tries, isDone, version, stream } = facts;
   const rule = 'rule' in until ? RULES[until.rule] : undefined;
   return [

@@ -8,7 +8,7 @@ import { type Assembled, Examiner, PROTOCOLS, type Protocol, type RuleId } from 
  * departures that the first stream did not have, so that the case is about one departure alone. `showsLoosely` does
  * not: streams that repeat their content can only shrink when the copies may differ.
  */
-export function testFor(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
+export function createTest(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
   const known = new Set<string>(first.diagnostics.map((diagnostic) => diagnostic.rule));
   const end = describeEnd(first);
   const rulesOf = (text: string): readonly string[] => {
@@ -50,4 +50,4 @@ export interface Reading {
 export type Encoding = 'utf8' | 'latin1';
 
 /** The encoding that preserves the bytes. */
-export const encodingOf = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf8' : 'latin1');
+export const detectEncoding = (bytes: Uint8Array): Encoding => (isUtf8(bytes) ? 'utf8' : 'latin1');

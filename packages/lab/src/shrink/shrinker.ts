@@ -75,11 +75,11 @@ class Shrinker {
 
   async round(): Promise<void> {
     await this.#changeAll(withoutTexts);
-    await this.#leaveOut(eventsOf(this.text));
+    await this.#leaveOut(splitEvents(this.text));
     await this.#leaveOut(splitLines(this.text));
     await this.#changeAll(withoutFields);
     await this.#changeAll(withPlainTexts);
-    await this.#leaveOut(eventsOf(this.text));
+    await this.#leaveOut(splitEvents(this.text));
     await this.#leaveOut(splitLines(this.text));
     await this.#takeApart();
   }
@@ -108,7 +108,7 @@ class Shrinker {
 
   /** The parts of the smallest stream so far. JSON that must keep its spacing or number format stays as text. */
   async #parts(): Promise<readonly Part[]> {
-    const parts = partsOf(this.text);
+    const parts = splitParts(this.text);
     if (render(parts) === this.text || (await this.#try(render(parts), 'rewritten'))) return parts;
     const lines = splitLines(this.text);
     if (lines.length !== parts.length || lines.length > MAX_LINES) return [this.text];
@@ -168,7 +168,7 @@ interface Payload {
 }
 
 /** The events of a body, each with its blank line; of a body without events, the lines. */
-export function eventsOf(text: string): string[] {
+export function splitEvents(text: string): string[] {
   const events: string[] = [];
   let open = '';
   for (const line of splitLines(text)) {
@@ -182,7 +182,7 @@ export function eventsOf(text: string): string[] {
 }
 
 /** A body in parts. A whole JSON body is one part. */
-export function partsOf(text: string): Part[] {
+export function splitParts(text: string): Part[] {
   const whole = parse(text);
   if (whole) return [{ before: '', value: whole.value, after: '' }];
   return splitLines(text).map((line) => {

@@ -11,7 +11,7 @@ import {
 } from '@sluice/core';
 
 /** Reads a response for comparison. */
-export function comparableOf(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
+export function readComparable(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
   const received: CanonicalStreamEvent[] = [];
   const assembler = new Assembler({ protocol: protocol ?? Object.values(PROTOCOLS), onEvent: (event) => received.push(event) });
   assembler.push(bytes);
@@ -128,14 +128,14 @@ function joinDelta(before: DeltaEvent, after: DeltaEvent): DeltaEvent | undefine
 }
 
 /** Lists the differences of two values, in the order of the first. */
-export function differencesOf(a: unknown, b: unknown, path = ''): Difference[] {
+export function listDifferences(a: unknown, b: unknown, path = ''): Difference[] {
   if (Array.isArray(a) && Array.isArray(b)) {
     const most = Math.max(a.length, b.length);
-    return Array.from({ length: most }, (_, at) => differencesOf(a[at], b[at], `${path}[${at}]`)).flat();
+    return Array.from({ length: most }, (_, at) => listDifferences(a[at], b[at], `${path}[${at}]`)).flat();
   }
   if (isFields(a) && isFields(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-    return [...keys].flatMap((key) => differencesOf(readOwn(a, key), readOwn(b, key), path === '' ? key : `${path}.${key}`));
+    return [...keys].flatMap((key) => listDifferences(readOwn(a, key), readOwn(b, key), path === '' ? key : `${path}.${key}`));
   }
   return Object.is(a, b) ? [] : [{ path, a, b }];
 }

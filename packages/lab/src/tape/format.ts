@@ -15,11 +15,11 @@ export interface Exchange {
   ending: Ending;
   request: { method: string; path: string; readBody(): Promise<Uint8Array> };
   /** undefined when there was no response. */
-  response: Answer | undefined;
+  response: RecordedResponse | undefined;
 }
 
 /** The recorded response of an exchange. */
-export interface Answer {
+export interface RecordedResponse {
   status: number;
   headers: Record<string, string>;
   /** Empty where the reads are not known. */
@@ -37,7 +37,7 @@ export type Ending = (typeof ENDINGS)[number];
 const ENDINGS = ['complete', 'upstream_cut', 'client_gone', 'too_large', 'unreachable'] as const;
 
 /** Reads an empty body. */
-export const NO_BODY = async (): Promise<Uint8Array> => new Uint8Array();
+export const readNoBody = async (): Promise<Uint8Array> => new Uint8Array();
 
 // ---- exchange.json
 

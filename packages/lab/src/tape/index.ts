@@ -1,12 +1,12 @@
-export { type Closeness, type Comparable, comparableOf, type Difference, differencesOf } from './compare.ts';
+export { type Closeness, type Comparable, type Difference, listDifferences, readComparable } from './compare.ts';
 export {
-  type Answer,
   type Ending,
   type Exchange,
   FACTS_FILE,
   type Facts,
   joinPaths,
   type Read,
+  type RecordedResponse,
   TapeError,
   writeFacts,
 } from './format.ts';

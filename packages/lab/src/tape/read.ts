@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Assembler, findProtocol, PROTOCOLS } from '@sluice/core';
 import { oneLine, systemCode } from '../text.ts';
-import { type Exchange, FACTS_FILE, NO_BODY, pathFor, type Read, readFacts, TapeError } from './format.ts';
+import { type Exchange, FACTS_FILE, pathFor, type Read, readFacts, readNoBody, TapeError } from './format.ts';
 
 /**
  * Reads the exchanges of a tape, in order: a folder of exchanges, a single exchange, a folder with a manifest, saved
@@ -57,7 +57,7 @@ async function readIfExchange(folder: string): Promise<Exchange | undefined> {
 async function readExchange(folder: string): Promise<Exchange> {
   const file = join(folder, FACTS_FILE);
   const { protocol, model, stream, end, request, response } = readFacts(await readFile(file, 'utf8'), file);
-  const body = (name: string | null) => (name === null ? NO_BODY : () => readFile(join(folder, name)));
+  const body = (name: string | null) => (name === null ? readNoBody : () => readFile(join(folder, name)));
   return {
     name: basename(folder),
     protocol: protocol ?? undefined,
@@ -84,7 +84,7 @@ async function readStream(path: string): Promise<Exchange> {
     model,
     isStream: true,
     ending: 'complete',
-    request: { method: 'POST', path: pathFor(protocol, model, true), readBody: NO_BODY },
+    request: { method: 'POST', path: pathFor(protocol, model, true), readBody: readNoBody },
     response: { status: 200, headers: { 'content-type': 'text/event-stream' }, reads: [], readBody },
   };
 }
@@ -143,7 +143,7 @@ function buildExchange(entry: Entry, folder: string, sizes: readonly number[]): 
     request: {
       method: 'POST',
       path: protocol ? pathFor(protocol, model, stream) : '/',
-      readBody: request === undefined ? NO_BODY : () => readFile(join(folder, request)),
+      readBody: request === undefined ? readNoBody : () => readFile(join(folder, request)),
     },
     response: {
       status,

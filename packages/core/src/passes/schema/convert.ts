@@ -8,8 +8,17 @@ import { MAX_SCHEMA_DEPTH } from '../../json/limits.ts';
 import { changeAll } from '../content.ts';
 import type { Rules, SchemaDialect } from '../rules.ts';
 import { DIALECTS, type Dialect } from './dialects.ts';
-import { Flattener, nameOfRef } from './flatten.ts';
-import { asObjectRoot, branches, completeSchema, inferType, isObjectRoot, isStrictShape, typesOf, withItems } from './nodes.ts';
+import { Flattener, readRefName } from './flatten.ts';
+import {
+  asObjectRoot,
+  completeSchema,
+  inferType,
+  isObjectRoot,
+  isStrictShape,
+  readTypes,
+  splitTypeUnion,
+  withItems,
+} from './nodes.ts';
 
 /** Converts the schemas of tools and output format to the target's dialect ("Schema dialects" in docs/canonical.md). */
 export function convertSchemas(request: CanonicalRequest, rules: Rules): CanonicalRequest {
@@ -189,17 +198,17 @@ class Converter {
 
   /** A reference must be alone; other keywords go into a node around it. */
   #reference({ $ref, ...rest }: JsonObject, active: Active, depth: number): JsonObject {
-    const reference = { $ref: `#/$defs/${escapeSegment(nameOfRef(String($ref)))}` };
+    const reference = { $ref: `#/$defs/${escapeSegment(readRefName(String($ref)))}` };
     const around = this.#node(rest, active, depth);
     return Object.keys(around).length > 0 ? { ...around, anyOf: [reference] } : reference;
   }
 
   #node(source: JsonObject, active: Active, depth: number): JsonObject {
-    const schema = branches(source, this.#dialect);
+    const schema = splitTypeUnion(source, this.#dialect);
     const draft: Draft = { out: {}, hints: [] };
     const values = this.#values(schema, draft);
     this.#alternatives(schema, draft, active, depth);
-    const { names, isNullable } = typesOf(schema, values, this.#dialect);
+    const { names, isNullable } = readTypes(schema, values, this.#dialect);
     const types = this.#types(names, schema, draft);
     if (types.length > 0) draft.out['type'] = types.length === 1 ? this.#typeName(types[0] ?? '') : types;
     if (isNullable && this.#dialect.isOpenApi) draft.out['nullable'] = true;

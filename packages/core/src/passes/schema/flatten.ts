@@ -187,13 +187,13 @@ export function resolveRef(ref: string, root: JsonSchema): unknown {
 
 /** The replacement of a reference that is not followed: an object that names it. */
 function describeRef(ref: string, rest: JsonObject, isKnown: boolean): JsonObject {
-  const see = `see ${nameOfRef(ref).slice(0, 64)}`;
+  const see = `see ${readRefName(ref).slice(0, 64)}`;
   const description = typeof rest['description'] === 'string' ? `${rest['description']} (${see})` : see;
   return { ...(isKnown && { type: 'object' }), ...rest, description };
 }
 
 /** The last segment of a reference, as its name in texts. */
-export const nameOfRef = (ref: string): string => unescapeSegment(ref.slice(ref.lastIndexOf('/') + 1)) || ref;
+export const readRefName = (ref: string): string => unescapeSegment(ref.slice(ref.lastIndexOf('/') + 1)) || ref;
 
 /** Decodes a segment of a JSON pointer in a URL: `%24defs`, `~1` for a slash, `~0` for a tilde. */
 function unescapeSegment(segment: string): string {

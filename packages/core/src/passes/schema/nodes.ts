@@ -125,7 +125,7 @@ const isDefinitionRef = (ref: string): boolean => /^#\/(\$defs|definitions)\//.t
  */
 export function isStrictShape(schema: JsonObject, depth = 0): boolean {
   if (depth > MAX_JSON_DEPTH || !isClosed(schema)) return false;
-  for (const child of childrenOf(schema)) if (!isStrictShape(child, depth + 1)) return false;
+  for (const child of listChildren(schema)) if (!isStrictShape(child, depth + 1)) return false;
   return true;
 }
 
@@ -137,7 +137,7 @@ function isClosed({ type, properties, required, additionalProperties: others }: 
 }
 
 /** The schemas directly inside a schema. */
-export function* childrenOf(schema: JsonObject): Iterable<JsonObject> {
+export function* listChildren(schema: JsonObject): Iterable<JsonObject> {
   for (const key of ONE) if (isObject(schema[key])) yield schema[key];
   for (const key of LIST) if (Array.isArray(schema[key])) yield* schema[key].filter(isObject);
   for (const key of NAMED) if (isObject(schema[key])) yield* Object.values(schema[key]).filter(isObject);
@@ -149,7 +149,7 @@ interface Types {
 }
 
 /** The types of a node. In JSON Schema null is one of the types, in OpenAPI a flag. */
-export function typesOf(schema: JsonObject, values: Values, { isOpenApi }: Dialect): Types {
+export function readTypes(schema: JsonObject, values: Values, { isOpenApi }: Dialect): Types {
   const names = readTypeNames(schema['type']);
   const isNullable = schema['nullable'] === true || values.hasNull || names.includes('null');
   if (!isOpenApi)
@@ -195,7 +195,7 @@ function inferValueType({ enum: listed, const: only }: JsonObject): string {
 }
 
 /** For OpenAPI, several types become branches, each with the keywords that apply to it. Other schemas stay the same. */
-export function branches(schema: JsonObject, { isOpenApi }: Dialect): JsonObject {
+export function splitTypeUnion(schema: JsonObject, { isOpenApi }: Dialect): JsonObject {
   const names = isOpenApi ? readTypeNames(schema['type']).filter((name) => name !== 'null') : [];
   if (names.length < 2) return schema;
   const isFree = schema['anyOf'] === undefined && schema['oneOf'] === undefined && schema['enum'] === undefined;

@@ -15,10 +15,10 @@ import {
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, encodeCarrier, encodeCarrierInId, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { textOf, unknownFields } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { textOrEmpty, unknownFields } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
-import { fieldsOf, PROTOCOL, type WireBlock } from './wire.ts';
+import { PROTOCOL, readExtensions, type WireBlock } from './wire.ts';
 
 /** The note for log probabilities, which responses of this protocol cannot hold. */
 export const NO_LOGPROBS = 'an answer of Anthropic Messages holds no log probabilities';
@@ -30,12 +30,12 @@ export const decodeRedacted = (block: WireBlock, model: string): ThinkingBlock =
   type: 'thinking',
   thinking: '',
   variant: 'redacted',
-  signature: { ...signatureOf(textOf(block.data), model), form: 'redacted' },
-  ...otherFields(block, REDACTED_FIELDS),
+  signature: { ...buildSignature(textOrEmpty(block.data), model), form: 'redacted' },
+  ...keepUnknownFields(block, REDACTED_FIELDS),
 });
 
 /** A signature issued by Anthropic. `model` is the model that signed, or empty if unknown. */
-export const signatureOf = (value: string, model: string): SignedBlob => ({
+export const buildSignature = (value: string, model: string): SignedBlob => ({
   origin: PROTOCOL,
   form: 'signature',
   value,
@@ -43,7 +43,7 @@ export const signatureOf = (value: string, model: string): SignedBlob => ({
 });
 
 /** Wraps the fields that are not in `known` as extensions; null counts as absent. */
-export function otherFields(source: JsonObject, known: ReadonlySet<string>): Node {
+export function keepUnknownFields(source: JsonObject, known: ReadonlySet<string>): Node {
   const fields = unknownFields(source, known);
   return fields ? { extensions: { [PROTOCOL]: fields } } : {};
 }
@@ -51,10 +51,10 @@ export function otherFields(source: JsonObject, known: ReadonlySet<string>): Nod
 /** A result that the provider produced itself. The wire block is kept whole because such results have many shapes. */
 export function decodeResult(block: WireBlock, name: string | undefined): ToolResultBlock {
   const { content } = block;
-  const isError = block.is_error === true || (isObject(content) && textOf(content['type']).endsWith('_error'));
+  const isError = block.is_error === true || (isObject(content) && textOrEmpty(content['type']).endsWith('_error'));
   return {
     type: 'tool_result',
-    tool_use_id: textOf(block.tool_use_id),
+    tool_use_id: textOrEmpty(block.tool_use_id),
     ...(name !== undefined && { name }),
     content: decodeResultContent(content),
     ...(isError && { is_error: true }),
@@ -87,7 +87,7 @@ const CITATION_KINDS: Record<string, Citation['kind']> = {
 
 /** The wire's offsets refer to the cited document, not to this text, so they stay in `raw`. */
 export function decodeCitation(raw: JsonObject): Citation {
-  const type = textOf(raw['type']);
+  const type = textOrEmpty(raw['type']);
   const kind = getOwn(CITATION_KINDS, type);
   const url = raw['url'] ?? (type === 'search_result_location' ? raw['source'] : undefined);
   const title = raw['title'] ?? raw['document_title'];
@@ -114,7 +114,7 @@ const pair = (start: unknown, end: unknown): [number, number] | undefined =>
 // ---- encode: shared by whole responses and streams
 
 /** What the encoders know about the response they write. */
-export interface Answer {
+export interface ResponseScope {
   /** The context of the conversion. */
   context: CodecContext;
   /** The response comes from another protocol. */
@@ -129,7 +129,7 @@ export interface Answer {
 }
 
 /** Collects what the encoders need to know about a response. */
-export function createAnswer(source: Parameters<typeof isForeign>[0], context: CodecContext): Answer {
+export function createResponseScope(source: Parameters<typeof isForeign>[0], context: CodecContext): ResponseScope {
   const { request } = context;
   const isOther = isForeign(source, PROTOCOL, context);
   const isRequested = !request || (request.thinking !== undefined && request.thinking.type !== 'disabled');
@@ -137,13 +137,13 @@ export function createAnswer(source: Parameters<typeof isForeign>[0], context: C
 }
 
 /** Reports a held signature that no call carried; called at the end of a response. */
-export function dropHeld(response: Answer): void {
+export function dropHeldSignature(response: ResponseScope): void {
   if (response.held) dropSignature('/content', 'thinking', response);
   response.held = undefined;
 }
 
 /** The id is made to look like one of this protocol if it is not; the model is the one that the client requested. */
-export function encodeEnvelope({ id, model }: { id: string; model: string }, { context, isForeign }: Answer): JsonObject {
+export function encodeEnvelope({ id, model }: { id: string; model: string }, { context, isForeign }: ResponseScope): JsonObject {
   return {
     id: id === '' ? context.newId('msg_') : isForeign ? encodeId(id) : id,
     type: 'message',
@@ -163,14 +163,14 @@ const TIERS: Readonly<Record<string, string>> = {
 };
 
 /** The service tier that served the request; in this protocol it is part of the usage. */
-export const encodeTier = (tier: string | undefined, { isForeign }: Answer): JsonObject =>
+export const encodeTier = (tier: string | undefined, { isForeign }: ResponseScope): JsonObject =>
   isForeign && tier !== undefined && Object.hasOwn(TIERS, tier) ? { service_tier: TIERS[tier] } : {};
 
 /** A call with its input. The official type requires `caller`. */
-export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, response: Answer): JsonObject => ({
+export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, response: ResponseScope): JsonObject => ({
   type: TOOL_TYPES[block.kind ?? 'function'],
   ...(block.kind !== 'mcp' && { caller: { type: 'direct' } }),
-  ...fieldsOf(block),
+  ...readExtensions(block),
   id: encodeSignedId(block, path, response),
   name: block.name,
   input,
@@ -180,7 +180,7 @@ export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, re
  * The id of a call. When no thinking block may carry a signature, the id carries it: that of the call, or that of the
  * reasoning before it.
  */
-function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, response: Answer): string {
+function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, response: ResponseScope): string {
   const { context, wantsThinking, held } = response;
   const id = encodeCallId(source, path, context);
   const blob = signature ?? held;
@@ -208,15 +208,15 @@ function encodeCallId(id: string, path: string, context: CodecContext): string {
 }
 
 /** Reports a signature that cannot be carried: thinking was not requested, and no call follows. */
-export function dropSignature(path: string, type: ContentBlock['type'], { context }: Answer): void {
+export function dropSignature(path: string, type: ContentBlock['type'], { context }: ResponseScope): void {
   const message = `the signature of a ${type} block cannot be carried to a client that did not request thinking; dropped`;
   context.note({ code: 'DROPPED', path, feature: `content.${type}.signature`, message });
 }
 
 /** Whether a call is dropped: it was run by another provider, so this client can neither run nor understand it. */
-export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: Answer): boolean {
+export function dropServerCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: ResponseScope): boolean {
   if (!isForeign || isClientCall(kind)) return false;
-  drop(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
+  noteDropped(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
   return true;
 }
 
@@ -226,7 +226,7 @@ export function isLostCall({ kind, name }: ToolUseBlock, path: string, { context
  */
 export function encodeCitation({ origin, kind, raw }: Citation, path: string, context: CodecContext): unknown {
   if (origin === PROTOCOL && raw !== undefined) return raw;
-  drop(context, {
+  noteDropped(context, {
     path,
     feature: 'citations',
     message: `a ${kind} citation of ${origin} is none that Anthropic could have made`,
@@ -243,7 +243,7 @@ export function encodeUnsigned(context: CodecContext): string {
 }
 
 /** An empty thinking block that only carries the signature of another block. */
-export const carrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
+export const buildCarrierBlock = (blob: SignedBlob, attach: Attach, context: CodecContext): JsonObject => ({
   type: 'thinking',
   thinking: '',
   signature: encodeSignature(blob, attach, context),
@@ -255,8 +255,8 @@ export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: Co
 }
 
 /** An image as text: a Markdown link, or a placeholder if it has no URL. */
-export function imageText({ source }: ImageBlock, path: string, context: CodecContext): string {
-  approximate(context, {
+export function describeImage({ source }: ImageBlock, path: string, context: CodecContext): string {
+  noteApproximated(context, {
     path,
     feature: 'content.image',
     message: 'an answer of Anthropic holds no image; a text stands for it',
@@ -265,18 +265,22 @@ export function imageText({ source }: ImageBlock, path: string, context: CodecCo
 }
 
 /** Notes that audio was dropped, or replaced by its transcript. */
-export function tellAudio(hasTranscript: boolean, path: string, context: CodecContext): void {
+export function noteAudio(hasTranscript: boolean, path: string, context: CodecContext): void {
   const feature = 'content.audio';
-  if (hasTranscript) approximate(context, { path, feature, message: 'of the audio only the transcript is passed on' });
-  else drop(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
+  if (hasTranscript) noteApproximated(context, { path, feature, message: 'of the audio only the transcript is passed on' });
+  else noteDropped(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
 }
 
 /** Whether a kept block has a type, so that it can be sent as it is. */
-export const isOwnBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
+export const isTypedBlock = (raw: unknown): raw is JsonObject => isObject(raw) && typeof raw['type'] === 'string';
 
 /** Notes the loss of all choices but the first. */
 export const dropChoices = (context: CodecContext): void =>
-  drop(context, { path: '/choices', feature: 'choices', message: 'Anthropic Messages has one answer; the others are left out' });
+  noteDropped(context, {
+    path: '/choices',
+    feature: 'choices',
+    message: 'Anthropic Messages has one answer; the others are left out',
+  });
 
 /** A canonical block of this protocol in wire form. */
 export function encodeBlock(block: ContentBlock): JsonObject {

@@ -5,12 +5,12 @@ import { MessagesGrammar } from './grammar.ts';
 import { anthropicMessages } from './index.ts';
 import { countTokensRequest, countTokensResponse, modelInfo, models } from './models.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
-import { hasFacts, profileFor, toolRules } from './profiles.ts';
+import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse, glance } from './response.ts';
+import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { IDLE } from './wire.ts';
+import { IGNORABLE_FIELDS } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
 
@@ -20,9 +20,9 @@ export const anthropicMessagesCodec: Codec = {
   roles: ['client', 'upstream'],
   grammar: () => new MessagesGrammar(),
   profileFor,
-  hasFacts,
+  hasFacts: hasRecordedProfile,
   toolRules,
-  idle: IDLE,
+  idle: IGNORABLE_FIELDS,
   routing: { rank: 0, path: '/v1/messages', header: 'anthropic-version', mount: 'anthropic', ownsPath },
   detectInterface,
   supports,
@@ -31,7 +31,7 @@ export const anthropicMessagesCodec: Codec = {
   readTarget: readBodyTarget,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
-  glance,
+  glance: peekUsage,
   error: { decode: decodeErrorReply, encode: encodeError },
   heartbeat: 'event: ping\ndata: {"type": "ping"}\n\n',
   terminal: { rule: 'anthropic/message-stop-missing', frame: { event: 'message_stop', data: '{"type":"message_stop"}' } },

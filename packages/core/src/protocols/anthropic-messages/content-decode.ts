@@ -5,10 +5,10 @@ import { LimitError } from '../../accumulate/tool-calls.ts';
 import { type ContentBlock, isClientCall, type ToolKind, type ToolUseBlock } from '../../canonical/message.ts';
 import { CallLimits } from '../../codec/answers.ts';
 import { BlockEmitter, type Emit, type Flow } from '../../codec/block-emitter.ts';
-import { textOf } from '../../codec/read.ts';
+import { textOrEmpty } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject, parseJson, sameJson, setOwn, writeJson } from '../../json/json.ts';
 import type { RuleId } from '../../rules/index.ts';
-import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, otherFields, signatureOf } from './blocks.ts';
+import { buildSignature, decodeCitation, decodeOpaque, decodeRedacted, decodeResult, keepUnknownFields } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
 
 /** What the block readers of a message share. */
@@ -16,7 +16,7 @@ export interface BlockScope {
   /** Where canonical block events are written. */
   readonly emitter: BlockEmitter;
   /** The calls of the message so far. */
-  readonly calls: Calls;
+  readonly calls: CallRegistry;
   /** The model that is generating; signatures are tied to it. */
   readonly model: string;
   /** The byte offset of the event that is being read. */
@@ -75,7 +75,7 @@ const DELTA_KINDS: Record<string, BlockKind> = {
  */
 export class ContentDecoder implements BlockScope {
   readonly emitter: BlockEmitter;
-  readonly calls: Calls;
+  readonly calls: CallRegistry;
   model = '';
   readonly here: () => number;
   readonly #report: BlockScope['report'];
@@ -100,7 +100,7 @@ export class ContentDecoder implements BlockScope {
     this.here = here;
     this.#report = report;
     this.emitter = new BlockEmitter(emit);
-    this.calls = new Calls(report);
+    this.calls = new CallRegistry(report);
   }
 
   report(rule: RuleId, detail?: string, offset?: number): void {
@@ -284,21 +284,21 @@ export class ThinkingReader implements BlockReader {
 
   constructor(scope: BlockScope, block: WireBlock) {
     this.#scope = scope;
-    const node = otherFields(block, THINKING_FIELDS);
+    const node = keepUnknownFields(block, THINKING_FIELDS);
     this.#key = scope.newKey();
     this.#flow = { kind: 'thinking', key: this.#key, start: () => ({ type: 'thinking', thinking: '', ...node }) };
-    this.#start = readStartText(scope, textOf(block.thinking));
-    this.#signature = textOf(block.signature);
+    this.#start = readStartText(scope, textOrEmpty(block.thinking));
+    this.#signature = textOrEmpty(block.signature);
     scope.emitter.open(this.#flow);
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'thinking' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.thinking));
+    return type === 'thinking' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOrEmpty(block.thinking));
   }
 
   delta(type: string, delta: WireDelta): boolean {
-    if (type === 'thinking_delta') this.#write(this.#start.push(textOf(delta.thinking)));
-    else if (type === 'signature_delta') this.#join(textOf(delta.signature));
+    if (type === 'thinking_delta') this.#write(this.#start.push(textOrEmpty(delta.thinking)));
+    else if (type === 'signature_delta') this.#join(textOrEmpty(delta.signature));
     else return false;
     this.#isUntouched = false;
     return true;
@@ -326,7 +326,10 @@ export class ThinkingReader implements BlockReader {
   #sign(): void {
     if (this.#isSigned || this.#signature === '') return;
     this.#isSigned = true;
-    this.#scope.emitter.sign(this.#key, { type: 'signature_delta', signature: signatureOf(this.#signature, this.#scope.model) });
+    this.#scope.emitter.sign(this.#key, {
+      type: 'signature_delta',
+      signature: buildSignature(this.#signature, this.#scope.model),
+    });
   }
 
   stop(): void {
@@ -340,7 +343,7 @@ export class ThinkingReader implements BlockReader {
 
 /** The `type` of a block or delta or, if it is missing, the type that its fields imply. */
 function findType(value: JsonObject, byField: readonly (readonly [field: string, type: string])[]): string {
-  const type = textOf(value['type']);
+  const type = textOrEmpty(value['type']);
   return type !== '' ? type : (byField.find(([field]) => Object.hasOwn(value, field))?.[1] ?? '');
 }
 
@@ -374,7 +377,7 @@ class ToolReader implements BlockReader {
   constructor(scope: BlockScope, type: string, block: WireBlock) {
     this.#scope = scope;
     this.#wireId = block.id;
-    this.#held = inputText(block.input);
+    this.#held = writeInput(block.input);
     this.#last = scope.here();
     const kind = KINDS[type] ?? 'server';
     this.#block = {
@@ -382,7 +385,7 @@ class ToolReader implements BlockReader {
       ...scope.calls.identify(block.id, block.name),
       input: {},
       ...(kind !== 'function' && { kind }),
-      ...otherFields(block, TYPES.has(type) ? FIELDS : FIELDS_BUT_TYPE),
+      ...keepUnknownFields(block, TYPES.has(type) ? FIELDS : FIELDS_BUT_TYPE),
     };
     scope.calls.opened(this.#block);
     this.#index = scope.emitter.openTool(this.#block);
@@ -395,7 +398,7 @@ class ToolReader implements BlockReader {
 
   isRestatedBy(type: string, block: WireBlock): boolean {
     const isSame = type.endsWith('tool_use') && block.id === this.#wireId && this.#arguments.isEmpty && !this.isStopped;
-    if (isSame) this.#held ||= inputText(block.input);
+    if (isSame) this.#held ||= writeInput(block.input);
     return isSame;
   }
 
@@ -403,7 +406,7 @@ class ToolReader implements BlockReader {
     if (type !== 'input_json_delta') return false;
     if (typeof piece === 'string') this.#push(piece);
     // A relay that parses the arguments sends the object itself.
-    else if (isObject(piece) && this.#arguments.isEmpty && !this.isStopped) this.#held = inputText(piece);
+    else if (isObject(piece) && this.#arguments.isEmpty && !this.isStopped) this.#held = writeInput(piece);
     return true;
   }
 
@@ -456,7 +459,7 @@ class ToolReader implements BlockReader {
 }
 
 /** The input of a block as JSON text. An empty object, which every start carries, becomes the empty string. */
-export function inputText(input: unknown): string {
+export function writeInput(input: unknown): string {
   if (typeof input === 'string') return input.trim() === '{}' ? '' : input;
   if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return '';
   const text = writeJson(input);
@@ -477,18 +480,18 @@ class TextReader implements BlockReader {
 
   constructor(scope: BlockScope, block: WireBlock) {
     this.#scope = scope;
-    const node = otherFields(block, TEXT_FIELDS);
+    const node = keepUnknownFields(block, TEXT_FIELDS);
     this.#flow = { kind: 'text', key: scope.newKey(), start: () => ({ type: 'text', text: '', ...node }) };
-    this.#start = readStartText(scope, textOf(block.text));
+    this.#start = readStartText(scope, textOrEmpty(block.text));
     if (Array.isArray(block.citations)) for (const citation of block.citations) this.#cite(citation);
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'text' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOf(block.text));
+    return type === 'text' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOrEmpty(block.text));
   }
 
   delta(type: string, delta: WireDelta): boolean {
-    if (type === 'text_delta') this.#write(this.#start.push(textOf(delta.text)));
+    if (type === 'text_delta') this.#write(this.#start.push(textOrEmpty(delta.text)));
     else if (type === 'citations_delta') this.#cite(delta.citation);
     else return false;
     this.#isUntouched = false;
@@ -645,7 +648,7 @@ class OpaqueReader implements BlockReader {
 }
 
 /** The calls of one message: makes their ids unique and non-blank, and limits their number and size. */
-export class Calls {
+export class CallRegistry {
   readonly #report: (rule: RuleId) => void;
   readonly #names = new Map<string, string>();
   /** Counts calls and the characters of their arguments. */

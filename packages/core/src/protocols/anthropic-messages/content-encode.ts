@@ -7,27 +7,27 @@ import type { BlockDelta } from '../../canonical/events.ts';
 import type { AudioBlock, Citation, ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock } from '../../canonical/message.ts';
 import { CodecError } from '../../canonical/notes.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, argumentsOf, dropLogprobs } from '../../codec/answers.ts';
+import { type Attach, buildArgumentText, dropLogprobs } from '../../codec/answers.ts';
 import { type BlockEvent, BlockSerializer } from '../../codec/block-serializer.ts';
-import { drop } from '../../codec/report.ts';
+import { noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import {
-  type Answer,
-  carrierBlock,
-  dropHeld,
+  buildCarrierBlock,
+  describeImage,
+  dropHeldSignature,
+  dropServerCall,
   dropSignature,
   encodeCall,
   encodeCitation,
   encodeSignature,
   encodeUnsigned,
-  imageText,
-  isLostCall,
-  isOwnBlock,
+  isTypedBlock,
   NO_LOGPROBS,
-  tellAudio,
+  noteAudio,
+  type ResponseScope,
 } from './blocks.ts';
-import { encodeInput, INVALID, tellWrapped } from './request-encode.ts';
-import { fieldsOf } from './wire.ts';
+import { encodeInput, INVALID_JSON_FIELD, noteWrappedInput } from './request-encode.ts';
+import { readExtensions } from './wire.ts';
 
 /** Where blocks are written: the frames of a stream, or the content of a whole message. */
 export interface BlockSink {
@@ -63,14 +63,14 @@ export class FrameSink implements BlockSink {
 
   start(block: JsonObject): number {
     const index = this.#next++;
-    this.#send('content_block_start', `{"type":"content_block_start","index":${index},"content_block":${written(block)}}`);
+    this.#send('content_block_start', `{"type":"content_block_start","index":${index},"content_block":${writeDeepJson(block)}}`);
     return index;
   }
 
   delta(index: number, type: string, field: string, value: unknown): void {
     this.#send(
       'content_block_delta',
-      `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${written(value)}}}`,
+      `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${writeDeepJson(value)}}}`,
     );
   }
 
@@ -90,7 +90,7 @@ export class FrameSink implements BlockSink {
 }
 
 /** Writes JSON; throws if the value, which came from a server, is nested too deeply. */
-export function written(value: unknown): string {
+export function writeDeepJson(value: unknown): string {
   const json = writeJson(value);
   if (json !== undefined) return json;
   throw new CodecError({ code: 'UPSTREAM_ERROR', message: 'the answer is nested too deeply to be written', http_status: 502 });
@@ -138,7 +138,7 @@ export interface BlockEncoder {
 /** What the block encoders share. */
 export interface EncoderScope {
   readonly sink: BlockSink;
-  readonly response: Answer;
+  readonly response: ResponseScope;
   /** The JSON pointer of the block, for notes. */
   readonly path: string;
 }
@@ -151,7 +151,7 @@ const SKIPPED: BlockEncoder = { index: undefined, delta: () => {}, stop: () => {
  * one for the open one.
  */
 export class ContentEncoder {
-  readonly #response: Answer;
+  readonly #response: ResponseScope;
   readonly #sink: BlockSink;
   readonly #serializer = new BlockSerializer((event) => this.#write(event));
   #open: BlockEncoder | undefined;
@@ -161,7 +161,7 @@ export class ContentEncoder {
   /** Signatures of blocks that have been sent; they wait for the end of the open block. */
   #late: SignedBlob[] = [];
 
-  constructor(response: Answer, sink: BlockSink) {
+  constructor(response: ResponseScope, sink: BlockSink) {
     this.#response = response;
     this.#sink = sink;
   }
@@ -181,7 +181,7 @@ export class ContentEncoder {
   /** Ends the open block. */
   end(): void {
     this.#serializer.end();
-    dropHeld(this.#response);
+    dropHeldSignature(this.#response);
   }
 
   #write(event: BlockEvent): void {
@@ -211,19 +211,19 @@ export class ContentEncoder {
       case 'thinking':
         return this.#createThinking(scope, block);
       case 'tool_use':
-        if (isLostCall(block, scope.path, this.#response)) return SKIPPED;
+        if (dropServerCall(block, scope.path, this.#response)) return SKIPPED;
         return this.#sink.isLive ? new CallBlockEncoder(scope, block, this.#signsCalls) : this.#addCall(scope, block);
       case 'audio':
         return new AudioBlockEncoder(scope, block);
       case 'image':
-        this.#sink.text(imageText(block, scope.path, context));
+        this.#sink.text(describeImage(block, scope.path, context));
         return SKIPPED;
       case 'opaque':
-        if (block.origin === 'anthropic-messages' && isOwnBlock(block.raw)) return new OpaqueBlockEncoder(scope, block.raw);
+        if (block.origin === 'anthropic-messages' && isTypedBlock(block.raw)) return new OpaqueBlockEncoder(scope, block.raw);
         return block.text ? this.#passText(block.text) : this.#dropBlock(block.type, scope);
       case 'tool_result':
-        if (!isOwnBlock(fieldsOf(block))) return this.#dropBlock(block.type, scope);
-        this.#sink.whole(fieldsOf(block));
+        if (!isTypedBlock(readExtensions(block))) return this.#dropBlock(block.type, scope);
+        this.#sink.whole(readExtensions(block));
         return SKIPPED;
       case 'file':
         return this.#dropBlock(block.type, scope);
@@ -235,8 +235,8 @@ export class ContentEncoder {
   /** A complete call: its input is an object instead of text. */
   #addCall({ path }: EncoderScope, block: ToolUseBlock): BlockEncoder {
     const { context, wantsThinking } = this.#response;
-    const call = encodeCall(block, encodeInput(block, path, context, INVALID), path, this.#response);
-    if (block.signature && wantsThinking) this.#sink.whole(carrierBlock(block.signature, 'next', context));
+    const call = encodeCall(block, encodeInput(block, path, context, INVALID_JSON_FIELD), path, this.#response);
+    if (block.signature && wantsThinking) this.#sink.whole(buildCarrierBlock(block.signature, 'next', context));
     this.#sink.whole(call);
     return SKIPPED;
   }
@@ -252,7 +252,7 @@ export class ContentEncoder {
     const { signature } = block;
     if (signature?.origin !== 'anthropic-messages' || signature.form !== 'redacted')
       return new ThinkingBlockEncoder(scope, block);
-    this.#sink.whole({ ...fieldsOf(block), type: 'redacted_thinking', data: signature.value });
+    this.#sink.whole({ ...readExtensions(block), type: 'redacted_thinking', data: signature.value });
     return SKIPPED;
   }
 
@@ -263,7 +263,7 @@ export class ContentEncoder {
 
   #dropBlock(type: string, { path }: EncoderScope): BlockEncoder {
     const message = `an answer of Anthropic Messages holds no such ${type}`;
-    drop(this.#response.context, { path, feature: `content.${type}`, message });
+    noteDropped(this.#response.context, { path, feature: `content.${type}`, message });
     return SKIPPED;
   }
 
@@ -293,7 +293,7 @@ export class ContentEncoder {
   }
 
   #carry(blob: SignedBlob): void {
-    if (this.#response.wantsThinking) this.#sink.whole(carrierBlock(blob, 'self', this.#response.context));
+    if (this.#response.wantsThinking) this.#sink.whole(buildCarrierBlock(blob, 'self', this.#response.context));
     else this.#response.held = blob;
   }
 }
@@ -316,7 +316,7 @@ class CallBlockEncoder implements BlockEncoder {
     this.#signature = block.signature;
     if (this.#isBroken) this.#form = 'other';
     if (!isHeld) this.#begin();
-    const text = argumentsOf(block, true);
+    const text = buildArgumentText(block, true);
     if (text !== '') this.#write(text);
   }
 
@@ -334,7 +334,7 @@ class CallBlockEncoder implements BlockEncoder {
   #begin(): number {
     if (this.index !== undefined) return this.index;
     const { sink, response } = this.#scope;
-    if (this.#signature && response.wantsThinking) sink.whole(carrierBlock(this.#signature, 'next', response.context));
+    if (this.#signature && response.wantsThinking) sink.whole(buildCarrierBlock(this.#signature, 'next', response.context));
     const { signature: _, ...block } = this.#block;
     const signed = this.#signature ? { ...block, signature: this.#signature } : block;
     this.#signature = undefined;
@@ -379,7 +379,7 @@ class CallBlockEncoder implements BlockEncoder {
     if (this.#isEmpty) sink.delta(index, 'input_json_delta', 'partial_json', '');
     sink.stop(index);
     if (!this.#signature) return;
-    if (response.wantsThinking) sink.whole(carrierBlock(this.#signature, 'self', response.context));
+    if (response.wantsThinking) sink.whole(buildCarrierBlock(this.#signature, 'self', response.context));
     else dropSignature(this.#scope.path, 'tool_use', response);
   }
 
@@ -395,8 +395,13 @@ class CallBlockEncoder implements BlockEncoder {
   #wrap(): void {
     const value = this.#isBroken ? undefined : parseJson(this.#held);
     if (value === null) return; // Groq sends null for no arguments
-    tellWrapped(this.#block, value === undefined ? INVALID : 'input', this.#scope.path, this.#scope.response.context);
-    this.#send(value === undefined ? `{"${INVALID}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);
+    noteWrappedInput(
+      this.#block,
+      value === undefined ? INVALID_JSON_FIELD : 'input',
+      this.#scope.path,
+      this.#scope.response.context,
+    );
+    this.#send(value === undefined ? `{"${INVALID_JSON_FIELD}":${JSON.stringify(this.#held)}` : `{"input":${this.#held}}`);
   }
 
   /** Late corrections apply if the call has not been sent; otherwise a changed name is only noted. */
@@ -433,7 +438,7 @@ class AudioBlockEncoder implements BlockEncoder {
   }
 
   stop(): void {
-    tellAudio(this.index !== undefined, this.#scope.path, this.#scope.response.context);
+    noteAudio(this.index !== undefined, this.#scope.path, this.#scope.response.context);
     this.#text.stop();
   }
 }
@@ -448,7 +453,7 @@ class TextBlockEncoder implements BlockEncoder {
 
   constructor(scope: EncoderScope, block: TextBlock) {
     this.#scope = scope;
-    this.#fields = fieldsOf(block);
+    this.#fields = readExtensions(block);
     this.#signature = block.signature;
     this.#write(block);
     for (const citation of block.citations ?? []) this.#cite(citation);
@@ -490,7 +495,7 @@ class TextBlockEncoder implements BlockEncoder {
   #carry(attach: Attach): void {
     const { sink, response, path } = this.#scope;
     if (!this.#signature) return;
-    if (response.wantsThinking) sink.whole(carrierBlock(this.#signature, attach, response.context));
+    if (response.wantsThinking) sink.whole(buildCarrierBlock(this.#signature, attach, response.context));
     else dropSignature(path, 'text', response);
     this.#signature = undefined;
   }
@@ -530,7 +535,7 @@ class ThinkingBlockEncoder implements BlockEncoder {
 
   constructor(scope: EncoderScope, block: ThinkingBlock) {
     this.#scope = scope;
-    this.#fields = fieldsOf(block);
+    this.#fields = readExtensions(block);
     this.#signature = block.signature;
     if (block.thinking !== '') this.#write(block.thinking);
   }

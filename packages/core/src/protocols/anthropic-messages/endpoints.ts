@@ -2,7 +2,15 @@ import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
 import type { HeaderBag, Provider, Target } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
-import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../../codec/requests.ts';
+import {
+  copyQuery,
+  decodeSegment,
+  encodeModelSegment,
+  isVersion,
+  parseUrl,
+  setPath,
+  splitSegments,
+} from '../../codec/requests.ts';
 
 /** The interfaces of this protocol. */
 const SUPPORTED: Record<InterfaceType, boolean> = {
@@ -25,7 +33,7 @@ const OWN_HEADERS = ['anthropic-version', 'x-api-key'];
 
 /** Finds the interface of a request by its path and, for models, its headers. */
 export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   const last = segments.at(-1) ?? '';
   const before = segments.at(-2) ?? '';
   if (before === 'messages' && last === 'count_tokens') return 'COUNT_TOKENS';
@@ -43,11 +51,11 @@ const VERTEX = /:(streamR|r)awPredict$/;
 const BEDROCK = /^invoke(-with-response-stream)?$/;
 
 /** The model in the path, where Bedrock and Vertex have it instead of the body. */
-export function modelOf(path: string): string | undefined {
-  const segments = segmentsOf(path);
+export function readModel(path: string): string | undefined {
+  const segments = splitSegments(path);
   const last = segments.at(-1) ?? '';
-  if (VERTEX.test(last) && segments.at(-2) === 'models') return unescaped(last.replace(VERTEX, ''));
-  return BEDROCK.test(last) && segments.at(-3) === 'model' ? unescaped(segments.at(-2) ?? '') : undefined;
+  if (VERTEX.test(last) && segments.at(-2) === 'models') return decodeSegment(last.replace(VERTEX, ''));
+  return BEDROCK.test(last) && segments.at(-3) === 'model' ? decodeSegment(segments.at(-2) ?? '') : undefined;
 }
 
 /** Whether an endpoint belongs to Anthropic, even if its interface is unknown. */
@@ -60,7 +68,7 @@ export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(messages|skil
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
   const { base_url: base, adapter_config: { path } = {} } = target.provider;
   const url = parseUrl(base);
-  const root = findRoot(segmentsOf(url.pathname), path);
+  const root = findRoot(splitSegments(url.pathname), path);
   setPath(url, `/${[...root, buildEndpoint(type, modelId, nativePath)].join('/')}`, type === 'PASSTHROUGH' ? 'path' : 'model');
   if (type === 'PASSTHROUGH') copyQuery(nativePath, url);
   return url.href;
@@ -71,7 +79,7 @@ export function buildUrl(type: InterfaceType, target: Target, modelId: string = 
  * write one.
  */
 function findRoot(base: readonly string[], path: string | undefined): string[] {
-  if (path !== undefined) return [...base, ...segmentsOf(path)];
+  if (path !== undefined) return [...base, ...splitSegments(path)];
   return isVersion(base.at(-1) ?? '') ? [...base] : [...base, 'v1'];
 }
 
@@ -84,7 +92,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'MODELS':
       return 'models';
     case 'MODEL_INFO':
-      return `models/${escaped(modelId)}`;
+      return `models/${encodeModelSegment(modelId)}`;
     case 'PASSTHROUGH':
       return stripPrefix(nativePath);
     case 'EMBEDDINGS':
@@ -103,7 +111,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
 
 /** The path after the client's own prefix: `/v1/files/f` is `files/f`. */
 function stripPrefix(path: string): string {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }

@@ -1,13 +1,13 @@
 import {
   accept,
-  inWords,
+  describeType,
   isCount,
   isFilled,
   isText,
   must,
   mustHave,
   objectAt,
-  payloadOf,
+  parsePayload,
   type StreamGrammar,
 } from '../../codec/grammar.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
@@ -52,7 +52,7 @@ export class MessagesGrammar implements StreamGrammar {
   push(frame: SseFrame): void {
     must(this.#state !== 'stopped' && this.#state !== 'error', `a frame after ${this.#state}`);
     mustHave(frame, 'data,event', 'a frame has an event line and data, and nothing else');
-    const payload = payloadOf(frame);
+    const payload = parsePayload(frame);
     must(payload['type'] === frame.event, 'the event line says the type');
     this.#read(payload);
   }
@@ -91,7 +91,7 @@ export class MessagesGrammar implements StreamGrammar {
         this.#error(payload);
         return;
       default:
-        must(false, `clients do not know the event ${inWords(payload['type'])}`);
+        must(false, `clients do not know the event ${describeType(payload['type'])}`);
     }
   }
 
@@ -140,7 +140,7 @@ export class MessagesGrammar implements StreamGrammar {
   #finish({ delta: wire, usage }: JsonObject): void {
     must(this.#state === 'open' && !this.#open, 'message_delta follows the last block, once');
     const delta = objectAt(wire, 'the delta of a message');
-    must(STOPS.has(delta['stop_reason']), `stop_reason is ${inWords(delta['stop_reason'])}`);
+    must(STOPS.has(delta['stop_reason']), `stop_reason is ${describeType(delta['stop_reason'])}`);
     for (const name of ['stop_sequence', 'stop_details', 'container']) must(name in delta, `${name} is said, or null`);
     must(isObject(usage) && isCount(usage['output_tokens']), 'message_delta has usage');
     for (const name of ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'])
@@ -187,11 +187,11 @@ const PAYLOADS: ReadonlyMap<unknown, { field: string; mayBeEmpty: boolean }> = n
 
 function checkDelta(open: OpenBlock, delta: JsonObject): void {
   const { type } = delta;
-  must(DELTAS.get(open.type)?.includes(type), `a block of type ${open.type} has no ${inWords(type)}`);
+  must(DELTAS.get(open.type)?.includes(type), `a block of type ${open.type} has no ${describeType(type)}`);
   must(!open.isSigned, 'the signature comes last');
   const payload = PAYLOADS.get(type);
   if (payload)
-    must(payload.mayBeEmpty ? isText(delta[payload.field]) : isFilled(delta[payload.field]), `${inWords(type)} brings text`);
+    must(payload.mayBeEmpty ? isText(delta[payload.field]) : isFilled(delta[payload.field]), `${describeType(type)} brings text`);
   open.isSigned = type === 'signature_delta';
   open.deltas++;
 }

@@ -5,15 +5,15 @@ import type {
   CanonicalModelList,
   CanonicalRequest,
 } from '../../canonical/request.ts';
-import { badAnswer, expectAnswer } from '../../codec/answers.ts';
+import { expectResponse, malformedResponse } from '../../codec/answers.ts';
 import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
-import { countOf, textOf, unknownFields } from '../../codec/read.ts';
-import { drop } from '../../codec/report.ts';
+import { textOrEmpty, toCount, unknownFields } from '../../codec/read.ts';
+import { noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { decodeErrorBody, isoOf, unixOf } from './outcome.ts';
+import { decodeErrorBody, formatTime, parseTime } from './outcome.ts';
 import { decodeRequest } from './request-decode.ts';
-import { encodeHeaders, encodeQuestionBody } from './request-encode.ts';
-import { fieldsOf, keep } from './wire.ts';
+import { encodeCountBody, encodeHeaders } from './request-encode.ts';
+import { readExtensions, toExtensions } from './wire.ts';
 
 /** `POST /v1/messages/count_tokens`: a request without the fields that concern the response. */
 export const countTokensRequest: WireCodec<WireRequest, CanonicalRequest> = {
@@ -22,14 +22,14 @@ export const countTokensRequest: WireCodec<WireRequest, CanonicalRequest> = {
     method: 'POST',
     path: '/v1/messages/count_tokens',
     headers: encodeHeaders(request, context),
-    body: dropResponseFields(encodeQuestionBody(request, context)),
+    body: dropResponseFields(encodeCountBody(request, context)),
   }),
 };
 
 /** The response of `count_tokens`. */
 export const countTokensResponse: WireCodec<unknown, CanonicalCountTokensResponse> = {
   decode: (wire) => {
-    const count = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
+    const count = isObject(wire) ? toCount(wire['input_tokens']) : undefined;
     if (count === undefined) throw new CodecError(decodeErrorBody(wire));
     return { input_tokens: count };
   },
@@ -53,24 +53,24 @@ const LIST_FIELDS: ReadonlySet<string> = new Set(['data', 'has_more', 'first_id'
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
   const body = expectBody(wire);
   const entries = body['data'];
-  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
+  if (!Array.isArray(entries)) throw malformedResponse('data', 'must be a list of models');
   const found = entries.flatMap((entry, i) => {
     const model = decodeModel(entry);
-    if (!model) drop(context, { path: `/data/${i}`, feature: 'models.entry', message: 'a model without an id' });
+    if (!model) noteDropped(context, { path: `/data/${i}`, feature: 'models.entry', message: 'a model without an id' });
     return model ?? [];
   });
   const hasMore = body['has_more'] === true;
   return {
     models: found,
     ...(typeof body['has_more'] === 'boolean' && { has_more: hasMore }),
-    ...(hasMore && textOf(body['last_id']) !== '' && { next_page: textOf(body['last_id']) }),
-    ...keep(unknownFields(body, LIST_FIELDS)),
+    ...(hasMore && textOrEmpty(body['last_id']) !== '' && { next_page: textOrEmpty(body['last_id']) }),
+    ...toExtensions(unknownFields(body, LIST_FIELDS)),
   };
 }
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
   const model = decodeModel(expectBody(wire));
-  if (!model) throw badAnswer('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be the name of the model');
   return model;
 }
 
@@ -78,20 +78,20 @@ const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'type', 'display_name',
 
 /** Returns undefined if the entry has no id. Unknown fields are kept as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
-  if (!isObject(entry) || textOf(entry['id']) === '') return undefined;
-  const id = textOf(entry['id']);
-  const created = unixOf(textOf(entry['created_at']));
-  const input = countOf(entry['max_input_tokens']);
-  const output = countOf(entry['max_tokens']);
+  if (!isObject(entry) || textOrEmpty(entry['id']) === '') return undefined;
+  const id = textOrEmpty(entry['id']);
+  const created = parseTime(textOrEmpty(entry['created_at']));
+  const input = toCount(entry['max_input_tokens']);
+  const output = toCount(entry['max_tokens']);
   const capabilities = decodeCapabilities(entry['capabilities']);
   return {
     id,
-    name: textOf(entry['display_name']) || id,
+    name: textOrEmpty(entry['display_name']) || id,
     ...(created !== undefined && { created }),
     ...(input !== undefined && { max_input_tokens: input }),
     ...(output !== undefined && { max_output_tokens: output }),
     ...(capabilities && { capabilities }),
-    ...keep(unknownFields(entry, MODEL_FIELDS)),
+    ...toExtensions(unknownFields(entry, MODEL_FIELDS)),
   };
 }
 
@@ -105,7 +105,7 @@ function decodeCapabilities(value: unknown): Record<string, boolean> | undefined
 }
 
 const expectBody = (wire: unknown): JsonObject =>
-  expectAnswer(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
+  expectResponse(wire, ({ type, error }) => type === 'error' || Boolean(error), decodeErrorBody);
 
 /** Pages are addressed by a model id (`after_id`), so the page token of another protocol cannot be expressed. */
 function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {
@@ -113,9 +113,13 @@ function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObje
   const last = entries.at(-1)?.id;
   const isLost = next !== undefined && next !== last;
   if (isLost)
-    drop(context, { path: '/next_page', feature: 'models.next_page', message: 'the next page cannot be asked for by a model' });
+    noteDropped(context, {
+      path: '/next_page',
+      feature: 'models.next_page',
+      message: 'the next page cannot be asked for by a model',
+    });
   return {
-    ...fieldsOf(list),
+    ...readExtensions(list),
     data: entries.map(encodeModel),
     has_more: !isLost && (more ?? next !== undefined),
     first_id: entries[0]?.id ?? null,
@@ -134,14 +138,14 @@ const REQUIRED: JsonObject = {
 
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, created = 0, max_input_tokens: input = null, max_output_tokens: output = null } = model;
-  const { created_at: original, ...rest } = fieldsOf(model);
+  const { created_at: original, ...rest } = readExtensions(model);
   return {
     ...REQUIRED,
     ...rest,
     type: 'model',
     id,
     display_name: name ?? id,
-    created_at: typeof original === 'string' && unixOf(original) === created ? original : isoOf(created),
+    created_at: typeof original === 'string' && parseTime(original) === created ? original : formatTime(created),
     max_input_tokens: input,
     max_tokens: output,
   };

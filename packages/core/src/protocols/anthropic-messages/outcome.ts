@@ -1,15 +1,15 @@
 /** Errors, stop reasons and usage, in both directions, and the conversion of RFC 3339 times. */
 
 import type { CanonicalUsage, StopDetails, StopReason, UsageDetails } from '../../canonical/message.ts';
-import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/notes.ts';
-import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
+import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { countOf, objectOf } from '../../codec/read.ts';
+import { objectOrEmpty, toCount } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
 /** An error response of any shape, with the remaining rate limits from its headers. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  const error = withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'anthropic-messages');
+  const error = addReplyFacts(decodeErrorBody(reply.body, reply.status, context), reply, 'anthropic-messages');
   const limits = readRateLimits(reply.headers);
   return limits ? { ...error, details: { ...error.details, rate_limits: limits } } : error;
 }
@@ -19,7 +19,7 @@ export function decodeErrorReply(reply: WireReply, context: CodecContext): Canon
  */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
-  return decodeError(isObject(value) ? value : { message: messageOfText(value, status, context) });
+  return decodeError(isObject(value) ? value : { message: describeTextBody(value, status, context) });
 }
 
 /** `{type: "error", error: {type, message}, request_id}`, or the inner object or text alone, as some relays send it. */
@@ -74,7 +74,7 @@ export function decodeStop(reason: string | null): StopReason {
 const CUTS: ReadonlySet<StopReason> = new Set(['max_tokens', 'context_window', 'refusal', 'content_filter']);
 
 /** Whether the reason means that generation was cut off. */
-export const isCut = (stop: StopReason): boolean => CUTS.has(stop);
+export const isCutStop = (stop: StopReason): boolean => CUTS.has(stop);
 
 /** The category and explanation of a refusal. */
 export function decodeStopDetails(details: unknown): StopDetails | undefined {
@@ -89,14 +89,14 @@ export function decodeStopDetails(details: unknown): StopDetails | undefined {
 /** The wire's `input_tokens` excludes tokens read from and written to the cache; the canonical count includes them. */
 export function decodeUsage(raw: JsonObject): CanonicalUsage {
   const outside = countCompaction(raw['iterations']);
-  const read = countOf(raw['cache_read_input_tokens']);
-  const written = countOf(raw['cache_creation_input_tokens']);
-  const output = (countOf(raw['output_tokens']) ?? 0) + outside.output;
-  const reasoning = countOf(objectOf(raw['output_tokens_details'])['thinking_tokens']);
+  const read = toCount(raw['cache_read_input_tokens']);
+  const written = toCount(raw['cache_creation_input_tokens']);
+  const output = (toCount(raw['output_tokens']) ?? 0) + outside.output;
+  const reasoning = toCount(objectOrEmpty(raw['output_tokens_details'])['thinking_tokens']);
   const details = decodeDetails(raw);
   return {
     input_tokens:
-      (countOf(raw['input_tokens']) ?? 0) + (read ?? 0) + (written ?? 0) + outside.input + outside.read + outside.written,
+      (toCount(raw['input_tokens']) ?? 0) + (read ?? 0) + (written ?? 0) + outside.input + outside.read + outside.written,
     output_tokens: output,
     ...(read !== undefined && { cache_read_tokens: read + outside.read }),
     ...(written !== undefined && { cache_creation_tokens: written + outside.written }),
@@ -112,21 +112,21 @@ function countCompaction(iterations: unknown): { input: number; read: number; wr
   if (!Array.isArray(iterations)) return sum;
   for (const entry of iterations) {
     if (!isObject(entry) || entry['type'] !== 'compaction') continue;
-    sum.input += countOf(entry['input_tokens']) ?? 0;
-    sum.read += countOf(entry['cache_read_input_tokens']) ?? 0;
-    sum.written += countOf(entry['cache_creation_input_tokens']) ?? 0;
-    sum.output += countOf(entry['output_tokens']) ?? 0;
+    sum.input += toCount(entry['input_tokens']) ?? 0;
+    sum.read += toCount(entry['cache_read_input_tokens']) ?? 0;
+    sum.written += toCount(entry['cache_creation_input_tokens']) ?? 0;
+    sum.output += toCount(entry['output_tokens']) ?? 0;
   }
   return sum;
 }
 
 function decodeDetails(raw: JsonObject): UsageDetails {
-  const written = objectOf(raw['cache_creation']);
-  const tools = objectOf(raw['server_tool_use']);
-  const short = countOf(written['ephemeral_5m_input_tokens']);
-  const long = countOf(written['ephemeral_1h_input_tokens']);
-  const searches = countOf(tools['web_search_requests']);
-  const fetches = countOf(tools['web_fetch_requests']);
+  const written = objectOrEmpty(raw['cache_creation']);
+  const tools = objectOrEmpty(raw['server_tool_use']);
+  const short = toCount(written['ephemeral_5m_input_tokens']);
+  const long = toCount(written['ephemeral_1h_input_tokens']);
+  const searches = toCount(tools['web_search_requests']);
+  const fetches = toCount(tools['web_fetch_requests']);
   return {
     ...(short !== undefined && { cache_creation_5m: short }),
     ...(long !== undefined && { cache_creation_1h: long }),
@@ -197,7 +197,7 @@ function encodeHeaders(error: CanonicalError): HeaderBag {
 }
 
 function writeRateLimits(limits: unknown): HeaderBag {
-  const entries = Object.entries(objectOf(limits));
+  const entries = Object.entries(objectOrEmpty(limits));
   return Object.fromEntries(
     entries.flatMap(([name, value]) => (name.startsWith(LIMIT_HEADER) && typeof value === 'string' ? [[name, value]] : [])),
   );
@@ -208,7 +208,7 @@ function writeRateLimits(limits: unknown): HeaderBag {
  * Code retry only that one.
  */
 export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
-  encodeErrorBody(error, brokenOffBy(error) && WIRE_ERRORS.OVERLOADED.type);
+  encodeErrorBody(error, findSocketErrorCode(error) && WIRE_ERRORS.OVERLOADED.type);
 
 /** The body of an error response. */
 function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].type): JsonObject {
@@ -216,7 +216,7 @@ function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].t
   return {
     type: 'error',
     error: {
-      ...objectOf(upstream?.body),
+      ...objectOrEmpty(upstream?.body),
       type: upstream?.type ?? type,
       message: encodeMessage(error),
     },
@@ -299,11 +299,11 @@ export const encodeDeltaUsage = (usage: Partial<CanonicalUsage> | undefined): Js
 
 /** The wire's own counters, if they still match the usage. */
 function encodeCounters(usage: Partial<CanonicalUsage>): JsonObject {
-  const raw = objectOf(usage.extensions?.['anthropic-messages']);
+  const raw = objectOrEmpty(usage.extensions?.['anthropic-messages']);
   const original = decodeUsage(raw);
   const isSame = original.input_tokens === (usage.input_tokens ?? 0) && original.output_tokens === (usage.output_tokens ?? 0);
   if (!isSame) return { ...raw, ...splitInput(usage) };
-  return { ...raw, input_tokens: countOf(raw['input_tokens']) ?? 0, output_tokens: countOf(raw['output_tokens']) ?? 0 };
+  return { ...raw, input_tokens: toCount(raw['input_tokens']) ?? 0, output_tokens: toCount(raw['output_tokens']) ?? 0 };
 }
 
 /** The wire's `input_tokens` excludes cached tokens (P99). */
@@ -343,7 +343,7 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?
 const DAY = 86_400;
 
 /** Unix seconds of an RFC 3339 time, without fractions; undefined for anything else. */
-export function unixOf(text: string): number | undefined {
+export function parseTime(text: string): number | undefined {
   const match = RFC_3339.exec(text);
   if (!match) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
@@ -368,7 +368,7 @@ function countDays(year: number, month: number, day: number): number {
 }
 
 /** Unix seconds as an RFC 3339 time in UTC. */
-export function isoOf(unix: number): string {
+export function formatTime(unix: number): string {
   const seconds = Math.floor(unix);
   const days = Math.floor(seconds / DAY);
   const rest = seconds - days * DAY;

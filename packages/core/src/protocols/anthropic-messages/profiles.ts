@@ -1,4 +1,4 @@
-import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
+import { DEFAULT_PROFILE, type FindProfile, memoizeProfiles, type ProviderProfile } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
 /**
@@ -162,7 +162,7 @@ const normaliseName = (model: string): string =>
  * What a provider and model are known to accept. Unknown providers get the default; the operator's `profile` is
  * applied over the result.
  */
-export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
+export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
   const row = hasRow(providerId) ? ANTHROPIC_PROFILES[providerId] : {};
   const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
   if (row === COMPATIBLE) return profile; // its models may have Claude names
@@ -174,7 +174,8 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
 const hasRow = (providerId: string): boolean => Object.hasOwn(ANTHROPIC_PROFILES, providerId);
 
 /** Whether anything is known about the provider or the model. */
-export const hasFacts = (providerId: string, model = ''): boolean => hasRow(providerId) || CLAUDE.test(normaliseName(model));
+export const hasRecordedProfile = (providerId: string, model = ''): boolean =>
+  hasRow(providerId) || CLAUDE.test(normaliseName(model));
 
 /** Tool requirements of Anthropic: object schemas (P57), no free-text tools, no namespaces. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({

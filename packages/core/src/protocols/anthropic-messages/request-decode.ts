@@ -11,7 +11,7 @@ import {
 } from '../../canonical/message.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import { decodeCarrier, decodeCarrierInId } from '../../codec/answers.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
 import {
@@ -23,32 +23,32 @@ import {
   expectShallow,
   expectShallowJson,
   expectText,
-  listOf,
-  objectOf,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid } from '../../codec/report.ts';
 import { splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
-import { decodeCitation, decodeOpaque, decodeRedacted, decodeResult, signatureOf } from './blocks.ts';
-import { modelOf } from './endpoints.ts';
+import { buildSignature, decodeCitation, decodeOpaque, decodeRedacted, decodeResult } from './blocks.ts';
+import { readModel } from './endpoints.ts';
 import {
   decodeOptions,
   decodeOutputFormat,
   decodeParameters,
   decodeThinking,
-  keptFormat,
-  keptOptions,
-  keptThinking,
+  readFormatExtensions,
+  readOptionExtensions,
+  readThinkingExtensions,
 } from './settings.ts';
-import { decodeConversationTools, decodeToolChoice, decodeTools, keptToolChoice } from './tools.ts';
-import { decodeCacheControl, keep, PLACES, placed, unknownWithin } from './wire.ts';
+import { decodeConversationTools, decodeToolChoice, decodeTools, readToolChoiceExtensions } from './tools.ts';
+import { decodeCacheControl, PLACES, readUnknownFields, toExtensions, withPointer } from './wire.ts';
 
 /** Decodes a request; Bedrock and Vertex have the model in the path. */
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
-  return decodeRequestBody(wire.body, context, wire.headers, modelOf(wire.path));
+  return decodeRequestBody(wire.body, context, wire.headers, readModel(wire.path));
 }
 
 function decodeRequestBody(wire: unknown, context: CodecContext, headers: HeaderBag = {}, model?: string): CanonicalRequest {
@@ -56,7 +56,7 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   expectShallow(body);
   const { system, messages } = decodeConversation(body, context);
   const declared = decodeTools(body['tools'], context);
-  const tools = [...declared, ...decodeConversationTools(listOf(body['messages']), declared, context)];
+  const tools = [...declared, ...decodeConversationTools(listOrEmpty(body['messages']), declared, context)];
   const format = decodeOutputFormat(body, context);
   const thinking = decodeThinking(body, context);
   const stream = optional(body['stream'], 'stream', expectBoolean);
@@ -70,9 +70,9 @@ function decodeRequestBody(wire: unknown, context: CodecContext, headers: Header
   if (format) request.output_format = format;
   if (thinking) request.thinking = thinking;
   if (stream !== undefined) request.stream = stream;
-  const extensions = keep({ ...collectFields(body), ...collectHeaders(headers) });
+  const extensions = toExtensions({ ...collectFields(body), ...collectHeaders(headers) });
   Object.assign(request, decodeToolChoice(body['tool_choice']), decodeOptions(body), extensions);
-  return at('', request, context, PLACES);
+  return withSource('', request, context, PLACES);
 }
 
 interface Conversation {
@@ -97,7 +97,7 @@ function decodeConversation(body: JsonObject, context: CodecContext): Conversati
   const scope: Scope = { context, names: new Map(), next: undefined };
   const messages = list.flatMap((item, i) => {
     const at = `messages[${i}]`;
-    return decodeMessage(expectObject(item, at), at, scope).map((message) => placed(at, message, context));
+    return decodeMessage(expectObject(item, at), at, scope).map((message) => withPointer(at, message, context));
   });
   return hoist(decodeSystem(body['system'], scope), messages, context);
 }
@@ -166,12 +166,12 @@ const ALLOWED: Record<Place, (block: ContentBlock) => boolean> = {
 
 /** Text or a list of blocks. Empty text is dropped. */
 function decodeContent(content: unknown, at: string, place: Place, scope: Scope): ContentBlock[] {
-  if (typeof content === 'string') return content === '' ? [] : [placed(at, { type: 'text', text: content }, scope.context)];
+  if (typeof content === 'string') return content === '' ? [] : [withPointer(at, { type: 'text', text: content }, scope.context)];
   return expectList(content, at).flatMap((item, i) => {
     const param = `${at}[${i}]`;
     const blocks = [decodeBlock(item, param, scope) ?? []].flat();
     if (!blocks.every(ALLOWED[place])) throw invalid(`${param}.type`, `a block of this type cannot stand here`);
-    return blocks.map((block) => placed(param, block, scope.context));
+    return blocks.map((block) => withPointer(param, block, scope.context));
   });
 }
 
@@ -204,7 +204,7 @@ const IMAGE_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'cache_cont
 function decodeImage(block: JsonObject, at: string): ImageBlock | OpaqueBlock {
   const source = decodeImageSource(expectObject(block['source'], `${at}.source`), `${at}.source`);
   if (!source) return decodeOpaque(block);
-  return { type: 'image', source, ...decodeCacheControl(block), ...keep(collectMediaFields(block, IMAGE_FIELDS)) };
+  return { type: 'image', source, ...decodeCacheControl(block), ...toExtensions(collectMediaFields(block, IMAGE_FIELDS)) };
 }
 
 function decodeImageSource(source: JsonObject, at: string): ImageBlock['source'] | undefined {
@@ -234,7 +234,7 @@ function decodeDocument(block: JsonObject, at: string, scope: Scope): FileBlock 
     ...(context !== undefined && { context }),
     ...decodeCitationsFlag(block),
     ...decodeCacheControl(block),
-    ...keep(collectMediaFields(block, DOCUMENT_FIELDS)),
+    ...toExtensions(collectMediaFields(block, DOCUMENT_FIELDS)),
   };
 }
 
@@ -269,9 +269,9 @@ const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type'
  * Anthropic's.
  */
 function collectMediaFields(block: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const fields = unknownWithin(block, known, 'source', SOURCE_FIELDS);
-  const isFile = objectOf(block['source'])['type'] === 'file';
-  return isFile ? { ...fields, source: { ...objectOf(fields['source']), type: 'file' } } : fields;
+  const fields = readUnknownFields(block, known, 'source', SOURCE_FIELDS);
+  const isFile = objectOrEmpty(block['source'])['type'] === 'file';
+  return isFile ? { ...fields, source: { ...objectOrEmpty(fields['source']), type: 'file' } } : fields;
 }
 
 const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'source', 'title', 'content', 'citations', 'cache_control']);
@@ -284,7 +284,7 @@ function decodeSearchResult(block: JsonObject, at: string, scope: Scope): FileBl
     ...decodeTitle(block, at),
     ...decodeCitationsFlag(block),
     ...decodeCacheControl(block),
-    ...keep(unknownFields(block, SEARCH_FIELDS)),
+    ...toExtensions(unknownFields(block, SEARCH_FIELDS)),
   };
 }
 
@@ -294,7 +294,7 @@ const decodeTitle = (block: JsonObject, at: string): { title?: string } => {
 };
 
 const decodeCitationsFlag = (block: JsonObject): { citations_enabled?: boolean } => {
-  const { enabled } = objectOf(block['citations']);
+  const { enabled } = objectOrEmpty(block['citations']);
   return typeof enabled === 'boolean' ? { citations_enabled: enabled } : {};
 };
 
@@ -305,21 +305,21 @@ const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signa
  * signature of the next block is dropped.
  */
 function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): ThinkingBlock | undefined {
-  const value = textOf(block['signature']);
-  const thinking = textOf(block['thinking']);
+  const value = textOrEmpty(block['signature']);
+  const thinking = textOrEmpty(block['thinking']);
   const carrier = decodeCarrier(value);
   const isNext = carrier?.attach === 'next';
-  if (isNext) scope.next = placed(`${at}.signature`, carrier.blob, scope.context);
+  if (isNext) scope.next = withPointer(`${at}.signature`, carrier.blob, scope.context);
   if (isNext && thinking === '') return undefined;
   const isUnsigned = value === '' || carrier?.blob.value === '';
-  const signature = isUnsigned || isNext ? undefined : (carrier?.blob ?? signatureOf(value, ''));
-  return { type: 'thinking', thinking, ...(signature && { signature }), ...keep(unknownFields(block, THINKING_FIELDS)) };
+  const signature = isUnsigned || isNext ? undefined : (carrier?.blob ?? buildSignature(value, ''));
+  return { type: 'thinking', thinking, ...(signature && { signature }), ...toExtensions(unknownFields(block, THINKING_FIELDS)) };
 }
 
 /** A call of a client tool. Its id may carry the signature of the call, or of the reasoning before it. */
 function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
   const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
-  if (carried?.attach === 'next') scope.next = placed(`${at}.id`, carried.blob, scope.context);
+  if (carried?.attach === 'next') scope.next = withPointer(`${at}.id`, carried.blob, scope.context);
   const call = decodeCall({ ...block, id }, at, scope, undefined);
   return carried?.attach === 'self' ? [{ type: 'thinking', thinking: '', signature: carried.blob }, call] : [call];
 }
@@ -344,7 +344,7 @@ function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' 
     ...(kind && { kind }),
     ...takeNext(scope),
     ...decodeCacheControl(block),
-    ...keep({ ...(kind && { type: block['type'] }), ...fields, ...(caller !== undefined && !isDirect && { caller }) }),
+    ...toExtensions({ ...(kind && { type: block['type'] }), ...fields, ...(caller !== undefined && !isDirect && { caller }) }),
   };
 }
 
@@ -372,7 +372,7 @@ function decodeToolResult(block: JsonObject, at: string, scope: Scope): ToolResu
     content: decodeResultContent(block['content'], `${at}.content`, scope),
     ...(isError !== undefined && { is_error: isError }),
     ...decodeCacheControl(block),
-    ...keep(unknownFields(block, RESULT_FIELDS)),
+    ...toExtensions(unknownFields(block, RESULT_FIELDS)),
   };
 }
 
@@ -389,9 +389,9 @@ const decodeParts = (content: unknown, at: string, scope: Scope): ResultPart[] =
 function decodeServerResult(block: JsonObject, { names }: Scope): ToolResultBlock {
   const { type, content } = block;
   return {
-    ...decodeResult(block, names.get(textOf(block['tool_use_id']))),
+    ...decodeResult(block, names.get(textOrEmpty(block['tool_use_id']))),
     ...decodeCacheControl(block),
-    ...keep({ ...unknownFields(block, RESULT_FIELDS), type, ...(content !== undefined && { content }) }),
+    ...toExtensions({ ...unknownFields(block, RESULT_FIELDS), type, ...(content !== undefined && { content }) }),
   };
 }
 
@@ -403,13 +403,13 @@ function decodeOther(block: JsonObject): OpaqueBlock {
   const opaque = decodeOpaque(block);
   const { type, content, tool } = block;
   if (type === 'compaction' && typeof content === 'string' && content !== '') return { ...opaque, text: content };
-  const isDefined = type === 'tool_addition' && objectOf(tool)['type'] === 'tool_definition';
+  const isDefined = type === 'tool_addition' && objectOrEmpty(tool)['type'] === 'tool_definition';
   return isDefined ? { ...opaque, hoisted: true } : opaque;
 }
 
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
-const decodeMessageFields = (message: JsonObject) => keep(unknownFields(message, MESSAGE_FIELDS));
+const decodeMessageFields = (message: JsonObject) => toExtensions(unknownFields(message, MESSAGE_FIELDS));
 
 /** Only leading system messages are hoisted, unless the policy is `all`: later ones depend on their position. */
 function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: CodecContext): Conversation {
@@ -428,13 +428,13 @@ function hoist(system: SystemBlock[], messages: CanonicalMessage[], { policy }: 
 /** A string, or a list of text blocks. */
 function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
   if (system === undefined || system === null || system === '') return [];
-  if (typeof system === 'string') return [placed('system', { type: 'text', text: system }, scope.context)];
+  if (typeof system === 'string') return [withPointer('system', { type: 'text', text: system }, scope.context)];
   return expectList(system, 'system').flatMap((item, i): SystemBlock[] => {
     const at = `system[${i}]`;
     const block = expectObject(item, at);
     if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be text');
     const text = decodeText(block, at, scope);
-    return text ? [placed(at, text, scope.context)] : [];
+    return text ? [withPointer(at, text, scope.context)] : [];
   });
 }
 
@@ -443,14 +443,14 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'citations', '
 function decodeText(block: JsonObject, at: string, scope: Scope): TextBlock | undefined {
   const text = expectText(block['text'], `${at}.text`);
   if (text === '') return undefined;
-  const citations = listOf(block['citations']).filter(isObject).map(decodeCitation);
+  const citations = listOrEmpty(block['citations']).filter(isObject).map(decodeCitation);
   return {
     type: 'text',
     text,
     ...(citations.length > 0 && { citations }),
     ...takeNext(scope),
     ...decodeCacheControl(block),
-    ...keep(unknownFields(block, TEXT_FIELDS)),
+    ...toExtensions(unknownFields(block, TEXT_FIELDS)),
   };
 }
 
@@ -484,10 +484,10 @@ const MAPPED: ReadonlySet<string> = new Set([
 function collectFields(body: JsonObject): JsonObject {
   return {
     ...unknownFields(body, MAPPED),
-    ...keptThinking(body),
+    ...readThinkingExtensions(body),
     ...collectConfig(body),
-    ...keptOptions(body),
-    ...keptToolChoice(body['tool_choice']),
+    ...readOptionExtensions(body),
+    ...readToolChoiceExtensions(body['tool_choice']),
   };
 }
 
@@ -495,10 +495,10 @@ const CONFIG_FIELDS: ReadonlySet<string> = new Set(['effort', 'format']);
 
 /** An effort without `thinking` is kept, so that it is sent back without it. */
 function collectConfig(body: JsonObject): JsonObject {
-  const config = objectOf(body['output_config']);
+  const config = objectOrEmpty(body['output_config']);
   const { effort } = config;
   const isAlone = !body['thinking'] && effort !== undefined && effort !== null;
-  const { current: format, old } = keptFormat(body);
+  const { current: format, old } = readFormatExtensions(body);
   const rest = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
   return { ...(Object.keys(rest).length > 0 && { output_config: rest }), ...(old && { output_format: old }) };
 }

@@ -9,26 +9,34 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { argumentsOf } from '../../codec/answers.ts';
+import { buildArgumentText } from '../../codec/answers.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
-import { drop, invalid, repair, rulesTelling } from '../../codec/report.ts';
-import { tellInexactNumbers, withoutHoisted } from '../../codec/requests.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
+import { createReporter, invalid, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { reportInexactNumbers, withoutHoisted } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { changeAll, changeBlocks } from '../../passes/content.ts';
-import { locatedContext, prepare } from '../../passes/prepare.ts';
-import type { Rules, Vocabulary } from '../../passes/rules.ts';
+import { locateContext, prepare } from '../../passes/prepare.ts';
+import type { Capabilities, Rules } from '../../passes/rules.ts';
 import { modelFamily, toolRules } from './profiles.ts';
 import { REQUEST_HEADERS } from './request-decode.ts';
-import { BOUNDS, dropForeign, encodeOptions, encodeOutputFormat, encodeParameters, encodeThinking, limitOf } from './settings.ts';
+import {
+  BOUNDS,
+  chooseMaxTokens,
+  dropUnsupportedOptions,
+  encodeOptions,
+  encodeOutputFormat,
+  encodeParameters,
+  encodeThinking,
+} from './settings.ts';
 import { encodeToolFields, SERVER_TOOLS } from './tools.ts';
-import { encodeCacheControl, fieldsOf, PROTOCOL } from './wire.ts';
+import { encodeCacheControl, PROTOCOL, readExtensions } from './wire.ts';
 
 /**
  * The field that Anthropic's documentation uses for input that is not valid JSON. No tool declares it, so that no
  * tool runs with partial arguments.
  */
-export const INVALID = 'INVALID_JSON';
+export const INVALID_JSON_FIELD = 'INVALID_JSON';
 
 /** A canonical request as a Messages request. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
@@ -42,7 +50,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 
 /** The client's headers that belong to the request, with the API version that the server supports. */
 export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_version: version } }: CodecContext): HeaderBag {
-  const sent = fieldsOf(request);
+  const sent = readExtensions(request);
   const own = REQUEST_HEADERS.flatMap((name): [string, string][] => {
     const value = sent[name];
     return typeof value === 'string' ? [[name, value]] : [];
@@ -54,14 +62,14 @@ export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_
 /** Extension fields come first, so that canonical fields override them. */
 function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
-  dropForeign(request, context);
-  const limit = limitOf(request, context);
+  dropUnsupportedOptions(request, context);
+  const limit = chooseMaxTokens(request, context);
   const { body, isThinking, max_tokens = limit } = encodePrompt(request, limit, context);
   return {
     ...body,
     max_tokens,
     ...encodeParameters(request, isThinking, context),
-    ...encodeOptions(request, fieldsOf(request), context),
+    ...encodeOptions(request, readExtensions(request), context),
     ...encodeStreaming(request, context),
   };
 }
@@ -73,7 +81,7 @@ function encodeStreaming({ stream: requested }: CanonicalRequest, { target }: Co
 }
 
 /** The body without parameters and options of the response, for token counts. */
-export function encodeQuestionBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
+export function encodeCountBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
   return encodePrompt(request, undefined, context).body;
 }
@@ -83,7 +91,7 @@ export function encodeQuestionBody(source: CanonicalRequest, caller: CodecContex
  * thereby change the turns.
  */
 function dropUnreadable(request: CanonicalRequest, caller: CodecContext): CanonicalRequest {
-  const context = locatedContext(caller, request);
+  const context = locateContext(caller, request);
   return changeBlocks(request, (block, path) =>
     block.type === 'tool_result' ? filterResult(block, path, context) : filterPart(block, path, context),
   );
@@ -98,7 +106,11 @@ function filterResult(block: ToolResultBlock, path: string, context: CodecContex
 function filterPart<T extends ContentBlock>(block: T, path: string, context: CodecContext): T | undefined {
   const why = block.type === 'image' ? explainImage(block.source) : block.type === 'file' ? explainFile(block.source) : undefined;
   if (why === undefined) return block;
-  drop(context, { path, feature: block.type, message: `${block.type === 'image' ? 'an image' : 'a file'} is left out: ${why}` });
+  noteDropped(context, {
+    path,
+    feature: block.type,
+    message: `${block.type === 'image' ? 'an image' : 'a file'} is left out: ${why}`,
+  });
   return undefined;
 }
 
@@ -121,7 +133,7 @@ function explainFile(source: FileBlock['source']): string | undefined {
  */
 function buildRules(context: CodecContext): Rules {
   const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { note, drop, repair, refuse } = createReporter(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
   return {
     note,
@@ -168,7 +180,7 @@ function buildRules(context: CodecContext): Rules {
   };
 }
 
-const buildCapabilities = ({ profile, source }: CodecContext): Vocabulary => ({
+const buildCapabilities = ({ profile, source }: CodecContext): Capabilities => ({
   names: false,
   titles: 'field',
   contexts: true,
@@ -197,12 +209,12 @@ interface EncodedPrompt {
 }
 
 function encodePrompt(request: CanonicalRequest, limit: number | undefined, context: CodecContext): EncodedPrompt {
-  const sent = fieldsOf(request);
+  const sent = readExtensions(request);
   const thinking = encodeThinking(request, limit, context);
   const { format, hint } = encodeOutputFormat(request.output_format, context);
   const system = encodeSystem([...(request.system ?? []), ...(hint ? [{ type: 'text' as const, text: hint }] : [])]);
   const config = {
-    ...withoutEffort(objectOf(sent['output_config'])),
+    ...withoutEffort(objectOrEmpty(sent['output_config'])),
     ...(thinking.effort !== undefined && { effort: thinking.effort }),
     ...(format && { format }),
   };
@@ -257,9 +269,9 @@ function encodeMessages({ messages }: CanonicalRequest, context: CodecContext): 
     const content = encodeBlocks(message.content, `/messages/${i}/content`, context);
     if (content.length === 0) return;
     const last = turns.at(-1);
-    if (last?.role !== role || role === 'system') turns.push({ ...fieldsOf(message), role, content });
+    if (last?.role !== role || role === 'system') turns.push({ ...readExtensions(message), role, content });
     else {
-      assignOwn(last, fieldsOf(message));
+      assignOwn(last, readExtensions(message));
       for (const block of content) last.content.push(block);
     }
   });
@@ -285,7 +297,7 @@ function encodeBlock(block: ContentBlock, at: string, context: CodecContext): Js
     case 'tool_use':
       return {
         type: isClientCall(block.kind) ? 'tool_use' : 'server_tool_use',
-        ...fieldsOf(block),
+        ...readExtensions(block),
         id: block.id,
         name: block.name,
         input: encodeInput(block, at, context),
@@ -308,13 +320,19 @@ function encodeText(block: Omit<TextBlock, 'type'>): JsonObject | undefined {
   const { text, citations = [] } = block;
   if (text.trim() === '') return undefined;
   const own = citations.flatMap(({ raw }) => (raw === undefined ? [] : [raw]));
-  return { ...fieldsOf(block), type: 'text', text, ...(own.length > 0 && { citations: own }), ...encodeCacheControl(block) };
+  return {
+    ...readExtensions(block),
+    type: 'text',
+    text,
+    ...(own.length > 0 && { citations: own }),
+    ...encodeCacheControl(block),
+  };
 }
 
 function encodeImage(block: ImageBlock): JsonObject | undefined {
-  const { source: rest, ...fields } = fieldsOf(block);
+  const { source: rest, ...fields } = readExtensions(block);
   const source = encodeImageSource(block.source);
-  return source && { ...fields, type: 'image', source: { ...objectOf(rest), ...source }, ...encodeCacheControl(block) };
+  return source && { ...fields, type: 'image', source: { ...objectOrEmpty(rest), ...source }, ...encodeCacheControl(block) };
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
@@ -342,7 +360,7 @@ function findImageType({ data = '', media_type: named }: ImageBlock['source']): 
 
 function encodeSearchResult(block: FileBlock, at: string, context: CodecContext): JsonObject {
   return {
-    ...fieldsOf(block),
+    ...readExtensions(block),
     type: 'search_result',
     source: block.search_result?.source ?? '',
     title: block.title ?? '',
@@ -354,7 +372,7 @@ function encodeSearchResult(block: FileBlock, at: string, context: CodecContext)
 
 function encodeDocument(block: FileBlock, at: string, context: CodecContext): JsonObject | undefined {
   const { content } = block.source;
-  const { source: rest, ...fields } = fieldsOf(block);
+  const { source: rest, ...fields } = readExtensions(block);
   const source = content
     ? { type: 'content', content: encodeBlocks(content, `${at}/source/content`, context) }
     : encodeDocumentSource(block.source);
@@ -363,7 +381,7 @@ function encodeDocument(block: FileBlock, at: string, context: CodecContext): Js
     source && {
       ...fields,
       type: 'document',
-      source: { ...objectOf(rest), ...source },
+      source: { ...objectOrEmpty(rest), ...source },
       ...(title !== undefined && { title }),
       ...(block.context !== undefined && { context: block.context }),
       ...encodeCitationsFlag(block),
@@ -403,8 +421,8 @@ const encodeCitationsFlag = ({ citations_enabled: enabled }: FileBlock): JsonObj
 function encodeThinkingBlock(block: ThinkingBlock): JsonObject {
   const { thinking, signature } = block;
   return signature?.form === 'redacted'
-    ? { ...fieldsOf(block), type: 'redacted_thinking', data: signature.value }
-    : { ...fieldsOf(block), type: 'thinking', thinking, signature: signature?.value ?? '' };
+    ? { ...readExtensions(block), type: 'redacted_thinking', data: signature.value }
+    : { ...readExtensions(block), type: 'thinking', thinking, signature: signature?.value ?? '' };
 }
 
 /**
@@ -413,29 +431,29 @@ function encodeThinkingBlock(block: ThinkingBlock): JsonObject {
  */
 export function encodeInput(block: ToolUseBlock, path: string, context: CodecContext, broken = 'input'): JsonObject {
   const { kind, status, input, input_raw: raw = '' } = block;
-  if (kind === 'custom' && (status !== 'incomplete' || broken === 'input')) return { input: argumentsOf(block, true) };
+  if (kind === 'custom' && (status !== 'incomplete' || broken === 'input')) return { input: buildArgumentText(block, true) };
   const isBroken = status === 'incomplete' && broken !== 'input';
   if (kind !== 'custom' && raw.trim() === '' && !isBroken) return isObject(input) ? input : { input };
   const value = kind === 'custom' || isBroken ? undefined : parseJson(raw);
   if (isObject(value)) {
-    tellInexactNumbers(raw, path, context);
+    reportInexactNumbers(raw, path, context);
     return value;
   }
   if (value === null) return {}; // Groq sends null for no arguments
   const key = value === undefined ? broken : 'input';
-  tellWrapped(block, key, path, context);
-  return { [key]: value ?? argumentsOf(block, true) };
+  noteWrappedInput(block, key, path, context);
+  return { [key]: value ?? buildArgumentText(block, true) };
 }
 
 /** Notes that arguments were wrapped in an object; `key` is its field. */
-export function tellWrapped({ id, name }: ToolUseBlock, key: string, path: string, context: CodecContext): void {
+export function noteWrappedInput({ id, name }: ToolUseBlock, key: string, path: string, context: CodecContext): void {
   const message = `the arguments of the call ${id} of ${name} are no object; they are sent as {"${key}": …}`;
-  repair(context, { path, feature: 'tool_use.input', message });
+  noteRepaired(context, { path, feature: 'tool_use.input', message });
 }
 
 /** The result of a client tool. Results of provider tools are sent back unchanged. */
 function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
-  const fields = fieldsOf(block);
+  const fields = readExtensions(block);
   if (!isClientCall(block.kind))
     return { ...fields, tool_use_id: block.tool_use_id, ...encodeErrorFlag(block, fields), ...encodeCacheControl(block) };
   const content = typeof block.content === 'string' ? block.content : encodeBlocks(block.content, `${at}/content`, context);
@@ -454,5 +472,5 @@ const encodeErrorFlag = ({ kind, is_error: isError }: ToolResultBlock, { type }:
   kind === 'mcp' || type === 'mcp_tool_result' ? { is_error: isError ?? false } : {};
 
 function dropBlock(type: string, path: string, context: CodecContext): undefined {
-  drop(context, { path, feature: `messages.${type}`, message: `Anthropic Messages has no form for this ${type}` });
+  noteDropped(context, { path, feature: `messages.${type}`, message: `Anthropic Messages has no form for this ${type}` });
 }

@@ -1,41 +1,41 @@
 import type { CanonicalResponse, ContentBlock } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
-import { endingOf, readWhole, upstreamError } from '../../codec/answers.ts';
+import { buildUpstreamError, readWholeResponse, resolveStopReason } from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
-import type { CodecContext, Glance } from '../../codec/protocol.ts';
-import { listOf } from '../../codec/read.ts';
+import type { CodecContext, UsagePeek } from '../../codec/protocol.ts';
+import { listOrEmpty } from '../../codec/read.ts';
 import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
-import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './blocks.ts';
+import { createResponseScope, dropChoices, encodeEnvelope, encodeTier, type ResponseScope } from './blocks.ts';
 import { ContentEncoder, ContentSink } from './content-encode.ts';
 import { decodeErrorBody, decodeUsage, encodeStop, encodeStopDetails, encodeUsage } from './outcome.ts';
 import { decodeStream, isWholeMessage } from './stream-decode.ts';
-import { fieldsOf } from './wire.ts';
+import { readExtensions } from './wire.ts';
 
 /** Reads a whole message through the stream decoder, so that the same rules apply. Throws if the body is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !isWholeMessage(body)) throw new CodecError(readError(body));
-  return readWhole([body], decodeStream(context)).message;
+  return readWholeResponse([body], decodeStream(context)).message;
 }
 
 function readError(body: unknown): CanonicalError {
   const isUnexplained = isObject(body) && body['type'] !== 'error' && !body['error'];
-  return isUnexplained ? upstreamError('the answer is no message') : decodeErrorBody(body);
+  return isUnexplained ? buildUpstreamError('the answer is no message') : decodeErrorBody(body);
 }
 
 /** See `Codec.glance`. 0.1 us instead of 5.9 us for decoding the response. */
-export function glance(body: unknown): Glance | undefined {
+export function peekUsage(body: unknown): UsagePeek | undefined {
   if (!isObject(body) || !isWholeMessage(body) || !isObject(body['usage'])) return undefined;
-  const [block, another] = listOf(body['content']);
+  const [block, another] = listOrEmpty(body['content']);
   return isObject(block) && block['type'] === 'text' && !another ? { usage: decodeUsage(body['usage']) } : undefined;
 }
 
 /** A whole `message` with all fields that the official type requires. Throws if the response is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   const { content, stop_details: details, usage, error } = response;
-  const stop = endingOf(response, details, error, context);
+  const stop = resolveStopReason(response, details, error, context);
   if ((response.choices?.length ?? 0) > 1) dropChoices(context);
-  const scope = createAnswer(response, context);
-  const { finish_reason: reason, stop_details: raw, container = null, diagnostics = null, ...fields } = fieldsOf(response);
+  const scope = createResponseScope(response, context);
+  const { finish_reason: reason, stop_details: raw, container = null, diagnostics = null, ...fields } = readExtensions(response);
   const { id, type, role, model } = encodeEnvelope(response, scope);
   const message: JsonObject = {
     id,
@@ -54,7 +54,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   return message;
 }
 
-function encodeContent(content: readonly ContentBlock[], scope: Answer): JsonObject[] {
+function encodeContent(content: readonly ContentBlock[], scope: ResponseScope): JsonObject[] {
   const sink = new ContentSink();
   const encoder = new ContentEncoder(scope, sink);
   for (const [at, block] of content.entries()) encoder.add(at, block);

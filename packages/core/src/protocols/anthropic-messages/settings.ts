@@ -9,26 +9,26 @@ import type {
   RequestParameters,
   ThinkingConfig,
 } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
-  countOf,
   expectList,
   expectNumber,
   expectObject,
   expectText,
-  objectOf,
+  objectOrEmpty,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toCount,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { approximate, drop, invalid } from '../../codec/report.ts';
+import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
 import { describedSchema, dropIdleEffort, dropState, dropThinking } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson, writeJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
-import { budgetOf, effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
-import { decodeCacheControl, encodeCacheControl, fieldsOf } from './wire.ts';
+import { findBudget, findEffort, isDefault, isEffort, nearestEffort } from '../../passes/unsupported.ts';
+import { decodeCacheControl, encodeCacheControl, readExtensions } from './wire.ts';
 
 /** Anthropic accepts sampling values up to 1 (P68). */
 export const BOUNDS: Bounds = { temperature: [0, 1], top_p: [0, 1] };
@@ -50,8 +50,8 @@ export function decodeOptions(body: JsonObject): Options {
 const USER_FIELDS: ReadonlySet<string> = new Set(['user_id']);
 
 /** Options without a canonical counterpart: other metadata, and unknown service tiers. */
-export function keptOptions(body: JsonObject): JsonObject {
-  const metadata = unknownFields(objectOf(body['metadata']), USER_FIELDS);
+export function readOptionExtensions(body: JsonObject): JsonObject {
+  const metadata = unknownFields(objectOrEmpty(body['metadata']), USER_FIELDS);
   const { service_tier: tier } = body;
   const isKept = typeof tier === 'string' && decodeTier(body) === undefined;
   return { ...(metadata && { metadata }), ...(isKept && { service_tier: tier }) };
@@ -72,15 +72,15 @@ export function decodeOutputFormat(body: JsonObject, context: Pick<CodecContext,
   if (format?.['type'] !== 'json_schema') return undefined;
   const param = current ? 'output_config.format' : 'output_format';
   const schema = expectObject(format['schema'], `${param}.schema`);
-  const place = pointerOf(param);
-  return at(place, { type: 'json_schema' as const, json_schema: { schema } }, context, { json_schema: place });
+  const place = toPointer(param);
+  return withSource(place, { type: 'json_schema' as const, json_schema: { schema } }, context, { json_schema: place });
 }
 
 /** Formats of both fields that have no canonical counterpart. */
-export function keptFormat(body: JsonObject): { current?: unknown; old?: JsonObject } {
-  const { format } = objectOf(body['output_config']);
+export function readFormatExtensions(body: JsonObject): { current?: unknown; old?: JsonObject } {
+  const { format } = objectOrEmpty(body['output_config']);
   const old = body['output_format'];
-  const isRead = (value: unknown): boolean => objectOf(value)['type'] === 'json_schema';
+  const isRead = (value: unknown): boolean => objectOrEmpty(value)['type'] === 'json_schema';
   const isOldRead = !isObject(format) && isRead(old);
   return {
     ...(isObject(format) && !isRead(format) && { current: format }),
@@ -121,18 +121,18 @@ const TYPES: Readonly<Record<string, ThinkingConfig['type']>> = {
 /** Combines `thinking` and `output_config.effort`. An effort alone leaves it to the model whether to think. */
 export function decodeThinking(body: JsonObject, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const thinking = optional(body['thinking'], 'thinking', expectObject);
-  const { effort } = objectOf(body['output_config']);
+  const { effort } = objectOrEmpty(body['output_config']);
   if (!thinking && !isEffort(effort)) return undefined;
   const { type, budget_tokens: budget, display } = thinking ?? {};
   if (thinking) expectText(type, 'thinking.type');
-  const tokens = countOf(budget);
+  const tokens = toCount(budget);
   const config: ThinkingConfig = {
-    type: TYPES[Object.hasOwn(TYPES, textOf(type)) ? textOf(type) : 'adaptive'] ?? 'adaptive',
+    type: TYPES[Object.hasOwn(TYPES, textOrEmpty(type)) ? textOrEmpty(type) : 'adaptive'] ?? 'adaptive',
     ...(isEffort(effort) && { effort }),
     ...(tokens !== undefined && { budget_tokens: tokens }),
     ...decodeDisplay(display),
   };
-  return at(thinking ? '/thinking' : '/output_config', config, context, { effort: '/output_config/effort' });
+  return withSource(thinking ? '/thinking' : '/output_config', config, context, { effort: '/output_config/effort' });
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
@@ -141,8 +141,8 @@ const FIELDS: ReadonlySet<string> = new Set(['type', 'budget_tokens']);
  * Thinking settings without a canonical counterpart: the whole object if its type is unknown, otherwise unknown
  * fields.
  */
-export function keptThinking(body: JsonObject): JsonObject {
-  const thinking = objectOf(body['thinking']);
+export function readThinkingExtensions(body: JsonObject): JsonObject {
+  const thinking = objectOrEmpty(body['thinking']);
   const { type } = thinking;
   if (typeof type === 'string' && !Object.hasOwn(TYPES, type)) return { thinking };
   const { display, ...rest } = unknownFields(thinking, FIELDS) ?? {};
@@ -168,7 +168,7 @@ function decodeDisplay(value: unknown): Pick<ThinkingConfig, 'display'> {
 /** The user id, the service tier and the cache mark; `sent` has the extensions of the request. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
   const { user_id: user, service_tier: tier, prompt_cache: cache = {} } = request;
-  const metadata = { ...objectOf(sent['metadata']), ...(user !== undefined && { user_id: user }) };
+  const metadata = { ...objectOrEmpty(sent['metadata']), ...(user !== undefined && { user_id: user }) };
   return {
     ...(Object.keys(metadata).length > 0 && { metadata }),
     ...(tier !== undefined && { service_tier: encodeTier(tier, context) }),
@@ -181,7 +181,7 @@ const TIERS_TO_WIRE: Readonly<Record<string, string>> = { standard: 'standard_on
 function encodeTier(tier: string, context: CodecContext): string {
   const known = Object.hasOwn(TIERS_TO_WIRE, tier) ? TIERS_TO_WIRE[tier] : undefined;
   if (known) return known;
-  approximate(context, {
+  noteApproximated(context, {
     path: '/service_tier',
     feature: 'service_tier',
     message: `the service tier "${tier}" is sent as "auto"`,
@@ -190,13 +190,13 @@ function encodeTier(tier: string, context: CodecContext): string {
 }
 
 /** Drops options of other protocols that Anthropic does not have, with a note for each. */
-export function dropForeign(request: CanonicalRequest, context: CodecContext): void {
+export function dropUnsupportedOptions(request: CanonicalRequest, context: CodecContext): void {
   const { prompt_cache: cache = {} } = request;
   dropState(request, 'Anthropic Messages', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   // The request's ttl applies to cache marks without one of their own.
   const isMarked = hasMarks(request);
   const dropField = (isSet: unknown, name: string, message: string): void => {
-    if (isSet) drop(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
+    if (isSet) noteDropped(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
   };
   dropField(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
   dropField(request.store, 'store', 'Anthropic Messages does not store answers');
@@ -236,14 +236,14 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   if (!format) return {};
   const path = '/output_format';
   if (format.type === 'json_object') {
-    approximate(context, { path, feature: 'output_format.json_object', message: 'JSON is asked for in the instructions' });
+    noteApproximated(context, { path, feature: 'output_format.json_object', message: 'JSON is asked for in the instructions' });
     return { hint: JSON_ONLY };
   }
   const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs ?? context.source === 'anthropic-messages')
     return { format: { type: 'json_schema', schema } };
   for (const place of listPlaces(path, context))
-    approximate(context, {
+    noteApproximated(context, {
       path: place,
       feature: 'output_format.json_schema',
       message: 'the schema is told in the instructions',
@@ -271,10 +271,10 @@ const FOREIGN = {
 /** Sampling and stop sequences; unsupported parameters are dropped with a note. */
 export function encodeParameters({ parameters }: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const dropField = (name: string, message: string): void =>
-    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+    noteDropped(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   for (const name of Object.keys(FOREIGN) as (keyof typeof FOREIGN)[]) {
     const value = parameters[name];
-    if (value !== undefined && !isUsual(name, value)) dropField(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
+    if (value !== undefined && !isDefault(name, value)) dropField(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
   }
   if ((parameters.n ?? 1) > 1) dropField('n', 'Anthropic Messages answers once');
   return { ...encodeStop(parameters, dropField), ...encodeSampling(parameters, isThinking, context, dropField) };
@@ -325,7 +325,7 @@ function encodeSampling(
 /** Dropping a default value loses nothing, so strict policies allow it; it is still noted. */
 function dropSampling(name: (typeof SAMPLING)[number], value: number, context: CodecContext, dropField: DropField): void {
   const message = `${name} is not supported by this Claude model; dropped`;
-  if (isUsual(name, value))
+  if (isDefault(name, value))
     context.note({ code: 'DROPPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   else dropField(name, message);
 }
@@ -334,7 +334,7 @@ function dropSampling(name: (typeof SAMPLING)[number], value: number, context: C
 const MAX_UNSTREAMED_TOKENS = 32_000;
 
 /** `max_tokens`, which Anthropic requires (P65): the requested value, or the maximum of the model. */
-export function limitOf({ parameters, stream: requested }: CanonicalRequest, context: CodecContext): number {
+export function chooseMaxTokens({ parameters, stream: requested }: CanonicalRequest, context: CodecContext): number {
   if (parameters.max_tokens !== undefined) return parameters.max_tokens;
   const stream = context.target?.stream ?? requested ?? false;
   const most = context.profile.max_output_tokens;
@@ -345,7 +345,7 @@ export function limitOf({ parameters, stream: requested }: CanonicalRequest, con
 }
 
 /** The encoded thinking settings, and what they imply for the rest of the request. */
-export interface Thought {
+export interface EncodedThinking {
   thinking?: JsonObject;
   effort?: unknown;
   /** Whether Claude's restrictions for requests with thinking apply. */
@@ -354,9 +354,14 @@ export interface Thought {
   max_tokens?: number;
 }
 
-const OFF: Thought = { isOn: false };
+const OFF: EncodedThinking = { isOn: false };
 
-type Encode = (thinking: ThinkingConfig, request: CanonicalRequest, limit: number | undefined, context: CodecContext) => Thought;
+type Encode = (
+  thinking: ThinkingConfig,
+  request: CanonicalRequest,
+  limit: number | undefined,
+  context: CodecContext,
+) => EncodedThinking;
 
 /** How thinking is encoded in each `thinking_mode` of a profile. */
 const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
@@ -377,44 +382,44 @@ const MODES: Record<CodecContext['profile']['thinking_mode'], Encode> = {
 };
 
 /** `limit` is `max_tokens`, which includes thinking; undefined for token counts. */
-export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): Thought {
+export function encodeThinking(request: CanonicalRequest, limit: number | undefined, context: CodecContext): EncodedThinking {
   const { thinking } = request;
   if (!thinking) return OFF;
-  const { thinking: sent, output_config: config } = fieldsOf(request);
-  const { effort } = objectOf(config);
-  const whole = objectOf(sent)['type'] === undefined ? undefined : sent;
+  const { thinking: sent, output_config: config } = readExtensions(request);
+  const { effort } = objectOrEmpty(config);
+  const whole = objectOrEmpty(sent)['type'] === undefined ? undefined : sent;
   const original = {
     ...(whole !== undefined && { thinking: whole }),
     ...(effort !== undefined && { output_config: { effort } }),
   };
   if (Object.keys(original).length > 0 && sameJson(decodeThinking(original), thinking))
     return {
-      ...(whole !== undefined && { thinking: objectOf(whole) }),
+      ...(whole !== undefined && { thinking: objectOrEmpty(whole) }),
       ...(effort !== undefined && { effort }),
       isOn: whole !== undefined,
     };
   const encoded = MODES[context.profile.thinking_mode](thinking, request, limit, context);
   if (whole !== undefined || sent === undefined || !encoded.thinking) return encoded;
-  return { ...encoded, thinking: mergeExtensions(encoded.thinking, objectOf(sent), thinking) };
+  return { ...encoded, thinking: mergeExtensions(encoded.thinking, objectOrEmpty(sent), thinking) };
 }
 
 /**
  * Sends the settings unchanged. `isOn` is false because the restrictions that follow from thinking are specific to
  * Claude.
  */
-const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): Thought => ({
+const encodeSent = ({ type, budget_tokens: budget, display, effort }: ThinkingConfig): EncodedThinking => ({
   thinking: { type, ...(budget !== undefined && { budget_tokens: budget }), ...(display !== undefined && { display }) },
   ...(effort !== undefined && { effort }),
   isOn: false,
 });
 
-function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Thought {
+function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): EncodedThinking {
   const { effort: requested, budget_tokens: budget } = thinking;
-  const wanted = requested ?? effortOf(budget);
+  const wanted = requested ?? findEffort(budget);
   if (!requested && wanted)
     noteEffort('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
   if (requested && budget !== undefined)
-    drop(context, {
+    noteDropped(context, {
       path: '/thinking/budget_tokens',
       feature: 'thinking.budget_tokens',
       message: 'the effort is sent, and no budget',
@@ -428,15 +433,15 @@ function encodeWithBudget(
   request: CanonicalRequest,
   limit: number | undefined,
   context: CodecContext,
-): Thought {
+): EncodedThinking {
   if (thinking.type === 'disabled') return encodeDisabled(thinking, context);
   return lacksThinking(request.messages) ? disableThinking(context) : encodeBudget(thinking, limit, request, context);
 }
 
 /** Sent explicitly because some models think by default (P71). */
-function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecContext): Thought {
+function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecContext): EncodedThinking {
   if (display !== undefined)
-    approximate(context, {
+    noteApproximated(context, {
       path: '/thinking/display',
       feature: 'thinking.display',
       message: `thinking is disabled, and display "${display}" is not sent`,
@@ -459,9 +464,9 @@ function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
   return isAnswered && hasCalls && content[0]?.type !== 'thinking';
 }
 
-function disableThinking(context: CodecContext): Thought {
+function disableThinking(context: CodecContext): EncodedThinking {
   const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
-  approximate(context, { path: '/thinking', feature: 'thinking', message });
+  noteApproximated(context, { path: '/thinking', feature: 'thinking', message });
   return { thinking: { type: 'disabled' }, isOn: false };
 }
 
@@ -476,9 +481,9 @@ function encodeBudget(
   limit: number | undefined,
   request: CanonicalRequest,
   context: CodecContext,
-): Thought {
+): EncodedThinking {
   const { budget_tokens: requested, effort } = thinking;
-  const wanted = Math.max(MIN_BUDGET, requested ?? budgetOf(effort ?? DEFAULT_EFFORT));
+  const wanted = Math.max(MIN_BUDGET, requested ?? findBudget(effort ?? DEFAULT_EFFORT));
   if (requested === undefined)
     noteBudget(
       effort ? 'effort' : 'type',
@@ -504,7 +509,7 @@ function fitBudget(
   request: CanonicalRequest,
   context: CodecContext,
 ): { budget: number; limit?: number } {
-  const isInterleaved = textOf(fieldsOf(request)['anthropic-beta']).includes('interleaved-thinking');
+  const isInterleaved = textOrEmpty(readExtensions(request)['anthropic-beta']).includes('interleaved-thinking');
   if (limit === undefined || budget < limit || isInterleaved) return { budget };
   const shrunk = Math.max(MIN_BUDGET, limit - MIN_BUDGET);
   const { budget_tokens: requested, effort } = request.thinking ?? {};
@@ -519,14 +524,22 @@ function fitBudget(
 }
 
 const noteBudget = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.budget_tokens', message });
+  noteApproximated(context, { path: `/thinking/${field}`, feature: 'thinking.budget_tokens', message });
 
 /** Thinking is shown as a summary or not at all, and there is only one kind of summary. */
 function encodeDisplay({ display, summary }: ThinkingConfig, context: CodecContext): JsonObject {
   if (summary === 'concise' || summary === 'detailed')
-    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+    noteApproximated(context, {
+      path: '/thinking/summary',
+      feature: 'thinking.summary',
+      message: 'there is one kind of summary',
+    });
   if (display === 'full')
-    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
+    noteApproximated(context, {
+      path: '/thinking/display',
+      feature: 'thinking.display',
+      message: 'thinking is shown as a summary',
+    });
   return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
 }
 
@@ -536,13 +549,13 @@ const EFFORT_VALUES: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max
 function fitEffort(wanted: Effort, context: CodecContext, field: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
   const effort = nearestEffort(wanted, context.profile.effort_values ?? EFFORT_VALUES);
   if (effort === undefined)
-    drop(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message: 'this model takes no effort' });
+    noteDropped(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message: 'this model takes no effort' });
   else if (effort !== wanted) noteEffort(field, `the effort "${wanted}" is sent as "${effort}"`, context);
   return effort;
 }
 
 const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
+  noteApproximated(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
 
 /**
  * Adds the client's unknown fields. Its display is restored if it still has the requested meaning and thinking is not

@@ -8,11 +8,11 @@ import { type CanonicalError, ownError } from '../../canonical/notes.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { isBareError } from '../../codec/errors.ts';
-import { textOf } from '../../codec/read.ts';
+import { textOrEmpty } from '../../codec/read.ts';
 import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { ContentDecoder, inputText } from './content-decode.ts';
-import { decodeError, decodeStop, decodeStopDetails, decodeUsage, isCut, isStandardStop } from './outcome.ts';
+import { ContentDecoder, writeInput } from './content-decode.ts';
+import { decodeError, decodeStop, decodeStopDetails, decodeUsage, isCutStop, isStandardStop } from './outcome.ts';
 import { DELTA_FIELDS, EVENT_FIELDS, MESSAGE_FIELDS, type WireBlock, type WireMessage } from './wire.ts';
 
 /** Decodes the frames of a message stream, or of a whole message in place of one. */
@@ -65,12 +65,12 @@ class MessagesMachine implements PayloadMachine {
   #readWhole(message: WireMessage): void {
     this.#isWholeBody = true;
     this.#context.report('sse/json-body-instead-of-stream', this.#offset);
-    for (const payload of splitMessage(message)) this.#read(textOf(payload['type']), payload);
+    for (const payload of splitMessage(message)) this.#read(textOrEmpty(payload['type']), payload);
   }
 
   /** The type is in the data and in the `event:` line; the data wins, unless the line is `error`. */
   #findType(payload: JsonObject, event: string | undefined): string {
-    const type = textOf(payload['type']);
+    const type = textOrEmpty(payload['type']);
     if (event === 'error' || type === 'error') return 'error';
     if (type === '') {
       if (payload['error'] || isBareError(payload)) return 'error';
@@ -128,7 +128,7 @@ class MessagesMachine implements PayloadMachine {
 
   #readStart(message: WireMessage): void {
     if (this.#id !== undefined) {
-      this.#readSecondStart(textOf(message.id));
+      this.#readSecondStart(textOrEmpty(message.id));
       return;
     }
     this.#begin(message);
@@ -137,13 +137,13 @@ class MessagesMachine implements PayloadMachine {
   }
 
   #begin(message: WireMessage): void {
-    const model = textOf(message.model);
-    this.#id = textOf(message.id) || deriveId('msg_', model);
+    const model = textOrEmpty(message.model);
+    this.#id = textOrEmpty(message.id) || deriveId('msg_', model);
     if (this.#id !== message.id) this.#context.report('anthropic/message-id-missing', this.#offset);
     this.#startAt = this.#offset;
     this.#content.model = model;
     this.#content.calls.messageId = this.#id;
-    this.#stopReason = textOf(message.stop_reason) || null;
+    this.#stopReason = textOrEmpty(message.stop_reason) || null;
     this.#messageFields.look(message);
     this.#readUsage(message.usage);
     this.#emit({
@@ -203,7 +203,7 @@ class MessagesMachine implements PayloadMachine {
     this.#early = [];
     if (early.length === 0 || !this.#content.isEmpty) return;
     this.#context.report('anthropic/content-in-message-start', this.#startAt);
-    for (const payload of early) this.#read(textOf(payload['type']), payload);
+    for (const payload of early) this.#read(textOrEmpty(payload['type']), payload);
   }
 
   #readUsage(usage: unknown): void {
@@ -267,7 +267,7 @@ class MessagesMachine implements PayloadMachine {
 
   #finish(): void {
     const reported = decodeStop(this.#stopReason);
-    this.#content.end(isCut(reported));
+    this.#content.end(isCutStop(reported));
     const stop = recomputeStop(reported, this.#content.calls.client);
     const delta = this.#messageDelta(stop); // also settles calls that continued after their stop
     this.#inspectStop(reported, stop);
@@ -279,7 +279,7 @@ class MessagesMachine implements PayloadMachine {
     const reason = this.#stopReason;
     if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#stopAt);
     if (reason !== null && stop !== reported) this.#context.report('anthropic/end-turn-with-calls', this.#stopAt);
-    if (!isCut(reported))
+    if (!isCutStop(reported))
       for (const at of this.#content.calls.broken.values()) this.#context.report('anthropic/input-not-json', at);
   }
 
@@ -342,6 +342,6 @@ function splitBlock(block: WireBlock): { start: WireBlock; deltas: JsonObject[] 
       ],
     };
   }
-  if (!textOf(type).endsWith('tool_use')) return { start: block, deltas: [] };
-  return { start: { ...block, input: {} }, deltas: [{ type: 'input_json_delta', partial_json: inputText(block.input) }] };
+  if (!textOrEmpty(type).endsWith('tool_use')) return { start: block, deltas: [] };
+  return { start: { ...block, input: {} }, deltas: [{ type: 'input_json_delta', partial_json: writeInput(block.input) }] };
 }

@@ -2,16 +2,16 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import { NOTHING, type Stage } from '../../canonical/stage.ts';
-import { failureOf } from '../../codec/answers.ts';
+import { buildStopError } from '../../codec/answers.ts';
 import type { BlockEvent } from '../../codec/block-serializer.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { approximate } from '../../codec/report.ts';
+import { noteApproximated } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
-import { type Answer, createAnswer, dropChoices, encodeEnvelope, encodeTier } from './blocks.ts';
-import { ContentEncoder, FrameSink, written } from './content-encode.ts';
+import { createResponseScope, dropChoices, encodeEnvelope, encodeTier, type ResponseScope } from './blocks.ts';
+import { ContentEncoder, FrameSink, writeDeepJson } from './content-encode.ts';
 import { encodeDeltaUsage, encodeErrorEvent, encodeStop, encodeStopDetails, encodeUsage } from './outcome.ts';
-import { fieldsOf } from './wire.ts';
+import { readExtensions } from './wire.ts';
 
 /** Encodes canonical events as the events of a message stream, in the form that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
@@ -24,7 +24,7 @@ const STOP: SseFrame = { event: 'message_stop', data: '{"type":"message_stop"}' 
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
-  #scope: Answer | undefined;
+  #scope: ResponseScope | undefined;
   #content: ContentEncoder | undefined;
   /**
    * The end of the first choice. It is sent when the message stops: usage may come later, and a second message_delta
@@ -97,8 +97,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     }
   }
 
-  #start(message: MessageStart['message']): Answer {
-    const scope = createAnswer(message, this.#context);
+  #start(message: MessageStart['message']): ResponseScope {
+    const scope = createResponseScope(message, this.#context);
     this.#scope = scope;
     this.#content = new ContentEncoder(scope, new FrameSink((event, data) => this.#out.push({ event, data })));
     this.#send('message_start', {
@@ -118,7 +118,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #send(type: string, payload: JsonObject): void {
-    this.#out.push({ event: type, data: written({ type, ...payload }) });
+    this.#out.push({ event: type, data: writeDeepJson({ type, ...payload }) });
   }
 
   #writeBlock(event: BlockEvent): void {
@@ -154,7 +154,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const { stop_reason: stop, stop_details: details } = event.delta;
     if (stop === null) return; // an error follows
     if (stop === 'error') {
-      this.#fail(failureOf(stop, details));
+      this.#fail(buildStopError(stop, details));
       return;
     }
     this.#release();
@@ -162,7 +162,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     for (const { index, content_block: block } of event.late_blocks ?? []) {
       if (block.type !== 'tool_use') continue;
       const message = 'the source changed a call after it had been passed on';
-      approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
+      noteApproximated(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }
   }
 
@@ -170,13 +170,13 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const final = this.#final ?? this.#createEmptyEnd();
     const stop = final?.delta.stop_reason;
     if (!final || !stop || stop === 'error') {
-      this.#fail(failureOf(null, undefined));
+      this.#fail(buildStopError(null, undefined));
       return;
     }
     const scope = this.#scope ?? this.#start({ id: '', model: '' });
     this.#release();
     this.#content?.end();
-    const { finish_reason: reason, stop_details: raw, container = null, ...fields } = fieldsOf(final);
+    const { finish_reason: reason, stop_details: raw, container = null, ...fields } = readExtensions(final);
     this.#send('message_delta', {
       ...fields,
       type: 'message_delta',
@@ -203,7 +203,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   /** Ends without `message_stop`, which clients would take for a normal end. */
   #fail(error: CanonicalError): void {
     this.#held = [];
-    this.#out.push({ event: 'error', data: written(encodeErrorEvent(error)) });
+    this.#out.push({ event: 'error', data: writeDeepJson(encodeErrorEvent(error)) });
     this.#ended = true;
   }
 }

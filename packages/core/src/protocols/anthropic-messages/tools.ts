@@ -8,17 +8,17 @@ import {
   expectName,
   expectObject,
   expectText,
-  listOf,
-  objectOf,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
-import { approximate, drop, isStrict, refuse } from '../../codec/report.ts';
-import { hoistTools, unknownChoice } from '../../codec/requests.ts';
+import { isStrict, noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
+import { buildNativeChoice, hoistTools } from '../../codec/requests.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { decodeCacheControl, encodeCacheControl, fieldsOf, keep, PROTOCOL, placed } from './wire.ts';
+import { decodeCacheControl, encodeCacheControl, PROTOCOL, readExtensions, toExtensions, withPointer } from './wire.ts';
 
 const WEB_FETCH: ServerToolRule = {
   reads: [],
@@ -53,7 +53,7 @@ export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
 export function decodeTools(value: unknown, context: CodecContext): CanonicalTool[] {
   return (optional(value, 'tools', expectList) ?? []).map((item, i) => {
     const at = `tools[${i}]`;
-    return placed(at, decodeTool(expectObject(item, at), at), context);
+    return withPointer(at, decodeTool(expectObject(item, at), at), context);
   });
 }
 
@@ -65,13 +65,13 @@ export function decodeConversationTools(
 ): CanonicalTool[] {
   const found = new Map<string, CanonicalTool>();
   for (const [i, message] of messages.entries())
-    for (const [k, block] of listOf(objectOf(message)['content']).entries())
-      for (const { change, at } of listChanges(objectOf(block), `messages[${i}].content[${k}]`)) {
-        const { type, definition, name } = objectOf(change['tool']);
-        if (change['type'] === 'tool_removal') found.delete(textOf(name));
+    for (const [k, block] of listOrEmpty(objectOrEmpty(message)['content']).entries())
+      for (const { change, at } of listChanges(objectOrEmpty(block), `messages[${i}].content[${k}]`)) {
+        const { type, definition, name } = objectOrEmpty(change['tool']);
+        if (change['type'] === 'tool_removal') found.delete(textOrEmpty(name));
         else if (type === 'tool_definition') {
           const param = `${at}.tool.definition`;
-          const tool = placed(param, decodeTool(expectObject(definition, param), param), context);
+          const tool = withPointer(param, decodeTool(expectObject(definition, param), param), context);
           found.set(tool.name, tool);
         }
       }
@@ -83,7 +83,10 @@ function listChanges(block: JsonObject, at: string): { change: JsonObject; at: s
   const { type } = block;
   if (type === 'tool_addition' || type === 'tool_removal') return [{ change: block, at }];
   if (type !== 'compaction') return [];
-  return listOf(block['tool_changes']).map((change, i) => ({ change: objectOf(change), at: `${at}.tool_changes[${i}]` }));
+  return listOrEmpty(block['tool_changes']).map((change, i) => ({
+    change: objectOrEmpty(change),
+    at: `${at}.tool_changes[${i}]`,
+  }));
 }
 
 function decodeTool(tool: JsonObject, at: string): CanonicalTool {
@@ -117,11 +120,11 @@ function decodeCustom(tool: JsonObject, at: string): CanonicalTool {
     ...read('input_schema', expectObject),
     ...read('strict', expectBoolean),
     ...read('defer_loading', expectBoolean),
-    ...(callers && { allowed_callers: callers.map(textOf) }),
+    ...(callers && { allowed_callers: callers.map(textOrEmpty) }),
     ...(examples && { input_examples: [...examples] }),
     ...read('eager_input_streaming', expectBoolean),
     ...decodeCacheControl(tool),
-    ...keep(unknownFields(tool, TOOL_FIELDS)),
+    ...toExtensions(unknownFields(tool, TOOL_FIELDS)),
   };
 }
 
@@ -139,7 +142,7 @@ function decodeTyped(tool: JsonObject, wireType: string): CanonicalTool {
   const { type: _, cache_control: _mark, ...config } = tool;
   const family = FAMILIES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType.replace(/_\d{8}$/, '');
   return {
-    name: textOf(tool['name']) || family,
+    name: textOrEmpty(tool['name']) || family,
     kind: family === 'mcp' ? 'mcp' : 'server',
     server: { type: family, wire_type: wireType, config, origin: 'anthropic-messages' },
     ...decodeCacheControl(tool),
@@ -160,16 +163,16 @@ function decodeChoice(choice: JsonObject): ToolChoice {
   const type = expectText(choice['type'], 'tool_choice.type');
   if (type === 'tool') return { type, name: expectName(choice['name'], 'tool_choice.name') };
   const mode = Object.hasOwn(MODES, type) ? MODES[type] : undefined;
-  return mode ? { type: mode } : unknownChoice(choice, 'anthropic-messages');
+  return mode ? { type: mode } : buildNativeChoice(choice, 'anthropic-messages');
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
 
 /** Fields that only this protocol knows. A choice of unknown type is kept whole by `decodeToolChoice`. */
-export function keptToolChoice(value: unknown): JsonObject {
-  const choice = objectOf(value);
+export function readToolChoiceExtensions(value: unknown): JsonObject {
+  const choice = objectOrEmpty(value);
   const rest =
-    choice['type'] === 'tool' || Object.hasOwn(MODES, textOf(choice['type'])) ? unknownFields(choice, FIELDS) : undefined;
+    choice['type'] === 'tool' || Object.hasOwn(MODES, textOrEmpty(choice['type'])) ? unknownFields(choice, FIELDS) : undefined;
   return rest ? { tool_choice: rest } : {};
 }
 
@@ -181,7 +184,7 @@ export function encodeToolFields(request: CanonicalRequest, isThinking: boolean,
   const encoded = encodeTools(restrict(tools, choice, context));
   if (encoded.length === 0) {
     if (choice && isForcing(choice))
-      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
     return {};
   }
   return { tools: encoded, ...encodeChoice(request, isThinking, context) };
@@ -195,7 +198,7 @@ const encodeTools = (tools: readonly CanonicalTool[]): JsonObject[] =>
 
 function encodeFunction(tool: CanonicalTool): JsonObject {
   return {
-    ...fieldsOf(tool),
+    ...readExtensions(tool),
     name: tool.name,
     ...(tool.description && { description: tool.description }),
     input_schema: tool.input_schema ?? { type: 'object', properties: {} },
@@ -219,7 +222,7 @@ function restrict(
   const allowed = new Set(listed);
   const sent = tools.filter(({ name }) => allowed.has(name));
   const message = `only the allowed tools are sent, ${sent.length} of ${tools.length}`;
-  approximate(context, { path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
+  noteApproximated(context, { path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
   return sent;
 }
 
@@ -230,8 +233,8 @@ function encodeChoice(request: CanonicalRequest, isThinking: boolean, context: C
   const named = choice.type === 'tool' && { name: choice.name };
   const single = parallel !== undefined && choice.type !== 'none' && { disable_parallel_tool_use: !parallel };
   const native = choice.type === 'tool' ? undefined : choice.native;
-  if (native) return { tool_choice: { ...objectOf(native.value), ...single } };
-  return { tool_choice: { ...objectOf(fieldsOf(request)['tool_choice']), type: choice.type, ...named, ...single } };
+  if (native) return { tool_choice: { ...objectOrEmpty(native.value), ...single } };
+  return { tool_choice: { ...objectOrEmpty(readExtensions(request)['tool_choice']), type: choice.type, ...named, ...single } };
 }
 
 const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 'tool';
@@ -243,15 +246,15 @@ function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   const feature = 'tool_choice';
   const message = `a model that thinks cannot be forced to call a tool; "${choice.type}" is sent as "auto"`;
   if (isStrict(context, feature)) refuse(context, { path: '/tool_choice', feature, message });
-  approximate(context, { path: '/tool_choice', feature, message });
+  noteApproximated(context, { path: '/tool_choice', feature, message });
   return { type: 'auto' };
 }
 
 /** OpenAI nests the domains in `filters` and, in Chat, the location in `approximate`. */
 function encodeSearch(config: JsonObject): JsonObject {
-  const filters = { ...objectOf(config['filters']), ...config };
-  const located = objectOf(config['user_location']);
-  const { type: _, ...place } = objectOf(located['approximate'] ?? located);
+  const filters = { ...objectOrEmpty(config['filters']), ...config };
+  const located = objectOrEmpty(config['user_location']);
+  const { type: _, ...place } = objectOrEmpty(located['approximate'] ?? located);
   const uses = config['max_uses'];
   return {
     ...(typeof uses === 'number' && { max_uses: uses }),
@@ -262,6 +265,6 @@ function encodeSearch(config: JsonObject): JsonObject {
 }
 
 function encodeDomains(name: string, filters: JsonObject): JsonObject {
-  const list = listOf(filters[name]);
+  const list = listOrEmpty(filters[name]);
   return list.length > 0 ? { [name]: list } : {};
 }

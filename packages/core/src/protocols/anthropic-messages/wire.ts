@@ -1,10 +1,10 @@
 /** Wire types of Anthropic Messages, the fields that the codec reads, and how all others are kept as extensions. */
 
 import type { CacheControl } from '../../canonical/protocol.ts';
-import { at } from '../../canonical/source.ts';
-import { type Keeper, keeper } from '../../codec/extensions.ts';
+import { withSource } from '../../canonical/source.ts';
+import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { objectOf, pointerOf, unknownFields } from '../../codec/read.ts';
+import { objectOrEmpty, toPointer, unknownFields } from '../../codec/read.ts';
 import type { JsonObject } from '../../json/json.ts';
 
 /** A message on the wire. Servers are not trusted: every field may be missing or of any type. */
@@ -67,30 +67,30 @@ export const DELTA_FIELDS: ReadonlySet<string> = new Set(['stop_reason', 'stop_s
 /** The id of this protocol, which is also the key of its extensions. */
 export const PROTOCOL = 'anthropic-messages';
 
-const extensions: Keeper = keeper(PROTOCOL);
+const extensions: ExtensionAccess = createExtensionAccess(PROTOCOL);
 
 /** The fields of a canonical node that only this protocol knows. */
-export const fieldsOf: Keeper['fieldsOf'] = extensions.fieldsOf;
+export const readExtensions: ExtensionAccess['fieldsOf'] = extensions.fieldsOf;
 
 /** Wraps fields that only this protocol knows as the `extensions` of a canonical node. */
-export const keep: Keeper['keep'] = extensions.keep;
+export const toExtensions: ExtensionAccess['keep'] = extensions.keep;
 
 /** Records the node's place in the source when `context.trace` is set, so that notes can point to it. */
-export function placed<T extends object>(param: string, node: T, context: CodecContext): T {
+export function withPointer<T extends object>(param: string, node: T, context: CodecContext): T {
   if (!context.trace) return node;
-  const pointer = pointerOf(param);
-  if ('citations_enabled' in node) return at(pointer, node, context, { citations_enabled: `${pointer}/citations` });
-  return at(pointer, node, context);
+  const pointer = toPointer(param);
+  if ('citations_enabled' in node) return withSource(pointer, node, context, { citations_enabled: `${pointer}/citations` });
+  return withSource(pointer, node, context);
 }
 
 /** The unknown fields of an object, with those of one nested object under its name. */
-export function unknownWithin(
+export function readUnknownFields(
   source: JsonObject,
   known: ReadonlySet<string>,
   inner: string,
   innerKnown: ReadonlySet<string>,
 ): JsonObject {
-  const rest = unknownFields(objectOf(source[inner]), innerKnown);
+  const rest = unknownFields(objectOrEmpty(source[inner]), innerKnown);
   return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
 }
 
@@ -100,7 +100,7 @@ const isTtl = (ttl: unknown): ttl is NonNullable<CacheControl['ttl']> => TTLS.in
 
 /** Reads the cache breakpoint of a block, tool or request; unknown lifetimes are ignored. */
 export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
-  const { type, ttl } = objectOf(source['cache_control']);
+  const { type, ttl } = objectOrEmpty(source['cache_control']);
   return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
 
@@ -121,4 +121,4 @@ export const PLACES: Readonly<Record<string, string>> = {
 /**
  * Response fields that are kept as extensions but whose loss needs no note: the canonical response has their content.
  */
-export const IDLE: ReadonlySet<string> = new Set(['finish_reason', 'stop_details', 'content/caller']);
+export const IGNORABLE_FIELDS: ReadonlySet<string> = new Set(['finish_reason', 'stop_details', 'content/caller']);

@@ -17,24 +17,24 @@ import type {
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
 import { CARRIED_AS_BASE64, decodeCarrier, encodeCarrier } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { listOf, objectOf, textOf, unknownFields } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import {
   BLOB_FIELDS,
   CARRIER_FIELDS,
-  camelObject,
   FUNCTION_RESPONSE_FIELDS,
-  fieldsOf,
-  innerFields,
-  partFields,
+  readExtensions,
+  readNestedExtensions,
+  readPartExtensions,
+  toCamelObject,
   type WirePart,
 } from './wire.ts';
 
 /** The start of a text or thinking block. Gemini shows thoughts as summaries only. */
-export function emptyBlock(kind: 'text' | 'thinking', fields: JsonObject | undefined): TextBlock | ThinkingBlock {
-  if (kind === 'text') return { type: 'text', text: '', ...extended(fields) };
-  return { type: 'thinking', thinking: '', variant: 'summary', ...extended(fields) };
+export function createEmptyBlock(kind: 'text' | 'thinking', fields: JsonObject | undefined): TextBlock | ThinkingBlock {
+  if (kind === 'text') return { type: 'text', text: '', ...asExtensions(fields) };
+  return { type: 'thinking', thinking: '', variant: 'summary', ...asExtensions(fields) };
 }
 
 /** A functionResponse in the model's content: the result of a call that Google ran itself (tools[].mcpServers). */
@@ -50,18 +50,21 @@ export function decodeResult(result: JsonObject, tool_use_id: string, fields: Js
   const { response }: { response?: unknown } = result;
   const isError = isFailure(response);
   const text = readResponse(response);
-  const media = listOf(result['parts'])
+  const media = listOrEmpty(result['parts'])
     .filter((part) => isObject(part) && unknownFields(part, CARRIER_FIELDS))
-    .map((part) => decodeMedia(camelObject(part), unknownFields(camelObject(part), MEDIA_FIELDS)) ?? opaque(objectOf(part)));
+    .map(
+      (part) =>
+        decodeMedia(toCamelObject(part), unknownFields(toCamelObject(part), MEDIA_FIELDS)) ?? decodeOpaque(objectOrEmpty(part)),
+    );
   const nested = { ...unknownFields(result, FUNCTION_RESPONSE_FIELDS), ...(!isPlainResult(response) && { response }) };
   const all = { ...fields, ...(Object.keys(nested).length > 0 && { functionResponse: nested }) };
   return {
     type: 'tool_result',
     tool_use_id,
-    ...(textOf(result['name']) !== '' && { name: textOf(result['name']) }),
+    ...(textOrEmpty(result['name']) !== '' && { name: textOrEmpty(result['name']) }),
     content: media.length > 0 ? [{ type: 'text', text }, ...media] : text,
     ...(isError && { is_error: true }),
-    ...extended(Object.keys(all).length > 0 ? all : undefined),
+    ...asExtensions(Object.keys(all).length > 0 ? all : undefined),
   };
 }
 
@@ -72,14 +75,14 @@ type MediaBlock = ImageBlock | AudioBlock | FileBlock;
  * `thought`).
  */
 export function decodeMedia({ inlineData, fileData }: WirePart, fields?: JsonObject): MediaBlock | undefined {
-  const blob = camelObject(isObject(inlineData) ? inlineData : fileData);
+  const blob = toCamelObject(isObject(inlineData) ? inlineData : fileData);
   const { mimeType, data, fileUri }: { mimeType?: unknown; data?: unknown; fileUri?: unknown } = blob;
-  const media_type = textOf(mimeType);
+  const media_type = textOrEmpty(mimeType);
   const unknown = unknownFields(blob, BLOB_FIELDS);
   const nested = unknown && { [isObject(inlineData) ? 'inlineData' : 'fileData']: unknown };
   // The extensions of a node mark its file id as Google's.
   const isOwn = typeof fileUri === 'string' && !isRemote(fileUri);
-  const node = extended(fields || nested || isOwn ? { ...fields, ...nested } : undefined);
+  const node = asExtensions(fields || nested || isOwn ? { ...fields, ...nested } : undefined);
   if (isObject(inlineData) && typeof data === 'string') return buildInlineBlock(media_type, standardBase64(data), node);
   return typeof fileUri === 'string' ? buildFileBlock(media_type, fileUri, node) : undefined;
 }
@@ -106,7 +109,7 @@ function buildFileBlock(media_type: string, uri: string, node: Node): MediaBlock
 const isRemote = (uri: string): boolean => /^https?:/.test(uri) && !uri.startsWith('https://generativelanguage.googleapis.com/');
 
 /** A part that only Gemini understands (executableCode, toolCall, unknown ones), kept whole. */
-export const opaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
+export const decodeOpaque = (raw: JsonObject): OpaqueBlock => ({ type: 'opaque', origin: 'gemini', raw });
 
 /** Whether the text alone is enough to restore the response. */
 const isPlainResult = (response: unknown): boolean =>
@@ -115,7 +118,7 @@ const isPlainResult = (response: unknown): boolean =>
   (typeof response['output'] === 'string' || typeof response['error'] === 'string');
 
 /** Wraps fields that only Gemini knows as extensions, if there are any. */
-export const extended = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
+export const asExtensions = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
 
 /**
  * The citations of one text in groundingMetadata. Its segments are byte offsets into a part whose borders a stream
@@ -123,28 +126,28 @@ export const extended = (fields: JsonObject | undefined): Node => (fields ? { ex
  * kept whole elsewhere.
  */
 export function decodeCitations(metadata: unknown, text: string): Citation[] {
-  const grounding = camelObject(metadata);
-  const supports = listOf(grounding['groundingSupports']);
+  const grounding = toCamelObject(metadata);
+  const supports = listOrEmpty(grounding['groundingSupports']);
   if (supports.length === 0) return [];
-  const sources = listOf(grounding['groundingChunks']).map(decodeSource);
+  const sources = listOrEmpty(grounding['groundingChunks']).map(decodeSource);
   const places = new BytePlaces(text);
-  return supports.flatMap((support) => decodeSupport(camelObject(support), sources, places));
+  return supports.flatMap((support) => decodeSupport(toCamelObject(support), sources, places));
 }
 
 type Source = Pick<Citation, 'kind' | 'url' | 'title' | 'filename' | 'cited_text'>;
 
 function decodeSource(chunk: unknown): Source | undefined {
-  const { web, maps, retrievedContext }: { web?: unknown; maps?: unknown; retrievedContext?: unknown } = camelObject(chunk);
-  const from = camelObject(web ?? maps ?? retrievedContext);
-  const url = textOf(from['uri']);
-  const title = textOf(from['title']);
+  const { web, maps, retrievedContext }: { web?: unknown; maps?: unknown; retrievedContext?: unknown } = toCamelObject(chunk);
+  const from = toCamelObject(web ?? maps ?? retrievedContext);
+  const url = textOrEmpty(from['uri']);
+  const title = textOrEmpty(from['title']);
   if (!isObject(web) && !isObject(maps) && !isObject(retrievedContext)) return undefined;
   const isDocument = isObject(retrievedContext);
   return {
     kind: isDocument ? 'document' : 'url',
     ...(url !== '' && { url }),
     ...(title !== '' && { title }),
-    ...(isDocument && textOf(from['text']) !== '' && { cited_text: textOf(from['text']) }),
+    ...(isDocument && textOrEmpty(from['text']) !== '' && { cited_text: textOrEmpty(from['text']) }),
   };
 }
 
@@ -157,10 +160,10 @@ function decodeSupport(support: JsonObject, sources: readonly (Source | undefine
     startIndex?: unknown;
     endIndex?: unknown;
     text?: unknown;
-  } = camelObject(support['segment']);
-  const range = places.find(readOffset(startIndex), readOffset(endIndex), textOf(text));
+  } = toCamelObject(support['segment']);
+  const range = places.find(readOffset(startIndex), readOffset(endIndex), textOrEmpty(text));
   if (!range) return [];
-  return listOf(support['groundingChunkIndices']).flatMap((index) => {
+  return listOrEmpty(support['groundingChunkIndices']).flatMap((index) => {
     const source = typeof index === 'number' ? sources[index] : undefined;
     return source ? [{ ...source, ...range, raw: support, origin: 'gemini' as const }] : [];
   });
@@ -198,17 +201,17 @@ const readOffset = (value: unknown): number => (value === undefined ? 0 : typeof
 
 /** The tokens of one fragment; undefined if it has none. Google sends no bytes. */
 export function decodeLogprobs(result: JsonObject): TokenLogprob[] | undefined {
-  const { chosenCandidates, topCandidates } = camelObject(result);
-  const tops = listOf(topCandidates).map((top) => listOf(camelObject(top)['candidates']).flatMap(decodeToken));
-  const tokens = listOf(chosenCandidates).flatMap((chosen, i) =>
+  const { chosenCandidates, topCandidates } = toCamelObject(result);
+  const tops = listOrEmpty(topCandidates).map((top) => listOrEmpty(toCamelObject(top)['candidates']).flatMap(decodeToken));
+  const tokens = listOrEmpty(chosenCandidates).flatMap((chosen, i) =>
     decodeToken(chosen).map((token) => ({ ...token, ...(tops[i] && { top: tops[i] }) })),
   );
   return tokens.length > 0 ? tokens : undefined;
 }
 
 function decodeToken(value: unknown): TopLogprob[] {
-  const { token, logProbability } = camelObject(value);
-  return typeof logProbability === 'number' ? [{ token: textOf(token), logprob: logProbability }] : [];
+  const { token, logProbability } = toCamelObject(value);
+  return typeof logProbability === 'number' ? [{ token: textOrEmpty(token), logprob: logProbability }] : [];
 }
 
 /** Each fragment has the log probabilities of its own tokens: lists are appended, other fields replaced. */
@@ -225,7 +228,7 @@ export function addLogprobs(sum: JsonObject = {}, result: JsonObject): JsonObjec
 
 /** A carrier names the issuer of its signature; all other signatures are Gemini's. */
 export function decodeSignature(value: string): SignedBlob {
-  return (value.startsWith(CARRIED_AS_BASE64) ? readCarrier(value) : undefined) ?? signed(value);
+  return (value.startsWith(CARRIED_AS_BASE64) ? readCarrier(value) : undefined) ?? buildSignature(value);
 }
 
 function readCarrier(value: string): SignedBlob | undefined {
@@ -237,10 +240,10 @@ function readCarrier(value: string): SignedBlob | undefined {
 }
 
 /** A signature issued by Gemini. */
-export const signed = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
+export const buildSignature = (value: string): SignedBlob => ({ origin: 'gemini', form: 'thought_signature', value });
 
 /** A call and what is known about it so far. */
-export interface Call {
+export interface TrackedCall {
   /** The index of its block, once that has started. */
   index: number | undefined;
   /** The block of the call. */
@@ -259,10 +262,10 @@ export interface Call {
  * Finds the call of a functionResponse: by id and name, since ids repeat, otherwise the first call of that name
  * without a result.
  */
-export class Answers {
-  readonly #calls: Call[] = [];
-  readonly #byId = new Map<string, Call>();
-  readonly #byName = new Map<string, { calls: Call[]; next: number }>();
+export class CallMatcher {
+  readonly #calls: TrackedCall[] = [];
+  readonly #byId = new Map<string, TrackedCall>();
+  readonly #byName = new Map<string, { calls: TrackedCall[]; next: number }>();
 
   /** The number of calls. */
   get size(): number {
@@ -270,12 +273,12 @@ export class Answers {
   }
 
   /** The calls without a result. */
-  get open(): Call[] {
+  get open(): TrackedCall[] {
     return this.#calls.filter(({ isAnswered }) => !isAnswered);
   }
 
   /** Adds a call. */
-  add(call: Call): void {
+  add(call: TrackedCall): void {
     this.#calls.push(call);
     this.#byId.set(call.block.id, call).set(buildKey(call.block.id, call.block.name), call);
     const queue = this.#byName.get(call.block.name);
@@ -284,14 +287,14 @@ export class Answers {
   }
 
   /** Finds the call of a result, and marks it as answered. */
-  take(id: string, name: string): Call | undefined {
+  take(id: string, name: string): TrackedCall | undefined {
     const byId = this.#byId.get(buildKey(id, name)) ?? this.#byId.get(id);
     const call = byId && !byId.isAnswered ? byId : this.#firstNamed(name);
     if (call) call.isAnswered = true;
     return call;
   }
 
-  #firstNamed(name: string): Call | undefined {
+  #firstNamed(name: string): TrackedCall | undefined {
     const queue = this.#byName.get(name);
     if (!queue) return undefined;
     while (queue.calls[queue.next]?.isAnswered) queue.next++;
@@ -307,9 +310,12 @@ const buildKey = (id: string, name: string): string => `${id}\0${name}`;
  * The fields of a call's part and of its functionCall, without arguments. `hasId`: the target supports ids; calls
  * that came without one are sent without.
  */
-export function callParts(block: ToolUseBlock, hasId: boolean): { outer: JsonObject; inner: JsonObject } {
-  const { id, ...inner } = innerFields(block, 'functionCall');
-  return { outer: partFields(block), inner: { ...inner, ...(hasId && id !== null && { id: block.id }), name: block.name } };
+export function encodeCallFields(block: ToolUseBlock, hasId: boolean): { outer: JsonObject; inner: JsonObject } {
+  const { id, ...inner } = readNestedExtensions(block, 'functionCall');
+  return {
+    outer: readPartExtensions(block),
+    inner: { ...inner, ...(hasId && id !== null && { id: block.id }), name: block.name },
+  };
 }
 
 const LINE_ENDS = /[\r\n]+/g;
@@ -318,7 +324,7 @@ const LINE_ENDS = /[\r\n]+/g;
  * The arguments of a call as the text of a JSON object, on one line. Anything else, and the text of a custom tool, is
  * wrapped under `input`. The text is not parsed and rewritten, so numbers stay exact.
  */
-export function argsText(text: string, isCustom = false): { json: string; isWrapped: boolean } {
+export function encodeArgs(text: string, isCustom = false): { json: string; isWrapped: boolean } {
   const value = isCustom ? text : text.trim() === '' ? null : parseJson(text);
   if (value === null) return { json: '{}', isWrapped: false }; // Groq sends null for no arguments
   // JSON strings cannot contain line ends, so each one is white space.
@@ -338,9 +344,9 @@ export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
   kind !== 'custom' && text.trim() !== '' && parseJson(text) === undefined;
 
 /** Notes that arguments were wrapped in an object. */
-export function tellWrapped(context: CodecContext, path: string): void {
+export function noteWrappedInput(context: CodecContext, path: string): void {
   const message = 'the arguments of a call are no object; they stand under input';
-  approximate(context, { path, feature: 'tool_use.input', message });
+  noteApproximated(context, { path, feature: 'tool_use.input', message });
 }
 
 /**
@@ -348,7 +354,7 @@ export function tellWrapped(context: CodecContext, path: string): void {
  * back if it still has the same meaning.
  */
 export function encodeResult(block: ToolResultBlock, name: string, hasId: boolean): JsonObject {
-  const { response: original, id, ...inner } = innerFields(block, 'functionResponse');
+  const { response: original, id, ...inner } = readNestedExtensions(block, 'functionResponse');
   const text = joinTexts(block.content);
   const isSame = isObject(original) && readResponse(original) === text && isFailure(original) === (block.is_error === true);
   return {
@@ -384,11 +390,11 @@ const isFailure = (response: unknown): boolean =>
   isObject(response) && response['error'] !== undefined && response['error'] !== null;
 
 /** The images, audios and files of a result. */
-export const resultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
-  typeof content === 'string' ? [] : content.filter(isMedium);
+export const listResultMedia = (content: ToolResultBlock['content']): MediaBlock[] =>
+  typeof content === 'string' ? [] : content.filter(isMedia);
 
 /** Whether a block is an image, audio or file. */
-export const isMedium = (block: ContentBlock): block is MediaBlock =>
+export const isMedia = (block: ContentBlock): block is MediaBlock =>
   block.type === 'image' || block.type === 'audio' || block.type === 'file';
 
 /** The parts of several media blocks; those without data and URI are left out. */
@@ -400,11 +406,15 @@ export function encodeMedia(block: MediaBlock): JsonObject | undefined {
   const { data, uri } = findSource(block);
   const mimeType = findMediaType(block, data);
   if (data !== undefined)
-    return { ...partFields(block), inlineData: { ...innerFields(block, 'inlineData'), mimeType, data }, ...encodeVideo(block) };
+    return {
+      ...readPartExtensions(block),
+      inlineData: { ...readNestedExtensions(block, 'inlineData'), mimeType, data },
+      ...encodeVideo(block),
+    };
   if (uri === undefined) return undefined;
-  const isTyped = block.source.media_type !== undefined || fieldsOf(block)['fileData'] === undefined;
-  const fileData = { ...innerFields(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
-  return { ...partFields(block), fileData, ...encodeVideo(block) };
+  const isTyped = block.source.media_type !== undefined || readExtensions(block)['fileData'] === undefined;
+  const fileData = { ...readNestedExtensions(block, 'fileData'), ...(isTyped && { mimeType }), fileUri: uri };
+  return { ...readPartExtensions(block), fileData, ...encodeVideo(block) };
 }
 
 function findSource(block: MediaBlock): { data?: string | undefined; uri?: string | undefined } {
@@ -462,7 +472,7 @@ const findName = (block: ImageBlock | AudioBlock | FileBlock): string =>
 function encodeVideo(block: MediaBlock): JsonObject {
   const video = block.type === 'file' ? block.source.video : undefined;
   if (!video) return {};
-  const original = fieldsOf(block)['videoMetadata'];
+  const original = readExtensions(block)['videoMetadata'];
   return {
     videoMetadata: {
       ...(isObject(original) && original),
@@ -483,7 +493,7 @@ export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
 }
 
 /** The signature field of a part, if the block has a signature. */
-export const signatureField = (
+export const encodeSignatureField = (
   { signature }: { signature?: Parameters<typeof encodeSignature>[0] | undefined },
   context: CodecContext,
 ): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
@@ -526,12 +536,12 @@ export class Grounding {
       const source = this.#addSource(citation);
       if (source === undefined) {
         const message = `a ${citation.kind} citation has no address that grounding could name`;
-        drop(this.#context, { path: `${path}/citations`, feature: 'citations', message });
+        noteDropped(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       } else {
         offsets ??= new TextOffsets(text);
         this.#supports.push({ segment: this.#quote(offsets.findSegment(citation)), groundingChunkIndices: [source] });
         const message = 'citations are told as grounding: which source supports which stretch of the text';
-        approximate(this.#context, { path: `${path}/citations`, feature: 'citations', message });
+        noteApproximated(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       }
     }
   }

@@ -4,14 +4,14 @@ import { GeminiGrammar } from './grammar.ts';
 import { gemini } from './index.ts';
 import { countRequest, countResponse, embeddingRequest, embeddingResponse, modelInfo, models } from './models.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
-import { hasFacts, profileFor, toolRules } from './profiles.ts';
+import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { camelOf, FIELDS, IDLE } from './wire.ts';
+import { IGNORABLE_FIELDS, MIRRORED_FIELDS, toCamelCase } from './wire.ts';
 
-export { keyOf } from './endpoints.ts';
+export { readKey } from './endpoints.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */
@@ -20,11 +20,11 @@ export const geminiCodec: Codec = {
   roles: ['client', 'upstream'],
   grammar: () => new GeminiGrammar(true),
   profileFor,
-  hasFacts,
+  hasFacts: hasRecordedProfile,
   toolRules,
-  fields: FIELDS,
-  idle: IDLE,
-  nameOf: camelOf,
+  fields: MIRRORED_FIELDS,
+  idle: IGNORABLE_FIELDS,
+  nameOf: toCamelCase,
   routing: { rank: 1, header: 'x-goog-api-key', mount: 'genai', ownsPath, isExclusive: true, normalise },
   detectInterface,
   supports,

@@ -12,38 +12,38 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import { CallLimits } from '../../codec/answers.ts';
-import { BlockEmitter, type Emit, type Flow, unplaced } from '../../codec/block-emitter.ts';
+import { BlockEmitter, type Emit, type Flow, withoutOffsets } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
-import { listOf, textOf, unknownFields } from '../../codec/read.ts';
+import { listOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { countKeys } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import { MAX_PARTIAL_ARGS_DEPTH, MAX_PARTIAL_ARGS_GAP } from '../../json/limits.ts';
 import type { RuleId } from '../../rules/index.ts';
 import {
-  Answers,
   addLogprobs,
-  type Call,
+  asExtensions,
+  buildSignature,
+  CallMatcher,
+  createEmptyBlock,
   decodeCitations,
   decodeLogprobs,
   decodeMedia,
+  decodeOpaque,
   decodeServerResult,
-  emptyBlock,
-  extended,
-  opaque,
-  signed,
+  type TrackedCall,
 } from './blocks.ts';
-import { decodeStop, finishName, isKnownFinish } from './outcome.ts';
+import { decodeStop, isKnownFinish, readFinishName } from './outcome.ts';
 import {
   CALL_FIELDS,
   CANDIDATE_FIELDS,
   CANDIDATE_NAMES,
   CARRIER_FIELDS,
   CONTENT_FIELDS,
-  camelKeys,
-  camelObject,
+  normaliseNames,
   OPAQUE_PARTS,
   PART_FIELDS,
-  respell,
+  toCamelKeys,
+  toCamelObject,
   type WireCall,
   type WireCandidate,
   type WirePart,
@@ -110,7 +110,7 @@ export class CandidateDecoder {
   }
 
   #respell(raw: JsonObject): JsonObject {
-    const value = respell(raw);
+    const value = normaliseNames(raw);
     if (value !== raw) this.#report('gemini/snake-case');
     return value;
   }
@@ -125,7 +125,7 @@ export class CandidateDecoder {
   /** An unset enum value, and the empty string that Go servers write for it, do not replace a reason. */
   #readFinish(wire: unknown): void {
     if (typeof wire !== 'number' && (typeof wire !== 'string' || wire === '')) return;
-    const name = finishName(wire);
+    const name = readFinishName(wire);
     if (name === 'FINISH_REASON_UNSPECIFIED' && this.#finish !== undefined) return;
     if (typeof wire === 'number') this.#report('gemini/finish-reason-number');
     if (!isKnownFinish(name)) this.#report('gemini/unknown-finish-reason');
@@ -140,19 +140,19 @@ export class CandidateDecoder {
     const part: WirePart = this.#respell(raw);
     const hasData =
       isObject(part.functionCall) || isObject(part.functionResponse) || isObject(part.inlineData) || isObject(part.fileData);
-    const text = textOf(part.text);
+    const text = textOrEmpty(part.text);
     const unknown = unknownFields(part, PART_FIELDS);
     if (hasData) {
       // A part should hold one thing; if it also holds text, the text comes first.
       if (text !== '') this.#writeText(findKind(part), text, undefined);
       this.#pushData(part, unknown);
-    } else if (typeof part.text === 'string') this.#pushText(findKind(part), text, textOf(part.thoughtSignature), unknown);
+    } else if (typeof part.text === 'string') this.#pushText(findKind(part), text, textOrEmpty(part.thoughtSignature), unknown);
     else this.#pushOther(part);
   }
 
   /** Calls are tested first, because a part can be both a call and a thought. */
   #pushData(part: WirePart, unknown: JsonObject | undefined): void {
-    const signature = textOf(part.thoughtSignature);
+    const signature = textOrEmpty(part.thoughtSignature);
     const isThought = part.thought === true;
     if (isObject(part.functionCall)) {
       this.#pushCall(part.functionCall, signature, isThought ? { thought: true, ...unknown } : unknown, part);
@@ -161,16 +161,16 @@ export class CandidateDecoder {
     const signedFields = signature === '' ? {} : { thoughtSignature: signature };
     const fields =
       signature !== '' || isThought || unknown ? { ...unknown, ...(isThought && { thought: true }), ...signedFields } : undefined;
-    if (isObject(part.functionResponse)) this.#pushResult(camelObject(part.functionResponse), fields);
-    else this.#writeWhole(decodeMedia(part, fields) ?? opaque(part));
+    if (isObject(part.functionResponse)) this.#pushResult(toCamelObject(part.functionResponse), fields);
+    else this.#writeWhole(decodeMedia(part, fields) ?? decodeOpaque(part));
   }
 
   #pushCall(raw: JsonObject, signature: string, fields: JsonObject | undefined, part: JsonObject): void {
-    const call = camelKeys(raw);
-    const nested = textOf(call['thoughtSignature']);
+    const call = toCamelKeys(raw);
+    const nested = textOrEmpty(call['thoughtSignature']);
     if (nested !== '' && signature === '') this.#report('gemini/nested-signature');
     const found = this.#calls.push(call, signature || nested, fields, this.#offset);
-    if (found === 'opaque') this.#writeWhole(opaque(part));
+    if (found === 'opaque') this.#writeWhole(decodeOpaque(part));
     if (found !== 'call') return;
     this.#touch();
     this.#flow = undefined;
@@ -185,12 +185,12 @@ export class CandidateDecoder {
   #pushOther(part: WirePart): void {
     const content = unknownFields(part, CARRIER_FIELDS);
     if (!content) {
-      this.#carry(findKind(part), textOf(part.thoughtSignature));
+      this.#carry(findKind(part), textOrEmpty(part.thoughtSignature));
       return;
     }
     const isKnown = Object.keys(content).some((key) => OPAQUE_PARTS.has(key));
     if (!isKnown) this.#report('gemini/unknown-part');
-    this.#writeWhole(opaque(part));
+    this.#writeWhole(decodeOpaque(part));
   }
 
   #writeWhole(block: Parameters<BlockEmitter['whole']>[0]): void {
@@ -229,7 +229,7 @@ export class CandidateDecoder {
   }
 
   #openFlow(kind: TextKind, fields: JsonObject | undefined): Flow {
-    const flow: Flow = { kind, key: this.#flows++, start: () => emptyBlock(kind, fields) };
+    const flow: Flow = { kind, key: this.#flows++, start: () => createEmptyBlock(kind, fields) };
     this.#flow = flow;
     this.#isSealed = false;
     if (kind === 'text') {
@@ -256,7 +256,7 @@ export class CandidateDecoder {
 
   #seal(signature: string): void {
     this.#isSealed = true;
-    this.#emitter.sign(this.#flow?.key ?? '', { type: 'signature_delta', signature: signed(signature) });
+    this.#emitter.sign(this.#flow?.key ?? '', { type: 'signature_delta', signature: buildSignature(signature) });
   }
 
   #touch(): void {
@@ -270,7 +270,7 @@ export class CandidateDecoder {
 
   /** Stops all open blocks. `isWhole`: the body ended without a failure. */
   end(isWhole: boolean): void {
-    const isClean = isWhole && this.#finish !== undefined && decodeStop(finishName(this.#finish), true) === 'end_turn';
+    const isClean = isWhole && this.#finish !== undefined && decodeStop(readFinishName(this.#finish), true) === 'end_turn';
     this.#calls.end(isClean);
     const metadata = this.#fields.kept['groundingMetadata'];
     if (metadata && this.#textFlow) this.#cite(this.#textFlow, metadata);
@@ -280,16 +280,16 @@ export class CandidateDecoder {
   #cite(flow: Flow, metadata: unknown): void {
     const isOpen = flow === this.#flow;
     for (const citation of decodeCitations(metadata, this.#text))
-      this.#emitter.write(flow, { type: 'citations_delta', citation: isOpen ? citation : unplaced(citation) });
+      this.#emitter.write(flow, { type: 'citations_delta', citation: isOpen ? citation : withoutOffsets(citation) });
   }
 
   /** The stop reason and its details, once there is a finish reason. */
   get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {
     if (this.#finish === undefined) return undefined;
-    const name = finishName(this.#finish);
+    const name = readFinishName(this.#finish);
     const reason = recomputeStop(decodeStop(name, this.#hasContent), this.#calls.unanswered);
     if (reason !== 'content_filter' && reason !== 'error' && isKnownFinish(name)) return { stop_reason: reason };
-    const explanation = textOf(this.#fields.kept['finishMessage']);
+    const explanation = textOrEmpty(this.#fields.kept['finishMessage']);
     return {
       stop_reason: reason,
       stop_details: { category: name, ...(explanation !== '' && { explanation }), raw: String(this.#finish) },
@@ -308,7 +308,7 @@ export class CandidateDecoder {
 }
 
 interface PendingCall {
-  call: Call;
+  call: TrackedCall;
   args: PartialArgs;
   /** The offset of its last piece. */
   offset: number;
@@ -326,10 +326,10 @@ export class CallEmitter {
   /** Makes derived ids differ between messages and candidates. */
   readonly #seed: string;
   readonly #ids = new Set<string>();
-  readonly #matcher = new Answers();
+  readonly #matcher = new CallMatcher();
   readonly #limits = new CallLimits();
   /** Held calls and the results of Google's own tools, in order. */
-  #held: (Call | ToolResultBlock)[] = [];
+  #held: (TrackedCall | ToolResultBlock)[] = [];
   #pending: PendingCall | undefined;
 
   constructor(context: Context, emitter: BlockEmitter, seed: string) {
@@ -345,8 +345,8 @@ export class CallEmitter {
 
   /** Reads a functionCall or a piece of one. Returns `opaque` if the caller has to keep the part whole. */
   push(wire: WireCall, signature: string, fields: JsonObject | undefined, offset: number): 'call' | 'nothing' | 'opaque' {
-    const name = textOf(wire.name);
-    const pieces = listOf(wire.partialArgs);
+    const name = textOrEmpty(wire.name);
+    const pieces = listOrEmpty(wire.partialArgs);
     if (this.#pending && this.#isContinuation(this.#pending, wire, name)) {
       this.#continue(this.#pending, wire, signature, offset);
       return 'call';
@@ -368,7 +368,7 @@ export class CallEmitter {
 
   #isContinuation({ call }: PendingCall, wire: WireCall, name: string): boolean {
     if (name === '') return true;
-    const id = textOf(wire.id);
+    const id = textOrEmpty(wire.id);
     return name === call.block.name && Array.isArray(wire.partialArgs) && (id === '' || id === call.block.id);
   }
 
@@ -378,17 +378,23 @@ export class CallEmitter {
     return isEmpty ? 'nothing' : 'opaque';
   }
 
-  #add(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): Call {
+  #add(wire: WireCall, name: string, fields: JsonObject | undefined, offset: number): TrackedCall {
     this.#limits.open();
     const unknown = unknownFields(wire, CALL_FIELDS);
     const more = unknown ? { ...fields, functionCall: unknown } : fields;
-    const block: ToolUseBlock = { type: 'tool_use', id: this.#chooseId(wire, name, offset), name, input: {}, ...extended(more) };
-    const call: Call = { index: undefined, block, isStopped: false, isAnswered: false };
+    const block: ToolUseBlock = {
+      type: 'tool_use',
+      id: this.#chooseId(wire, name, offset),
+      name,
+      input: {},
+      ...asExtensions(more),
+    };
+    const call: TrackedCall = { index: undefined, block, isStopped: false, isAnswered: false };
     this.#matcher.add(call);
     return call;
   }
 
-  #open(call: Call): number {
+  #open(call: TrackedCall): number {
     if (call.index !== undefined) return call.index;
     call.index = this.#emitter.openTool(call.block);
     if (call.signature !== undefined) this.#sign(call, call.signature);
@@ -402,7 +408,7 @@ export class CallEmitter {
   }
 
   #chooseId(wire: WireCall, name: string, offset: number): string {
-    const given = typeof wire.id === 'number' ? String(wire.id) : textOf(wire.id);
+    const given = typeof wire.id === 'number' ? String(wire.id) : textOrEmpty(wire.id);
     if (given !== '' && this.#ids.has(given)) this.#context.report('gemini/duplicate-call-id', offset);
     let id = given;
     for (let attempt = 0; id === '' || this.#ids.has(id); attempt++)
@@ -411,8 +417,9 @@ export class CallEmitter {
     return id;
   }
 
-  #sign(call: Call, signature: string): void {
-    if (call.index !== undefined) this.#emitter.emitDelta(call.index, { type: 'signature_delta', signature: signed(signature) });
+  #sign(call: TrackedCall, signature: string): void {
+    if (call.index !== undefined)
+      this.#emitter.emitDelta(call.index, { type: 'signature_delta', signature: buildSignature(signature) });
   }
 
   #wholeText(args: unknown, offset: number): string {
@@ -428,7 +435,7 @@ export class CallEmitter {
     this.#pending = pending;
     pending.offset = offset;
     if (signature !== '') this.#sign(pending.call, signature);
-    for (const piece of listOf(wire.partialArgs)) pending.args.push(piece);
+    for (const piece of listOrEmpty(wire.partialArgs)) pending.args.push(piece);
     if (wire.willContinue !== true) this.#endPending(true);
   }
 
@@ -449,14 +456,14 @@ export class CallEmitter {
     else this.#cut(call, text);
   }
 
-  #finish(call: Call, text: string): void {
+  #finish(call: TrackedCall, text: string): void {
     this.#emitter.writeTool(this.#open(call), text);
     call.text = text;
     this.#held.push(call);
   }
 
   /** An incomplete call is marked as such, and its text is not valid JSON, so that nothing runs it. */
-  #cut(call: Call, text: string): void {
+  #cut(call: TrackedCall, text: string): void {
     const index = this.#open(call);
     this.#emitter.writeTool(index, text);
     call.isStopped = true;
@@ -474,7 +481,7 @@ export class CallEmitter {
   }
 
   /** A call that Google ran after it had started is marked as a server call when it stops. */
-  #stop(call: Call): void {
+  #stop(call: TrackedCall): void {
     if (call.isStopped) return;
     call.isStopped = true;
     const isLate = call.index !== undefined && call.block.kind === 'server';
@@ -485,8 +492,8 @@ export class CallEmitter {
 
   /** Reads a functionResponse; its call is thereby known to be Google's own. */
   answer(result: JsonObject, fields: JsonObject | undefined, offset: number): void {
-    const id = textOf(result['id']);
-    const name = textOf(result['name']);
+    const id = textOrEmpty(result['id']);
+    const name = textOrEmpty(result['name']);
     const call = this.#matcher.take(id, name);
     if (!call || call.index !== undefined) this.#context.report('gemini/late-function-response', offset);
     const callId = call?.block.id ?? (id || deriveId('call_', this.#seed, this.#matcher.size, name, 'answer'));
@@ -530,11 +537,12 @@ class PartialArgs {
   }
 
   push(piece: unknown): void {
-    const { jsonPath, willContinue, ...value }: { jsonPath?: unknown; willContinue?: unknown } & JsonObject = camelObject(piece);
-    const path = textOf(jsonPath);
+    const { jsonPath, willContinue, ...value }: { jsonPath?: unknown; willContinue?: unknown } & JsonObject =
+      toCamelObject(piece);
+    const path = textOrEmpty(jsonPath);
     const steps = parsePath(path);
     const brings = readValue(value);
-    this.#limits.count(path.length + textOf(brings).length);
+    this.#limits.count(path.length + textOrEmpty(brings).length);
     this.isInString = willContinue === true && typeof brings === 'string';
     if (!steps || !this.#place(steps, brings)) this.isReadable = false;
   }

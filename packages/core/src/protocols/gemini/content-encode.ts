@@ -15,28 +15,28 @@ import type {
   ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { argumentsOf } from '../../codec/answers.ts';
+import { buildArgumentText } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import {
-  argsText,
-  callParts,
   encodeAllMedia,
+  encodeArgs,
+  encodeCallFields,
   encodeLogprobs,
   encodeMedia,
   encodeResult,
   encodeSignature,
+  encodeSignatureField,
   Grounding,
   isBroken,
   isDoubtful,
-  resultMedia,
-  signatureField,
-  tellWrapped,
+  listResultMedia,
+  noteWrappedInput,
 } from './blocks.ts';
 import { encodeStop, isCutStop } from './outcome.ts';
-import { fieldsOf, type KeptCandidate, partFields } from './wire.ts';
+import { type CandidateExtensions, readExtensions, readPartExtensions } from './wire.ts';
 
 /** A complete call. */
 export interface EncodedCall {
@@ -96,8 +96,8 @@ export class FragmentSink implements PartSink {
   /** The arguments are written verbatim, so that numbers stay exact. */
   addCall({ block, args, signature }: EncodedCall): void {
     this.hasParts = true;
-    const { outer, inner } = callParts(block, true);
-    const rest: JsonObject = { ...outer, ...signatureField({ signature }, this.#context) };
+    const { outer, inner } = encodeCallFields(block, true);
+    const rest: JsonObject = { ...outer, ...encodeSignatureField({ signature }, this.#context) };
     const tail = isEmpty(rest) ? '}' : `,${JSON.stringify(rest).slice(1)}`;
     this.#send(`{"functionCall":${JSON.stringify(inner).slice(0, -1)},"args":${args}}${tail}`);
   }
@@ -106,7 +106,7 @@ export class FragmentSink implements PartSink {
 /** Id, model and time. The model is the one that the client requested. */
 export function encodeEnvelope(source: { id: string; model: string } & Node, context: CodecContext): JsonObject {
   const model = context.request?.model ?? source.model;
-  const { createTime } = fieldsOf(source);
+  const { createTime } = readExtensions(source);
   return {
     ...(createTime !== undefined && { createTime }),
     ...(model !== '' && { modelVersion: model }),
@@ -237,7 +237,7 @@ export class CandidateEncoder {
   }
 
   /** The fields at the end of the candidate; undefined if Gemini has no finish reason for this stop. */
-  finish(stop: StopReason, details: StopDetails | undefined, extensions: KeptCandidate): JsonObject | undefined {
+  finish(stop: StopReason, details: StopDetails | undefined, extensions: CandidateExtensions): JsonObject | undefined {
     this.#calls.end(isCutStop(stop), this.#isLive);
     const ending = {
       stop,
@@ -255,11 +255,11 @@ export class CandidateEncoder {
   /** Calls that have been sent can no longer change. */
   #noteLate(at: number): void {
     const message = 'the source changed a call after it had been passed on';
-    approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
+    noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
   #startText(at: number, block: TextBlock | ThinkingBlock): void {
-    const fields = partFields(block);
+    const fields = readPartExtensions(block);
     const isThought = block.type === 'thinking';
     this.#texts.set(at, {
       isThought,
@@ -295,7 +295,7 @@ export class CandidateEncoder {
       ...fields,
       text: isHidden ? '' : text,
       ...(thought && { thought }),
-      ...signatureField({ signature }, this.#context),
+      ...encodeSignatureField({ signature }, this.#context),
     });
   }
 
@@ -342,7 +342,7 @@ export class CandidateEncoder {
 
   /** Gemini has no field for the transcript of an audio. */
   #transcribe(at: number, text: string): void {
-    approximate(this.#context, {
+    noteApproximated(this.#context, {
       path: `/content/${at}`,
       feature: 'content.audio.transcript',
       message: 'a transcript is written as text',
@@ -357,13 +357,13 @@ export class CandidateEncoder {
   }
 
   #addOpaque(at: number, { origin, raw, text }: OpaqueBlock): void {
-    if (origin === 'gemini') this.#sink.add(objectOf(raw));
+    if (origin === 'gemini') this.#sink.add(objectOrEmpty(raw));
     else if (text) this.#sink.add({ text });
     else this.#noteDropped(at, 'opaque', `a block of ${origin} has no form in Gemini`);
   }
 
   #noteDropped(at: number, feature: string, message: string): void {
-    drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
+    noteDropped(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
   }
 }
 
@@ -402,7 +402,7 @@ export class CallEncoder {
 
   /** Starts a call. */
   start(at: number, block: ToolUseBlock): void {
-    this.#queue.set(at, { at, block, text: argumentsOf(block, true), signature: block.signature, isStopped: false });
+    this.#queue.set(at, { at, block, text: buildArgumentText(block, true), signature: block.signature, isStopped: false });
   }
 
   /** Adds to the arguments of a call. */
@@ -430,7 +430,7 @@ export class CallEncoder {
   replace(at: number, block: ToolUseBlock): boolean {
     const call = this.#queue.get(at);
     if (!call) return false;
-    this.#queue.set(at, { ...call, block, text: argumentsOf(block, true) });
+    this.#queue.set(at, { ...call, block, text: buildArgumentText(block, true) });
     return true;
   }
 
@@ -478,8 +478,8 @@ export class CallEncoder {
     else if (block.status === 'incomplete') this.#dropCall(call, 'was cut');
     else if (isBroken(text, block)) this.#dropCall(call, 'has arguments that are no JSON');
     else {
-      const { json, isWrapped } = argsText(text, block.kind === 'custom');
-      if (isWrapped) tellWrapped(this.#context, `/content/${at}`);
+      const { json, isWrapped } = encodeArgs(text, block.kind === 'custom');
+      if (isWrapped) noteWrappedInput(this.#context, `/content/${at}`);
       this.#sent++;
       this.#sink.addCall({ at, block, args: json, isWrapped, signature });
     }
@@ -492,7 +492,7 @@ export class CallEncoder {
   }
 
   #noteDropped(at: number, message: string, feature = 'content.tool_use'): void {
-    drop(this.#context, { path: `/content/${at}`, feature, message });
+    noteDropped(this.#context, { path: `/content/${at}`, feature, message });
   }
 }
 
@@ -503,7 +503,7 @@ const showsThoughts = ({ request }: CodecContext): boolean =>
 interface Ending {
   stop: StopReason;
   details: StopDetails | undefined;
-  extensions: KeptCandidate;
+  extensions: CandidateExtensions;
   /** Whether any part was written. */
   hasContent: boolean;
   /** Whether some of the text is an OpenAI refusal. */
@@ -522,7 +522,7 @@ function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undef
     stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, extensions.finish, ending);
   if (finishReason === undefined) return undefined;
   if (stop === 'pause_turn')
-    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
+    noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
   const metadata = extensions.candidate['groundingMetadata'] ?? grounding.metadata;
   const explanation = details?.explanation;
   return {
@@ -544,7 +544,7 @@ function isEmpty(fields: JsonObject): boolean {
 
 /** The result of a tool that Google runs. */
 export function encodeServerResult(block: ToolResultBlock, hasId = true): JsonObject {
-  const media = encodeAllMedia(resultMedia(block.content));
+  const media = encodeAllMedia(listResultMedia(block.content));
   const functionResponse = encodeResult(block, block.name ?? '', hasId);
-  return { ...partFields(block), functionResponse: { ...functionResponse, ...(media.length > 0 && { parts: media }) } };
+  return { ...readPartExtensions(block), functionResponse: { ...functionResponse, ...(media.length > 0 && { parts: media }) } };
 }

@@ -1,8 +1,16 @@
 import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
-import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../codec/protocol.ts';
+import type { HeaderBag, Provider, RequestTarget, Target, WireRequest } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
-import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../../codec/requests.ts';
+import {
+  copyQuery,
+  decodeSegment,
+  encodeModelSegment,
+  isVersion,
+  parseUrl,
+  setPath,
+  splitSegments,
+} from '../../codec/requests.ts';
 
 /** The method after the last colon of a path. */
 type Verb = 'generateContent' | 'streamGenerateContent' | 'countTokens' | 'embedContent' | 'batchEmbedContents';
@@ -17,9 +25,9 @@ const BY_VERB: Readonly<Record<Verb, InterfaceType>> = {
 
 /** Finds the interface of a request by its path and, for `/v1/models`, its headers. */
 export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
-  const place = placeOf(path);
+  const place = parsePath(path);
   if (place) return BY_VERB[place.verb];
-  const [version = '', collection, ...rest] = segmentsOf(path);
+  const [version = '', collection, ...rest] = splitSegments(path);
   if (!isVersion(version) || (collection !== 'models' && collection !== 'tunedModels')) return 'PASSTHROUGH';
   // Other protocols have `/v1/models` too; only a Google key identifies this one.
   if (version === 'v1' && !hasGoogleKey(path, headers)) return 'PASSTHROUGH';
@@ -53,16 +61,16 @@ export const isSse = (path: string): boolean => parseQuery(path).get('alt') === 
 const COLLECTIONS: ReadonlySet<string> = new Set(['models', 'tunedModels', 'endpoints']);
 
 /** The model in the path, including that of MODEL_INFO. */
-export function modelOf(path: string): string | undefined {
-  const place = placeOf(path);
+export function readModel(path: string): string | undefined {
+  const place = parsePath(path);
   if (place) return place.model;
-  const [version = '', collection = '', ...rest] = segmentsOf(path).map(unescaped);
+  const [version = '', collection = '', ...rest] = splitSegments(path).map(decodeSegment);
   if (!isVersion(version) || !COLLECTIONS.has(collection) || rest.length === 0) return undefined;
   return collection === 'models' ? rest.join('/') : [collection, ...rest].join('/');
 }
 
 /** The client's key: in a Google header, in the query, or as a bearer token (Vertex). */
-export function keyOf(path: string, headers: HeaderBag): string | undefined {
+export function readKey(path: string, headers: HeaderBag): string | undefined {
   const bearer = /^bearer\s+(.+)$/i.exec(headers['authorization'] ?? '')?.[1];
   return headers['x-goog-api-key'] || parseQuery(path).get('key') || bearer || undefined;
 }
@@ -77,7 +85,7 @@ const VERB = /^\w+$/;
  * The model and the stream flag of `/v1beta/models/MODEL:VERB`; the name may contain colons. One expression for the
  * whole path would backtrack at every slash and colon, so there are two.
  */
-export function readTarget({ path }: WireRequest): Asked | undefined {
+export function readTarget({ path }: WireRequest): RequestTarget | undefined {
   const end = path.search(/[?#]/);
   const call = end < 0 ? path : path.slice(0, end);
   const before = MODELS.exec(call);
@@ -85,7 +93,7 @@ export function readTarget({ path }: WireRequest): Asked | undefined {
   const verb = call.slice(colon + 1);
   const from = before ? before.index + before[0].length : colon;
   if (colon <= from || !VERB.test(verb)) return undefined;
-  return { model: unescaped(call.slice(from, colon)), isStream: verb === 'streamGenerateContent' };
+  return { model: decodeSegment(call.slice(from, colon)), isStream: verb === 'streamGenerateContent' };
 }
 
 /** API versions that only Google has, and models with a key in the query. */
@@ -110,9 +118,9 @@ const UPLOAD = 'upload';
 export function buildUrl(type: InterfaceType, target: Target, modelId: string = target.model, nativePath = ''): string {
   const { base_url: base, adapter_config: { path: prefix = '' } = {} } = target.provider;
   const url = parseUrl(base);
-  const segments = [...segmentsOf(url.pathname), ...segmentsOf(prefix)];
+  const segments = [...splitSegments(url.pathname), ...splitSegments(prefix)];
   const root = segments.length === 0 ? ['v1beta'] : segments;
-  const isUpload = type === 'PASSTHROUGH' && segmentsOf(nativePath)[0] === UPLOAD;
+  const isUpload = type === 'PASSTHROUGH' && splitSegments(nativePath)[0] === UPLOAD;
   const endpoint = buildEndpoint(type, target, modelId, nativePath);
   const path = [...(isUpload ? uploadRoot(root) : root), endpoint].map((segment) => `/${segment}`).join('');
   setPath(url, path, type === 'PASSTHROUGH' ? 'path' : 'model');
@@ -135,7 +143,7 @@ function buildEndpoint(type: InterfaceType, { model, stream }: Target, modelId: 
     case 'COUNT_TOKENS':
       return `${escapeName(model)}:${VERBS.COUNT_TOKENS}`;
     case 'EMBEDDINGS':
-      return `${escapeName(model)}:${placeOf(nativePath)?.verb === 'embedContent' ? 'embedContent' : VERBS.EMBEDDINGS}`;
+      return `${escapeName(model)}:${parsePath(nativePath)?.verb === 'embedContent' ? 'embedContent' : VERBS.EMBEDDINGS}`;
     case 'MODELS':
       return 'models';
     case 'MODEL_INFO':
@@ -161,8 +169,8 @@ interface Place {
  * `/v1/projects/…/publishers/google/models/{model}:{verb}`. The name may contain slashes and colons, and may be
  * escaped.
  */
-export function placeOf(path: string): Place | undefined {
-  const segments = segmentsOf(path).map(unescaped);
+export function parsePath(path: string): Place | undefined {
+  const segments = splitSegments(path).map(decodeSegment);
   const begin = segments.findIndex((segment) => COLLECTIONS.has(segment));
   const rest = segments.slice(begin + 1).join('/');
   const colon = rest.lastIndexOf(':');
@@ -176,7 +184,7 @@ const isVerb = (word: string): word is Verb => Object.hasOwn(BY_VERB, word);
 
 /** The path after the client's own version. */
 function stripPrefix(path: string): string {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }
@@ -201,13 +209,13 @@ export function buildHeaders({ api_key: key, adapter_config: config = {} }: Prov
 }
 
 /** The path of a method for a model. */
-export const pathOf = (model: string, verb: Verb): string => `/v1beta/${escapeName(model)}:${verb}`;
+export const buildPath = (model: string, verb: Verb): string => `/v1beta/${escapeName(model)}:${verb}`;
 
 /** The resource name with escaped segments; slashes are kept. */
-const escapeName = (model: string): string => resourceOf(model).split('/').map(escaped).join('/');
+const escapeName = (model: string): string => buildResourceName(model).split('/').map(encodeModelSegment).join('/');
 
 /** `models/x` for `x` and `models/x`; tuned models and endpoints have collections of their own. */
-export function resourceOf(model: string): string {
+export function buildResourceName(model: string): string {
   const [first = '', ...rest] = model.split('/');
   return COLLECTIONS.has(first) && rest.length > 0 ? model : `models/${model}`;
 }

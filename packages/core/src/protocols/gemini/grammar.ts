@@ -1,4 +1,14 @@
-import { accept, isCount, isFilled, isText, listAt, must, objectAt, payloadOf, type StreamGrammar } from '../../codec/grammar.ts';
+import {
+  accept,
+  isCount,
+  isFilled,
+  isText,
+  listAt,
+  must,
+  objectAt,
+  parsePayload,
+  type StreamGrammar,
+} from '../../codec/grammar.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
@@ -32,7 +42,7 @@ export class GeminiGrammar implements StreamGrammar {
     must(Object.keys(rest).length === 0, 'a frame has data and nothing else: no event, no id');
     must(!/[\r\n]/.test(data), 'a frame is one line');
     must(data !== '[DONE]', 'no [DONE]');
-    const payload = payloadOf(frame);
+    const payload = parsePayload(frame);
     must((bare === true) === (this.#state === 'failing'), 'bare JSON repeats an error event, and follows nothing else');
     if ('error' in payload) this.#error(objectAt(payload['error'], 'an error'));
     else this.#fragment(payload);

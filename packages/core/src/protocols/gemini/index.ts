@@ -3,16 +3,22 @@ import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { Protocol } from '../../codec/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeStream } from './stream-decode.ts';
-import { camelObject, hasUsage, isResponse, isWrapped } from './wire.ts';
+import { hasUsage, isResponse, isWrapped, toCamelObject } from './wire.ts';
 
 /** Gemini's generateContent for reading: the Gemini API, Vertex AI and Cloud Code. */
-export const gemini: Protocol = { id: 'gemini', streamDecoder: decodeStream, recognises, extras: extrasOf, callFields };
+export const gemini: Protocol = {
+  id: 'gemini',
+  streamDecoder: decodeStream,
+  recognises,
+  extras: buildExtras,
+  callFields: readCallFields,
+};
 
 /** The signatures, the block reason and the images of a message, in wire form. */
-export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
+export function buildExtras({ content, extensions }: CanonicalResponse): JsonObject {
   const signatures = content.flatMap(listSignature);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
-  const { blockReason }: { blockReason?: unknown } = camelObject(camelObject(extensions?.gemini)['promptFeedback']);
+  const { blockReason }: { blockReason?: unknown } = toCamelObject(toCamelObject(extensions?.gemini)['promptFeedback']);
   return {
     ...(signatures.length > 0 && { part_signatures: signatures }),
     ...(blockReason !== undefined && blockReason !== null && { block_reason: blockReason }),
@@ -34,7 +40,7 @@ function encodeImage({ source }: ImageBlock): JsonObject {
 }
 
 /** The fields of a functionCall part beside id, name and args. */
-export function callFields({ extensions, signature }: ToolUseBlock): JsonObject {
+export function readCallFields({ extensions, signature }: ToolUseBlock): JsonObject {
   const { functionCall, ...fields }: JsonObject = extensions?.gemini ?? {};
   return {
     ...fields,

@@ -8,31 +8,31 @@ import type {
   CanonicalModelList,
   CanonicalRequest,
 } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
-import { badAnswer } from '../../codec/answers.ts';
-import { eachForeign } from '../../codec/extensions.ts';
+import { withSource } from '../../canonical/source.ts';
+import { malformedResponse } from '../../codec/answers.ts';
+import { eachForeignField } from '../../codec/extensions.ts';
 import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
 import {
-  countOf,
   expectCount,
   expectList,
   expectObject,
   expectText,
-  listOf,
-  objectOf,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
+  toCount,
   unknownFields,
 } from '../../codec/read.ts';
-import { drop, incompatible, invalid, missing } from '../../codec/report.ts';
+import { incompatible, invalid, missing, noteDropped } from '../../codec/report.ts';
 import { unpackFloats } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { locatedContext } from '../../passes/prepare.ts';
-import { modelOf, pathOf, resourceOf } from './endpoints.ts';
+import { locateContext } from '../../passes/prepare.ts';
+import { buildPath, buildResourceName, readModel } from './endpoints.ts';
 import { decodeRequestBody } from './request-decode.ts';
 import { encodeRequestBody } from './request-encode.ts';
-import { answerOf } from './response.ts';
-import { camelKeys, camelObject, fieldsOf, keep } from './wire.ts';
+import { expectBody } from './response.ts';
+import { readExtensions, toCamelKeys, toCamelObject, toExtensions } from './wire.ts';
 
 /** The request of `POST …:countTokens`. */
 export const countRequest: WireCodec<WireRequest, CanonicalRequest> = { decode: decodeCount, encode: encodeCount };
@@ -60,16 +60,16 @@ export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeMod
 
 /** The body has only contents, or a whole request. */
 function decodeCount({ path, body: wire }: WireRequest, context: CodecContext): CanonicalRequest {
-  const body = camelKeys(expectObject(wire, 'body'));
+  const body = toCamelKeys(expectObject(wire, 'body'));
   const { generateContentRequest: whole } = body;
   const request = whole === undefined || whole === null ? body : expectObject(whole, 'generateContentRequest');
-  return decodeRequestBody(request, context, { model: modelOf(path) });
+  return decodeRequestBody(request, context, { model: readModel(path) });
 }
 
 function decodeTotal(wire: unknown): CanonicalCountTokensResponse {
-  const { totalTokens, cachedContentTokenCount: cached } = camelKeys(answerOf(wire));
+  const { totalTokens, cachedContentTokenCount: cached } = toCamelKeys(expectBody(wire));
   const total = readCount(totalTokens);
-  if (total === undefined) throw badAnswer('totalTokens', 'must be a number');
+  if (total === undefined) throw malformedResponse('totalTokens', 'must be a number');
   return { input_tokens: total, ...(cached !== undefined && { cached_tokens: readCount(cached) ?? 0 }) };
 }
 
@@ -85,13 +85,13 @@ const MAX_INPUTS = 2048;
 const EMBED_FIELDS: ReadonlySet<string> = new Set(['model', 'content', 'taskType', 'title', 'outputDimensionality']);
 
 function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext): CanonicalEmbeddingRequest {
-  const body = camelKeys(expectObject(wire, 'body'));
+  const body = toCamelKeys(expectObject(wire, 'body'));
   const list = optional(body['requests'], 'requests', expectList);
-  const entries = list?.map((item, i) => camelKeys(expectObject(item, `requests[${i}]`))) ?? [body];
+  const entries = list?.map((item, i) => toCamelKeys(expectObject(item, `requests[${i}]`))) ?? [body];
   if (entries.length === 0) throw invalid('requests', 'must not be empty');
   if (entries.length > MAX_INPUTS) throw invalid('requests', `has ${entries.length} entries, and ${MAX_INPUTS} are allowed`);
   const params = entries.map((_, i) => (list ? `requests[${i}].` : ''));
-  const model = modelOf(path) ?? textOf(entries[0]?.['model']).replace(/^models\//, '');
+  const model = readModel(path) ?? textOrEmpty(entries[0]?.['model']).replace(/^models\//, '');
   if (model === '') throw missing('model');
   const [first = body] = entries;
   noteDifferences(entries, context);
@@ -100,10 +100,10 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
     input: entries.map((entry, i) => joinParts(entry['content'], `${params[i]}content`)),
     ...(!list && { single: true }),
     ...decodeSettings(first, params[0] ?? ''),
-    ...keep(unknownFields(first, EMBED_FIELDS)),
+    ...toExtensions(unknownFields(first, EMBED_FIELDS)),
   };
   const place = list ? '/requests/0' : '';
-  return at('', request, context, {
+  return withSource('', request, context, {
     dimensions: `${place}/outputDimensionality`,
     task_type: `${place}/taskType`,
     title: `${place}/title`,
@@ -118,7 +118,7 @@ function noteDifferences(entries: readonly JsonObject[], context: CodecContext):
   );
   const at = rest.findIndex((settings) => settings !== first) + 1;
   if (at > 0)
-    drop(context, {
+    noteDropped(context, {
       path: `/requests/${at}`,
       feature: 'embeddings.settings',
       message: 'all entries are embedded as the first one',
@@ -127,11 +127,11 @@ function noteDifferences(entries: readonly JsonObject[], context: CodecContext):
 
 /** Several parts form one text. Images and audio cannot be embedded by other providers. */
 function joinParts(value: unknown, param: string): string {
-  const content = typeof value === 'string' ? { parts: [{ text: value }] } : camelKeys(expectObject(value, param));
+  const content = typeof value === 'string' ? { parts: [{ text: value }] } : toCamelKeys(expectObject(value, param));
   const parts = isObject(content['parts']) ? [content['parts']] : expectList(content['parts'], `${param}.parts`);
   return parts
     .map((item, i) => {
-      const part = camelObject(item);
+      const part = toCamelObject(item);
       if (typeof part['text'] === 'string') return part['text'];
       const message = 'only text can be embedded elsewhere';
       throw incompatible({ path: `${param}.parts[${i}]`, feature: 'embeddings.media', message });
@@ -158,50 +158,54 @@ const VECTOR_FIELDS: ReadonlySet<string> = new Set(['values']);
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['embedding', 'embeddings', 'usageMetadata']);
 
 function decodeResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
-  const body = camelKeys(answerOf(wire));
+  const body = toCamelKeys(expectBody(wire));
   const list = isObject(body['embedding']) ? [body['embedding']] : body['embeddings'];
-  if (!Array.isArray(list)) throw badAnswer('embeddings', 'must be a list of embeddings');
-  const usage = camelObject(body['usageMetadata']);
-  const tokens = countOf(usage['promptTokenCount']) ?? countOf(usage['totalTokenCount']);
+  if (!Array.isArray(list)) throw malformedResponse('embeddings', 'must be a list of embeddings');
+  const usage = toCamelObject(body['usageMetadata']);
+  const tokens = toCount(usage['promptTokenCount']) ?? toCount(usage['totalTokenCount']);
   return {
     model: context.target?.model ?? context.embedding?.model ?? '',
     data: list.map((entry, index) => ({
       index,
       embedding: readVector(entry, index),
-      ...keep(unknownFields(objectOf(entry), VECTOR_FIELDS)),
+      ...toExtensions(unknownFields(objectOrEmpty(entry), VECTOR_FIELDS)),
     })),
     ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
-    ...keep({ ...unknownFields(body, RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usageMetadata: usage }) }),
+    ...toExtensions({ ...unknownFields(body, RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usageMetadata: usage }) }),
   };
 }
 
 function readVector(entry: unknown, i: number): number[] {
-  const values = listOf(objectOf(entry)['values']);
+  const values = listOrEmpty(objectOrEmpty(entry)['values']);
   if (values.length === 0 || !values.every((value) => typeof value === 'number'))
-    throw badAnswer(`embeddings[${i}].values`, 'must be numbers');
+    throw malformedResponse(`embeddings[${i}].values`, 'must be numbers');
   return [...values];
 }
 
 const LIST_FIELDS: ReadonlySet<string> = new Set(['models', 'nextPageToken']);
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
-  const body = camelKeys(answerOf(wire));
+  const body = toCamelKeys(expectBody(wire));
   // Vertex lists models under another name.
   const entries = body['models'] ?? body['publisherModels'] ?? body['tunedModels'] ?? [];
-  if (!Array.isArray(entries)) throw badAnswer('models', 'must be a list of models');
+  if (!Array.isArray(entries)) throw malformedResponse('models', 'must be a list of models');
   const found: CanonicalModel[] = [];
   entries.forEach((entry, i) => {
     const model = decodeModel(entry);
     if (model) found.push(model);
-    else drop(context, { path: `/models/${i}`, feature: 'models.entry', message: 'a model without a name' });
+    else noteDropped(context, { path: `/models/${i}`, feature: 'models.entry', message: 'a model without a name' });
   });
-  const next = textOf(body['nextPageToken']);
-  return { models: found, ...(next !== '' && { next_page: next, has_more: true }), ...keep(unknownFields(body, LIST_FIELDS)) };
+  const next = textOrEmpty(body['nextPageToken']);
+  return {
+    models: found,
+    ...(next !== '' && { next_page: next, has_more: true }),
+    ...toExtensions(unknownFields(body, LIST_FIELDS)),
+  };
 }
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
-  const model = decodeModel(answerOf(wire));
-  if (!model) throw badAnswer('name', 'must be the name of the model');
+  const model = decodeModel(expectBody(wire));
+  if (!model) throw malformedResponse('name', 'must be the name of the model');
   return model;
 }
 
@@ -217,20 +221,20 @@ const MODEL_FIELDS: ReadonlySet<string> = new Set([
 /** Returns undefined if the entry has no name. Unknown fields are kept as extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry)) return undefined;
-  const model = camelObject(entry);
-  const name = textOf(model['name']);
+  const model = toCamelObject(entry);
+  const name = textOrEmpty(model['name']);
   if (name === '') return undefined;
-  const input = countOf(model['inputTokenLimit']);
-  const output = countOf(model['outputTokenLimit']);
+  const input = toCount(model['inputTokenLimit']);
+  const output = toCount(model['outputTokenLimit']);
   const methods = model['supportedGenerationMethods'] ?? model['supportedActions'];
   return {
     id: name.replace(/^models\//, ''),
-    ...(textOf(model['displayName']) && { name: textOf(model['displayName']) }),
-    ...(textOf(model['description']) && { description: textOf(model['description']) }),
+    ...(textOrEmpty(model['displayName']) && { name: textOrEmpty(model['displayName']) }),
+    ...(textOrEmpty(model['description']) && { description: textOrEmpty(model['description']) }),
     ...(input !== undefined && { max_input_tokens: input }),
     ...(output !== undefined && { max_output_tokens: output }),
     ...(Array.isArray(methods) && { actions: methods.filter((action) => typeof action === 'string') }),
-    ...keep(unknownFields(model, MODEL_FIELDS)),
+    ...toExtensions(unknownFields(model, MODEL_FIELDS)),
   };
 }
 
@@ -241,9 +245,9 @@ function encodeCount(request: CanonicalRequest, context: CodecContext): WireRequ
   const isPlain = Object.keys(body).join() === 'contents';
   return {
     method: 'POST',
-    path: pathOf(model, 'countTokens'),
+    path: buildPath(model, 'countTokens'),
     headers: { 'content-type': 'application/json' },
-    body: isPlain ? body : { generateContentRequest: { model: resourceOf(model), ...body } },
+    body: isPlain ? body : { generateContentRequest: { model: buildResourceName(model), ...body } },
   };
 }
 
@@ -252,13 +256,14 @@ function encodeTotal({ input_tokens: total, cached_tokens: cached }: CanonicalCo
 }
 
 function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
-  const context = locatedContext(caller, request);
+  const context = locateContext(caller, request);
   const { input, single, dimensions, task_type: task, title, user_id: user } = request;
-  if (user !== undefined) drop(context, { path: '/user_id', feature: 'user_id', message: 'Gemini is not told who the user is' });
-  eachForeign(request, 'gemini', '', (loss) => drop(context, loss));
+  if (user !== undefined)
+    noteDropped(context, { path: '/user_id', feature: 'user_id', message: 'Gemini is not told who the user is' });
+  eachForeignField(request, 'gemini', '', (loss) => noteDropped(context, loss));
   const model = context.target?.model ?? request.model;
   const entry = (text: string | number[], i: number): JsonObject => ({
-    ...fieldsOf(request),
+    ...readExtensions(request),
     content: { parts: [{ text: expectInput(text, i) }] },
     ...(task !== undefined && { taskType: task }),
     ...(title !== undefined && { title }),
@@ -268,9 +273,11 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
   const isOne = single === true && input.length === 1;
   return {
     method: 'POST',
-    path: pathOf(model, isOne ? 'embedContent' : 'batchEmbedContents'),
+    path: buildPath(model, isOne ? 'embedContent' : 'batchEmbedContents'),
     headers: { 'content-type': 'application/json' },
-    body: isOne ? entry(first, 0) : { requests: input.map((text, i) => ({ model: resourceOf(model), ...entry(text, i) })) },
+    body: isOne
+      ? entry(first, 0)
+      : { requests: input.map((text, i) => ({ model: buildResourceName(model), ...entry(text, i) })) },
   };
 }
 
@@ -283,29 +290,29 @@ function expectInput(text: string | number[], i: number): string {
 function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: request, note }: CodecContext): JsonObject {
   const { data, usage } = response;
   // The client did not request these fields, so a strict policy allows dropping them.
-  eachForeign(response, 'gemini', '', (loss) => note({ code: 'DROPPED', ...loss }));
-  const { usageMetadata: original, ...rest } = fieldsOf(response);
+  eachForeignField(response, 'gemini', '', (loss) => note({ code: 'DROPPED', ...loss }));
+  const { usageMetadata: original, ...rest } = readExtensions(response);
   const embeddings = data
     .toSorted((a, b) => a.index - b.index)
-    .map((item, i) => ({ ...fieldsOf(item), values: decodeFloats(item.embedding, i) }));
+    .map((item, i) => ({ ...readExtensions(item), values: decodeFloats(item.embedding, i) }));
   const isOne = request ? request.single === true : embeddings.length === 1;
   return {
     ...rest,
     ...(isOne ? { embedding: embeddings[0] } : { embeddings }),
-    ...(usage && { usageMetadata: { ...objectOf(original), promptTokenCount: usage.input_tokens } }),
+    ...(usage && { usageMetadata: { ...objectOrEmpty(original), promptTokenCount: usage.input_tokens } }),
   };
 }
 
 function decodeFloats(embedding: number[] | string, i: number): number[] {
   if (typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
-  if (!floats?.every(Number.isFinite)) throw badAnswer(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
+  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
   return floats;
 }
 
 function encodeModels(list: CanonicalModelList): JsonObject {
   const { models: entries, next_page: next } = list;
-  return { ...fieldsOf(list), models: entries.map(encodeModel), ...(next !== undefined && { nextPageToken: next }) };
+  return { ...readExtensions(list), models: entries.map(encodeModel), ...(next !== undefined && { nextPageToken: next }) };
 }
 
 /** Default methods of a model; clients filter by them. */
@@ -314,7 +321,7 @@ const ACTIONS = ['generateContent', 'streamGenerateContent', 'countTokens'];
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, description, max_input_tokens: input, max_output_tokens: output, actions } = model;
   return {
-    ...fieldsOf(model),
+    ...readExtensions(model),
     name: id.startsWith('tunedModels/') || id.startsWith('models/') ? id : `models/${id}`,
     displayName: name ?? id,
     ...(description !== undefined && { description }),

@@ -2,15 +2,15 @@
 
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import type { CanonicalError, ErrorCode, Note } from '../../canonical/notes.ts';
-import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { cachedOutside, listOf, objectOf, textOf } from '../../codec/read.ts';
+import { countCachedOutside, listOrEmpty, objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
-import { camelKeys, camelObject, camelOf } from './wire.ts';
+import { toCamelCase, toCamelKeys, toCamelObject } from './wire.ts';
 
 /** An error response of any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'gemini');
+  return addReplyFacts(decodeErrorBody(reply.body, reply.status, context), reply, 'gemini');
 }
 
 /**
@@ -19,13 +19,13 @@ export function decodeErrorReply(reply: WireReply, context: CodecContext): Canon
  */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
-  return decodeError(isObject(value) ? findError(value, 'error') : { message: messageOfText(value, status, context) });
+  return decodeError(isObject(value) ? findError(value, 'error') : { message: describeTextBody(value, status, context) });
 }
 
 /** A google.rpc.Status, or text in its place. */
 export function decodeError(error: unknown): CanonicalError {
   const body = errorBody(error);
-  const details = listOf(body['details']).map(camelObject);
+  const details = listOrEmpty(body['details']).map(toCamelObject);
   const decoded = decodeWireError('gemini', body, body['status']);
   const code = findErrorCode(details, decoded.message, body['status']);
   const retry = retryAfter(details);
@@ -55,7 +55,7 @@ function findErrorCode(details: readonly JsonObject[], message: string, status: 
 /** google.rpc.RetryInfo: `"retryDelay": "34.4s"`. */
 function retryAfter(details: readonly JsonObject[]): number | undefined {
   for (const { retryDelay } of details) {
-    const seconds = /^(\d{1,9}(?:\.\d+)?)s$/.exec(textOf(retryDelay))?.[1];
+    const seconds = /^(\d{1,9}(?:\.\d+)?)s$/.exec(textOrEmpty(retryDelay))?.[1];
     if (seconds !== undefined) return Math.round(Number(seconds) * 1000);
   }
   return undefined;
@@ -126,7 +126,7 @@ const NUMBERED = [
 ] as const;
 
 /** The name of a finish reason given as name, number or with the enum's prefix. */
-export function finishName(wire: string | number): string {
+export function readFinishName(wire: string | number): string {
   if (typeof wire === 'number') return NUMBERED[wire] ?? String(wire);
   const name = wire.toUpperCase();
   return name !== 'FINISH_REASON_UNSPECIFIED' && name.startsWith('FINISH_REASON_') ? name.slice('FINISH_REASON_'.length) : name;
@@ -151,19 +151,19 @@ const COUNTS = [
 
 /** Whether usage metadata has any counts: in all chunks but the last, Vertex sends only `trafficType`. */
 export function hasCounts(raw: JsonObject): boolean {
-  const usage = camelKeys(raw);
+  const usage = toCamelKeys(raw);
   return COUNTS.some((key) => readCount(usage[key]) !== undefined);
 }
 
 /** Each usage object replaces the one before; a missing count is 0. */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
-  const usage = camelKeys(raw);
+  const usage = toCamelKeys(raw);
   const prompt = readCount(usage['promptTokenCount']) ?? 0;
   const toolPrompt = readCount(usage['toolUsePromptTokenCount']);
   const thoughts = readCount(usage['thoughtsTokenCount']);
   const cached = readCount(usage['cachedContentTokenCount']);
   const counted = prompt + (toolPrompt ?? 0);
-  const outside = cachedOutside(cached, counted, note);
+  const outside = countCachedOutside(cached, counted, note);
   const input = counted + outside;
   const details = decodeDetails(usage, toolPrompt);
   return {
@@ -199,9 +199,9 @@ function decodeDetails(usage: JsonObject, toolPrompt: number | undefined): Usage
 const MODALITIES = ['MODALITY_UNSPECIFIED', 'TEXT', 'IMAGE', 'VIDEO', 'AUDIO', 'DOCUMENT'] as const;
 
 function addModalities(details: UsageDetails, list: unknown, names: Partial<Record<string, keyof UsageDetails>>): void {
-  for (const entry of listOf(list)) {
+  for (const entry of listOrEmpty(list)) {
     if (!isObject(entry)) continue;
-    const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = camelObject(entry);
+    const { modality, tokenCount }: { modality?: unknown; tokenCount?: unknown } = toCamelObject(entry);
     const name = typeof modality === 'number' ? MODALITIES[modality] : modality;
     const field = getOwn(names, name);
     if (field) details[field] = (details[field] ?? 0) + (readCount(tokenCount) ?? 0);
@@ -261,8 +261,8 @@ const WIRE_ERRORS: Record<ErrorCode, WireStatus> = {
 /** `{error:{…}}`: the body of an error response, and the error in a stream. */
 export function encodeErrorBody(error: CanonicalError): { error: WireStatus & JsonObject } {
   const upstream = error.upstream?.protocol === 'gemini' ? error.upstream : undefined;
-  const original = objectOf(upstream?.body);
-  const details = encodeErrorDetails(error, listOf(original['details']));
+  const original = objectOrEmpty(upstream?.body);
+  const details = encodeErrorDetails(error, listOrEmpty(original['details']));
   return {
     error: {
       ...original,
@@ -278,7 +278,7 @@ const RPC = 'type.googleapis.com/google.rpc.';
 
 /** Clients read the retry delay and an invalid key from the details. */
 function encodeErrorDetails({ code, retry_after_ms: wait, upstream }: CanonicalError, original: readonly unknown[]): unknown[] {
-  const hasWait = original.some((detail) => camelObject(detail)['retryDelay'] !== undefined);
+  const hasWait = original.some((detail) => toCamelObject(detail)['retryDelay'] !== undefined);
   const isForeignKey = code === 'AUTHENTICATION' && upstream?.protocol !== 'gemini';
   return [
     ...original,
@@ -329,7 +329,7 @@ export function encodeStop(
   { hasContent, saysRefusal }: Content,
 ): string | undefined {
   if (wire !== undefined) {
-    const name = finishName(wire);
+    const name = readFinishName(wire);
     const read = decodeStop(name, hasContent);
     if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
   }
@@ -353,8 +353,8 @@ const WIRE_NAMES: ReadonlySet<string> = new Set([
  * their sum.
  */
 export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage, note: (note: Note) => void): JsonObject {
-  const raw = Object.entries(objectOf(extensions?.gemini)).map(([key, value]) => [
-    WIRE_NAMES.has(camelOf(key)) ? camelOf(key) : key,
+  const raw = Object.entries(objectOrEmpty(extensions?.gemini)).map(([key, value]) => [
+    WIRE_NAMES.has(toCamelCase(key)) ? toCamelCase(key) : key,
     value,
   ]);
   const input = Math.max(0, usage.input_tokens);

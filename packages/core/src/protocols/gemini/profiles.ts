@@ -1,4 +1,4 @@
-import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
+import { DEFAULT_PROFILE, type FindProfile, memoizeProfiles, type ProviderProfile } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
 /** The profile of an unknown model: what all models from 2.5 on accept. */
@@ -50,11 +50,11 @@ const findModel = (model: string): Partial<ProviderProfile> | undefined =>
   GEMINI_MODELS.find(([pattern]) => pattern.test(model))?.[1];
 
 /** Whether anything is known about the provider or the model. */
-export const hasFacts = (providerId: string, model = ''): boolean =>
+export const hasRecordedProfile = (providerId: string, model = ''): boolean =>
   Object.hasOwn(GEMINI_PROFILES, providerId) || findModel(model) !== undefined;
 
 /** What a provider and model are known to accept. */
-export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
+export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
   const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
   const row = findModel(model);
   return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };

@@ -9,7 +9,7 @@ import type {
   ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import {
   expectConversation,
@@ -18,47 +18,47 @@ import {
   expectShallow,
   expectShallowJson,
   expectText,
-  objectOf,
+  objectOrEmpty,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { drop, invalid, missing, repair } from '../../codec/report.ts';
+import { invalid, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
-import { Answers, decodeMedia, decodeResult, decodeSignature, opaque } from './blocks.ts';
-import { modelOf, placeOf } from './endpoints.ts';
+import { CallMatcher, decodeMedia, decodeOpaque, decodeResult, decodeSignature } from './blocks.ts';
+import { parsePath, readModel } from './endpoints.ts';
 import {
   decodeOptions,
   decodeOutputFormat,
   decodeParameters,
   decodeThinking,
-  keptConfig,
-  keptOptions,
   OPTION_FIELDS,
+  readConfigExtensions,
+  readOptionExtensions,
 } from './settings.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
 import {
   CALL_FIELDS,
   CARRIER_FIELDS,
   CONTENT_FIELDS,
-  camelKeys,
-  camelObject,
-  fieldsOf,
-  keep,
   PART_FIELDS,
   PLACES,
+  readExtensions,
+  toCamelKeys,
+  toCamelObject,
+  toExtensions,
   type WirePart,
 } from './wire.ts';
 
 /** Decodes a request; the model and the stream flag are in the path. */
 export function decodeRequest({ path, body }: WireRequest, context: CodecContext): CanonicalRequest {
-  const stream = placeOf(path)?.verb === 'streamGenerateContent';
-  return decodeRequestBody(body, context, { model: modelOf(path), ...(stream && { stream }) });
+  const stream = parsePath(path)?.verb === 'streamGenerateContent';
+  return decodeRequestBody(body, context, { model: readModel(path), ...(stream && { stream }) });
 }
 
 /** What the path contains instead of the body. */
-export interface Place {
+export interface PathInfo {
   /** The model in the path. */
   model?: string | undefined;
   /** Whether the method streams. */
@@ -77,17 +77,17 @@ const MAPPED: ReadonlySet<string> = new Set([
 ]);
 
 /** Decodes the body of a request, or of a token count. */
-export function decodeRequestBody(wire: unknown, context: CodecContext, place: Place = {}): CanonicalRequest {
-  const body = camelKeys(expectObject(wire, 'body'));
+export function decodeRequestBody(wire: unknown, context: CodecContext, place: PathInfo = {}): CanonicalRequest {
+  const body = toCamelKeys(expectObject(wire, 'body'));
   const contents = expectContents(body['contents']);
   expectShallow(body);
-  const config = camelKeys(optional(body['generationConfig'], 'generationConfig', expectObject) ?? {});
+  const config = toCamelKeys(optional(body['generationConfig'], 'generationConfig', expectObject) ?? {});
   const { system, rest } = decodeSystem(body['systemInstruction'], context);
   const tools = decodeTools(body['tools'], context);
   const { choice, rest: toolConfig } = decodeToolConfig(body['toolConfig']);
   const format = decodeOutputFormat(config, context);
   const thinking = decodeThinking(config['thinkingConfig'], context);
-  const generationConfig = keptConfig(config);
+  const generationConfig = readConfigExtensions(config);
   const request: CanonicalRequest = {
     model: chooseModel(place, body),
     ...(system.length > 0 && { system }),
@@ -99,15 +99,15 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, place: P
     ...(thinking && { thinking }),
     ...(place.stream !== undefined && { stream: place.stream }),
     ...decodeOptions(body, config),
-    ...keep({
+    ...toExtensions({
       ...unknownFields(body, MAPPED),
-      ...keptOptions(body),
+      ...readOptionExtensions(body),
       ...(generationConfig && { generationConfig }),
       ...(toolConfig && { toolConfig }),
       ...(rest && { systemInstruction: rest }),
     }),
   };
-  return at('', request, context, PLACES);
+  return withSource('', request, context, PLACES);
 }
 
 /** A list of contents; SDKs also accept a single content, or text. */
@@ -131,20 +131,23 @@ const SYSTEM_FIELDS: ReadonlySet<string> = new Set(['parts']);
 /** A content, or text. Parts that are not text are dropped. */
 function decodeSystem(value: unknown, context: CodecContext): System {
   if (value === undefined || value === null) return { system: [] };
-  const content = typeof value === 'string' ? { parts: [value] } : camelKeys(expectObject(value, 'systemInstruction'));
+  const content = typeof value === 'string' ? { parts: [value] } : toCamelKeys(expectObject(value, 'systemInstruction'));
   const system = listParts(content, 'systemInstruction').flatMap((item, i): SystemBlock[] => {
-    const part = typeof item === 'string' ? { text: item } : camelObject(item);
-    const text = textOf(part['text']);
+    const part = typeof item === 'string' ? { text: item } : toCamelObject(item);
+    const text = textOrEmpty(part['text']);
     const path = `/systemInstruction/parts/${i}`;
-    if (typeof part['text'] !== 'string') drop(context, { path, feature: 'system', message: 'an instruction that is no text' });
-    return text === '' ? [] : [at(path, { type: 'text', text, ...keep(unknownFields(part, TEXT_FIELDS)) }, context)];
+    if (typeof part['text'] !== 'string')
+      noteDropped(context, { path, feature: 'system', message: 'an instruction that is no text' });
+    return text === ''
+      ? []
+      : [withSource(path, { type: 'text', text, ...toExtensions(unknownFields(part, TEXT_FIELDS)) }, context)];
   });
   return { system, rest: unknownFields(content, SYSTEM_FIELDS) };
 }
 
 /** The model of the path, or of a body that was not sent to a path. */
-function chooseModel({ model }: Place, body: JsonObject): string {
-  const name = model || textOf(body['model']).replace(/^models\//, '');
+function chooseModel({ model }: PathInfo, body: JsonObject): string {
+  const name = model || textOrEmpty(body['model']).replace(/^models\//, '');
   if (name === '') throw missing('model');
   return name;
 }
@@ -165,7 +168,7 @@ function decodeContents(list: readonly unknown[], context: CodecContext): Canoni
   const book = new CallBook();
   list.forEach((item, i) => {
     const param = `contents[${i}]`;
-    const content = typeof item === 'string' ? { parts: [{ text: item }] } : camelKeys(expectObject(item, param));
+    const content = typeof item === 'string' ? { parts: [{ text: item }] } : toCamelKeys(expectObject(item, param));
     const role = decodeRole(content, param);
     const last = messages.at(-1);
     if (role === 'model' && last?.role !== 'assistant') book.beginTurn();
@@ -213,13 +216,13 @@ function listParts({ parts }: JsonObject, param: string): readonly unknown[] {
 function decodePart(value: unknown, index: number, scope: PartScope): ContentBlock[] {
   const param = `${scope.param}.parts[${index}]`;
   const raw = typeof value === 'string' ? { text: value } : expectObject(value, param);
-  const part: WirePart = camelKeys(raw);
+  const part: WirePart = toCamelKeys(raw);
   const block =
     decodeData(part, raw, param, index, scope) ??
     (typeof part.text === 'string' ? decodeText(part, part.text, scope) : decodeOther(raw));
   if (!block) return [];
   const place = `/contents/${scope.content}/parts/${index}`;
-  const placed = at(place, block, scope.context, {
+  const placed = withSource(place, block, scope.context, {
     'source/detail': `${place}/mediaResolution/level`,
     'source/video': `${place}/videoMetadata`,
     'source/video/start': `${place}/videoMetadata/startOffset`,
@@ -234,14 +237,14 @@ function decodePart(value: unknown, index: number, scope: PartScope): ContentBlo
 function decodeData(part: WirePart, raw: JsonObject, param: string, index: number, scope: PartScope): ContentBlock | undefined {
   const fields = { ...unknownFields(part, PART_FIELDS), ...(part.thought === true && { thought: true }) };
   if (isObject(part.functionCall))
-    return decodeCall(camelKeys(part.functionCall), part, fields, `${param}.functionCall`, index, scope);
-  const signature = textOf(part.thoughtSignature);
+    return decodeCall(toCamelKeys(part.functionCall), part, fields, `${param}.functionCall`, index, scope);
+  const signature = textOrEmpty(part.thoughtSignature);
   const all = { ...fields, ...(signature !== '' && { thoughtSignature: signature }) };
   if (isObject(part.functionResponse))
-    return decodeFunctionResponse(camelKeys(part.functionResponse), all, `${param}.functionResponse`, index, scope);
+    return decodeFunctionResponse(toCamelKeys(part.functionResponse), all, `${param}.functionResponse`, index, scope);
   if (!isObject(part.inlineData) && !isObject(part.fileData)) return undefined;
   const media = decodeMedia(part, Object.keys(all).length > 0 ? all : undefined);
-  return media ? decodeMediaFields(media) : opaque(raw);
+  return media ? decodeMediaFields(media) : decodeOpaque(raw);
 }
 
 function decodeCall(
@@ -254,8 +257,8 @@ function decodeCall(
 ): ToolUseBlock {
   if (role !== 'model') throw invalid(param, 'only the model calls');
   const name = expectName(call['name'], `${param}.name`);
-  const id = typeof call['id'] === 'number' ? String(call['id']) : textOf(call['id']);
-  const signature = textOf(part.thoughtSignature) || textOf(call['thoughtSignature']);
+  const id = typeof call['id'] === 'number' ? String(call['id']) : textOrEmpty(call['id']);
+  const signature = textOrEmpty(part.thoughtSignature) || textOrEmpty(call['thoughtSignature']);
   const unknown = unknownFields(call, CALL_FIELDS);
   return {
     type: 'tool_use',
@@ -263,7 +266,7 @@ function decodeCall(
     name,
     ...decodeArgs(call['args'], `${param}.args`, context),
     ...(signature !== '' && { signature: decodeSignature(signature) }),
-    ...keep({ ...fields, ...nest(unknown, 'functionCall', id) }),
+    ...toExtensions({ ...fields, ...nest(unknown, 'functionCall', id) }),
   };
 }
 
@@ -273,8 +276,8 @@ function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<T
   if (isObject(args)) return { input: args };
   const text = typeof args === 'string' ? args : (writeJson(args) ?? '');
   const value = expectShallowJson(text, param);
-  repair(context, {
-    path: pointerOf(param),
+  noteRepaired(context, {
+    path: toPointer(param),
     feature: 'messages.tool_use.input',
     message: 'the arguments of a call are no object',
   });
@@ -289,18 +292,18 @@ function decodeFunctionResponse(
   index: number,
   { content, role, book, context }: PartScope,
 ): ToolResultBlock {
-  const id = typeof response['id'] === 'number' ? String(response['id']) : textOf(response['id']);
-  const named = textOf(response['name']);
+  const id = typeof response['id'] === 'number' ? String(response['id']) : textOrEmpty(response['id']);
+  const named = textOrEmpty(response['name']);
   if (id === '' && named === '') throw invalid(`${param}.name`, 'must be the name of the function that was called');
   const call = role === 'model' ? book.findInTurn(id, named) : book.find(id, named);
   const name = named || (call?.name ?? '');
   const result = decodeResult(response, call?.id ?? (id || deriveId('call_', content, index, named)), fields);
-  const all = { ...fieldsOf(result), ...nest(collectResultFields(result, response, id), 'functionResponse', id) };
+  const all = { ...readExtensions(result), ...nest(collectResultFields(result, response, id), 'functionResponse', id) };
   const block: ToolResultBlock = {
     ...result,
     content: locateParts(result.content, param, context),
     ...(name !== '' && { name }),
-    ...keep(all),
+    ...toExtensions(all),
   };
   if (role !== 'model') return block;
   if (call) call.kind = 'server'; // this decoder created the block, so it may change it
@@ -323,7 +326,7 @@ function nest(fields: JsonObject | undefined, key: 'functionCall' | 'functionRes
  */
 function collectResultFields(result: ToolResultBlock, { parts }: JsonObject, id: string): JsonObject {
   return {
-    ...objectOf(fieldsOf(result)['functionResponse']),
+    ...objectOrEmpty(readExtensions(result)['functionResponse']),
     ...(id !== '' && id !== result.tool_use_id && { id }),
     ...(Array.isArray(parts) && parts.length === 0 && { parts }),
   };
@@ -332,8 +335,8 @@ function collectResultFields(result: ToolResultBlock, { parts }: JsonObject, id:
 /** Records where the parts of a result are: its text is in `response`, its media are in `parts`. */
 function locateParts(content: ToolResultBlock['content'], param: string, context: CodecContext): ToolResultBlock['content'] {
   if (typeof content === 'string') return content;
-  const place = pointerOf(param);
-  return content.map((part, i) => at(i === 0 ? `${place}/response` : `${place}/parts/${i - 1}`, part, context));
+  const place = toPointer(param);
+  return content.map((part, i) => withSource(i === 0 ? `${place}/response` : `${place}/parts/${i - 1}`, part, context));
 }
 
 type MediaBlock = ImageBlock | AudioBlock | FileBlock;
@@ -358,14 +361,14 @@ const LEVELS: Readonly<Record<string, NonNullable<ImageBlock['source']['detail']
 
 /** Maps the part's `mediaResolution` to the detail of an image. */
 function decodeDetail(block: ImageBlock): ImageBlock {
-  const level = textOf(camelObject(fieldsOf(block)['mediaResolution'])['level']);
+  const level = textOrEmpty(toCamelObject(readExtensions(block)['mediaResolution'])['level']);
   const detail = Object.hasOwn(LEVELS, level) ? LEVELS[level] : undefined;
   return detail ? { ...block, source: { ...block.source, detail } } : block;
 }
 
 /** Maps the part's `videoMetadata` to the clip range and frame rate of a video. */
 function decodeVideo(block: FileBlock): FileBlock {
-  const { startOffset, endOffset, fps } = camelObject(fieldsOf(block)['videoMetadata']);
+  const { startOffset, endOffset, fps } = toCamelObject(readExtensions(block)['videoMetadata']);
   const video = {
     ...(typeof startOffset === 'string' && { start: startOffset }),
     ...(typeof endOffset === 'string' && { end: endOffset }),
@@ -397,12 +400,12 @@ function asFile({ source: { data, url, file_id: id, media_type: type }, extensio
 /** Returns undefined for empty text without signature and unknown fields. */
 function decodeText(part: WirePart, text: string, { role }: PartScope): ContentBlock | undefined {
   const fields = unknownFields(part, PART_FIELDS);
-  const value = textOf(part.thoughtSignature);
+  const value = textOrEmpty(part.thoughtSignature);
   const signature = value !== '' && { signature: decodeSignature(value) };
   if (text === '' && !signature && !fields) return undefined;
   if (part.thought === true && role === 'model')
-    return { type: 'thinking', thinking: text, variant: 'summary', ...signature, ...keep({ ...fields, thought: true }) };
-  return { type: 'text', text, ...signature, ...keep({ ...fields, ...(part.thought === true && { thought: true }) }) };
+    return { type: 'thinking', thinking: text, variant: 'summary', ...signature, ...toExtensions({ ...fields, thought: true }) };
+  return { type: 'text', text, ...signature, ...toExtensions({ ...fields, ...(part.thought === true && { thought: true }) }) };
 }
 
 /**
@@ -411,11 +414,11 @@ function decodeText(part: WirePart, text: string, { role }: PartScope): ContentB
  */
 class CallBook {
   readonly #byId = new Map<string, ToolUseBlock>();
-  #turn = new Answers();
+  #turn = new CallMatcher();
 
   /** Starts a turn of the model; calls of earlier turns can then be found only by id. */
   beginTurn(): void {
-    this.#turn = new Answers();
+    this.#turn = new CallMatcher();
   }
 
   add(block: ToolUseBlock): void {
@@ -438,8 +441,8 @@ class CallBook {
  * has a signature.
  */
 function decodeOther(raw: JsonObject): ContentBlock | undefined {
-  const carried = camelKeys(raw)['thoughtSignature'];
-  if (unknownFields(raw, CARRIER_FIELDS)) return opaque(raw);
+  const carried = toCamelKeys(raw)['thoughtSignature'];
+  if (unknownFields(raw, CARRIER_FIELDS)) return decodeOpaque(raw);
   return typeof carried === 'string' && carried !== ''
     ? { type: 'text', text: '', signature: decodeSignature(carried) }
     : undefined;
@@ -460,7 +463,7 @@ function addModel(
   }
   const content: ContentBlock[] = [];
   for (const block of blocks) addBlock(content, block);
-  messages.push(at(place, { role: 'assistant', content, ...keep(fields) }, context));
+  messages.push(withSource(place, { role: 'assistant', content, ...toExtensions(fields) }, context));
 }
 
 /**
@@ -504,12 +507,15 @@ function addUser(
   const last = messages.at(-1);
   if (results.length > 0 && last?.role === 'tool') for (const result of results) last.content.push(result);
   else if (results.length > 0)
-    messages.push(at(place, { role: 'tool', content: results, ...(others.length === 0 && keep(fields)) }, context));
-  if (others.length > 0 || results.length === 0) messages.push(at(place, { role, content: others, ...keep(fields) }, context));
+    messages.push(
+      withSource(place, { role: 'tool', content: results, ...(others.length === 0 && toExtensions(fields)) }, context),
+    );
+  if (others.length > 0 || results.length === 0)
+    messages.push(withSource(place, { role, content: others, ...toExtensions(fields) }, context));
 }
 
 const isResult = (block: ContentBlock): block is ToolResultBlock => block.type === 'tool_result';
 
 /** The media resolution for an image detail; undefined for `auto` and details without a level. */
-export const levelOf = (detail: ImageBlock['source']['detail']): string | undefined =>
+export const findMediaLevel = (detail: ImageBlock['source']['detail']): string | undefined =>
   Object.keys(LEVELS).find((level) => LEVELS[level] === detail);

@@ -9,30 +9,30 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { argumentsOf } from '../../codec/answers.ts';
+import { buildArgumentText } from '../../codec/answers.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
-import { approximate, drop, invalid, repair, rulesTelling } from '../../codec/report.ts';
-import { tellInexactNumbers } from '../../codec/requests.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
+import { createReporter, invalid, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { reportInexactNumbers } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { Rules, Vocabulary } from '../../passes/rules.ts';
+import type { Capabilities, Rules } from '../../passes/rules.ts';
 import {
-  argsText,
-  callParts,
   encodeAllMedia,
+  encodeArgs,
+  encodeCallFields,
   encodeMedia,
   encodeResult,
-  isMedium,
-  resultMedia,
-  signatureField,
-  tellWrapped,
+  encodeSignatureField,
+  isMedia,
+  listResultMedia,
+  noteWrappedInput,
 } from './blocks.ts';
 import { encodeServerResult } from './content-encode.ts';
-import { pathOf } from './endpoints.ts';
+import { buildPath } from './endpoints.ts';
 import { toolRules } from './profiles.ts';
-import { AUDIO_FORMATS, levelOf } from './request-decode.ts';
+import { AUDIO_FORMATS, findMediaLevel } from './request-decode.ts';
 import {
   BOUNDS,
   encodeOptions,
@@ -43,24 +43,24 @@ import {
   FORMAT_FIELDS,
   isOwnFormat,
 } from './settings.ts';
-import { encodeToolConfig, encodeTools, restrictTools, SERVER_TOOLS, withOwnSchemas } from './tools.ts';
-import { fieldsOf, innerFields, partFields } from './wire.ts';
+import { encodeToolConfig, encodeTools, preferOwnSchemas, restrictTools, SERVER_TOOLS } from './tools.ts';
+import { readExtensions, readNestedExtensions, readPartExtensions } from './wire.ts';
 
 /** A canonical request as a Gemini request; the model and the stream flag are in the path. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
   const body = encodeRequestBody(request, context);
   const stream = context.target?.stream ?? request.stream === true;
   const model = context.target?.model ?? request.model;
-  const path = stream ? `${pathOf(model, 'streamGenerateContent')}?alt=sse` : pathOf(model, 'generateContent');
+  const path = stream ? `${buildPath(model, 'streamGenerateContent')}?alt=sse` : buildPath(model, 'generateContent');
   return { method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
 }
 
 /** The body of a request. Extension fields come first, so that canonical fields override them. */
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const sentConfig = objectOf(fieldsOf(source)['generationConfig']);
+  const sentConfig = objectOrEmpty(readExtensions(source)['generationConfig']);
   const own = isOwnFormat(source, sentConfig) ? sentConfig : undefined;
-  const { request, context } = prepare(withOwnSchemas(withoutOwnFormat(source, own)), buildRules(caller), caller);
-  const { generationConfig: _, toolConfig, systemInstruction, ...sent } = fieldsOf(request);
+  const { request, context } = prepare(preferOwnSchemas(withoutOwnFormat(source, own)), buildRules(caller), caller);
+  const { generationConfig: _, toolConfig, systemInstruction, ...sent } = readExtensions(request);
   const tools = restrictTools(request, context);
   const hasFunctions = tools.some(({ server }) => !server);
   const { config: format, hint } = encodeOutputFormat(
@@ -72,9 +72,9 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const options = encodeOptions(request, sent, context);
   const contents = encodeContents(request, context);
   if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
-  const instructions = encodeSystem(request.system ?? [], hint, objectOf(systemInstruction));
+  const instructions = encodeSystem(request.system ?? [], hint, objectOrEmpty(systemInstruction));
   const wireTools = encodeTools(tools, context);
-  const wireConfig = encodeToolConfig(request, tools, objectOf(toolConfig), context);
+  const wireConfig = encodeToolConfig(request, tools, objectOrEmpty(toolConfig), context);
   const thinkingConfig = encodeThinking(request.thinking, sentConfig['thinkingConfig'], context);
   const generationConfig = {
     ...withoutMapped(sentConfig),
@@ -107,7 +107,7 @@ function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined
  */
 function buildRules(context: CodecContext): Rules {
   const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { note, drop, repair, refuse } = createReporter(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
   const dialect = profile.json_schema_params ? 'gemini-json' : 'gemini-openapi';
   return {
@@ -152,7 +152,7 @@ function buildRules(context: CodecContext): Rules {
   };
 }
 
-const buildCapabilities = (profile: ProviderProfile): Vocabulary => ({
+const buildCapabilities = (profile: ProviderProfile): Capabilities => ({
   names: false,
   titles: 'text',
   contexts: false,
@@ -183,9 +183,9 @@ function encodeContents(request: CanonicalRequest, context: CodecContext): JsonO
     noteNames(message.content, path, context);
     const parts = encodeMessage(message, path, calls, context);
     const last = turns.at(-1);
-    if (last?.role !== role) turns.push({ role, fields: { ...fieldsOf(message) }, parts });
+    if (last?.role !== role) turns.push({ role, fields: { ...readExtensions(message) }, parts });
     else {
-      assignOwn(last.fields, fieldsOf(message));
+      assignOwn(last.fields, readExtensions(message));
       for (const part of parts) last.parts.push(part);
     }
   });
@@ -204,7 +204,7 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
   return messages.map((message, i) => {
     const first = message.content.find((block) => block.type === 'tool_use' && isClientCall(block.kind));
     if (first?.type !== 'tool_use' || first.signature) return message;
-    repair(context, {
+    noteRepaired(context, {
       path: `/messages/${i}/content/${message.content.indexOf(first)}`,
       feature: 'messages.signature',
       message: 'the calls have no signature of Gemini; they say so',
@@ -223,7 +223,11 @@ function noteNames(blocks: readonly ContentBlock[], path: string, context: Codec
     if (block.type === 'tool_result' && typeof block.content !== 'string')
       noteNames(block.content, `${path}/${i}/content`, context);
     if (block.type === 'file' && block.source.filename && !NO_NAME.test(block.source.filename))
-      drop(context, { path: `${path}/${i}/source/filename`, feature: 'file.filename', message: 'files of Gemini have no names' });
+      noteDropped(context, {
+        path: `${path}/${i}/source/filename`,
+        feature: 'file.filename',
+        message: 'files of Gemini have no names',
+      });
   }
 }
 
@@ -253,7 +257,7 @@ function encodeBlock(
 ): JsonObject[] {
   switch (block.type) {
     case 'text': {
-      const part = { ...partFields(block), text: block.text, ...signatureField(block, context) };
+      const part = { ...readPartExtensions(block), text: block.text, ...encodeSignatureField(block, context) };
       return block.text === '' && Object.keys(part).length === 1 ? [] : [part];
     }
     case 'thinking':
@@ -267,7 +271,7 @@ function encodeBlock(
     case 'file':
       return encodeMediaPart(block, path, context);
     case 'opaque':
-      return block.origin === 'gemini' ? [objectOf(block.raw)] : block.text ? [{ text: block.text }] : [];
+      return block.origin === 'gemini' ? [objectOrEmpty(block.raw)] : block.text ? [{ text: block.text }] : [];
     default:
       return block satisfies never;
   }
@@ -275,44 +279,48 @@ function encodeBlock(
 
 /** Google does not need thoughts back. Only signed ones, and those that a Gemini client sent, are sent. */
 function encodeThought(block: ThinkingBlock, path: string, context: CodecContext): JsonObject[] {
-  const fields = partFields(block);
+  const fields = readPartExtensions(block);
   if (block.signature || fields['thought'] === true) {
     const thought = block.thinking !== '' || fields['thought'] === true ? { thought: true } : {};
-    return [{ ...fields, text: block.thinking, ...thought, ...signatureField(block, context) }];
+    return [{ ...fields, text: block.thinking, ...thought, ...encodeSignatureField(block, context) }];
   }
   if (block.thinking !== '' || block.extensions)
-    drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+    noteDropped(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return [];
 }
 
 function encodeToolUse(block: ToolUseBlock, path: string, context: CodecContext): JsonObject {
-  const { json, isWrapped } = argsText(argumentsOf(block, false));
-  if (isWrapped) tellWrapped(context, path);
-  else tellInexactNumbers(json, path, context);
-  const { outer, inner } = callParts(block, context.profile.function_call_ids);
-  return { ...outer, functionCall: { ...inner, args: parseJson(json) }, ...signatureField(block, context) };
+  const { json, isWrapped } = encodeArgs(buildArgumentText(block, false));
+  if (isWrapped) noteWrappedInput(context, path);
+  else reportInexactNumbers(json, path, context);
+  const { outer, inner } = encodeCallFields(block, context.profile.function_call_ids);
+  return { ...outer, functionCall: { ...inner, args: parseJson(json) }, ...encodeSignatureField(block, context) };
 }
 
 function encodeMediaPart(block: ImageBlock | AudioBlock | FileBlock, path: string, context: CodecContext): JsonObject[] {
   const part = encodeMedia(block);
-  if (!part || !isMedium(block)) return [];
+  if (!part || !isMedia(block)) return [];
   if (block.type === 'image' && block.source.url !== undefined && !block.extensions?.gemini)
-    approximate(context, { path, feature: 'image.url', message: 'Gemini fetches the image itself, which older models do not' });
+    noteApproximated(context, {
+      path,
+      feature: 'image.url',
+      message: 'Gemini fetches the image itself, which older models do not',
+    });
   return [{ ...part, ...(block.type === 'image' && encodeDetail(block)) }];
 }
 
 function encodeDetail(block: ImageBlock): JsonObject {
-  const level = levelOf(block.source.detail);
-  return level === undefined || fieldsOf(block)['mediaResolution'] !== undefined ? {} : { mediaResolution: { level } };
+  const level = findMediaLevel(block.source.detail);
+  return level === undefined || readExtensions(block)['mediaResolution'] !== undefined ? {} : { mediaResolution: { level } };
 }
 
 function encodeToolResult(block: ToolResultBlock, call: ToolUseBlock | undefined, context: CodecContext): JsonObject {
   const { gemini3 } = context.profile;
   const name = call?.name ?? block.name ?? block.tool_use_id;
-  const media = gemini3 ? encodeAllMedia(resultMedia(block.content)) : [];
+  const media = gemini3 ? encodeAllMedia(listResultMedia(block.content)) : [];
   const parts = [...media, ...listOpaqueParts(block)];
   return {
-    ...partFields(block),
+    ...readPartExtensions(block),
     functionResponse: { ...encodeResult(block, name, hasId(block, call, context)), ...(parts.length > 0 && { parts }) },
   };
 }
@@ -326,8 +334,8 @@ const listOpaqueParts = ({ content }: ToolResultBlock): unknown[] =>
 /** A result has an id if the model supports ids, unless the client sent both the call and the result without one. */
 const hasId = (result: ToolResultBlock, call: ToolUseBlock | undefined, { profile }: CodecContext): boolean =>
   profile.function_call_ids &&
-  (typeof innerFields(result, 'functionResponse')['id'] === 'string' ||
-    !(call && innerFields(call, 'functionCall')['id'] === null));
+  (typeof readNestedExtensions(result, 'functionResponse')['id'] === 'string' ||
+    !(call && readNestedExtensions(call, 'functionCall')['id'] === null));
 
 /**
  * The media of a result, for models whose results cannot hold them. If there are several results (`isOneOfMany`), a
@@ -340,18 +348,18 @@ function encodeResultMedia(
   isOneOfMany: boolean,
   context: CodecContext,
 ): JsonObject[] {
-  const media = encodeAllMedia(resultMedia(block.content));
+  const media = encodeAllMedia(listResultMedia(block.content));
   if (media.length === 0 || !isOneOfMany) return media;
   const label = `Media of the result of ${call?.name ?? block.name ?? 'a call'} (${block.tool_use_id}):`;
   const message =
     'results hold no media before Gemini 3; they follow all results of the turn, each behind a text that names its call';
-  approximate(context, { path, feature: 'tool_result.media', message });
+  noteApproximated(context, { path, feature: 'tool_result.media', message });
   return [{ text: label }, ...media];
 }
 
 /** One part for each block; the hint about the output format comes last. */
 function encodeSystem(system: readonly SystemBlock[], hint: string | undefined, fields: JsonObject): JsonObject | undefined {
-  const parts: JsonObject[] = system.map((block) => ({ ...fieldsOf(block), text: block.text }));
+  const parts: JsonObject[] = system.map((block) => ({ ...readExtensions(block), text: block.text }));
   const all = hint === undefined || parts.some(({ text }) => text === hint) ? parts : [...parts, { text: hint }];
   return all.length > 0 && isObject(fields) ? { ...fields, parts: all } : undefined;
 }

@@ -1,15 +1,22 @@
 import type { CanonicalChoice, CanonicalResponse, StopDetails } from '../../canonical/message.ts';
 import { CodecError } from '../../canonical/notes.ts';
-import { endingOf, expectAnswer, failureOf, isForeign, readWhole, upstreamError } from '../../codec/answers.ts';
+import {
+  buildStopError,
+  buildUpstreamError,
+  expectResponse,
+  isForeign,
+  readWholeResponse,
+  resolveStopReason,
+} from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { tellInexactNumbers } from '../../codec/requests.ts';
+import { reportInexactNumbers } from '../../codec/requests.ts';
 import { isObject, type JsonObject, parseJson } from '../../json/json.ts';
-import { callParts, signatureField } from './blocks.ts';
+import { encodeCallFields, encodeSignatureField } from './blocks.ts';
 import { CandidateEncoder, type EncodedCall, encodeEnvelope, type PartSink } from './content-encode.ts';
 import { decodeErrorBody, encodeUsage, findError } from './outcome.ts';
 import { decodeStream } from './stream-decode.ts';
-import { isBlocked, readKept } from './wire.ts';
+import { isBlocked, readCandidateExtensions } from './wire.ts';
 
 /**
  * Reads a whole GenerateContentResponse, or the list of its fragments, through the stream decoder. Throws if it is an
@@ -18,21 +25,21 @@ import { isBlocked, readKept } from './wire.ts';
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   const fragments: readonly unknown[] = Array.isArray(body) ? body : [body];
   if (!fragments.every(isObject)) throw new CodecError(decodeErrorBody(body));
-  const { message, complete } = readWhole(fragments, decodeStream(context));
-  if (!complete) throw new CodecError(upstreamError('the response has no finishReason'));
+  const { message, complete } = readWholeResponse(fragments, decodeStream(context));
+  if (!complete) throw new CodecError(buildUpstreamError('the response has no finishReason'));
   return message;
 }
 
 /** The body of a response as an object. Throws if it is an error. */
-export const answerOf = (wire: unknown): JsonObject =>
-  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
+export const expectBody = (wire: unknown): JsonObject =>
+  expectResponse(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
 
 /** A whole GenerateContentResponse. Throws if the response is a failure that has no finish reason in Gemini. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   if (response.error) throw new CodecError(response.error);
   const foreign = isForeign(response, 'gemini', context);
   const { content, stop_reason, extensions, usage } = response;
-  const fields = readKept(extensions);
+  const fields = readCandidateExtensions(extensions);
   const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];
   const hasCandidates = content.length > 0 || !isBlocked(fields);
   return {
@@ -52,8 +59,8 @@ function encodeCandidate(
   context: CodecContext,
 ): JsonObject {
   const { index, content, stop_reason: stop, extensions } = choice;
-  if (stop === null) throw new CodecError(failureOf(stop, details));
-  const original = readKept(extensions);
+  if (stop === null) throw new CodecError(buildStopError(stop, details));
+  const original = readCandidateExtensions(extensions);
   const list = new PartList(context);
   const blocks = new CandidateEncoder(isForeign, context, list);
   for (const [at, block] of content.entries()) {
@@ -62,7 +69,7 @@ function encodeCandidate(
   }
   const own = index === 0 ? details : undefined;
   const fields =
-    blocks.finish(stop, own, original) ?? blocks.finish(endingOf(choice, details, undefined, context), own, original);
+    blocks.finish(stop, own, original) ?? blocks.finish(resolveStopReason(choice, details, undefined, context), own, original);
   return {
     content: { ...original.content, parts: list.hasParts ? list.parts : [{ text: '' }], role: 'model' },
     ...fields,
@@ -88,9 +95,9 @@ class PartList implements PartSink {
   }
 
   addCall({ at, block, args, isWrapped, signature }: EncodedCall): void {
-    if (!isWrapped) tellInexactNumbers(args, `/content/${at}`, this.#context);
-    const { outer, inner } = callParts(block, true);
+    if (!isWrapped) reportInexactNumbers(args, `/content/${at}`, this.#context);
+    const { outer, inner } = encodeCallFields(block, true);
     const functionCall = { ...inner, args: parseJson(args) };
-    this.parts.push({ functionCall, ...outer, ...signatureField({ signature }, this.#context) });
+    this.parts.push({ functionCall, ...outer, ...encodeSignatureField({ signature }, this.#context) });
   }
 }

@@ -1,7 +1,7 @@
 /** Parameters, options, output format and thinking, in both directions. */
 
 import type { CanonicalRequest, Effort, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -9,19 +9,19 @@ import {
   expectNumber,
   expectObject,
   expectText,
-  isTexts,
+  isTextRecord,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { describedSchema, dropIdleEffort, dropState, dropThinking } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
-import { budgetOf, effortOf, isEffort, nearestEffort } from '../../passes/unsupported.ts';
-import { schemaOf } from './tools.ts';
-import { camelKeys, camelObject } from './wire.ts';
+import { findBudget, findEffort, isEffort, nearestEffort } from '../../passes/unsupported.ts';
+import { readSchema } from './tools.ts';
+import { toCamelKeys, toCamelObject } from './wire.ts';
 
 /** The ranges that the API accepts; other numbers are rejected with 400. */
 export const BOUNDS: Bounds = {
@@ -96,12 +96,12 @@ export function decodeOptions(body: JsonObject, config: JsonObject): Options {
 /** Labels with values that are not text are kept as extensions. */
 function decodeLabels(value: unknown): Pick<Options, 'metadata'> {
   const labels = optional(value, 'labels', expectObject);
-  return labels && isTexts(labels) ? { metadata: labels } : {};
+  return labels && isTextRecord(labels) ? { metadata: labels } : {};
 }
 
 function decodeModalities(value: unknown): Pick<Options, 'modalities'> {
   if (!Array.isArray(value)) return {};
-  const names = value.map((name) => textOf(name).toLowerCase());
+  const names = value.map((name) => textOrEmpty(name).toLowerCase());
   return names.length > 0 && names.every(isModality) ? { modalities: names.filter(isModality) } : {};
 }
 
@@ -113,8 +113,8 @@ const isModality = (name: string): name is Modality => MODALITIES.includes(name)
 
 /** The voice of a single speaker; other speech settings are kept as extensions. */
 function decodeVoice(value: unknown): Pick<Options, 'audio_output'> {
-  const voice = camelObject(camelObject(value)['voiceConfig']);
-  const name = textOf(camelObject(voice['prebuiltVoiceConfig'])['voiceName']);
+  const voice = toCamelObject(toCamelObject(value)['voiceConfig']);
+  const name = textOrEmpty(toCamelObject(voice['prebuiltVoiceConfig'])['voiceName']);
   return name === '' ? {} : { audio_output: { voice: name } };
 }
 
@@ -128,10 +128,10 @@ const PLACE = '/generationConfig/responseMimeType';
 export function decodeOutputFormat(config: JsonObject, context: Pick<CodecContext, 'trace'> = {}): OutputFormat | undefined {
   if (config['responseMimeType'] !== JSON_TYPE) return undefined;
   const json = { ...config, responseJsonSchema: config['responseJsonSchema'] ?? config['_responseJsonSchema'] };
-  const schema = schemaOf(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
+  const schema = readSchema(json, 'responseJsonSchema', 'responseSchema', 'generationConfig');
   if (!schema) return { type: 'json_object' };
   const field = SCHEMAS.find((name) => config[name] !== undefined);
-  return at(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
+  return withSource(PLACE, { type: 'json_schema' as const, json_schema: { schema } }, context, {
     'json_schema/schema': `/generationConfig/${field}`,
   });
 }
@@ -142,11 +142,11 @@ const PARAM = 'generationConfig.thinkingConfig';
 export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trace'> = {}): ThinkingConfig | undefined {
   const wire = optional(value, PARAM, expectObject);
   if (!wire) return undefined;
-  const config = camelKeys(wire);
-  const place = (name: string): string => `${pointerOf(PARAM)}/${name}`;
+  const config = toCamelKeys(wire);
+  const place = (name: string): string => `${toPointer(PARAM)}/${name}`;
   const field = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'].find((name) => config[name] !== undefined);
-  return at(pointerOf(PARAM), readThinking(config), context, {
-    type: field === undefined ? pointerOf(PARAM) : place(field),
+  return withSource(toPointer(PARAM), readThinking(config), context, {
+    type: field === undefined ? toPointer(PARAM) : place(field),
     effort: place('thinkingLevel'),
     budget_tokens: place('thinkingBudget'),
     display: place('includeThoughts'),
@@ -173,14 +173,14 @@ function readThinking(config: JsonObject): ThinkingConfig {
 const CONFIG_FIELDS: ReadonlySet<string> = new Set([...Object.values(TO_WIRE), 'stopSequences', 'responseLogprobs']);
 
 /** Fields of generationConfig without a canonical counterpart. An empty list of stop sequences is one of them. */
-export function keptConfig(config: JsonObject): JsonObject | undefined {
+export function readConfigExtensions(config: JsonObject): JsonObject | undefined {
   const { stopSequences: stop } = config;
   const rest = unknownFields(config, CONFIG_FIELDS);
   return Array.isArray(stop) && stop.length === 0 ? { ...rest, stopSequences: stop } : rest;
 }
 
 /** A service tier without a canonical counterpart; `unspecified` means none. */
-export function keptOptions(body: JsonObject): JsonObject {
+export function readOptionExtensions(body: JsonObject): JsonObject {
   const { serviceTier: tier } = body;
   const isKept = typeof tier === 'string' && decodeTier(body) === undefined && !/unspecified$/i.test(tier);
   return isKept ? { serviceTier: tier } : {};
@@ -220,7 +220,7 @@ function noteSingleCandidate(n: number, context: CodecContext): void {
 }
 
 const dropParameter = (name: string, message: string, context: CodecContext): void =>
-  drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+  noteDropped(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
 
 /** The options as fields of the body. `sent` has the extensions of the request. */
 export function encodeOptions(request: CanonicalRequest, sent: JsonObject, context: CodecContext): JsonObject {
@@ -264,7 +264,7 @@ export function encodeOutput(
 }
 
 const dropOption = (feature: string, message: string, context: CodecContext): void =>
-  drop(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
+  noteDropped(context, { path: `/${feature.replaceAll('.', '/')}`, feature, message });
 
 /** Whether the extensions of a Gemini client still represent the format. */
 export const isOwnFormat = ({ output_format: format }: CanonicalRequest, config: JsonObject): boolean =>
@@ -306,7 +306,7 @@ export function encodeOutputFormat(
 
 function encodeAsHint(format: OutputFormat, context: CodecContext): Encoded {
   const message = 'this model takes no format of the answer beside functions; it is asked in words';
-  approximate(context, { path: '/output_format', feature: 'output_format', message });
+  noteApproximated(context, { path: '/output_format', feature: 'output_format', message });
   const hint =
     format.type === 'json_object'
       ? 'Respond in JSON.'
@@ -322,7 +322,7 @@ export function encodeThinking(
 ): JsonObject | undefined {
   if (!thinking) return undefined;
   const original = optional(sent, PARAM, expectObject);
-  if (original && sameJson(decodeThinking(original), thinking)) return camelKeys(original);
+  if (original && sameJson(decodeThinking(original), thinking)) return toCamelKeys(original);
   const { profile } = context;
   dropIdleEffort(thinking, context);
   if (profile.thinking_mode === 'none') {
@@ -330,9 +330,17 @@ export function encodeThinking(
     return undefined;
   }
   if (thinking.summary === 'concise' || thinking.summary === 'detailed')
-    approximate(context, { path: '/thinking/summary', feature: 'thinking.summary', message: 'there is one kind of summary' });
+    noteApproximated(context, {
+      path: '/thinking/summary',
+      feature: 'thinking.summary',
+      message: 'there is one kind of summary',
+    });
   if (thinking.display === 'full')
-    approximate(context, { path: '/thinking/display', feature: 'thinking.display', message: 'thinking is shown as a summary' });
+    noteApproximated(context, {
+      path: '/thinking/display',
+      feature: 'thinking.display',
+      message: 'thinking is shown as a summary',
+    });
   const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
   const isShown = thinking.display !== 'omitted';
   // Without thinking, `includeThoughts: true` has no meaning.
@@ -343,7 +351,7 @@ export function encodeThinking(
 /** Gemini 3 has levels: LOW and HIGH, smaller models also MINIMAL and MEDIUM. Thinking cannot be disabled. */
 function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   const levels = context.profile.effort_values ?? ['low', 'high'];
-  const wanted = type === 'disabled' ? 'minimal' : (effort ?? effortOf(budget));
+  const wanted = type === 'disabled' ? 'minimal' : (effort ?? findEffort(budget));
   if (wanted === undefined) return {};
   if (effort !== undefined && budget !== undefined)
     dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
@@ -370,7 +378,7 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
     noteEffort('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
     return { thinkingBudget: least };
   }
-  const wanted = budget ?? (effort && budgetOf(effort));
+  const wanted = budget ?? (effort && findBudget(effort));
   if (wanted === undefined) return { thinkingBudget: ADAPTIVE };
   const tokens = Math.min(Math.max(wanted, least), most);
   if (tokens !== wanted && budget !== undefined)
@@ -387,7 +395,7 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
 }
 
 const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
+  noteApproximated(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
 
 const dropThinkingField = (field: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${field}`, feature: `thinking.${field}`, message });
+  noteDropped(context, { path: `/thinking/${field}`, feature: `thinking.${field}`, message });

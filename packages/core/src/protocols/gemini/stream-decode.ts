@@ -5,20 +5,20 @@ import { type CanonicalError, ownError } from '../../canonical/notes.ts';
 import type { Stage } from '../../canonical/stage.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
-import { textOf } from '../../codec/read.ts';
+import { textOrEmpty } from '../../codec/read.ts';
 import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 import { CandidateDecoder } from './content-decode.ts';
 import { decodeError, decodeUsage, findError, hasCounts } from './outcome.ts';
 import {
-  camelObject,
   decodeEnvelope,
   hasUsage,
   isResponse,
   isWrapped,
+  normaliseNames,
   RESPONSE_FIELDS,
-  respell,
+  toCamelObject,
   type WireResponse,
   WRAPPER_FIELDS,
 } from './wire.ts';
@@ -70,7 +70,7 @@ class GeminiMachine implements PayloadMachine {
   }
 
   #read(raw: JsonObject): void {
-    const response: WireResponse = respell(raw);
+    const response: WireResponse = normaliseNames(raw);
     if (response !== raw) this.#context.report('gemini/snake-case', this.#offset);
     this.#fields.look(response);
     this.#readUsage(response.usageMetadata);
@@ -86,7 +86,7 @@ class GeminiMachine implements PayloadMachine {
   }
 
   #readBlockReason(feedback: unknown): void {
-    const { blockReason }: { blockReason?: unknown } = camelObject(feedback);
+    const { blockReason }: { blockReason?: unknown } = toCamelObject(feedback);
     // An unset enum value, by name or number, is not a block.
     const isSet =
       typeof blockReason === 'string'
@@ -99,8 +99,8 @@ class GeminiMachine implements PayloadMachine {
     this.#started = true;
     const envelope = decodeEnvelope(response);
     // Older models and many mocks send no responseId.
-    this.#id = envelope.id || deriveId('resp_', envelope.model, textOf(response.createTime));
-    const time = textOf(response.createTime);
+    this.#id = envelope.id || deriveId('resp_', envelope.model, textOrEmpty(response.createTime));
+    const time = textOrEmpty(response.createTime);
     // The canonical time has whole seconds; Gemini's encoder needs the exact time from the first fragment on.
     const extensions = time === '' ? {} : { extensions: { gemini: { createTime: time } } };
     this.#emit({ type: 'message_start', message: { ...envelope, id: this.#id, ...extensions } });
@@ -162,7 +162,7 @@ class GeminiMachine implements PayloadMachine {
 
   #buildBlockedDelta(): MessageDelta['delta'] {
     const { promptFeedback }: { promptFeedback?: unknown } = this.#fields.kept;
-    const explanation = textOf(camelObject(promptFeedback)['blockReasonMessage']);
+    const explanation = textOrEmpty(toCamelObject(promptFeedback)['blockReasonMessage']);
     const reason = this.#blockReason ?? '';
     return {
       stop_reason: 'content_filter',
@@ -182,7 +182,7 @@ class GeminiMachine implements PayloadMachine {
   #messageDelta(candidate: CandidateDecoder, delta: MessageDelta['delta']): MessageDelta {
     const isMain = candidate === this.#candidates.values().next().value;
     const usage = isMain && this.#usage && hasCounts(this.#usage) ? this.#usage : undefined;
-    const tier = usage && textOf(camelObject(usage)['serviceTier']);
+    const tier = usage && textOrEmpty(toCamelObject(usage)['serviceTier']);
     const uncounted = isMain && !usage && this.#usage ? { usageMetadata: this.#usage } : {};
     return {
       type: 'message_delta',

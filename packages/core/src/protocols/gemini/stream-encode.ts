@@ -2,14 +2,14 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import { NOTHING, type Stage } from '../../canonical/stage.ts';
-import { failureOf, isForeign } from '../../codec/answers.ts';
+import { buildStopError, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { repair } from '../../codec/report.ts';
+import { noteRepaired } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 import { CandidateEncoder, encodeEnvelope, FragmentSink } from './content-encode.ts';
 import { encodeErrorBody, encodeUsage } from './outcome.ts';
-import { isBlocked, readKept } from './wire.ts';
+import { isBlocked, readCandidateExtensions } from './wire.ts';
 
 /**
  * Encodes canonical events as fragments of a GenerateContentResponse. Only `data:` lines: comments, event names and
@@ -120,7 +120,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #finish(event: MessageDelta): void {
     const { choice = 0, delta, usage, extensions, late_blocks: late } = event;
     if (usage) this.#usage = usage;
-    const fields = readKept(extensions);
+    const fields = readCandidateExtensions(extensions);
     this.#fields = { ...this.#fields, ...fields.response };
     if (delta.stop_reason === null) return; // an error follows
     if (!this.#candidates.has(choice) && isBlocked(fields)) {
@@ -132,7 +132,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const ending = candidate.finish(delta.stop_reason, delta.stop_details, fields);
     if (ending)
       this.#endings.set(choice, { content: { ...fields.content, parts: NO_PARTS, role: 'model' }, ...ending, index: choice });
-    else this.#fail(failureOf(delta.stop_reason, delta.stop_details));
+    else this.#fail(buildStopError(delta.stop_reason, delta.stop_details));
   }
 
   #stop(): void {
@@ -154,7 +154,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   /** The source ended without a stop reason for this candidate. */
   #finishMissing(index: number): void {
     if (this.#endings.size === 0) return;
-    repair(this.#context, {
+    noteRepaired(this.#context, {
       path: `/choices/${index}`,
       feature: 'choices',
       message: `choice ${index} has no stop reason; it is taken as ended`,

@@ -2,14 +2,14 @@
 
 import type { JsonSchema } from '../../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice, ToolMode } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { expectList, expectName, expectObject, expectText, optional, unknownFields } from '../../codec/read.ts';
-import { approximate, drop, refuse } from '../../codec/report.ts';
-import { unknownChoice } from '../../codec/requests.ts';
+import { noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
+import { buildNativeChoice } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson, setOwn } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { camelKeys, camelObject, camelOf, fieldsOf, keep } from './wire.ts';
+import { readExtensions, toCamelCase, toCamelKeys, toCamelObject, toExtensions } from './wire.ts';
 
 const createRule = (wire_type: string): ServerToolRule => ({ reads: [], write: () => ({ wire_type, config: {} }) });
 
@@ -25,18 +25,18 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
   const list = optional(value, 'tools', (tools, param) => (isObject(tools) ? [tools] : expectList(tools, param))) ?? [];
   return list.flatMap((item, i) => {
     const tool = expectObject(item, `tools[${i}]`);
-    const { functionDeclarations: declarations, ...others } = camelKeys(tool);
+    const { functionDeclarations: declarations, ...others } = toCamelKeys(tool);
     const functions = optional(declarations, `tools[${i}].functionDeclarations`, expectList) ?? [];
     return [
       ...functions.map((declaration, k) => {
         const param = `tools[${i}].functionDeclarations[${k}]`;
         const place = `/tools/${i}/functionDeclarations/${k}`;
-        const wire = camelKeys(expectObject(declaration, param));
-        return at(place, decodeFunction(wire, param), context, locateSchemas(place, wire));
+        const wire = toCamelKeys(expectObject(declaration, param));
+        return withSource(place, decodeFunction(wire, param), context, locateSchemas(place, wire));
       }),
       ...Object.entries(others)
         .filter(([, config]) => config !== null && config !== undefined)
-        .map(([key, config]) => at(`/tools/${i}/${key}`, decodeServerTool(key, config), context)),
+        .map(([key, config]) => withSource(`/tools/${i}/${key}`, decodeServerTool(key, config), context)),
     ];
   });
 }
@@ -46,14 +46,14 @@ const FUNCTION_FIELDS: ReadonlySet<string> = new Set(['name', 'description']);
 /** The schemas are also kept as extensions, and sent to Google unchanged. */
 function decodeFunction(declaration: JsonObject, param: string): CanonicalTool {
   const description = optional(declaration['description'], `${param}.description`, expectText);
-  const input = schemaOf(declaration, 'parametersJsonSchema', 'parameters', param);
-  const output = schemaOf(declaration, 'responseJsonSchema', 'response', param);
+  const input = readSchema(declaration, 'parametersJsonSchema', 'parameters', param);
+  const output = readSchema(declaration, 'responseJsonSchema', 'response', param);
   return {
     name: expectName(declaration['name'], `${param}.name`),
     ...(description !== undefined && { description }),
     ...(input && { input_schema: input }),
     ...(output && { output_schema: output }),
-    ...keep(unknownFields(declaration, FUNCTION_FIELDS)),
+    ...toExtensions(unknownFields(declaration, FUNCTION_FIELDS)),
   };
 }
 
@@ -90,7 +90,7 @@ function decodeServerTool(key: string, config: unknown): CanonicalTool {
 }
 
 /** Reads a schema from the JSON Schema field, or from the field with Google's dialect. */
-export function schemaOf(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
+export function readSchema(source: JsonObject, json: string, openApi: string, param: string): JsonObject | undefined {
   const schema = optional(source[json], `${param}.${json}`, expectObject);
   if (schema) return schema;
   const own = optional(source[openApi], `${param}.${openApi}`, expectObject);
@@ -106,7 +106,7 @@ const TYPES: readonly string[] = ['type_unspecified', 'string', 'number', 'integ
  */
 function decodeSchema(schema: JsonObject): JsonSchema {
   const out: JsonObject = {};
-  for (const [key, value] of Object.entries(schema)) setOwn(out, camelOf(key), decodeKeyword(camelOf(key), value));
+  for (const [key, value] of Object.entries(schema)) setOwn(out, toCamelCase(key), decodeKeyword(toCamelCase(key), value));
   const { type, nullable, format, ...rest }: JsonObject = out;
   const isEnum = format === 'enum';
   const named = typeof type === 'number' ? TYPES[type] : typeof type === 'string' ? type.toLowerCase() : type;
@@ -164,13 +164,13 @@ export function decodeToolConfig(value: unknown): Decoded {
   const config = optional(value, 'toolConfig', expectObject);
   if (!config) return {};
   const at = 'toolConfig.functionCallingConfig';
-  const calling = camelKeys(optional(camelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
+  const calling = toCamelKeys(optional(toCamelKeys(config)['functionCallingConfig'], at, expectObject) ?? {});
   const word = optional(calling['mode'], `${at}.mode`, expectText)?.toUpperCase();
   const names = optional(calling['allowedFunctionNames'], `${at}.allowedFunctionNames`, expectList)?.map((name, i) =>
     expectName(name, `${at}.allowedFunctionNames[${i}]`),
   );
   const inner = unknownFields(calling, CALLING_FIELDS);
-  const rest = { ...unknownFields(camelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
+  const rest = { ...unknownFields(toCamelKeys(config), CONFIG_FIELDS), ...(inner && { functionCallingConfig: inner }) };
   const choice = word && !word.endsWith('UNSPECIFIED') ? decodeChoice(word, names ?? []) : undefined;
   return { ...(choice && { choice }), ...(Object.keys(rest).length > 0 && { rest }) };
 }
@@ -184,7 +184,7 @@ const MODES: Readonly<Record<string, ToolMode>> = {
 };
 
 function decodeChoice(word: string, names: string[]): ToolChoice {
-  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || unknownChoice(word, 'gemini');
+  const mode = (Object.hasOwn(MODES, word) && MODES[word]) || buildNativeChoice(word, 'gemini');
   const [name] = names;
   if (mode.type === 'any' && names.length === 1 && name !== undefined) return { type: 'tool', name };
   return names.length > 0 ? { ...mode, allowed_tools: names } : mode;
@@ -202,7 +202,7 @@ export function encodeTools(tools: readonly CanonicalTool[], context: CodecConte
 }
 
 function encodeFunction(tool: CanonicalTool, context: CodecContext): JsonObject {
-  const fields = fieldsOf(tool);
+  const fields = readExtensions(tool);
   const { name, description } = tool;
   const isOwn = Object.keys(fields).some(isSchemaField);
   return { ...fields, name, ...(description !== undefined && { description }), ...(!isOwn && encodeSchemas(tool, context)) };
@@ -237,7 +237,7 @@ function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path:
   if (!server) return [];
   const { wire_type: key, config, type } = server;
   if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
-    drop(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
+    noteDropped(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
     return [];
   }
   return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
@@ -252,13 +252,13 @@ export function encodeToolConfig(
 ): JsonObject | undefined {
   const functions = tools.filter(({ server }) => !server);
   if (parallel === false && functions.length > 0)
-    drop(context, {
+    noteDropped(context, {
       path: '/parallel_tool_use',
       feature: 'parallel_tool_use',
       message: 'Gemini cannot be kept from calling in parallel',
     });
   const calling = {
-    ...camelObject(sent['functionCallingConfig']),
+    ...toCamelObject(sent['functionCallingConfig']),
     ...(choice && encodeChoice(choice, functions, context)),
   };
   const config = { ...sent, ...(Object.keys(calling).length > 0 && { functionCallingConfig: calling }) };
@@ -269,7 +269,7 @@ export function encodeToolConfig(
 function encodeChoice(choice: ToolChoice, functions: readonly CanonicalTool[], context: CodecContext): JsonObject {
   if (functions.length === 0) {
     if (choice.type === 'tool' || choice.type === 'any')
-      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no functions to choose from' });
+      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no functions to choose from' });
     return choice.type === 'none' || choice.type === 'auto' ? { mode: encodeMode(choice) } : {};
   }
   if (choice.type === 'tool') {
@@ -297,7 +297,7 @@ export function restrictTools(request: CanonicalRequest, context: CodecContext):
   const allowed = new Set(choice.allowed_tools);
   const left = tools.filter(({ name, server }) => server || allowed.has(name));
   if (left.length < tools.length)
-    approximate(context, {
+    noteApproximated(context, {
       path: '/tool_choice',
       feature: 'tool_choice.allowed_tools',
       message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
@@ -313,7 +313,7 @@ const takesNames = ({ type, validated, native }: ToolMode): boolean =>
  * Schemas that a Gemini client sent are sent unchanged, so the canonical ones are removed. If the canonical schema
  * has changed since, the extensions are removed instead.
  */
-export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
+export function preferOwnSchemas(request: CanonicalRequest): CanonicalRequest {
   const { tools } = request;
   if (!tools?.some((tool) => tool.extensions?.gemini)) return request;
   return { ...request, tools: tools.map((tool) => (hasOwnSchema(tool) ? withoutSchema(tool) : withoutExtensionSchemas(tool))) };
@@ -321,14 +321,14 @@ export function withOwnSchemas(request: CanonicalRequest): CanonicalRequest {
 
 /** Whether the schema of a tool is still the one that a Gemini client sent. */
 function hasOwnSchema({ input_schema: schema, ...tool }: CanonicalTool): boolean {
-  const fields = fieldsOf(tool);
-  return schema !== undefined && sameJson(schemaOf(fields, 'parametersJsonSchema', 'parameters', 'tools'), schema);
+  const fields = readExtensions(tool);
+  return schema !== undefined && sameJson(readSchema(fields, 'parametersJsonSchema', 'parameters', 'tools'), schema);
 }
 
 const withoutSchema = ({ input_schema: _, output_schema: __, ...tool }: CanonicalTool): CanonicalTool => tool;
 
 const withoutExtensionSchemas = (tool: CanonicalTool): CanonicalTool =>
-  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(fieldsOf(tool)) } } : tool;
+  tool.extensions?.gemini ? { ...tool, extensions: { ...tool.extensions, gemini: withoutSchemas(readExtensions(tool)) } } : tool;
 
 const withoutSchemas = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([key]) => !isSchemaField(key)));

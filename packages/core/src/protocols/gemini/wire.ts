@@ -4,8 +4,8 @@
  */
 
 import type { Extensions, Node } from '../../canonical/protocol.ts';
-import { type Keeper, keeper } from '../../codec/extensions.ts';
-import { objectOf, textOf } from '../../codec/read.ts';
+import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
+import { objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
 import { MAX_FIELD_NAME_DEPTH } from '../../json/limits.ts';
 
@@ -129,14 +129,14 @@ export const FUNCTION_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'nam
 export const BLOB_FIELDS: ReadonlySet<string> = bothSpellings('mimeType', 'data', 'fileUri');
 
 /** Converts `inline_data` to `inlineData`; a leading underscore stays (`_responseJsonSchema`). */
-export const camelOf = (key: string): string =>
+export const toCamelCase = (key: string): string =>
   key.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 /**
  * Converts keys to camel case, because proto3 JSON allows `inlineData` and `inline_data`. Returns the object itself
  * if nothing changes.
  */
-export function camelKeys(value: JsonObject): JsonObject {
+export function toCamelKeys(value: JsonObject): JsonObject {
   for (const key in value) if (key.includes('_')) return withCamelKeys(value);
   return value;
 }
@@ -144,7 +144,7 @@ export function camelKeys(value: JsonObject): JsonObject {
 function withCamelKeys(value: JsonObject): JsonObject {
   const out: JsonObject = {};
   for (const key of Object.keys(value)) {
-    const camel = camelOf(key);
+    const camel = toCamelCase(key);
     if (camel === key || !Object.hasOwn(value, camel)) setOwn(out, camel, value[key]);
   }
   return out;
@@ -172,15 +172,15 @@ const DATA: ReadonlySet<string> = new Set(['args', 'response', 'partMetadata']);
  * Converts a response, candidate or part, with everything in it, to the camel-case names that official clients read.
  * Returns the object itself if nothing changes.
  */
-export function respell(value: JsonObject): JsonObject {
-  for (const key in value) if (key.includes('_') && RESPONSE_NAMES.has(camelOf(key))) return convertNames(value);
+export function normaliseNames(value: JsonObject): JsonObject {
+  for (const key in value) if (key.includes('_') && RESPONSE_NAMES.has(toCamelCase(key))) return convertNames(value);
   return value;
 }
 
 function convertNames(value: JsonObject): JsonObject {
   const out: JsonObject = {};
   for (const [key, inner] of Object.entries(value)) {
-    const name = camelOf(key);
+    const name = toCamelCase(key);
     if (name === key || !RESPONSE_NAMES.has(name)) setOwn(out, key, inner);
     else if (!Object.hasOwn(value, name)) setOwn(out, name, camelField(name, inner, 0));
   }
@@ -194,12 +194,12 @@ function camelTree(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => camelTree(item, depth + 1));
   if (!isObject(value)) return value;
   const out: JsonObject = {};
-  for (const [name, inner] of Object.entries(camelKeys(value))) setOwn(out, name, camelField(name, inner, depth + 1));
+  for (const [name, inner] of Object.entries(toCamelKeys(value))) setOwn(out, name, camelField(name, inner, depth + 1));
   return out;
 }
 
 /** The object with camel-case keys; an empty object for anything else. */
-export const camelObject = (value: unknown): JsonObject => (isObject(value) ? camelKeys(value) : {});
+export const toCamelObject = (value: unknown): JsonObject => (isObject(value) ? toCamelKeys(value) : {});
 
 /** Cloud Code and Antigravity put every response, whole or fragment, into `{"response": …, "traceId": …}`. */
 export function isWrapped(payload: JsonObject): boolean {
@@ -208,12 +208,14 @@ export function isWrapped(payload: JsonObject): boolean {
 
 /** Whether a payload is a GenerateContentResponse, by fields that no other response of this API has. */
 export function isResponse(payload: JsonObject): boolean {
-  const { candidates, promptFeedback, responseId, modelVersion }: WireResponse = camelKeys(payload);
-  return Array.isArray(candidates) || isObject(promptFeedback) || textOf(responseId) !== '' || textOf(modelVersion) !== '';
+  const { candidates, promptFeedback, responseId, modelVersion }: WireResponse = toCamelKeys(payload);
+  return (
+    Array.isArray(candidates) || isObject(promptFeedback) || textOrEmpty(responseId) !== '' || textOrEmpty(modelVersion) !== ''
+  );
 }
 
 /** Whether a payload has usage metadata. */
-export const hasUsage = (payload: JsonObject): boolean => isObject(camelKeys(payload)['usageMetadata']);
+export const hasUsage = (payload: JsonObject): boolean => isObject(toCamelKeys(payload)['usageMetadata']);
 
 interface Envelope {
   id: string;
@@ -224,14 +226,14 @@ interface Envelope {
 /** Id, model and time. The first fragment has them, and most fragments repeat them. */
 export function decodeEnvelope({ responseId, modelVersion, createTime }: WireResponse): Envelope {
   const created = decodeTime(createTime);
-  return { id: textOf(responseId), model: textOf(modelVersion), ...(created !== undefined && { created }) };
+  return { id: textOrEmpty(responseId), model: textOrEmpty(modelVersion), ...(created !== undefined && { created }) };
 }
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:Z|([+-]\d\d):(\d\d))$/;
 
 /** Unix seconds of `2026-05-19T14:59:42.780296Z`, computed without `Date`. */
 function decodeTime(value: unknown): number | undefined {
-  const match = RFC_3339.exec(textOf(value));
+  const match = RFC_3339.exec(textOrEmpty(value));
   if (!match) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zoneHour = 0, zoneMinute = 0] = match
     .slice(1)
@@ -247,20 +249,20 @@ function daysFromEpoch(year: number, month: number, day: number): number {
   return y * 365 + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
 }
 
-const extensions: Keeper = keeper('gemini');
+const extensions: ExtensionAccess = createExtensionAccess('gemini');
 
 /** The fields of a canonical node that only Gemini knows. */
-export const fieldsOf: Keeper['fieldsOf'] = extensions.fieldsOf;
+export const readExtensions: ExtensionAccess['fieldsOf'] = extensions.fieldsOf;
 
 /** Wraps fields that only Gemini knows as the `extensions` of a canonical node. */
-export const keep: Keeper['keep'] = extensions.keep;
+export const toExtensions: ExtensionAccess['keep'] = extensions.keep;
 
 /** Extension keys with the fields of the object inside a part; all other keys are fields of the part. */
 const NESTED: ReadonlySet<string> = new Set(['functionCall', 'functionResponse', 'inlineData', 'fileData']);
 
 /** The extension fields of the part itself. */
-export function partFields(node: Node): JsonObject {
-  const fields = fieldsOf(node);
+export function readPartExtensions(node: Node): JsonObject {
+  const fields = readExtensions(node);
   for (const key in fields) if (NESTED.has(key)) return withoutNested(fields);
   return fields;
 }
@@ -269,11 +271,13 @@ const withoutNested = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([key]) => !NESTED.has(key)));
 
 /** The extension fields of the object inside the part. */
-export const innerFields = (node: Node, key: 'functionCall' | 'functionResponse' | 'inlineData' | 'fileData'): JsonObject =>
-  objectOf(fieldsOf(node)[key]);
+export const readNestedExtensions = (
+  node: Node,
+  key: 'functionCall' | 'functionResponse' | 'inlineData' | 'fileData',
+): JsonObject => objectOrEmpty(readExtensions(node)[key]);
 
 /** The extensions of a response, split into response, candidate and content. */
-export interface KeptCandidate {
+export interface CandidateExtensions {
   /** Fields of the response beside its candidates. */
   response: JsonObject;
   /** Fields of the candidate beside its content. */
@@ -285,24 +289,24 @@ export interface KeptCandidate {
 }
 
 /** Splits the extensions of a response or of its final delta. */
-export function readKept(extensions: Extensions | undefined): KeptCandidate {
-  const { finish_reason: finish, candidate, content, ...fields }: JsonObject = objectOf(extensions?.gemini);
+export function readCandidateExtensions(extensions: Extensions | undefined): CandidateExtensions {
+  const { finish_reason: finish, candidate, content, ...fields }: JsonObject = objectOrEmpty(extensions?.gemini);
   const response: JsonObject = {};
   const own: JsonObject = {};
   for (const [name, value] of Object.entries(fields)) setOwn(CANDIDATE_NAMES.has(name) ? own : response, name, value);
   return {
     response,
-    candidate: { ...own, ...objectOf(candidate) },
-    content: objectOf(content),
+    candidate: { ...own, ...objectOrEmpty(candidate) },
+    content: objectOrEmpty(content),
     finish: typeof finish === 'string' || typeof finish === 'number' ? finish : undefined,
   };
 }
 
 /** Whether the prompt was blocked: such a response has feedback and no candidates. */
-export const isBlocked = ({ response, finish }: KeptCandidate): boolean =>
+export const isBlocked = ({ response, finish }: CandidateExtensions): boolean =>
   finish === undefined &&
   isObject(response['promptFeedback']) &&
-  camelObject(response['promptFeedback'])['blockReason'] !== undefined;
+  toCamelObject(response['promptFeedback'])['blockReason'] !== undefined;
 
 /**
  * JSON pointers of canonical request fields that have another place on the wire. Messages, tools and instructions
@@ -339,7 +343,7 @@ export const PLACES: Readonly<Record<string, string>> = {
  * Request fields that are kept as extensions although they have a canonical counterpart, with its path; "" if their
  * loss needs no note.
  */
-export const FIELDS: Readonly<Record<string, string>> = {
+export const MIRRORED_FIELDS: Readonly<Record<string, string>> = {
   'generationConfig/speechConfig/voiceConfig': '/audio_output',
   'generationConfig/responseSchema': '/output_format',
   'generationConfig/responseJsonSchema': '/output_format',
@@ -358,7 +362,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
 /**
  * Response fields that are kept as extensions but whose loss needs no note: the canonical response has their content.
  */
-export const IDLE: ReadonlySet<string> = new Set([
+export const IGNORABLE_FIELDS: ReadonlySet<string> = new Set([
   'candidate/',
   'content/',
   'createTime',

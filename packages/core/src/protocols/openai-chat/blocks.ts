@@ -13,15 +13,15 @@ import type {
   TopLogprob,
 } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
-import { sourceOf } from '../../canonical/source.ts';
+import { readSource } from '../../canonical/source.ts';
 import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
 import type { Flow } from '../../codec/block-emitter.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { countOf, listOf, objectOf, textOf } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { listOrEmpty, objectOrEmpty, textOrEmpty, toCount } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { splitDataUrl } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, sameJson } from '../../json/json.ts';
-import { fieldsOf, keep } from './wire.ts';
+import { readExtensions, toExtensions } from './wire.ts';
 
 /** The text flow of a choice. */
 export const TEXT: Flow = { kind: 'text', start: () => ({ type: 'text', text: '' }) };
@@ -82,11 +82,11 @@ function decodeToken({ token, logprob, bytes }: JsonObject): TopLogprob {
 }
 
 /** Converts the logprobs of a text completion (parallel lists) to the chat form. */
-export function asContent(logprobs: unknown): unknown {
-  const { tokens, token_logprobs: values, top_logprobs: tops }: JsonObject = objectOf(logprobs);
+export function toChatLogprobs(logprobs: unknown): unknown {
+  const { tokens, token_logprobs: values, top_logprobs: tops }: JsonObject = objectOrEmpty(logprobs);
   if (!Array.isArray(tokens)) return logprobs;
   return {
-    content: tokens.map((token, i) => ({ token, logprob: listOf(values)[i], top_logprobs: rankTop(listOf(tops)[i]) })),
+    content: tokens.map((token, i) => ({ token, logprob: listOrEmpty(values)[i], top_logprobs: rankTop(listOrEmpty(tops)[i]) })),
   };
 }
 
@@ -108,9 +108,9 @@ const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as cons
  * hold no text become extensions.
  */
 export function decodeReasoning(message: JsonObject): Reasoning {
-  const field = TEXT_FIELDS.find((name) => textOf(message[name]) !== '');
-  const details = listOf(message['reasoning_details']);
-  const text = field ? textOf(message[field]) : details.map(readDetailText).join('');
+  const field = TEXT_FIELDS.find((name) => textOrEmpty(message[name]) !== '');
+  const details = listOrEmpty(message['reasoning_details']);
+  const text = field ? textOrEmpty(message[field]) : details.map(readDetailText).join('');
   const carried = details.flatMap(readCarried);
   const signing = carried.filter(({ attach }) => attach === 'self');
   const rest = readState(message, field);
@@ -120,7 +120,7 @@ export function decodeReasoning(message: JsonObject): Reasoning {
   const place = field ?? REASONING_FIELDS.find((name) => message[name] !== undefined) ?? '';
   return {
     blocks: [
-      { block: { ...buildThinking(sliceText(text, 0, others[0]), first), ...keep(rest) }, place },
+      { block: { ...buildThinking(sliceText(text, 0, others[0]), first), ...toExtensions(rest) }, place },
       ...others.map((signed, i) => ({
         block: buildThinking(sliceText(text, signed.start, others[i + 1]), signed),
         place: signed.place,
@@ -131,7 +131,8 @@ export function decodeReasoning(message: JsonObject): Reasoning {
 }
 
 /** The text of a detail; `reasoning.encrypted` has none. */
-const readDetailText = (detail: unknown): string => textOf(objectOf(detail)['text']) || textOf(objectOf(detail)['summary']);
+const readDetailText = (detail: unknown): string =>
+  textOrEmpty(objectOrEmpty(detail)['text']) || textOrEmpty(objectOrEmpty(detail)['summary']);
 
 /** A signature of another provider, its location, and the offset of the text that it signs. */
 interface Carried {
@@ -142,9 +143,9 @@ interface Carried {
 }
 
 function readCarried(detail: unknown, i: number): Carried[] {
-  const { data, start } = objectOf(detail);
-  const carrier = decodeCarrier(textOf(data));
-  return carrier ? [{ ...carrier, place: `reasoning_details[${i}]`, start: countOf(start) ?? Number.POSITIVE_INFINITY }] : [];
+  const { data, start } = objectOrEmpty(detail);
+  const carrier = decodeCarrier(textOrEmpty(data));
+  return carrier ? [{ ...carrier, place: `reasoning_details[${i}]`, start: toCount(start) ?? Number.POSITIVE_INFINITY }] : [];
 }
 
 /** The reasoning fields other than the text, without our carriers, which providers cannot read. */
@@ -152,7 +153,7 @@ function readState(message: JsonObject, textField: string | undefined): JsonObje
   const rest: JsonObject = {};
   for (const name of REASONING_FIELDS) {
     const value = message[name];
-    const own = Array.isArray(value) ? value.filter((item) => !decodeCarrier(textOf(objectOf(item)['data']))) : value;
+    const own = Array.isArray(value) ? value.filter((item) => !decodeCarrier(textOrEmpty(objectOrEmpty(item)['data']))) : value;
     const isEmpty = own === undefined || own === null || own === '' || (Array.isArray(own) && own.length === 0);
     if (name !== textField && !isEmpty) rest[name] = own;
   }
@@ -179,7 +180,7 @@ const STATE_FIELDS = ['reasoning_details', 'reasoning_signature', 'reasoning_opa
 export const REASONING_FIELDS: readonly string[] = [...TEXT_FIELDS, ...STATE_FIELDS];
 
 /** Adds the signatures to the first unsigned text and tool_use blocks. */
-export function signNext(content: readonly ContentBlock[], blobs: readonly SignedBlob[]): ContentBlock[] {
+export function addSignatures(content: readonly ContentBlock[], blobs: readonly SignedBlob[]): ContentBlock[] {
   let next = 0;
   return content.map((block) => {
     const canSign = (block.type === 'tool_use' || block.type === 'text') && !block.signature;
@@ -222,7 +223,7 @@ const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto
 export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): string | undefined {
   if (tier === undefined || !foreign) return tier;
   const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
-  if (known === undefined) lose(context, '/service_tier', 'service_tier', `OpenAI Chat has no service tier ${tier}`);
+  if (known === undefined) dropFeature(context, '/service_tier', 'service_tier', `OpenAI Chat has no service tier ${tier}`);
   return known;
 }
 
@@ -281,7 +282,7 @@ export function encodeTokens(tokens: readonly TokenLogprob[], raw: unknown): Jso
     ...encodeToken(token),
     top_logprobs: (top ?? []).map(encodeToken),
   }));
-  const original = listOf(raw).filter(isObject);
+  const original = listOrEmpty(raw).filter(isObject);
   const isSame =
     original.length === encoded.length &&
     original.every((token, i) => sameJson(pickIdentity(token), pickIdentity(encoded[i] ?? {})));
@@ -293,7 +294,7 @@ const encodeToken = ({ token, logprob, bytes }: TokenLogprob): JsonObject => ({ 
 const pickIdentity = ({ token, logprob }: JsonObject): JsonObject => ({ token, logprob });
 
 /** The field in which the client reads reasoning, or undefined. Never a list of parts: SDKs expect text. */
-export function reasoningField({ profile }: CodecContext): 'reasoning_content' | 'reasoning' | undefined {
+export function findReasoningField({ profile }: CodecContext): 'reasoning_content' | 'reasoning' | undefined {
   if (profile.reasoning_field === 'none') return undefined;
   return profile.reasoning_field === 'reasoning' ? 'reasoning' : 'reasoning_content';
 }
@@ -303,7 +304,7 @@ type TextField = (typeof TEXT_FIELDS)[number] | 'none';
 /** The message fields for thinking of earlier turns; `field` is where the server reads the text. */
 export function encodeReasoning(blocks: readonly ThinkingBlock[], field: TextField): JsonObject {
   const fields: JsonObject = {};
-  for (const block of blocks) assignOwn(fields, fieldsOf(block));
+  for (const block of blocks) assignOwn(fields, readExtensions(block));
   if (field === 'none') return fields;
   const text = blocks.map(({ thinking }) => thinking).filter((thinking) => thinking !== '');
   return { ...fields, [field]: text.join('\n\n') };
@@ -313,15 +314,15 @@ export function encodeReasoning(blocks: readonly ThinkingBlock[], field: TextFie
  * The field in which a chat client sent its reasoning, `none` for `reasoning_details` alone; undefined if the server
  * expects a field other than the default.
  */
-export function sentField([first]: readonly ThinkingBlock[], field: TextField): TextField | undefined {
+export function findSentField([first]: readonly ThinkingBlock[], field: TextField): TextField | undefined {
   if (!first || field !== 'reasoning_content') return undefined;
-  const name = sourceOf(first)?.split('/').at(-1);
+  const name = readSource(first)?.split('/').at(-1);
   return TEXT_FIELDS.find((known) => known === name) ?? (STATE_FIELDS.some((known) => known === name) ? 'none' : undefined);
 }
 
 /** A thinking block as a content part (Mistral). */
 export const encodeThinkingPart = (block: ThinkingBlock): JsonObject => ({
-  ...fieldsOf(block),
+  ...readExtensions(block),
   type: 'thinking',
   thinking: [{ type: 'text', text: block.thinking }],
 });
@@ -350,10 +351,10 @@ export function encodeCallSignature(signature: SignedBlob): JsonObject {
 export const isGoogleSigned = (signature: SignedBlob | undefined): signature is SignedBlob => signature?.origin === 'gemini';
 
 /** The non-standard fields of a call and of its `function` or `custom` object, without the wire's index. */
-export function callFields({ extensions, kind }: ToolUseBlock): { outer: JsonObject; inner: JsonObject } {
+export function readCallFields({ extensions, kind }: ToolUseBlock): { outer: JsonObject; inner: JsonObject } {
   const body = kind === 'custom' ? 'custom' : 'function';
   const { index: _, [body]: inner, ...outer }: JsonObject = extensions?.['openai-chat'] ?? {};
-  return { outer, inner: objectOf(inner) };
+  return { outer, inner: objectOrEmpty(inner) };
 }
 
 /** Whether another provider ran the call itself: a chat client cannot run it. Such calls of chat are passed on. */
@@ -363,19 +364,19 @@ export const isForeignServerCall = ({ kind, extensions }: ToolUseBlock): boolean
 // ---- notes
 
 /** Notes a dropped feature of a response. */
-export function lose(context: CodecContext, path: string, feature: string, message: string): void {
-  drop(context, { path, feature, message });
+export function dropFeature(context: CodecContext, path: string, feature: string, message: string): void {
+  noteDropped(context, { path, feature, message });
 }
 
 /** Notes text after a call: chat has one text and a list of calls, without an order between them. */
-export function approximateOrder(context: CodecContext, block: number): void {
+export function noteOrder(context: CodecContext, block: number): void {
   const message = 'text after a call stands before all calls: OpenAI Chat has no order between them';
-  approximate(context, { path: `/content/${block}`, feature: 'content.order', message });
+  noteApproximated(context, { path: `/content/${block}`, feature: 'content.order', message });
 }
 
 /** Notes an incomplete call: chat clients require a name and have no status field. */
-export function tellIncomplete({ name, status }: ToolUseBlock, path: string, context: CodecContext): void {
+export function noteIncompleteCall({ name, status }: ToolUseBlock, path: string, context: CodecContext): void {
   if (status !== 'incomplete') return;
   const message = `the call of ${name} is not whole, which OpenAI Chat cannot express; do not run it`;
-  approximate(context, { path, feature: 'content.tool_use', message });
+  noteApproximated(context, { path, feature: 'content.tool_use', message });
 }

@@ -5,12 +5,12 @@ import { ChatGrammar } from './grammar.ts';
 import { openaiChat } from './index.ts';
 import { embeddingRequest, embeddingResponse, modelInfo, models, rerankRequest, rerankResponse } from './models.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
-import { hasFacts, profileFor, toolRules } from './profiles.ts';
+import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
-import { adjustPassed, encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse, glance } from './response.ts';
+import { adjustForwarded, encodeRequest } from './request-encode.ts';
+import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { FIELDS, IDLE } from './wire.ts';
+import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
 
@@ -20,11 +20,11 @@ export const openaiChatCodec: Codec = {
   roles: ['client', 'upstream'],
   grammar: () => new ChatGrammar(),
   profileFor,
-  hasFacts,
-  adjustPassed,
+  hasFacts: hasRecordedProfile,
+  adjustPassed: adjustForwarded,
   toolRules,
-  fields: FIELDS,
-  idle: IDLE,
+  fields: MIRRORED_FIELDS,
+  idle: IGNORABLE_FIELDS,
   routing: { rank: 3, path: '/v1/chat/completions', mount: 'openai' },
   detectInterface,
   supports,
@@ -33,7 +33,7 @@ export const openaiChatCodec: Codec = {
   readTarget: readBodyTarget,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
-  glance,
+  glance: peekUsage,
   error: { decode: decodeErrorReply, encode: encodeError },
   heartbeat: ': ping\n\n',
   terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },

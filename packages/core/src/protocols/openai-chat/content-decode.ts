@@ -2,14 +2,14 @@
 
 import {
   DistinctList,
-  partsOf,
+  normalizeChoice,
   ReasoningDetails,
   readContentParts,
   readLegacyCall,
   readReasoning,
   Snapshots,
   strongerFinish,
-  usualChoice,
+  toParts,
 } from '../../accumulate/chat-delta.ts';
 import { overlay } from '../../accumulate/overlay.ts';
 import {
@@ -23,13 +23,13 @@ import {
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import type { Citation, StopReason, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
-import { BlockEmitter, type Emit, unplaced } from '../../codec/block-emitter.ts';
+import { BlockEmitter, type Emit, withoutOffsets } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import type { Repeatable } from '../../codec/stream-decoder.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { isFilledText, isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
 import type { Report, RuleId } from '../../rules/index.ts';
-import { asContent, audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING } from './blocks.ts';
+import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING, toChatLogprobs } from './blocks.ts';
 import { decodeStop, isStandardStop } from './outcome.ts';
 import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './wire.ts';
 
@@ -88,7 +88,7 @@ export class ChoiceDecoder implements Repeatable {
 
   /** Reads the choice of one chunk. */
   push(wire: WireChoice, offset: number): void {
-    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : usualChoice(wire);
+    const choice = wire.messages === undefined && wire.finish_details === undefined ? wire : normalizeChoice(wire);
     this.#offset = offset;
     inspectChoice(choice, this.finishReason, offset, this.#context.report);
     const { delta, message, finish_reason: finish, logprobs } = choice;
@@ -97,7 +97,7 @@ export class ChoiceDecoder implements Repeatable {
       this.#seen.delta = true;
       this.#pushDelta(delta, logprobs);
       this.isRepeatable = isOnlyText(delta) && !isSet(logprobs) && this.#snapshots.last === null;
-    } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, asContent(logprobs));
+    } else if (typeof choice.text === 'string') this.#pushDelta({ content: choice.text }, toChatLogprobs(logprobs));
     if (isObject(message)) {
       this.#wholeLogprobs = logprobs;
       this.#whole = overlay(this.#whole ?? {}, message);
@@ -126,7 +126,7 @@ export class ChoiceDecoder implements Repeatable {
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
     if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
     if (typeof content === 'string') this.#pushText(content, logprobs);
-    else if (typeof content === 'object' && content) this.#pushParts(partsOf(content), logprobs);
+    else if (typeof content === 'object' && content) this.#pushParts(toParts(content), logprobs);
     else if (logprobs) this.#pushText('', logprobs);
     if (isFilledText(refusal)) this.#pushRefusal(refusal, logprobs);
     if (Array.isArray(calls)) this.#pushCalls(calls);
@@ -278,7 +278,7 @@ export class ChoiceDecoder implements Repeatable {
     this.#flushText();
     this.#live?.end(this.#isLegacy);
     // These arrived after the text block had closed, and no text followed.
-    for (const annotation of this.#late.annotations) this.#cite(unplaced(decodeCitation(annotation)));
+    for (const annotation of this.#late.annotations) this.#cite(withoutOffsets(decodeCitation(annotation)));
     this.#blocks.end();
   }
 

@@ -11,26 +11,26 @@ import type {
   ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { argumentsOf, EagerCount, NO_COUNT, type TextCount } from '../../codec/answers.ts';
+import { buildArgumentText, EagerCount, NO_COUNT, type TextCount } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { approximate } from '../../codec/report.ts';
+import { noteApproximated } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import {
-  approximateOrder,
-  callFields,
+  dropFeature,
   encodeCallSignature,
   encodeCitation,
   encodeImagePart,
   encodeSignature,
   encodeTokens,
+  findReasoningField,
   isForeignServerCall,
   isGoogleSigned,
-  lose,
-  reasoningField,
-  tellIncomplete,
+  noteIncompleteCall,
+  noteOrder,
+  readCallFields,
 } from './blocks.ts';
 import { encodeStop, type FinishReason, isCutStop } from './outcome.ts';
-import { readKept } from './wire.ts';
+import { readChoiceExtensions } from './wire.ts';
 
 /** A text block, and its position in the text of the message, in code points. */
 interface OpenText {
@@ -108,7 +108,7 @@ export class ChoiceEncoder {
     const block = this.#texts.get(at);
     if (!block) return;
     if (text !== '' && block.isEmpty) {
-      if (this.#isForeign && this.#sink.calls.size > 0) approximateOrder(this.#context, at);
+      if (this.#isForeign && this.#sink.calls.size > 0) noteOrder(this.#context, at);
       block.isEmpty = false;
     }
     block.length.add(text);
@@ -138,13 +138,18 @@ export class ChoiceEncoder {
     const annotation = encodeCitation(citation, block?.offset ?? 0, block?.length ?? NO_COUNT);
     if (annotation !== undefined) this.annotations.push(annotation);
     else
-      lose(this.#context, `/content/${at}/citations`, 'citations', `a ${citation.kind} citation is no annotation of OpenAI Chat`);
+      dropFeature(
+        this.#context,
+        `/content/${at}/citations`,
+        'citations',
+        `a ${citation.kind} citation is no annotation of OpenAI Chat`,
+      );
   }
 
   /** Returns the finish reason; `explanation` of a refusal is written if the model wrote none. */
   finish(stop: Exclude<StopReason, 'error'>, explanation: string | null | undefined): FinishReason {
     if (stop === 'pause_turn')
-      approximate(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
+      noteApproximated(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
     if (stop === 'refusal' && !this.#sink.hasRefusal && explanation) this.#write(explanation, true);
     return encodeStop(stop, this.#hasText && this.#sink.hasRefusal);
   }
@@ -185,7 +190,7 @@ export class ChoiceEncoder {
 
   #drop(at: number, feature: string, message: string): void {
     this.#dropped.add(at);
-    lose(this.#context, `/content/${at}`, `content.${feature}`, message);
+    dropFeature(this.#context, `/content/${at}`, `content.${feature}`, message);
   }
 }
 
@@ -286,7 +291,7 @@ export class ChoiceStreamEncoder {
 
   /** Sends the finish chunk, after everything that was held back until the end. */
   finish({ delta, extensions, late_blocks: late }: MessageDelta, stop: Exclude<StopReason, 'error'>, envelope: JsonObject): void {
-    const kept = readKept(extensions);
+    const kept = readChoiceExtensions(extensions);
     if (!isCutStop(stop)) this.#sink.calls.settle();
     for (const { index, content_block: block } of late ?? []) if (block.type === 'tool_use') this.#noteLate(index);
     const finish = this.#blocks.finish(stop, delta.stop_details?.explanation);
@@ -312,7 +317,7 @@ export class ChoiceStreamEncoder {
   /** A call that was sent cannot be corrected. */
   #noteLate(at: number): void {
     const message = 'the source changed a call after it had been passed on';
-    approximate(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
+    noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
   /** openai-node keeps only the last list of each kind: each is sent once, before the finish chunk. */
@@ -356,11 +361,11 @@ class DeltaSink implements ChoiceSink {
   }
 
   think(text: string): boolean {
-    const field = reasoningField(this.#context);
+    const field = findReasoningField(this.#context);
     if (field !== undefined) this.delta({ [field]: text });
     else if (!this.#hasLostThinking) {
       this.#hasLostThinking = true;
-      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+      dropFeature(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
     }
     return field !== undefined;
   }
@@ -421,13 +426,13 @@ class CallEncoder implements CallSink {
   start(at: number, block: ToolUseBlock): void {
     const index = this.#calls.size;
     this.#calls.set(at, { index, block, hasArguments: false });
-    tellIncomplete(block, `/content/${at}`, this.#context);
-    const { outer, inner } = callFields(block);
+    noteIncompleteCall(block, `/content/${at}`, this.#context);
+    const { outer, inner } = readCallFields(block);
     const { id, name } = block;
     const type = bodyField(block);
     this.#head = { ...outer, index, id, type, [type]: { ...inner, name, [textField(block)]: '' } };
     if (!this.#awaitsSignature) this.#sendHead();
-    this.write(at, argumentsOf(block, true));
+    this.write(at, buildArgumentText(block, true));
   }
 
   #sendHead(fields: JsonObject = {}): void {
@@ -474,8 +479,8 @@ class CallEncoder implements CallSink {
 
   /** Sends a corrected name and changed fields. The id stays as it was sent, because any id identifies the call. */
   #sendLate({ index, block }: OpenCall, final: ToolUseBlock): void {
-    const before = callFields(block);
-    const after = callFields(final);
+    const before = readCallFields(block);
+    const after = readCallFields(final);
     const outer = diffFields(before.outer, after.outer);
     const inner = diffFields(before.inner, after.inner);
     if (final.name !== block.name) {

@@ -3,7 +3,15 @@ import type { InterfaceType } from '../../canonical/request.ts';
 import { DEPLOYED, deploymentOf } from '../../codec/deployment.ts';
 import type { HeaderBag, Provider, Target } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
-import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath, unescaped } from '../../codec/requests.ts';
+import {
+  copyQuery,
+  decodeSegment,
+  encodeModelSegment,
+  isVersion,
+  parseUrl,
+  setPath,
+  splitSegments,
+} from '../../codec/requests.ts';
 
 /**
  * Endpoints by their last two segments; the prefix (`/v1`, `/api/paas/v4`, `/openai/deployments/d`) depends on the
@@ -33,7 +41,7 @@ const FOREIGN_HEADERS = ['anthropic-version', 'x-api-key', 'x-goog-api-key'];
 
 /** The interface that a request is for, by its path and headers. */
 export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   const last = segments.at(-1) ?? '';
   const pair = ENDPOINT_PAIRS.get(`${segments.at(-2)}/${last}`);
   if (pair) return pair;
@@ -63,12 +71,12 @@ const SUPPORTED: Record<InterfaceType, boolean> = {
 export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
 
 /** The model in a path: the id of MODEL_INFO, or an Azure deployment. */
-export function modelOf(path: string): string | undefined {
+export function readModelFromPath(path: string): string | undefined {
   const deployment = deploymentOf(path);
   if (deployment) return deployment.model;
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   if (detectInterface(path) !== 'MODEL_INFO') return undefined;
-  return unescaped(segments.slice(segments.indexOf('models') + 1).join('/'));
+  return decodeSegment(segments.slice(segments.indexOf('models') + 1).join('/'));
 }
 
 /**
@@ -94,7 +102,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'MODELS':
       return 'models';
     case 'MODEL_INFO':
-      return `models/${escaped(modelId)}`;
+      return `models/${encodeModelSegment(modelId)}`;
     case 'EMBEDDINGS':
       return 'embeddings';
     case 'RERANK':
@@ -112,7 +120,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
 
 /** The path below the client's prefix: `/v1/files/f` and `/openai/deployments/d/files/f` are `files/f`. */
 function readNativeEndpoint(type: InterfaceType, path: string): string {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   if (segments.length === 0 || (type !== 'PASSTHROUGH' && detectInterface(path) !== type))
     throw invalid('path', `is not the path of ${type}`);
   if (type !== 'PASSTHROUGH') return segments.slice(-2).join('/');
@@ -122,17 +130,17 @@ function readNativeEndpoint(type: InterfaceType, path: string): string {
 
 /** The path before the endpoint: a base URL with a path is complete, a bare host gets the default of the protocol. */
 function findRoot(pathname: string, endpoint: string, { provider, model }: Target): string {
-  const base = segmentsOf(pathname);
+  const base = splitSegments(pathname);
   const { path, api_version: version } = provider.adapter_config ?? {};
   const root = (segments: readonly string[]) => segments.map((segment) => `/${segment}`).join('');
-  if (path !== undefined) return root([...base, ...segmentsOf(path)]);
+  if (path !== undefined) return root([...base, ...splitSegments(path)]);
   if (version === undefined) return base.length === 0 ? '/v1' : root(base);
   const deployments = base.indexOf('deployments');
   if (deployments >= 0) return root(DEPLOYED.has(endpoint) ? base : base.slice(0, deployments));
   // Azure's v1 API and Foundry's /models name the deployment in the body.
   if (base.length > 0 && base.at(-1) !== 'openai') return root(base);
   const openai = base.length > 0 ? root(base) : '/openai';
-  return DEPLOYED.has(endpoint) ? `${openai}/deployments/${escaped(model)}` : openai;
+  return DEPLOYED.has(endpoint) ? `${openai}/deployments/${encodeModelSegment(model)}` : openai;
 }
 
 const needsNativePath = (type: InterfaceType): boolean => type === 'AUDIO' || type === 'IMAGES' || type === 'PASSTHROUGH';

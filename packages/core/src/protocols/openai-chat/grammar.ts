@@ -1,6 +1,6 @@
 import {
   accept,
-  inWords,
+  describeType,
   isCount,
   isFilled,
   isText,
@@ -8,7 +8,7 @@ import {
   must,
   mustHave,
   objectAt,
-  payloadOf,
+  parsePayload,
   type StreamGrammar,
 } from '../../codec/grammar.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
@@ -58,7 +58,7 @@ export class ChatGrammar implements StreamGrammar {
       this.#done();
       return;
     }
-    const chunk = payloadOf(frame);
+    const chunk = parsePayload(frame);
     if ('error' in chunk) this.#error(objectAt(chunk['error'], 'an error'));
     else this.#chunk(chunk);
   }
@@ -127,7 +127,7 @@ export class ChatGrammar implements StreamGrammar {
     const delta = objectAt(wire, 'a delta');
     const choice = this.#choiceAt(index, delta);
     must(!choice.isFinished, 'nothing follows the finish of a choice');
-    must(finish === null || FINISHES.has(finish), `finish_reason is ${inWords(finish)}`);
+    must(finish === null || FINISHES.has(finish), `finish_reason is ${describeType(finish)}`);
     choice.isFinished = finish !== null;
     checkDelta(delta, choice);
     if (logprobs !== undefined && logprobs !== null)

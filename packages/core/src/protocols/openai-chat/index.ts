@@ -1,6 +1,6 @@
 import type { AudioBlock, CanonicalResponse, ContentBlock, ToolUseBlock } from '../../canonical/message.ts';
 import type { Protocol } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
 import { isSet } from '../../json/fast.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { encodeImage, encodeLogprobs } from './blocks.ts';
@@ -11,7 +11,7 @@ export const openaiChat: Protocol = {
   id: 'openai-chat',
   streamDecoder: decodeStream,
   recognises,
-  extras: extrasOf,
+  extras: collectExtras,
   callFields: readCallFields,
   callIndex: readCallIndex,
 };
@@ -26,9 +26,9 @@ function recognises({ object, choices }: JsonObject): boolean {
 }
 
 /** The content of a chat message other than text, reasoning and calls, in wire form. */
-export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject {
-  const fields = objectOf(extensions?.['openai-chat']);
-  const message = objectOf(fields['message']);
+export function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
+  const fields = objectOrEmpty(extensions?.['openai-chat']);
+  const message = objectOrEmpty(fields['message']);
   const annotations = listAnnotations(content);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
   const audio = content.find((block) => block.type === 'audio');
@@ -38,7 +38,7 @@ export function extrasOf({ content, extensions }: CanonicalResponse): JsonObject
     annotations: annotations.length > 0 ? annotations : undefined,
     citations: fields['citations'],
     images: images.length > 0 ? images : undefined,
-    audio: audio && encodeAudio(audio, objectOf(message['audio'])),
+    audio: audio && encodeAudio(audio, objectOrEmpty(message['audio'])),
     logprobs: encodeLogprobs(content),
     prompt_filter_results: fields['prompt_filter_results'],
     thinking_blocks: message['thinking_blocks'],

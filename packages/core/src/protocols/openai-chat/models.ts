@@ -9,12 +9,11 @@ import type {
   CanonicalRerankRequest,
   CanonicalRerankResponse,
 } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
-import { badAnswer } from '../../codec/answers.ts';
-import { eachForeign } from '../../codec/extensions.ts';
+import { withSource } from '../../canonical/source.ts';
+import { malformedResponse } from '../../codec/answers.ts';
+import { eachForeignField } from '../../codec/extensions.ts';
 import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
 import {
-  countOf,
   expectBoolean,
   expectCount,
   expectList,
@@ -22,17 +21,18 @@ import {
   expectObject,
   expectText,
   isIndex,
-  objectOf,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
+  toCount,
   unknownFields,
 } from '../../codec/read.ts';
-import { drop, invalid, missing } from '../../codec/report.ts';
+import { invalid, missing, noteDropped } from '../../codec/report.ts';
 import { packFloats, unpackFloats } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { locatedContext } from '../../passes/prepare.ts';
-import { modelOf } from './endpoints.ts';
-import { answerOf } from './response.ts';
+import { locateContext } from '../../passes/prepare.ts';
+import { readModelFromPath } from './endpoints.ts';
+import { expectBody } from './response.ts';
 
 /** `GET /models`. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
@@ -41,17 +41,17 @@ const LIST_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'models', 'h
 
 function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList {
   // Together sends the bare list.
-  const body = Array.isArray(wire) ? { data: wire } : answerOf(wire);
+  const body = Array.isArray(wire) ? { data: wire } : expectBody(wire);
   // Ollama and Codex have `models`, llama.cpp has both.
   const key = Array.isArray(body['data']) ? 'data' : 'models';
   const entries = body[key];
-  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
+  if (!Array.isArray(entries)) throw malformedResponse('data', 'must be a list of models');
   const unknown = unknownFields(body, LIST_FIELDS);
   const found: CanonicalModel[] = [];
   entries.forEach((entry, i) => {
     const model = decodeModel(entry);
     if (model) found.push(model);
-    else drop(context, { path: `/${key}/${i}`, feature: 'models.entry', message: 'a model without an id' });
+    else noteDropped(context, { path: `/${key}/${i}`, feature: 'models.entry', message: 'a model without an id' });
   });
   return {
     models: found,
@@ -71,18 +71,18 @@ const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'o
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (typeof entry === 'string') return entry === '' ? undefined : { id: entry, name: entry };
   if (!isObject(entry)) return undefined;
-  const id = textOf(entry['id']) || textOf(entry['model']) || textOf(entry['name']);
+  const id = textOrEmpty(entry['id']) || textOrEmpty(entry['model']) || textOrEmpty(entry['name']);
   if (id === '') return undefined;
-  const created = countOf(entry['created']);
+  const created = toCount(entry['created']);
   const input = readLimit(entry, INPUT_LIMITS);
   const output = readLimit(entry, OUTPUT_LIMITS);
   const extensions = unknownFields(entry, MODEL_FIELDS);
   return {
     id,
-    name: textOf(entry['name']) || id,
+    name: textOrEmpty(entry['name']) || id,
     ...(created !== undefined && { created }),
-    ...(textOf(entry['owned_by']) && { owned_by: textOf(entry['owned_by']) }),
-    ...(textOf(entry['description']) && { description: textOf(entry['description']) }),
+    ...(textOrEmpty(entry['owned_by']) && { owned_by: textOrEmpty(entry['owned_by']) }),
+    ...(textOrEmpty(entry['description']) && { description: textOrEmpty(entry['description']) }),
     ...(input !== undefined && { max_input_tokens: input }),
     ...(output !== undefined && { max_output_tokens: output }),
     ...(extensions && { extensions: { 'openai-chat': extensions } }),
@@ -90,11 +90,11 @@ function decodeModel(entry: unknown): CanonicalModel | undefined {
 }
 
 const readLimit = (entry: JsonObject, names: readonly string[]): number | undefined =>
-  names.map((name) => countOf(entry[name])).find((value) => value !== undefined);
+  names.map((name) => toCount(entry[name])).find((value) => value !== undefined);
 
 function encodeModels({ models, has_more, next_page, extensions }: CanonicalModelList, context: CodecContext): JsonObject {
   if (has_more || next_page !== undefined)
-    drop(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI Chat lists all models at once' });
+    noteDropped(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI Chat lists all models at once' });
   return { ...extensions?.['openai-chat'], object: 'list', data: models.map(encodeModel) };
 }
 
@@ -116,16 +116,16 @@ function encodeModel(model: CanonicalModel): JsonObject {
 
 /** The field in which the limit came, otherwise the first, which most clients read. */
 const findLimitName = (kept: JsonObject, names: readonly string[]): string =>
-  names.find((name) => countOf(kept[name]) !== undefined) ?? names[0] ?? '';
+  names.find((name) => toCount(kept[name]) !== undefined) ?? names[0] ?? '';
 
 /** `GET /models/{model}`. */
 export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeModelInfo, encode: encodeModel };
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
-  const body = answerOf(wire);
+  const body = expectBody(wire);
   // Some servers wrap the model as they wrap the list.
   const model = decodeModel(isObject(body['data']) ? body['data'] : body);
-  if (!model) throw badAnswer('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be the name of the model');
   return model;
 }
 
@@ -149,14 +149,14 @@ function decodeEmbeddingRequest({ path, body: wire }: WireRequest, context: Code
   // Formats of other vendors (int8, binary) are kept as an extension.
   const kept = isKnownFormat || format === undefined || format === null ? unknown : { ...unknown, encoding_format: format };
   const request: CanonicalEmbeddingRequest = {
-    model: modelOf(path) ?? expectName(body['model'], 'model'),
+    model: readModelFromPath(path) ?? expectName(body['model'], 'model'),
     ...decodeInput(body['input']),
     ...(isKnownFormat && { encoding_format: format }),
     ...(dimensions !== undefined && { dimensions }),
     ...(user !== undefined && { user_id: user }),
     ...(kept && { extensions: { 'openai-chat': kept } }),
   };
-  return at('', request, context, { user_id: '/user', 'extensions/openai-chat': '' });
+  return withSource('', request, context, { user_id: '/user', 'extensions/openai-chat': '' });
 }
 
 /** Text, a list of texts, tokens or a list of token lists: always decoded to a list; `single` marks one input. */
@@ -181,13 +181,13 @@ function expectTokens(value: unknown, param: string): number[] {
 export const MAX_INPUTS = 2048;
 
 function encodeEmbeddingRequest(request: CanonicalEmbeddingRequest, caller: CodecContext): WireRequest {
-  const context = locatedContext(caller, request);
+  const context = locateContext(caller, request);
   const { model, input, single, encoding_format, dimensions, user_id, task_type, title, extensions } = request;
   if (task_type !== undefined)
-    drop(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });
+    noteDropped(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });
   if (title !== undefined)
-    drop(context, { path: '/title', feature: 'embeddings.title', message: 'chat has no title of a document' });
-  eachForeign(request, 'openai-chat', '', (loss) => drop(context, loss));
+    noteDropped(context, { path: '/title', feature: 'embeddings.title', message: 'chat has no title of a document' });
+  eachForeignField(request, 'openai-chat', '', (loss) => noteDropped(context, loss));
   const body = {
     ...extensions?.['openai-chat'],
     model: context.target?.model ?? model,
@@ -208,14 +208,14 @@ export const embeddingResponse: WireCodec<unknown, CanonicalEmbeddingResponse> =
 const EMBEDDING_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['object', 'data', 'model', 'usage']);
 
 function decodeEmbeddingResponse(wire: unknown, context: CodecContext): CanonicalEmbeddingResponse {
-  const body = answerOf(wire);
-  if (!Array.isArray(body['data'])) throw badAnswer('data', 'must be a list of embeddings');
-  const usage = objectOf(body['usage']);
-  const tokens = countOf(usage['prompt_tokens']) ?? countOf(usage['total_tokens']);
+  const body = expectBody(wire);
+  if (!Array.isArray(body['data'])) throw malformedResponse('data', 'must be a list of embeddings');
+  const usage = objectOrEmpty(body['usage']);
+  const tokens = toCount(usage['prompt_tokens']) ?? toCount(usage['total_tokens']);
   // Costs and other counts of vendors are kept as extensions.
   const kept = { ...unknownFields(body, EMBEDDING_RESPONSE_FIELDS), ...(Object.keys(usage).length > 0 && { usage }) };
   return {
-    model: textOf(body['model']) || (context.target?.model ?? ''),
+    model: textOrEmpty(body['model']) || (context.target?.model ?? ''),
     data: decodeEntries(body['data'], context),
     ...(tokens !== undefined && { usage: { input_tokens: tokens } }),
     ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
@@ -227,14 +227,14 @@ const ENTRY_FIELDS: ReadonlySet<string> = new Set(['object', 'index', 'embedding
 function decodeEntries(entries: readonly unknown[], context: CodecContext): CanonicalEmbeddingResponse['data'] {
   let lost: string | undefined;
   const data = entries.map((entry, i) => {
-    const { index, embedding } = objectOf(entry);
+    const { index, embedding } = objectOrEmpty(entry);
     if (typeof embedding !== 'string' && !isVector(embedding))
-      throw badAnswer(`data[${i}].embedding`, 'must be numbers or base64');
-    lost ??= Object.keys(unknownFields(objectOf(entry), ENTRY_FIELDS) ?? {})[0];
+      throw malformedResponse(`data[${i}].embedding`, 'must be numbers or base64');
+    lost ??= Object.keys(unknownFields(objectOrEmpty(entry), ENTRY_FIELDS) ?? {})[0];
     return { index: isIndex(index) ? index : i, embedding };
   });
   if (lost !== undefined)
-    drop(context, { path: '/data', feature: 'embeddings.entry', message: `unknown field ${lost} of an embedding` });
+    noteDropped(context, { path: '/data', feature: 'embeddings.entry', message: `unknown field ${lost} of an embedding` });
   return data;
 }
 
@@ -246,14 +246,14 @@ function encodeEmbeddingResponse(response: CanonicalEmbeddingResponse, context: 
   const kept = extensions?.['openai-chat'] ?? {};
   const { embedding: request } = context;
   const format = request && findFormat(request);
-  const counted = objectOf(kept['usage']);
+  const counted = objectOrEmpty(kept['usage']);
   const tokens = usage?.input_tokens ?? 0;
   return {
     ...kept,
     object: 'list',
     data: data.map(({ index, embedding }, i) => ({ object: 'embedding', index, embedding: convertFormat(embedding, format, i) })),
     model: request?.model ?? model,
-    usage: { ...counted, prompt_tokens: tokens, total_tokens: Math.max(tokens, countOf(counted['total_tokens']) ?? 0) },
+    usage: { ...counted, prompt_tokens: tokens, total_tokens: Math.max(tokens, toCount(counted['total_tokens']) ?? 0) },
   };
 }
 
@@ -262,10 +262,10 @@ function encodeEmbeddingResponse(response: CanonicalEmbeddingResponse, context: 
  */
 function noteForeign(response: CanonicalEmbeddingResponse, { note }: CodecContext): void {
   const noteLoss = (loss: Omit<Note, 'code'>): void => note({ code: 'DROPPED', ...loss });
-  eachForeign(response, 'openai-chat', '', noteLoss);
+  eachForeignField(response, 'openai-chat', '', noteLoss);
   const at = response.data.findIndex(({ extensions }) => extensions);
   const entry = response.data[at];
-  if (entry) eachForeign(entry, 'openai-chat', `/data/${at}`, noteLoss);
+  if (entry) eachForeignField(entry, 'openai-chat', `/data/${at}`, noteLoss);
 }
 
 /** The format that the client expects; undefined for one that only its server supports. */
@@ -279,7 +279,7 @@ function convertFormat(embedding: number[] | string, format: 'float' | 'base64' 
   if (format === 'base64' && typeof embedding !== 'string') return packFloats(embedding);
   if (format !== 'float' || typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
-  if (!floats?.every(Number.isFinite)) throw badAnswer(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
+  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
   return floats;
 }
 
@@ -313,7 +313,7 @@ function decodeRerankRequest({ path, body: wire }: WireRequest): CanonicalRerank
   const fields = optional(body['rank_fields'], 'rank_fields', expectList);
   const unknown = unknownFields(body, RERANK_REQUEST_FIELDS);
   return {
-    model: modelOf(path) ?? expectName(body['model'], 'model'),
+    model: readModelFromPath(path) ?? expectName(body['model'], 'model'),
     query: expectText(body['query'], 'query'),
     documents: documents.map(decodeDocument),
     ...decodeCounts(body),
@@ -354,10 +354,10 @@ const RERANK_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'model', 'res
 
 function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRerankResponse {
   // text-embeddings-inference sends the bare list, Voyage calls it `data`.
-  const body = Array.isArray(wire) ? { results: wire } : answerOf(wire);
+  const body = Array.isArray(wire) ? { results: wire } : expectBody(wire);
   const results = body['results'] ?? body['data'];
-  if (!Array.isArray(results)) throw badAnswer('results', 'must be a list of results');
-  const usage = decodeUsage(objectOf(body['usage']), objectOf(body['meta']));
+  if (!Array.isArray(results)) throw malformedResponse('results', 'must be a list of results');
+  const usage = decodeUsage(objectOrEmpty(body['usage']), objectOrEmpty(body['meta']));
   // Other counts are kept as extensions, and show whether the response has the form of Jina or of Cohere.
   const counted = {
     ...(isObject(body['usage']) && { usage: body['usage'] }),
@@ -365,8 +365,8 @@ function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRe
   };
   const kept = { ...unknownFields(body, RERANK_RESPONSE_FIELDS), ...counted };
   return {
-    ...(textOf(body['id']) && { id: textOf(body['id']) }),
-    ...(textOf(body['model']) && { model: textOf(body['model']) }),
+    ...(textOrEmpty(body['id']) && { id: textOrEmpty(body['id']) }),
+    ...(textOrEmpty(body['model']) && { model: textOrEmpty(body['model']) }),
     results: sortResults(decodeResults(results, context), context),
     ...(usage && { usage }),
     ...(Object.keys(kept).length > 0 && { extensions: { 'openai-chat': kept } }),
@@ -375,8 +375,8 @@ function decodeRerankResponse(wire: unknown, context: CodecContext): CanonicalRe
 
 function decodeUsage(usage: JsonObject, meta: JsonObject): CanonicalRerankResponse['usage'] {
   const tokens =
-    countOf(usage['total_tokens']) ?? countOf(usage['prompt_tokens']) ?? countOf(objectOf(meta['tokens'])['input_tokens']);
-  const units = countOf(objectOf(meta['billed_units'])['search_units']) ?? countOf(usage['search_units']);
+    toCount(usage['total_tokens']) ?? toCount(usage['prompt_tokens']) ?? toCount(objectOrEmpty(meta['tokens'])['input_tokens']);
+  const units = toCount(objectOrEmpty(meta['billed_units'])['search_units']) ?? toCount(usage['search_units']);
   if (tokens === undefined && units === undefined) return undefined;
   return { ...(tokens !== undefined && { input_tokens: tokens }), ...(units !== undefined && { search_units: units }) };
 }
@@ -404,17 +404,17 @@ function decodeResults(results: readonly unknown[], context: CodecContext): Resu
   const documents = context.rerank?.documents.length ?? Number.POSITIVE_INFINITY;
   let lost: string | undefined;
   const found = results.map((result, i) => {
-    const { index, relevance_score, score, document, text } = objectOf(result);
+    const { index, relevance_score, score, document, text } = objectOrEmpty(result);
     const value = relevance_score ?? score;
-    if (!isIndex(index)) throw badAnswer(`results[${i}].index`, 'must be the place of a document');
-    if (typeof value !== 'number') throw badAnswer(`results[${i}].relevance_score`, 'must be a number');
-    if (index >= documents) throw badAnswer(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
-    lost ??= Object.keys(unknownFields(objectOf(result), RESULT_FIELDS) ?? {})[0];
+    if (!isIndex(index)) throw malformedResponse(`results[${i}].index`, 'must be the place of a document');
+    if (typeof value !== 'number') throw malformedResponse(`results[${i}].relevance_score`, 'must be a number');
+    if (index >= documents) throw malformedResponse(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
+    lost ??= Object.keys(unknownFields(objectOrEmpty(result), RESULT_FIELDS) ?? {})[0];
     const shown = decodeReturned(document ?? text);
     return { index, relevance_score: value, ...(shown && { document: shown }) };
   });
   if (lost !== undefined)
-    drop(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
+    noteDropped(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
   return found;
 }
 
@@ -424,8 +424,8 @@ const decodeReturned = (document: unknown): Result['document'] =>
 function encodeRerankResponse(response: CanonicalRerankResponse, { rerank: request }: CodecContext): JsonObject {
   const { id, model, results, usage: { input_tokens: tokens, search_units: units } = {}, extensions } = response;
   const kept = extensions?.['openai-chat'] ?? {};
-  const usage = objectOf(kept['usage']);
-  const meta = objectOf(kept['meta']);
+  const usage = objectOrEmpty(kept['usage']);
+  const meta = objectOrEmpty(kept['meta']);
   // A count goes back to the field where it came from; one of another protocol to the usual field.
   const inMeta = kept['meta'] !== undefined && kept['usage'] === undefined;
   const billed = units !== undefined && usage['search_units'] === undefined;
@@ -435,7 +435,7 @@ function encodeRerankResponse(response: CanonicalRerankResponse, { rerank: reque
     ...(model !== undefined && { model: request?.model ?? model }),
     results: results.map((result) => encodeResult(result, request)),
     ...(tokens !== undefined && !inMeta && { usage: { ...usage, total_tokens: tokens } }),
-    ...(billed && { meta: { ...meta, billed_units: { ...objectOf(meta['billed_units']), search_units: units } } }),
+    ...(billed && { meta: { ...meta, billed_units: { ...objectOrEmpty(meta['billed_units']), search_units: units } } }),
   };
 }
 

@@ -1,11 +1,11 @@
 /** How a chat response ends, both directions: errors, stop reasons, usage. */
 
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
-import { brokenOffBy, type CanonicalError, type ErrorCode } from '../../canonical/notes.ts';
+import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
 import type { Context } from '../../codec/context.ts';
-import { decodeWireError, errorBody, errorValue, isBareError, messageOfText, withReply } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, isBareError } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { cachedOutside, countOf, noteUsage, objectOf, within } from '../../codec/read.ts';
+import { countCachedOutside, limitToWhole, noteUsage, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
@@ -34,7 +34,7 @@ export const decodeError = (error: unknown): CanonicalError => decodeWireError('
 
 /** Decodes an error response of a compatible server, in any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, 'openai-chat');
+  return addReplyFacts(decodeErrorBody(reply.body, reply.status, context), reply, 'openai-chat');
 }
 
 /** Decodes the error of a body that is not a completion. */
@@ -47,7 +47,7 @@ export const decodeErrorBody = (body: unknown, status?: number, context?: CodecC
  */
 function readErrorObject(body: unknown, status: number | undefined, context: CodecContext | undefined): JsonObject {
   const value = errorValue(body);
-  if (!isObject(value)) return { message: messageOfText(value, status, context) };
+  if (!isObject(value)) return { message: describeTextBody(value, status, context) };
   const error = findError(value, 'error');
   // xAI and Hugging Face have the text in `error` and the type beside it.
   return typeof error === 'string' ? { ...value, message: error } : errorBody(error);
@@ -121,7 +121,7 @@ function encodeErrorBody(error: CanonicalError): { error: JsonObject } {
   const upstream = isOwn ? error.upstream : undefined;
   return {
     error: {
-      ...objectOf(upstream?.body),
+      ...objectOrEmpty(upstream?.body),
       message: error.message,
       type: upstream?.type ?? type,
       param: error.param ?? null,
@@ -137,7 +137,7 @@ function encodeErrorBody(error: CanonicalError): { error: JsonObject } {
  */
 export function encodeErrorChunk(error: CanonicalError): { error: JsonObject } {
   const body = encodeErrorBody(error);
-  const code = brokenOffBy(error);
+  const code = findSocketErrorCode(error);
   return code === undefined ? body : { error: { ...body.error, code } };
 }
 
@@ -237,29 +237,29 @@ const COMPLETION_DETAILS = {
  * counts.
  */
 export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): CanonicalUsage {
-  const prompt = objectOf(raw['prompt_tokens_details'] ?? raw['input_tokens_details']);
-  const completion = objectOf(raw['completion_tokens_details'] ?? raw['output_tokens_details']);
+  const prompt = objectOrEmpty(raw['prompt_tokens_details'] ?? raw['input_tokens_details']);
+  const completion = objectOrEmpty(raw['completion_tokens_details'] ?? raw['output_tokens_details']);
   const read = largest(CACHE_READ, prompt, raw);
   const written = largest(CACHE_WRITTEN, prompt, raw);
-  const reasoned = countOf(completion[REASONING_TOKENS]) ?? countOf(raw[REASONING_TOKENS]);
-  const counted = countOf(raw['prompt_tokens']);
-  let input = counted || countOf(raw['input_tokens']) || 0;
-  let output = countOf(raw['completion_tokens']) || countOf(raw['output_tokens']) || 0;
+  const reasoned = toCount(completion[REASONING_TOKENS]) ?? toCount(raw[REASONING_TOKENS]);
+  const counted = toCount(raw['prompt_tokens']);
+  let input = counted || toCount(raw['input_tokens']) || 0;
+  let output = toCount(raw['completion_tokens']) || toCount(raw['output_tokens']) || 0;
   const isCounted = input + output > 0;
   // Anthropic's counts exclude cached tokens.
   if (!counted && isSet(raw['cache_read_input_tokens'] ?? raw['cache_creation_input_tokens']))
     input += (read ?? 0) + (written ?? 0);
-  const excluded = cachedOutside(read, input, note);
+  const excluded = countCachedOutside(read, input, note);
   input += excluded;
   // Tokens that only the total includes: reasoning (xAI, Gemini's compatible endpoint) or audio of the prompt
   // (Mistral).
-  const outside = isCounted ? Math.max(0, (countOf(raw['total_tokens']) ?? 0) - input - output) : 0;
+  const outside = isCounted ? Math.max(0, (toCount(raw['total_tokens']) ?? 0) - input - output) : 0;
   const additive = profile?.reasoning_additive;
   if (isSet(raw['prompt_audio_seconds'])) input += outside;
   else if (additive !== false) output += outside || (additive && reasoned) || 0;
   const isOver = additive === undefined && reasoned !== undefined && reasoned > output;
   if (isOver) noteUsage(note, REASONING_TOKENS, reasoned, output, 'usage is uncertain');
-  const reasoning = isOver ? reasoned : within(reasoned, output, REASONING_TOKENS, note);
+  const reasoning = isOver ? reasoned : limitToWhole(reasoned, output, REASONING_TOKENS, note);
   const details = { ...readDetails(prompt, PROMPT_DETAILS), ...readDetails(completion, COMPLETION_DETAILS) };
   return {
     input_tokens: input,
@@ -277,14 +277,14 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
 function largest(names: RegExp, ...sources: readonly JsonObject[]): number | undefined {
   let most: number | undefined;
   for (const source of sources)
-    for (const key in source) if (names.test(key)) most = Math.max(most ?? 0, countOf(source[key]) ?? 0);
+    for (const key in source) if (names.test(key)) most = Math.max(most ?? 0, toCount(source[key]) ?? 0);
   return most;
 }
 
 function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetails>): UsageDetails {
   const details: UsageDetails = {};
   for (const [wire, name] of Object.entries(fields)) {
-    const count = countOf(source[wire]);
+    const count = toCount(source[wire]);
     if (count) details[name] = count;
   }
   return details;
@@ -295,7 +295,7 @@ function readDetails(source: JsonObject, fields: Record<string, keyof UsageDetai
  * them unchecked.
  */
 export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsage): JsonObject {
-  const raw = objectOf(extensions?.['openai-chat']);
+  const raw = objectOrEmpty(extensions?.['openai-chat']);
   const input = Math.max(0, usage.input_tokens);
   const output = Math.max(0, usage.output_tokens);
   const { cache_read_tokens: read = 0, cache_creation_tokens: written, reasoning_tokens: reasoning = 0 } = usage;
@@ -305,13 +305,13 @@ export function encodeUsage({ extensions, details = {}, ...usage }: CanonicalUsa
     completion_tokens: output,
     total_tokens: input + output,
     prompt_tokens_details: {
-      ...objectOf(raw['prompt_tokens_details']),
+      ...objectOrEmpty(raw['prompt_tokens_details']),
       ...encodeDetails(details, PROMPT_DETAILS),
       cached_tokens: Math.min(Math.max(0, read), input),
       ...(written !== undefined && { cache_write_tokens: Math.max(0, written) }),
     },
     completion_tokens_details: {
-      ...objectOf(raw['completion_tokens_details']),
+      ...objectOrEmpty(raw['completion_tokens_details']),
       ...encodeDetails(details, COMPLETION_DETAILS),
       reasoning_tokens: Math.min(Math.max(0, reasoning), output),
     },

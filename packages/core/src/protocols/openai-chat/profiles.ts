@@ -1,4 +1,4 @@
-import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
+import { DEFAULT_PROFILE, type FindProfile, memoizeProfiles, type ProviderProfile } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
 /**
@@ -216,8 +216,8 @@ const REPLAYED_MODELS: readonly RegExp[] = [
 /**
  * The profile of a provider and model. An unknown provider gets the default; the operator's `profile` overrides both.
  */
-export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
-  const row = hasFacts(providerId) ? OPENAI_CHAT_PROFILES[providerId] : {};
+export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
+  const row = hasRecordedProfile(providerId) ? OPENAI_CHAT_PROFILES[providerId] : {};
   // Fine-tuned models are named after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_CHAT_PROFILE, ...row };
@@ -230,7 +230,7 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
 });
 
 /** Whether the provider is known. Every model rule is bound to a provider that has a row. */
-export const hasFacts = (providerId: string): boolean => Object.hasOwn(OPENAI_CHAT_PROFILES, providerId);
+export const hasRecordedProfile = (providerId: string): boolean => Object.hasOwn(OPENAI_CHAT_PROFILES, providerId);
 
 /** The rules for tools. OpenAI rejects a tool whose schema is not an object; other servers may accept it. */
 export const toolRules = (profile: ProviderProfile): ToolRules => ({
@@ -244,5 +244,5 @@ export const toolRules = (profile: ProviderProfile): ToolRules => ({
 const NEW_LIMIT_MODEL = /(?:^|[/:.])(?:o[1-9](?:-|$)|gpt-(?:[5-9]|\d\d)(?:[.-]|$))/;
 
 /** The field of the token limit if neither the profile nor a chat client determines it. */
-export const limitFieldOf = (model: string): NonNullable<ProviderProfile['max_tokens_field']> =>
+export const findLimitField = (model: string): NonNullable<ProviderProfile['max_tokens_field']> =>
   NEW_LIMIT_MODEL.test(model.toLowerCase()) ? 'max_completion_tokens' : 'max_tokens';

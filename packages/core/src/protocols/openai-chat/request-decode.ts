@@ -13,7 +13,7 @@ import type {
 import { CodecError } from '../../canonical/notes.ts';
 import type { CacheControl, SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -24,32 +24,40 @@ import {
   expectShallow,
   expectShallowJson,
   expectText,
-  listOf,
-  objectOf,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { drop, invalid, isStrict, missing, repair } from '../../codec/report.ts';
+import { invalid, isStrict, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
 import { isBreakpoint, isDetail, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { decodeReasoning, REASONING_FIELDS, signNext } from './blocks.ts';
-import { modelOf } from './endpoints.ts';
+import { addSignatures, decodeReasoning, REASONING_FIELDS } from './blocks.ts';
+import { readModelFromPath } from './endpoints.ts';
 import {
+  collectThinkingExtensions,
   decodeOptions,
   decodeOutputFormat,
   decodeParameters,
   decodeThinking,
-  keptThinking,
   THINKING_FIELDS,
 } from './settings.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { decodeCacheControl, encodeMark, fieldsOf, keep, placesIn, placesOf, unknownWithin } from './wire.ts';
+import {
+  decodeCacheControl,
+  encodeCacheControl,
+  listFieldPaths,
+  listPartPaths,
+  nestedUnknownFields,
+  readExtensions,
+  toExtensions,
+} from './wire.ts';
 
 /** Decodes a chat request; on Azure the path names the model. */
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
-  return decodeRequestBody(wire.body, context, modelOf(wire.path));
+  return decodeRequestBody(wire.body, context, readModelFromPath(wire.path));
 }
 
 /** Decodes the body of a chat request. `model` overrides the model of the body. */
@@ -76,9 +84,9 @@ export function decodeRequestBody(wire: unknown, context: CodecContext, model?: 
     ...(thinking && { thinking }),
     ...decodeStreaming(body),
     ...decodeOptions(body, context),
-    ...keep({ ...readUnmapped(body), ...keptThinking(body), ...(rest && { response_format: rest }) }),
+    ...toExtensions({ ...readUnmapped(body), ...collectThinkingExtensions(body), ...(rest && { response_format: rest }) }),
   };
-  return at('', request, context, placesIn(body));
+  return withSource('', request, context, listFieldPaths(body));
 }
 
 function expectMessages(value: unknown): readonly unknown[] {
@@ -97,14 +105,14 @@ function noteDeprecated(body: JsonObject, context: CodecContext): void {
   ] as const;
   for (const [old, name] of pairs)
     if (isGiven(body[old]) && isGiven(body[name]) && body[old] !== body[name])
-      drop(context, { path: `/${old}`, feature: old, message: `${name} is there too, and counts` });
+      noteDropped(context, { path: `/${old}`, feature: old, message: `${name} is there too, and counts` });
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
   const stream = optional(body['stream'], 'stream', expectBoolean);
-  const { include_usage: usage, include_obfuscation: padding } = objectOf(
+  const { include_usage: usage, include_obfuscation: padding } = objectOrEmpty(
     optional(body['stream_options'], 'stream_options', expectObject),
   );
   const options = {
@@ -146,7 +154,7 @@ const MAPPED_FIELDS: ReadonlySet<string> = new Set([
 
 /** Together's numeric `logprobs` is not OpenAI's boolean, so it is kept as an extension. */
 function readUnmapped(body: JsonObject): JsonObject {
-  const stream = unknownFields(objectOf(body['stream_options']), STREAM_FIELDS);
+  const stream = unknownFields(objectOrEmpty(body['stream_options']), STREAM_FIELDS);
   return {
     ...unknownFields(body, MAPPED_FIELDS),
     ...(typeof body['logprobs'] === 'number' && { logprobs: body['logprobs'] }),
@@ -185,7 +193,7 @@ function decodeSystem(message: JsonObject, at: string, scope: Scope): CanonicalM
   const content = decodeMarkedContent(message, at, decodeSystemContent, scope);
   const fields = unknownFields(message, MESSAGE_FIELDS);
   const role = message['role'] === 'developer' && { role: 'developer' };
-  return { role: 'system', content, ...decodeName(message, at), ...keep({ ...fields, ...role }) };
+  return { role: 'system', content, ...decodeName(message, at), ...toExtensions({ ...fields, ...role }) };
 }
 
 /** The blocks of a user message or a tool result. */
@@ -207,7 +215,7 @@ function decodeMark(message: JsonObject, at: string, context: CodecContext): { c
 
 /** The node; if the caller traces sources, with its location. */
 const traceNode = <T extends object>(param: string, node: T, context: CodecContext): T =>
-  context.trace ? at(pointerOf(param), node, context) : node;
+  context.trace ? withSource(toPointer(param), node, context) : node;
 
 const decodeName = (message: JsonObject, at: string): { name?: string } => {
   const name = optional(message['name'], `${at}.name`, expectText);
@@ -216,7 +224,7 @@ const decodeName = (message: JsonObject, at: string): { name?: string } => {
 
 function decodeUser(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
   const content = decodeMarkedContent(message, at, decodeContent, scope);
-  return { role: 'user', content, ...decodeName(message, at), ...keep(unknownFields(message, MESSAGE_FIELDS)) };
+  return { role: 'user', content, ...decodeName(message, at), ...toExtensions(unknownFields(message, MESSAGE_FIELDS)) };
 }
 
 const ASSISTANT_FIELDS = new Set([
@@ -246,10 +254,10 @@ function decodeAssistant(message: JsonObject, at: string, { context, openCalls }
   ];
   const thinking = blocks.map(({ block, place }) => traceNode(`${at}.${place}`, block, context));
   const signing = next.map(({ blob, place }) => traceNode(`${at}.${place}`, blob, context));
-  const content = [...thinking, ...signNext(others, signing)];
+  const content = [...thinking, ...addSignatures(others, signing)];
   for (const block of content) if (block.type === 'tool_use') openCalls.add(block.id, block.name);
   const fields = unknownFields(message, ASSISTANT_FIELDS);
-  return { role: 'assistant', content, ...decodeName(message, at), ...keep(fields) };
+  return { role: 'assistant', content, ...decodeName(message, at), ...toExtensions(fields) };
 }
 
 /** The blocks of an assistant message. */
@@ -269,21 +277,21 @@ function decodeReplayedAudio(value: unknown, at: string): AudioBlock[] {
   const audio = optional(value, at, expectObject);
   if (!audio) return [];
   const { id, ...rest } = audio;
-  return [{ type: 'audio', source: {}, audio_id: expectName(id, `${at}.id`), ...keep(rest) }];
+  return [{ type: 'audio', source: {}, audio_id: expectName(id, `${at}.id`), ...toExtensions(rest) }];
 }
 
 const TOOL_FIELDS = new Set(['role', 'content', 'tool_call_id']);
 
 function decodeTool(message: JsonObject, at: string, scope: Scope): CanonicalMessage {
   const { openCalls, context } = scope;
-  const named = textOf(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
+  const named = textOrEmpty(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
   const id = named || (openCalls.takeOldest() ?? deriveId('call_', at));
   if (!named) noteRepairedId(`${at}.tool_call_id`, `the result names no call; it is taken for that of ${id}`, context);
   return decodeResult(message, id, at, TOOL_FIELDS, scope);
 }
 
 function noteRepairedId(param: string, message: string, context: CodecContext): void {
-  repair(context, { path: pointerOf(param), feature: 'messages.tool_use.id', message });
+  noteRepaired(context, { path: toPointer(param), feature: 'messages.tool_use.id', message });
 }
 
 function decodeResult(
@@ -302,7 +310,7 @@ function decodeResult(
     content: typeof content === 'string' ? content : textIfEmpty(decodeContent(content, { at: `${at}.content`, context })),
     ...(name !== undefined && { name }),
     ...decodeCacheControl(message),
-    ...keep(unknownFields(message, known)),
+    ...toExtensions(unknownFields(message, known)),
   };
   return { role: 'tool', content: [traceNode(at, result, context)] };
 }
@@ -343,13 +351,13 @@ function addMessage({ system, messages }: Conversation, message: CanonicalMessag
 
 /** The first block of each message has its role and fields: a block without a role continues the message. */
 function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
-  const { role = 'system', ...rest } = objectOf(extensions?.['openai-chat']);
+  const { role = 'system', ...rest } = objectOrEmpty(extensions?.['openai-chat']);
   const message = { ...rest, ...(name !== undefined && { name }) };
   return content
     .filter((block) => block.type === 'text')
     .map(({ extensions: own, ...block }, i): SystemBlock => {
       const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
-      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...keep(fields) };
+      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...toExtensions(fields) };
     });
 }
 
@@ -432,7 +440,7 @@ function decodeText(part: JsonObject, { at }: Site): TextBlock {
 /** The cache breakpoint is mapped; an unknown form of it is kept as an extension. */
 function decodeExtras(part: JsonObject, { prompt_cache_breakpoint: point, ...rest }: JsonObject) {
   const unknownMark = point !== undefined && !isBreakpoint(part) ? { prompt_cache_breakpoint: point } : {};
-  return { ...decodeCacheControl(part), ...keep({ ...rest, ...unknownMark }) };
+  return { ...decodeCacheControl(part), ...toExtensions({ ...rest, ...unknownMark }) };
 }
 
 const IMAGE_FIELDS = new Set(['type', 'image_url']);
@@ -444,7 +452,7 @@ function decodeImage(part: JsonObject, { at }: Site): ImageBlock {
   const image = part['image_url'];
   const { url: link, detail } = typeof image === 'string' ? { url: image } : expectObject(image, `${at}.image_url`);
   const url = expectName(link, `${at}.image_url.url`);
-  const rest = unknownWithin(part, IMAGE_FIELDS, 'image_url', URL_FIELDS);
+  const rest = nestedUnknownFields(part, IMAGE_FIELDS, 'image_url', URL_FIELDS);
   return {
     type: 'image',
     source: { ...(splitDataUrl(url) ?? { url }), ...(isDetail(detail) && { detail }) },
@@ -472,7 +480,7 @@ function decodeAudioObject(part: JsonObject, { at }: Site): AudioBlock {
   return {
     type: 'audio',
     source: { data: expectText(audio['data'], `${at}.input_audio.data`), format, media_type: `audio/${format}` },
-    ...decodeExtras(part, unknownWithin(part, AUDIO_FIELDS, 'input_audio', SOUND_FIELDS)),
+    ...decodeExtras(part, nestedUnknownFields(part, AUDIO_FIELDS, 'input_audio', SOUND_FIELDS)),
   };
 }
 
@@ -506,7 +514,7 @@ function decodeFile(part: JsonObject, { at }: Site): FileBlock {
       ...(id !== undefined && { file_id: id }),
       ...(filename !== undefined && { filename }),
     },
-    ...decodeExtras(part, unknownWithin(part, FILE_PART_FIELDS, 'file', FILE_FIELDS)),
+    ...decodeExtras(part, nestedUnknownFields(part, FILE_PART_FIELDS, 'file', FILE_FIELDS)),
   };
 }
 
@@ -537,10 +545,10 @@ function decodeThinkingPart(part: JsonObject): ThinkingBlock {
   const text =
     typeof thinking === 'string'
       ? thinking
-      : listOf(thinking)
-          .map((piece) => textOf(objectOf(piece)['text']))
+      : listOrEmpty(thinking)
+          .map((piece) => textOrEmpty(objectOrEmpty(piece)['text']))
           .join('');
-  return { type: 'thinking', thinking: text, variant: 'full', ...keep(unknownFields(part, THINKING_PART_FIELDS)) };
+  return { type: 'thinking', thinking: text, variant: 'full', ...toExtensions(unknownFields(part, THINKING_PART_FIELDS)) };
 }
 
 const decodeAssistantContent = (content: unknown, site: Site): AssistantPart[] => decodeParts(content, site, ASSISTANT_PARTS);
@@ -567,8 +575,8 @@ function decodeParts<Block extends { type: string }>(
 /** A content part with its location, and those of its fields whose canonical path differs. */
 function tracePart<T extends object>(param: string, node: T, part: JsonObject, context: CodecContext): T {
   if (!context.trace) return node;
-  const pointer = pointerOf(param);
-  return at(pointer, node, context, placesOf(pointer, part));
+  const pointer = toPointer(param);
+  return withSource(pointer, node, context, listPartPaths(pointer, part));
 }
 
 // ---- calls
@@ -600,13 +608,13 @@ function decodeCall(call: JsonObject, at: string, context: CodecContext): ToolUs
       : decodeArguments(body['arguments'], `${at}.function.arguments`, context)),
     ...decodeCacheControl(call),
     ...(signature && { signature }),
-    ...keep(unknownWithin(call, CALL_FIELDS, inner, isCustom ? CUSTOM_FIELDS : CALLED_FUNCTION_FIELDS)),
+    ...toExtensions(nestedUnknownFields(call, CALL_FIELDS, inner, isCustom ? CUSTOM_FIELDS : CALLED_FUNCTION_FIELDS)),
   };
 }
 
 /** Google's compatible endpoint signs calls in `extra_content`, which is also kept as an extension. */
 function decodeSignature(call: JsonObject): SignedBlob | undefined {
-  const value = objectOf(objectOf(call['extra_content'])['google'])['thought_signature'];
+  const value = objectOrEmpty(objectOrEmpty(call['extra_content'])['google'])['thought_signature'];
   return typeof value === 'string' ? { origin: 'gemini', form: 'thought_signature', value } : undefined;
 }
 
@@ -615,8 +623,8 @@ function callId(id: unknown, name: string, at: string, context: CodecContext): s
   const given = optional(id, `${at}.id`, expectText);
   if (given) return given;
   const derived = deriveId('call_', at, name);
-  repair(context, {
-    path: pointerOf(`${at}.id`),
+  noteRepaired(context, {
+    path: toPointer(`${at}.id`),
     feature: 'messages.tool_use.id',
     message: `a call without an id is called ${derived}`,
   });
@@ -652,11 +660,16 @@ function decodeLegacyCall(value: unknown, at: string, openCalls: OpenCalls, cont
 
 /** A custom call where the server supports custom tools; elsewhere a call of the function that replaces the tool. */
 export function encodeCall(call: ToolUseBlock, context: CodecContext): JsonObject {
-  const { function: functionRest, custom: customRest, ...kept } = fieldsOf(call);
-  const fields = { ...kept, ...encodeMark(call, context) };
+  const { function: functionRest, custom: customRest, ...kept } = readExtensions(call);
+  const fields = { ...kept, ...encodeCacheControl(call, context) };
   if (call.kind === 'custom' && context.profile.custom_tools && typeof call.input === 'string')
-    return { ...fields, id: call.id, type: 'custom', custom: { ...objectOf(customRest), name: call.name, input: call.input } };
-  const body = { ...objectOf(functionRest), name: call.name, arguments: encodeArguments(call) };
+    return {
+      ...fields,
+      id: call.id,
+      type: 'custom',
+      custom: { ...objectOrEmpty(customRest), name: call.name, input: call.input },
+    };
+  const body = { ...objectOrEmpty(functionRest), name: call.name, arguments: encodeArguments(call) };
   return { ...fields, id: call.id, type: 'function', function: body };
 }
 

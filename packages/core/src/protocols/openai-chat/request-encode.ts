@@ -12,14 +12,14 @@ import {
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
-import type { CodecContext, PassedTarget, WireRequest } from '../../codec/protocol.ts';
-import { listOf, objectOf } from '../../codec/read.ts';
-import { approximate, drop, invalid, rulesTelling } from '../../codec/report.ts';
+import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
+import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
+import { createReporter, invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
 import { continuesPrefill, dropState, encodeBreakpoint } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { CacheMarkRule, Rules, Vocabulary } from '../../passes/rules.ts';
-import { encodeReasoning, encodeThinkingPart, REASONING_FIELDS, sentField } from './blocks.ts';
+import type { CacheMarkRule, Capabilities, Rules } from '../../passes/rules.ts';
+import { encodeReasoning, encodeThinkingPart, findSentField, REASONING_FIELDS } from './blocks.ts';
 import { toolRules } from './profiles.ts';
 import { encodeCall } from './request-decode.ts';
 import {
@@ -33,7 +33,7 @@ import {
   THINKING_FIELDS,
 } from './settings.ts';
 import { encodeToolFields, serverTools } from './tools.ts';
-import { encodeMark, fieldsOf } from './wire.ts';
+import { encodeCacheControl, readExtensions } from './wire.ts';
 
 /** Encodes a canonical request as a chat request. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
@@ -45,21 +45,25 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(source, buildRules(source, caller), caller);
   dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
-  const sent = fieldsOf(request);
+  const sent = readExtensions(request);
   const thinking = encodeThinking(request.thinking, sent, context);
   // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
   const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
-  const { response_format: format, hint } = encodeOutputFormat(request.output_format, objectOf(sent['response_format']), context);
+  const { response_format: format, hint } = encodeOutputFormat(
+    request.output_format,
+    objectOrEmpty(sent['response_format']),
+    context,
+  );
   const messages = encodeMessages(request, context);
   if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
   if (request.service_tier === 'batch')
-    drop(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
+    noteDropped(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
   const body = withoutMapped(sent);
   body['model'] = context.target?.model ?? request.model;
   body['messages'] = hint ? addHint(messages, hint, context) : messages;
   Object.assign(body, encodeToolFields(request, context), encodeParameters(request, isSampling, sent, context));
   if (format) body['response_format'] = format;
-  Object.assign(body, encodeMark(request.prompt_cache ?? {}, context));
+  Object.assign(body, encodeCacheControl(request.prompt_cache ?? {}, context));
   return Object.assign(body, thinking, encodeOptions(request, sent, context), encodeStreaming(request, sent, context));
 }
 
@@ -74,7 +78,7 @@ const CLAUDE_TTLS = ['5m', '1h'] as const;
 
 const OPENAI_TTLS = ['30m', '12h'] as const;
 
-const CAPABILITIES: Vocabulary = {
+const CAPABILITIES: Capabilities = {
   names: true,
   titles: 'filename',
   contexts: false,
@@ -91,7 +95,7 @@ const CAPABILITIES: Vocabulary = {
 // literal.
 function buildRules({ output_format: format }: CanonicalRequest, context: CodecContext): Rules {
   const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { note, drop, repair, refuse } = createReporter(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
   return {
     note,
@@ -109,7 +113,7 @@ function buildRules({ output_format: format }: CanonicalRequest, context: CodecC
     foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
     // Google's compatible endpoint signs calls in `extra_content`.
-    carriesSignature: (block) => fieldsOf(block)['extra_content'] !== undefined,
+    carriesSignature: (block) => readExtensions(block)['extra_content'] !== undefined,
     serverTools: serverTools(profile),
     media: {
       audio: profile.audio_text ? AUDIO_TEXT_FORMATS : ['wav', 'mp3'],
@@ -183,13 +187,13 @@ function encodeStreaming(
   const { stream_usage: hasUsage, official } = context.profile;
   const padding = options?.include_obfuscation;
   if (!hasUsage && options?.include_usage)
-    drop(context, {
+    noteDropped(context, {
       path: '/stream_options',
       feature: 'stream_options.include_usage',
       message: 'this server is not asked for usage',
     });
   const stream_options = {
-    ...objectOf(sent['stream_options']),
+    ...objectOrEmpty(sent['stream_options']),
     ...(hasUsage && { include_usage: true }),
     ...(official && padding !== undefined && { include_obfuscation: padding }),
   };
@@ -208,12 +212,12 @@ function encodeMessages({ system = [], messages }: CanonicalRequest, context: Co
 function encodeMessage(message: CanonicalMessage, at: string, context: CodecContext): JsonObject[] {
   const name = message.name !== undefined && { name: message.name };
   const content = `${at}/content`;
-  const blocks = context.profile.cache_control ? withoutMarks(message.content, fieldsOf(message)) : message.content;
+  const blocks = context.profile.cache_control ? withoutMarks(message.content, readExtensions(message)) : message.content;
   switch (message.role) {
     case 'user':
-      return [{ ...fieldsOf(message), role: 'user', content: encodeContent(blocks, content, context), ...name }];
+      return [{ ...readExtensions(message), role: 'user', content: encodeContent(blocks, content, context), ...name }];
     case 'system': {
-      const { role = 'system', ...fields } = fieldsOf(message);
+      const { role = 'system', ...fields } = readExtensions(message);
       const parts = encodeParts(blocks, content, context);
       return [{ ...fields, role: systemRole(role, context), content: joinPlain(parts), ...name }];
     }
@@ -260,12 +264,12 @@ function encodeAssistant(message: CanonicalMessage, at: string, context: CodecCo
   const isEmptied = !hasMore && content.length === 0 && message.content.length > 0 && Object.keys(replayed).length === 0;
   if (isEmptied && !context.profile.strict_alternation) return undefined;
   return {
-    ...fieldsOf(message),
+    ...readExtensions(message),
     role: 'assistant',
     ...replayed,
     content: joinContent(content, context) ?? (hasMore ? null : ''),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...(audio && { audio: { ...fieldsOf(audio), id: audio.audio_id } }),
+    ...(audio && { audio: { ...readExtensions(audio), id: audio.audio_id } }),
     ...(calls.length > 0 && { tool_calls: calls.map((call) => encodeCall(call, context)) }),
   };
 }
@@ -298,9 +302,9 @@ function sortBlocks(blocks: readonly ContentBlock[], at: string, context: CodecC
       if (block.refusal) sorted.refusals.push(block.text);
       else if (block.text !== '') sorted.content.push(block);
     } else if (block.type === 'audio' && block.audio_id !== undefined && !sorted.audio) sorted.audio = block;
-    else if (block.type === 'opaque') sorted.content.push(objectOf(block.raw));
+    else if (block.type === 'opaque') sorted.content.push(objectOrEmpty(block.raw));
     else
-      drop(context, {
+      noteDropped(context, {
         path,
         feature: `assistant.${block.type}`,
         message: `an assistant of OpenAI Chat cannot hold this ${block.type}`,
@@ -319,7 +323,7 @@ function sortBlocks(blocks: readonly ContentBlock[], at: string, context: CodecC
 /** Signed thinking of other providers has been removed before: the rest is from chat, or unsigned. */
 function sortThinking(thought: Thought, sorted: SortedBlocks, { profile }: CodecContext): void {
   const { block } = thought;
-  if (block.thinking === '' && Object.keys(fieldsOf(block)).length === 0) return;
+  if (block.thinking === '' && Object.keys(readExtensions(block)).length === 0) return;
   if (profile.reasoning_field === 'parts' && profile.reasoning_replay !== 'never') sorted.content.push(encodeThinkingPart(block));
   else sorted.thinking.push(thought);
 }
@@ -335,12 +339,12 @@ function encodeReplay(thinking: readonly Thought[], hasCalls: boolean, context: 
   const isKept = when !== 'never' && context.source === 'openai-chat' && thinking.length > 0;
   if ((isNeeded || isKept) && field !== 'parts') {
     const blocks = thinking.map(({ block }) => block);
-    const sent = blocks.every(({ thinking: text }) => text === '') ? 'none' : (sentField(blocks, field) ?? field);
+    const sent = blocks.every(({ thinking: text }) => text === '') ? 'none' : (findSentField(blocks, field) ?? field);
     const fields = encodeReasoning(blocks, isNeeded ? field : sent);
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
   for (const { path } of thinking)
-    drop(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+    noteDropped(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
   return {};
 }
 
@@ -354,17 +358,17 @@ function joinContent(content: SortedBlocks['content'], context: CodecContext): s
 const isText = (item: JsonObject | TextBlock): item is TextBlock => item['type'] === 'text' && typeof item['text'] === 'string';
 
 function encodeText(block: TextBlock | SystemBlock, context: CodecContext): JsonObject {
-  return { ...fieldsOf(block), type: 'text', text: block.text, ...encodeCacheMark(block, context) };
+  return { ...readExtensions(block), type: 'text', text: block.text, ...encodeCacheMark(block, context) };
 }
 
 /** A cache breakpoint for models that support it, or a mark in Anthropic's form for servers that accept that. */
 const encodeCacheMark = (block: { cache_control?: CacheControl }, context: CodecContext): JsonObject =>
-  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeMark(block, context);
+  context.profile.cache_breakpoints ? encodeBreakpoint(block) : encodeCacheControl(block, context);
 
 function encodeResult(block: ToolResultBlock, at: string, context: CodecContext): JsonObject {
-  const fields = fieldsOf(block);
+  const fields = readExtensions(block);
   const encoded = typeof block.content === 'string' ? block.content : encodeResultParts(block.content, at, context);
-  const content = markResult(encoded, encodeMark(block, context));
+  const content = markResult(encoded, encodeCacheControl(block, context));
   return {
     ...fields,
     role: 'tool',
@@ -412,7 +416,7 @@ function encodeSystem(system: readonly SystemBlock[], context: CodecContext): Js
   }
   return runs.map((run) => {
     const [first] = run;
-    const fields = objectOf(first && fieldsOf(first)['message']);
+    const fields = objectOrEmpty(first && readExtensions(first)['message']);
     const content = joinPlain(
       (context.profile.cache_control ? withoutMarks(run, fields) : run).map((block) =>
         encodeText(withoutMessageFields(block), context),
@@ -423,7 +427,7 @@ function encodeSystem(system: readonly SystemBlock[], context: CodecContext): Js
 }
 
 function withoutMessageFields(block: SystemBlock): SystemBlock {
-  const { message: _, ...fields } = fieldsOf(block);
+  const { message: _, ...fields } = readExtensions(block);
   return { ...block, extensions: { 'openai-chat': fields } };
 }
 
@@ -456,11 +460,11 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
       return [encodeFile(block, context)];
     case 'opaque':
       // A part that a chat client sent, passed on unchanged.
-      return [objectOf(block.raw)];
+      return [objectOrEmpty(block.raw)];
     case 'thinking':
     case 'tool_use':
     case 'tool_result':
-      drop(context, {
+      noteDropped(context, {
         path: at,
         feature: `messages.${block.type}`,
         message: `a ${block.type} block cannot stand here in OpenAI Chat`,
@@ -473,15 +477,15 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
 
 function encodeImage(block: ImageBlock, at: string, context: CodecContext): JsonObject {
   const { url, data, media_type: type, detail } = block.source;
-  const { image_url: rest, ...fields } = fieldsOf(block);
+  const { image_url: rest, ...fields } = readExtensions(block);
   if (detail === 'original')
-    approximate(context, {
+    noteApproximated(context, {
       path: `${at}/source/detail`,
       feature: 'image.detail',
       message: 'the detail "original" is sent as "high"',
     });
   const image_url = {
-    ...objectOf(rest),
+    ...objectOrEmpty(rest),
     url: data === undefined ? url : `data:${type ?? 'image/png'};base64,${data}`,
     ...(detail && { detail: detail === 'original' ? 'high' : detail }),
   };
@@ -490,11 +494,16 @@ function encodeImage(block: ImageBlock, at: string, context: CodecContext): Json
 
 function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
   const { data, format } = block.source;
-  const { input_audio: rest, ...fields } = fieldsOf(block);
+  const { input_audio: rest, ...fields } = readExtensions(block);
   // Text for servers that accept nothing else, and for other servers if the client sent text; OpenAI rejects it.
   const isText = context.profile.audio_text ?? (typeof rest === 'string' && !context.profile.official);
   if (isText) return { ...fields, type: 'input_audio', input_audio: typeof rest === 'string' ? rest : data };
-  return { ...fields, type: 'input_audio', input_audio: { ...objectOf(rest), data, format }, ...encodeCacheMark(block, context) };
+  return {
+    ...fields,
+    type: 'input_audio',
+    input_audio: { ...objectOrEmpty(rest), data, format },
+    ...encodeCacheMark(block, context),
+  };
 }
 
 /** Media types by file extension: the API requires a name and a media type for each file. */
@@ -510,13 +519,13 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
   const { file_data: data, file_id, filename: name, media_type: named } = block.source;
-  const { file: rest, ...fields } = fieldsOf(block);
+  const { file: rest, ...fields } = readExtensions(block);
   const type = named || findMediaType(name);
   const filename = name ?? `document.${Object.keys(MEDIA_TYPES).find((end) => MEDIA_TYPES[end] === type) ?? 'bin'}`;
   const file =
     data === undefined
-      ? { ...objectOf(rest), file_id, ...(name !== undefined && { filename: name }) }
-      : { ...objectOf(rest), filename, file_data: `data:${type};base64,${data}` };
+      ? { ...objectOrEmpty(rest), file_id, ...(name !== undefined && { filename: name }) }
+      : { ...objectOrEmpty(rest), filename, file_data: `data:${type};base64,${data}` };
   return { ...fields, type: 'file', file, ...encodeCacheMark(block, context) };
 }
 
@@ -531,7 +540,7 @@ function findMediaType(name = ''): string {
  * Adjusts a request that is passed through: requests usage for streams (hidden from clients that did not request it)
  * and removes fields that the server is known to reject.
  */
-export function adjustPassed(body: JsonObject, target: PassedTarget): JsonObject | undefined {
+export function adjustForwarded(body: JsonObject, target: ForwardTarget): JsonObject | undefined {
   const changes = {
     ...requestUsage(body, target),
     ...(target.profile.reasoning_replay === 'never' && dropReasoning(body, target)),
@@ -539,13 +548,13 @@ export function adjustPassed(body: JsonObject, target: PassedTarget): JsonObject
   return Object.keys(changes).length > 0 ? changes : undefined;
 }
 
-function requestUsage(body: JsonObject, { stream, profile, note }: PassedTarget): JsonObject {
+function requestUsage(body: JsonObject, { stream, profile, note }: ForwardTarget): JsonObject {
   const options = body['stream_options'];
   if (stream && profile.stream_usage) {
-    if (objectOf(options)['include_usage'] === true) return {};
+    if (objectOrEmpty(options)['include_usage'] === true) return {};
     // Let the server reject a value that is not an object.
     return isObject(options) || options === undefined || options === null
-      ? { stream_options: { ...objectOf(options), include_usage: true } }
+      ? { stream_options: { ...objectOrEmpty(options), include_usage: true } }
       : {};
   }
   if (profile.stream_usage || options === undefined) return {};
@@ -556,8 +565,8 @@ function requestUsage(body: JsonObject, { stream, profile, note }: PassedTarget)
 const rejectedField = (path: string, feature: string) =>
   ({ code: 'DROPPED', path, feature, message: 'the provider refuses this field' }) as const;
 
-function dropReasoning(body: JsonObject, { note }: PassedTarget): JsonObject {
-  const messages = listOf(body['messages']);
+function dropReasoning(body: JsonObject, { note }: ForwardTarget): JsonObject {
+  const messages = listOrEmpty(body['messages']);
   if (!messages.some((message) => isObject(message) && REASONING_FIELDS.some((name) => Object.hasOwn(message, name)))) return {};
   return {
     messages: messages.map((message, i) => {

@@ -12,36 +12,43 @@ import type {
 } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import {
-  argumentsOf,
+  buildArgumentText,
+  buildUpstreamError,
   CharacterCount,
-  endingOf,
-  expectAnswer,
+  expectResponse,
   isForeign,
-  readWhole,
+  readWholeResponse,
+  resolveStopReason,
   type TextCount,
-  upstreamError,
 } from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
-import type { CodecContext, Glance } from '../../codec/protocol.ts';
-import { listOf, objectOf } from '../../codec/read.ts';
+import type { CodecContext, UsagePeek } from '../../codec/protocol.ts';
+import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
 import { countKeys, isSet, present } from '../../json/fast.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { callFields, encodeEnvelope, encodeTier, encodeTokens, lose, reasoningField } from './blocks.ts';
+import { dropFeature, encodeEnvelope, encodeTier, encodeTokens, findReasoningField, readCallFields } from './blocks.ts';
 import { type CallSink, ChoiceEncoder, type ChoiceSink } from './content-encode.ts';
 import { decodeErrorBody, decodeStop, decodeUsage, encodeUsage, findError, isCutStop } from './outcome.ts';
 import { decodeStream } from './stream-decode.ts';
-import { type KeptChoice, LOGPROBS_REST, logprobsRest, REASONING_NAMES, readKept, reasoningNames } from './wire.ts';
+import {
+  type ChoiceExtensions,
+  findReasoningNames,
+  LOGPROBS_REST,
+  REASONING_NAMES,
+  readChoiceExtensions,
+  readLogprobsRest,
+} from './wire.ts';
 
 // ---- decode
 
 /** Decodes a whole `chat.completion`; throws a CodecError if it is an error. */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
-  if (!isObject(body) || !listOf(body['choices']).some(isObject)) throw new CodecError(readError(body));
+  if (!isObject(body) || !listOrEmpty(body['choices']).some(isObject)) throw new CodecError(readError(body));
   return readPlain(body, context) ?? readAsStream(body, context);
 }
 
 function readError(body: unknown): CanonicalError {
-  if (isObject(body) && findError(body, undefined) === undefined) return upstreamError('the response has no choices');
+  if (isObject(body) && findError(body, undefined) === undefined) return buildUpstreamError('the response has no choices');
   return decodeErrorBody(body);
 }
 
@@ -111,7 +118,7 @@ const isNone = (value: unknown): boolean => !isSet(value) || (Array.isArray(valu
 
 /** Reads a whole response with the stream decoder, so that the same rules hold for messages and deltas. */
 export const readAsStream = (body: JsonObject, context: Context): CanonicalResponse =>
-  readWhole([asChunk(body)], decodeStream(context)).message;
+  readWholeResponse([asChunk(body)], decodeStream(context)).message;
 
 // Fields are removed from a copy and set again, because a growing spread creates a new hidden class per call.
 function asChunk(body: JsonObject): JsonObject {
@@ -120,7 +127,7 @@ function asChunk(body: JsonObject): JsonObject {
   chunk['object'] = 'chat.completion';
   // Writer sends the time as a string.
   if (typeof created === 'string' && created !== '') chunk['created'] = Number(created);
-  chunk['choices'] = listOf(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice));
+  chunk['choices'] = listOrEmpty(choices).map((choice) => (isObject(choice) ? asDelta(choice) : choice));
   return chunk;
 }
 
@@ -131,23 +138,23 @@ function asChunk(body: JsonObject): JsonObject {
 function asDelta(choice: JsonObject): JsonObject {
   const { message, ...rest } = choice;
   if (!isObject(message)) return choice;
-  const names = reasoningNames(message);
-  const logprobs = logprobsRest(choice['logprobs']);
+  const names = findReasoningNames(message);
+  const logprobs = readLogprobsRest(choice['logprobs']);
   const delta = names ? { ...message, [REASONING_NAMES]: names } : message;
   return Object.assign(rest, { delta }, logprobs && { [LOGPROBS_REST]: logprobs });
 }
 
 /** The body of a response; throws a CodecError if it is an error. */
-export const answerOf = (wire: unknown): JsonObject =>
-  expectAnswer(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
+export const expectBody = (wire: unknown): JsonObject =>
+  expectResponse(wire, (body) => findError(body, undefined) !== undefined, decodeErrorBody);
 
 /**
  * The usage of a plain text response, without decoding it: takes 0.6 us instead of 1.0 us for a response that
  * `readPlain` reads, and of 4.8 us for others. Undefined for any other response.
  */
-export function glance(body: unknown, profile?: Context['profile']): Glance | undefined {
+export function peekUsage(body: unknown, profile?: Context['profile']): UsagePeek | undefined {
   if (!isObject(body) || !isObject(body['usage']) || findError(body, undefined) !== undefined) return undefined;
-  const [choice, another] = listOf(body['choices']);
+  const [choice, another] = listOrEmpty(body['choices']);
   const message = isObject(choice) && !another ? choice['message'] : undefined;
   const isText =
     isObject(message) && typeof message['content'] === 'string' && !message['tool_calls'] && !message['function_call'];
@@ -173,7 +180,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   const choices = response.choices ?? [{ index: 0, content, stop_reason, ...(extensions && { extensions }) }];
   const scope: ChoiceScope = { details: stop_details, error: response.error, isForeign: foreign };
   return {
-    ...readKept(extensions).envelope,
+    ...readChoiceExtensions(extensions).envelope,
     ...encodeEnvelope(response, foreign, context),
     object: 'chat.completion',
     choices: choices.map((choice) => encodeChoice(choice, scope, context)),
@@ -184,8 +191,8 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
 }
 
 function encodeChoice(choice: CanonicalChoice, { details, error, isForeign }: ChoiceScope, context: CodecContext): JsonObject {
-  const stop = endingOf(choice, details, error, context);
-  const kept = readKept(choice.extensions);
+  const stop = resolveStopReason(choice, details, error, context);
+  const kept = readChoiceExtensions(choice.extensions);
   const sink = new MessageSink(kept, context);
   const blocks = new ChoiceEncoder(isForeign, context, sink);
   for (const [at, block] of choice.content.entries()) blocks.start(at, block);
@@ -203,7 +210,7 @@ function encodeChoice(choice: CanonicalChoice, { details, error, isForeign }: Ch
 /** Writes a choice as the fields of a message. */
 class MessageSink implements ChoiceSink {
   readonly calls = new CallList();
-  readonly #kept: KeptChoice;
+  readonly #kept: ChoiceExtensions;
   readonly #context: CodecContext;
   #text = '';
   #refusal = '';
@@ -212,7 +219,7 @@ class MessageSink implements ChoiceSink {
   #audio: JsonObject | undefined;
   readonly #tokens: Record<'content' | 'refusal', JsonObject[]> = { content: [], refusal: [] };
 
-  constructor(kept: KeptChoice, context: CodecContext) {
+  constructor(kept: ChoiceExtensions, context: CodecContext) {
     this.#kept = kept;
     this.#context = context;
     this.#details = [...kept.reasoningDetails];
@@ -278,11 +285,11 @@ class MessageSink implements ChoiceSink {
   }
 
   #reasoningFields(): JsonObject {
-    const field = reasoningField(this.#context);
+    const field = findReasoningField(this.#context);
     const text = this.#reasoning;
     if (text === '') return {};
     if (field === undefined) {
-      lose(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+      dropFeature(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
       return {};
     }
     return Object.fromEntries((this.#kept.reasoningNames ?? [field]).map((name) => [name, text]));
@@ -327,7 +334,7 @@ class CallList implements CallSink {
   encode(isCut: boolean, isLegacy: boolean): JsonObject {
     const calls = [...this.#calls.values()];
     const [first] = calls;
-    if (first && isLegacy) return { function_call: { name: first.block.name, arguments: argumentsOf(first.block, isCut) } };
+    if (first && isLegacy) return { function_call: { name: first.block.name, arguments: buildArgumentText(first.block, isCut) } };
     return { tool_calls: sortByIndex(calls).map((call) => encodeCall(call, isCut)) };
   }
 }
@@ -339,12 +346,13 @@ function sortByIndex(calls: readonly CallEntry[]): readonly CallEntry[] {
   return calls.toSorted((a, b) => readIndex(a) - readIndex(b));
 }
 
-const readIndex = ({ block }: CallEntry): number => Number(objectOf(block.extensions?.['openai-chat'])['index'] ?? Number.NaN);
+const readIndex = ({ block }: CallEntry): number =>
+  Number(objectOrEmpty(block.extensions?.['openai-chat'])['index'] ?? Number.NaN);
 
 function encodeCall({ block, fields }: CallEntry, isCut: boolean): JsonObject {
-  const { outer, inner } = callFields(block);
+  const { outer, inner } = readCallFields(block);
   const index = block.extensions?.['openai-chat']?.['index'];
-  const text = argumentsOf(block, isCut);
+  const text = buildArgumentText(block, isCut);
   const { id, name } = block;
   return {
     ...outer,

@@ -1,20 +1,20 @@
 import type { CanonicalRequest, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
-import { at, placesOf } from '../../canonical/source.ts';
+import { readFieldSources, withSource } from '../../canonical/source.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
-  countOf,
   expectBoolean,
   expectNumber,
   expectObject,
   expectText,
-  isTexts,
-  listOf,
-  objectOf,
+  isTextRecord,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
+  toCount,
 } from '../../codec/read.ts';
-import { approximate, drop, invalid } from '../../codec/report.ts';
+import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
 import {
   decodeMetadata,
   decodePromptCache,
@@ -25,13 +25,13 @@ import {
   encodeTier,
   encodeUserId,
   namedSchema,
-  shortUser,
+  shortenUserId,
 } from '../../codec/requests.ts';
 import { type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
-import { effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
-import { limitFieldOf } from './profiles.ts';
-import { unknownWithin } from './wire.ts';
+import { findEffort, isDefault, isEffort, nearestEffort } from '../../passes/unsupported.ts';
+import { findLimitField } from './profiles.ts';
+import { nestedUnknownFields } from './wire.ts';
 
 // ---- parameters
 
@@ -113,16 +113,16 @@ export function encodeParameters(
   const { parameters } = request;
   const body: JsonObject = {};
   const dropParameter = (name: string, message: string): void =>
-    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+    noteDropped(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   for (const name of NUMBER_NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
     if (name === 'top_k' && sent['top_k'] === undefined) dropParameter(name, 'OpenAI Chat has no top_k');
     else if (NUMBERS[name] === 'other' || isSampling) body[name] = value;
-    else if (!isUsual(name, value)) dropParameter(name, `this model takes no ${name}`);
+    else if (!isDefault(name, value)) dropParameter(name, `this model takes no ${name}`);
   }
   const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
-  if (max !== undefined) body[profile.max_tokens_field ?? findSentLimit(request, context) ?? limitFieldOf(model)] = max;
+  if (max !== undefined) body[profile.max_tokens_field ?? findSentLimit(request, context) ?? findLimitField(model)] = max;
   if (stop && stop.length > 0) {
     if (profile.supports_stop) body['stop'] = stop;
     else dropParameter('stop_sequences', 'this model takes no stop sequences');
@@ -136,7 +136,7 @@ export function encodeParameters(
 /** The field in which a chat client sent its token limit; undefined for other clients. */
 function findSentLimit(request: CanonicalRequest, { source }: CodecContext): ProviderProfile['max_tokens_field'] {
   if (source !== 'openai-chat') return undefined;
-  return placesOf(request)['parameters/max_tokens'] === '/max_tokens' ? 'max_tokens' : 'max_completion_tokens';
+  return readFieldSources(request)['parameters/max_tokens'] === '/max_tokens' ? 'max_tokens' : 'max_completion_tokens';
 }
 
 // ---- options
@@ -208,7 +208,7 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
     const message = sent[name] === undefined ? findObjection(name, request, context) : undefined;
     if (message === undefined) body[name] = value;
     else if (!isDefaultOption(name, value))
-      for (const path of listOptionPaths(name, value)) drop(context, { path, feature: name, message });
+      for (const path of listOptionPaths(name, value)) noteDropped(context, { path, feature: name, message });
   }
   return body;
 }
@@ -218,7 +218,7 @@ function encodeUser({ user_id: id }: CanonicalRequest, sent: JsonObject, context
   if (id === undefined) return {};
   const short = encodeUserId(id, context);
   const safety = (context.profile.official || sent['safety_identifier'] !== undefined) && { safety_identifier: short };
-  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? shortUser(sent['user']) : short;
+  const user = typeof sent['user'] === 'string' && sent['safety_identifier'] !== undefined ? shortenUserId(sent['user']) : short;
   return { ...safety, user };
 }
 
@@ -229,7 +229,7 @@ function buildOptions(request: CanonicalRequest, sent: JsonObject): JsonObject {
     service_tier: encodeTier(tier, sent['service_tier']),
     store,
     modalities: modalities ?? unmapped(sent['modalities'], (value) => !Array.isArray(value) || !value.every(isModality)),
-    audio: audio && { ...objectOf(sent['audio']), ...audio },
+    audio: audio && { ...objectOrEmpty(sent['audio']), ...audio },
     verbosity: verbosity ?? unmapped(sent['verbosity'], (value) => !isVerbosity(value)),
     ...encodePromptCache(request, sent),
   };
@@ -239,7 +239,7 @@ function buildOptions(request: CanonicalRequest, sent: JsonObject): JsonObject {
 const unmapped = (value: unknown, isUnmapped: (value: unknown) => boolean): unknown =>
   value !== undefined && isUnmapped(value) ? value : undefined;
 
-const hasUnmappedMetadata = (value: unknown): boolean => !isTexts(objectOf(value));
+const hasUnmappedMetadata = (value: unknown): boolean => !isTextRecord(objectOrEmpty(value));
 
 /** Why a server would reject an option that a client of another protocol set; undefined if it would not. */
 function findObjection(name: string, request: CanonicalRequest, { profile }: CodecContext): string | undefined {
@@ -269,7 +269,7 @@ const OPTION_PATHS: Readonly<Record<string, string>> = {
 /** The canonical paths of an option. */
 const listOptionPaths = (name: string, value: unknown): string[] =>
   name === 'prompt_cache_options'
-    ? Object.keys(objectOf(value)).map((option) => `/prompt_cache/${option}`)
+    ? Object.keys(objectOrEmpty(value)).map((option) => `/prompt_cache/${option}`)
     : [OPTION_PATHS[name] ?? `/${name}`];
 
 // ---- output format
@@ -291,7 +291,7 @@ export function decodeOutputFormat(value: unknown): DecodedFormat {
   if (!format) return {};
   const type = expectText(format['type'], 'response_format.type');
   if (type !== 'json_object' && type !== 'json_schema' && type !== 'text') return { rest: format };
-  const rest = unknownWithin(format, FORMAT_FIELDS, 'json_schema', SCHEMA_FIELDS);
+  const rest = nestedUnknownFields(format, FORMAT_FIELDS, 'json_schema', SCHEMA_FIELDS);
   const kept = Object.keys(rest).length > 0 && { rest };
   if (type === 'text') return {};
   return { format: type === 'json_object' ? { type } : decodeSchema(format), ...kept };
@@ -326,7 +326,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonO
   if (format.type === 'json_object') return { response_format: { ...kept, type: 'json_object' }, hint: 'Respond in JSON.' };
   const { schema } = format.json_schema;
   if (context.profile.json_schema) {
-    const json_schema = { ...objectOf(kept['json_schema']), ...namedSchema(format.json_schema, context) };
+    const json_schema = { ...objectOrEmpty(kept['json_schema']), ...namedSchema(format.json_schema, context) };
     return { response_format: { ...kept, type: 'json_schema', json_schema } };
   }
   const message = 'this provider takes no schema of the answer; it is asked for JSON and told the schema';
@@ -360,14 +360,14 @@ export function addHint(messages: JsonObject[], hint: string, context: CodecCont
   if (first?.['role'] !== 'system' && first?.['role'] !== 'developer')
     return [{ role: context.profile.system_role, content: hint }, ...messages];
   const { content } = first;
-  const extended = Array.isArray(content) ? [...content, { type: 'text', text: hint }] : `${textOf(content)}\n\n${hint}`;
+  const extended = Array.isArray(content) ? [...content, { type: 'text', text: hint }] : `${textOrEmpty(content)}\n\n${hint}`;
   return [{ ...first, content: extended }, ...rest];
 }
 
 function joinText({ content }: JsonObject): string {
   if (typeof content === 'string') return content;
-  return listOf(content)
-    .map((part) => textOf(objectOf(part)['text']))
+  return listOrEmpty(content)
+    .map((part) => textOrEmpty(objectOrEmpty(part)['text']))
     .join('\n');
 }
 
@@ -392,16 +392,16 @@ type Tracing = Pick<CodecContext, 'trace'>;
 export function decodeThinking(body: JsonObject, context: Tracing = {}): ThinkingConfig | undefined {
   const thinking = readThinking(body);
   const place = REASONING_CONTROLS.find((name) => body[name] !== undefined && body[name] !== null) ?? 'reasoning_effort';
-  return thinking && at(`/${place}`, thinking, context, listThinkingPaths(body, place));
+  return thinking && withSource(`/${place}`, thinking, context, listThinkingPaths(body, place));
 }
 
 function readThinking(body: JsonObject): ThinkingConfig | undefined {
-  const thinking = objectOf(body['thinking']);
-  const reasoning = objectOf(body['reasoning']);
+  const thinking = objectOrEmpty(body['thinking']);
+  const reasoning = objectOrEmpty(body['reasoning']);
   const efforts = [body['reasoning_effort'], thinking['effort'], reasoning['effort']];
   const effort = efforts.find(isEffort);
   const budget = [thinking['budget_tokens'], reasoning['max_tokens'], body['thinking_budget']]
-    .map(countOf)
+    .map(toCount)
     .find((n) => n !== undefined);
   const summary = reasoning['summary'];
   const type =
@@ -437,8 +437,8 @@ function readType(
 
 /** The wire location of each canonical field. */
 function listThinkingPaths(body: JsonObject, place: string): Record<string, string> {
-  const thinking = objectOf(body['thinking']);
-  const reasoning = objectOf(body['reasoning']);
+  const thinking = objectOrEmpty(body['thinking']);
+  const reasoning = objectOrEmpty(body['reasoning']);
   const effort = isEffort(body['reasoning_effort']) ? '' : isEffort(thinking['effort']) ? '/thinking' : '/reasoning';
   const inThinking = thinking['budget_tokens'] !== undefined && '/thinking/budget_tokens';
   return {
@@ -452,7 +452,7 @@ function listThinkingPaths(body: JsonObject, place: string): Record<string, stri
 /**
  * The reasoning fields to keep as extensions: all of them, unless only `reasoning_effort` is set to a standard value.
  */
-export function keptThinking(body: JsonObject): JsonObject {
+export function collectThinkingExtensions(body: JsonObject): JsonObject {
   const sent = Object.fromEntries(
     REASONING_CONTROLS.filter((name) => body[name] !== undefined && body[name] !== null).map((name) => [name, body[name]]),
   );
@@ -496,7 +496,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
 }
 
 const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
+  noteDropped(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
 
 const THINKING_ENCODERS: Record<ThinkingField, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
   reasoning_effort: encodeEffort,
@@ -520,7 +520,7 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
     dropThinkingField('type', 'this model cannot be told not to think', context);
     return {};
   }
-  const buildOptions = thinking.effort ?? effortOf(thinking.budget_tokens);
+  const buildOptions = thinking.effort ?? findEffort(thinking.budget_tokens);
   if (!buildOptions) return {};
   const place = thinking.effort ? 'effort' : 'budget_tokens';
   if (thinking.effort && thinking.budget_tokens !== undefined)
@@ -537,7 +537,7 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
 }
 
 const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
+  noteApproximated(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
 
 /** OpenRouter accepts an effort or a budget, not both. */
 function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {

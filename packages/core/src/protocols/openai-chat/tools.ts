@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
@@ -9,16 +9,16 @@ import {
   expectName,
   expectObject,
   expectText,
-  objectOf,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
-import { drop } from '../../codec/report.ts';
-import { unknownChoice } from '../../codec/requests.ts';
+import { noteDropped } from '../../codec/report.ts';
+import { buildNativeChoice } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
-import { decodeCacheControl, encodeMark, fieldsOf, keep, unknownWithin } from './wire.ts';
+import { decodeCacheControl, encodeCacheControl, nestedUnknownFields, readExtensions, toExtensions } from './wire.ts';
 
 // ---- decode
 
@@ -29,18 +29,18 @@ export function decodeTools(body: JsonObject, context: CodecContext): CanonicalT
   const listed = optional(body['tools'], 'tools', expectList);
   const tools = listed
     ? listed.map((tool, i) =>
-        at(`/tools/${i}`, decodeTool(expectObject(tool, `tools[${i}]`), `tools[${i}]`), context, {
+        withSource(`/tools/${i}`, decodeTool(expectObject(tool, `tools[${i}]`), `tools[${i}]`), context, {
           strict: `/tools/${i}/function/strict`,
           input_schema: `/tools/${i}/function/parameters`,
         }),
       )
     : (optional(body['functions'], 'functions', expectList) ?? []).map((item, i) => {
         const { extensions, ...rest } = decodeFunction(expectObject(item, `functions[${i}]`), `functions[${i}]`);
-        const tool = { ...rest, ...keep(extensions && { function: extensions['openai-chat'] }) };
-        return at(`/functions/${i}`, tool, context, { input_schema: `/functions/${i}/parameters` });
+        const tool = { ...rest, ...toExtensions(extensions && { function: extensions['openai-chat'] }) };
+        return withSource(`/functions/${i}`, tool, context, { input_schema: `/functions/${i}/parameters` });
       });
   const search = optional(body['web_search_options'], 'web_search_options', expectObject);
-  return search ? [...tools, at('/web_search_options', decodeServerTool(WEB_SEARCH_OPTIONS, search), context)] : tools;
+  return search ? [...tools, withSource('/web_search_options', decodeServerTool(WEB_SEARCH_OPTIONS, search), context)] : tools;
 }
 
 const FUNCTION_TOOL_FIELDS = new Set(['type', 'function']);
@@ -53,7 +53,10 @@ function decodeTool(tool: JsonObject, param: string): CanonicalTool {
     return {
       ...rest,
       ...decodeCacheControl(tool),
-      ...keep({ ...unknownFields(tool, FUNCTION_TOOL_FIELDS), ...(extensions && { function: extensions['openai-chat'] }) }),
+      ...toExtensions({
+        ...unknownFields(tool, FUNCTION_TOOL_FIELDS),
+        ...(extensions && { function: extensions['openai-chat'] }),
+      }),
     };
   }
   if (type === 'custom') return decodeCustom(tool, param);
@@ -73,7 +76,7 @@ function decodeFunction(body: JsonObject, param: string): CanonicalTool {
     ...(schema && { input_schema: schema }),
     ...(strict !== undefined && { strict }),
     // `null` records that the client sent no schema, so that the tool is passed on without one.
-    ...keep({ ...unknownFields(body, FUNCTION_FIELDS), ...(!schema && { parameters: null }) }),
+    ...toExtensions({ ...unknownFields(body, FUNCTION_FIELDS), ...(!schema && { parameters: null }) }),
   };
 }
 
@@ -90,7 +93,7 @@ function decodeCustom(tool: JsonObject, param: string): CanonicalTool {
     kind: 'custom',
     ...(description !== undefined && { description }),
     ...(format && { format }),
-    ...keep(unknownWithin(tool, CUSTOM_TOOL_FIELDS, 'custom', CUSTOM_FIELDS)),
+    ...toExtensions(nestedUnknownFields(tool, CUSTOM_TOOL_FIELDS, 'custom', CUSTOM_FIELDS)),
   };
 }
 
@@ -107,7 +110,7 @@ function decodeFormat(format: JsonObject | undefined, param: string): CanonicalT
 function decodeServerTool(wireType: string, config: JsonObject): CanonicalTool {
   const type = wireType === WEB_SEARCH_OPTIONS ? 'web_search' : wireType.slice(wireType.indexOf(':') + 1);
   return {
-    name: textOf(config['name']) || type,
+    name: textOrEmpty(config['name']) || type,
     kind: 'server',
     server: { type, wire_type: wireType, config, origin: 'openai-chat' },
   };
@@ -126,7 +129,7 @@ export function decodeToolChoice(body: JsonObject): ToolChoice | undefined {
 function decodeChoice(choice: unknown, at: string): ToolChoice {
   const mode = findMode(choice);
   if (mode) return { type: mode };
-  if (typeof choice === 'string') return unknownChoice(choice, 'openai-chat');
+  if (typeof choice === 'string') return buildNativeChoice(choice, 'openai-chat');
   const body = expectObject(choice, at);
   const type = expectText(body['type'] ?? (isObject(body['function']) ? 'function' : undefined), `${at}.type`);
   if (type === 'function' || type === 'custom') return { type: 'tool', name: readName(body, type, at) };
@@ -134,7 +137,7 @@ function decodeChoice(choice: unknown, at: string): ToolChoice {
   // Anthropic's form, which some servers accept too.
   if (type === 'tool') return decodeNamed(body, at);
   const named = findMode(type);
-  return named ? { type: named } : unknownChoice(choice, 'openai-chat');
+  return named ? { type: named } : buildNativeChoice(choice, 'openai-chat');
 }
 
 /** Tool choice modes; Mistral has "any". */
@@ -145,7 +148,7 @@ const findMode = (word: unknown): 'auto' | 'none' | 'any' | undefined =>
 
 /** The name may be nested, as in chat, or flat, as in Responses. */
 function readName(body: JsonObject, type: string, at: string): string {
-  const nested = objectOf(body[type])['name'];
+  const nested = objectOrEmpty(body[type])['name'];
   return expectName(nested ?? body['name'], `${at}.${type}.name`);
 }
 
@@ -173,7 +176,7 @@ export function encodeToolFields(request: CanonicalRequest, context: CodecContex
   const search = encoded.search && { web_search_options: encoded.search };
   if (encoded.tools.length === 0) {
     if (choice && isForcing(choice) && !search)
-      drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
     return { ...search };
   }
   return {
@@ -197,15 +200,19 @@ function encodeTools(tools: readonly CanonicalTool[], context: CodecContext): En
   for (const tool of tools) {
     if (tool.server?.wire_type === WEB_SEARCH_OPTIONS) search = tool.server.config;
     else if (tool.server) encoded.push({ ...tool.server.config, type: tool.server.wire_type });
-    else encoded.push({ ...(tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool)), ...encodeMark(tool, context) });
+    else
+      encoded.push({
+        ...(tool.kind === 'custom' ? encodeCustom(tool) : encodeFunction(tool)),
+        ...encodeCacheControl(tool, context),
+      });
   }
   return { tools: encoded, search };
 }
 
 function encodeCustom({ name, description, format, ...tool }: CanonicalTool): JsonObject {
-  const { custom: rest, ...fields } = fieldsOf(tool);
+  const { custom: rest, ...fields } = readExtensions(tool);
   const custom = {
-    ...objectOf(rest),
+    ...objectOrEmpty(rest),
     name,
     ...(description !== undefined && { description }),
     ...(format && { format: encodeFormat(format) }),
@@ -221,8 +228,8 @@ const encodeFormat = (format: NonNullable<CanonicalTool['format']>): JsonObject 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 
 function encodeFunction(tool: CanonicalTool): JsonObject {
-  const { function: kept, ...fields } = fieldsOf(tool);
-  const { parameters: absent, ...rest } = objectOf(kept);
+  const { function: kept, ...fields } = readExtensions(tool);
+  const { parameters: absent, ...rest } = objectOrEmpty(kept);
   const parameters = tool.input_schema ?? (absent === null ? undefined : NO_ARGUMENTS);
   return {
     ...fields,
@@ -274,7 +281,7 @@ const WEB_SEARCH: ServerToolRule = {
 
 /** The portable settings of a web search: the user's location and the context size. */
 function encodeSearch(config: JsonObject): JsonObject {
-  const { type: _, ...place } = objectOf(config['user_location']);
+  const { type: _, ...place } = objectOrEmpty(config['user_location']);
   const size = config['search_context_size'];
   return {
     ...(typeof size === 'string' && { search_context_size: size }),

@@ -5,50 +5,50 @@
 
 import type { TokenLogprob } from '../../canonical/message.ts';
 import type { CacheControl, Extensions } from '../../canonical/protocol.ts';
-import { type Keeper, keeper } from '../../codec/extensions.ts';
+import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { listOf, objectOf, unknownFields } from '../../codec/read.ts';
+import { listOrEmpty, objectOrEmpty, unknownFields } from '../../codec/read.ts';
 import { decodeBreakpoint, isBreakpoint, isTtl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 
 export { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireChunk, type WireDelta } from '../../accumulate/chat-delta.ts';
 
-const chatExtensions: Keeper = keeper('openai-chat');
+const chatExtensions: ExtensionAccess = createExtensionAccess('openai-chat');
 
 /** Reads the extensions of a node: wire fields without a canonical place. */
-export const fieldsOf: Keeper['fieldsOf'] = chatExtensions.fieldsOf;
+export const readExtensions: ExtensionAccess['fieldsOf'] = chatExtensions.fieldsOf;
 
 /** Builds the `extensions` of a node from wire fields; empty if there are none. */
-export const keep: Keeper['keep'] = chatExtensions.keep;
+export const toExtensions: ExtensionAccess['keep'] = chatExtensions.keep;
 
 /** The unknown fields of an object, and under the name of one inner object the unknown fields of that. */
-export function unknownWithin(
+export function nestedUnknownFields(
   source: JsonObject,
   known: ReadonlySet<string>,
   inner: string,
   innerKnown: ReadonlySet<string>,
 ): JsonObject {
-  const rest = unknownFields(objectOf(source[inner]), innerKnown);
+  const rest = unknownFields(objectOrEmpty(source[inner]), innerKnown);
   return { ...unknownFields(source, known), ...(rest && { [inner]: rest }) };
 }
 
 /** A cache breakpoint in OpenAI's form, or in Anthropic's, which OpenRouter and others accept. */
 export function decodeCacheControl(source: JsonObject): { cache_control?: CacheControl } {
   if (isBreakpoint(source)) return decodeBreakpoint(source);
-  const { type, ttl } = objectOf(source['cache_control']);
+  const { type, ttl } = objectOrEmpty(source['cache_control']);
   return type === 'ephemeral' ? { cache_control: { type, ...(isTtl(ttl) && { ttl }) } } : {};
 }
 
 /**
  * A cache mark in Anthropic's form, for servers that accept it. A mark that a chat client sent is among the extensions.
  */
-export const encodeMark = (node: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
+export const encodeCacheControl = (node: { cache_control?: CacheControl }, { profile }: CodecContext): JsonObject =>
   profile.cache_control && node.cache_control
     ? { cache_control: { type: 'ephemeral', ...(node.cache_control.ttl && { ttl: node.cache_control.ttl }) } }
     : {};
 
 /** Extensions that the canonical request holds too, with the path of the canonical field. */
-export const FIELDS: Readonly<Record<string, string>> = {
+export const MIRRORED_FIELDS: Readonly<Record<string, string>> = {
   prompt_cache_retention: '/prompt_cache',
   service_tier: '/service_tier',
   thinking: '/thinking',
@@ -75,7 +75,7 @@ const FIELD_PATHS: Readonly<Record<string, string>> = {
 };
 
 /** The wire locations for this body; a field with an old and a new name has the one that the body uses. */
-export function placesIn(body: JsonObject): Record<string, string> {
+export function listFieldPaths(body: JsonObject): Record<string, string> {
   const findName = (name: string, old: string): string =>
     `/${(body[name] ?? undefined) === undefined && (body[old] ?? undefined) !== undefined ? old : name}`;
   return {
@@ -87,7 +87,7 @@ export function placesIn(body: JsonObject): Record<string, string> {
 }
 
 /** The wire location of each field of a content part whose canonical path differs. */
-export function placesOf(pointer: string, part: JsonObject): Record<string, string | undefined> {
+export function listPartPaths(pointer: string, part: JsonObject): Record<string, string | undefined> {
   return {
     'source/detail': `${pointer}/image_url/detail`,
     'source/filename': `${pointer}/file/filename`,
@@ -102,7 +102,7 @@ export function placesOf(pointer: string, part: JsonObject): Record<string, stri
  * Extensions of a response that other protocols can do without: canonical fields hold the same, or the decoder added
  * them.
  */
-export const IDLE: ReadonlySet<string> = new Set([
+export const IGNORABLE_FIELDS: ReadonlySet<string> = new Set([
   'finish_reason',
   'choice/',
   'message/',
@@ -114,7 +114,7 @@ export const IDLE: ReadonlySet<string> = new Set([
 ]);
 
 /** The extensions of a choice and of its message. */
-export interface KeptChoice {
+export interface ChoiceExtensions {
   /** Fields of the body or chunk around the choices. */
   envelope: JsonObject;
   choice: JsonObject;
@@ -135,9 +135,9 @@ export interface KeptChoice {
 const REASONING_TEXT_FIELDS: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text']);
 
 /** Splits the extensions that the stream decoder writes into wire fields to pass back and values to encode. */
-export function readKept(extensions: Extensions | undefined): KeptChoice {
+export function readChoiceExtensions(extensions: Extensions | undefined): ChoiceExtensions {
   const { finish_reason: _finish, choice, message, ...envelope }: JsonObject = extensions?.['openai-chat'] ?? {};
-  const { [LOGPROBS_REST]: rest, ...choiceFields } = objectOf(choice);
+  const { [LOGPROBS_REST]: rest, ...choiceFields } = objectOrEmpty(choice);
   const {
     role: _role,
     [REASONING_NAMES]: names,
@@ -146,16 +146,16 @@ export function readKept(extensions: Extensions | undefined): KeptChoice {
     audio,
     function_call: legacy,
     ...messageFields
-  } = objectOf(message);
+  } = objectOrEmpty(message);
   return {
     envelope,
     choice: choiceFields,
     message: messageFields,
     reasoningNames: Array.isArray(names) ? names.filter((name) => REASONING_TEXT_FIELDS.has(name)) : undefined,
-    reasoningDetails: listOf(details),
-    logprobs: listOf(logprobs) as TokenLogprob[], // written by our decoder, not by the wire
-    logprobsRest: objectOf(rest),
-    audio: objectOf(audio),
+    reasoningDetails: listOrEmpty(details),
+    logprobs: listOrEmpty(logprobs) as TokenLogprob[], // written by our decoder, not by the wire
+    logprobsRest: objectOrEmpty(rest),
+    audio: objectOrEmpty(audio),
     isLegacy: legacy === true,
   };
 }
@@ -167,7 +167,7 @@ export const REASONING_NAMES = 'reasoning_names';
  * Lists the fields that hold the reasoning text (gateways that fill two send the same text twice); undefined for
  * `reasoning_content` alone.
  */
-export function reasoningNames(message: JsonObject): string[] | undefined {
+export function findReasoningNames(message: JsonObject): string[] | undefined {
   const texts = [...REASONING_TEXT_FIELDS].filter((name) => typeof message[name] === 'string' && message[name] !== '');
   if (texts.length === 0) return Array.isArray(message['reasoning_details']) ? [] : undefined;
   const names = texts.filter((name) => message[name] === message[texts[0] ?? '']);
@@ -180,7 +180,7 @@ export const LOGPROBS_REST = 'logprobs_rest';
 const LOGPROB_SIDES: ReadonlySet<string> = new Set(['content', 'refusal']);
 
 /** The part of the logprobs that canonical tokens cannot hold, or undefined. */
-export function logprobsRest(logprobs: unknown): JsonObject | undefined {
+export function readLogprobsRest(logprobs: unknown): JsonObject | undefined {
   if (!isObject(logprobs)) return undefined;
   const rest = Object.entries(logprobs).filter(
     ([side, tokens]) => tokens !== null && (!LOGPROB_SIDES.has(side) || hasUnknownFields(tokens)),
@@ -191,7 +191,7 @@ export function logprobsRest(logprobs: unknown): JsonObject | undefined {
 const TOKEN_FIELDS: ReadonlySet<string> = new Set(['token', 'logprob', 'bytes', 'top_logprobs']);
 
 const hasUnknownFields = (tokens: unknown): boolean =>
-  listOf(tokens).some(
+  listOrEmpty(tokens).some(
     (token) =>
       isObject(token) &&
       (Object.keys(token).some((key) => !TOKEN_FIELDS.has(key)) ||

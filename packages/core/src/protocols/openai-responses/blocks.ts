@@ -4,16 +4,16 @@ import type { Citation, OpaqueBlock, TextBlock, ThinkingBlock, TokenLogprob, Top
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { listOf, objectOf, textOf, unknownFields } from '../../codec/read.ts';
+import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { assignOwn, isObject, type JsonObject, parseJson, writeJson } from '../../json/json.ts';
 import { isDerivedId, replayableId } from './endpoints.ts';
-import { type Channel, channelOf, fieldsOf, filled, looseText, PROTOCOL, type WireItem } from './wire.ts';
+import { type Channel, findChannel, nonBlank, PROTOCOL, readExtensions, readLooseText, type WireItem } from './wire.ts';
 
 // ---- decode: streams
 
 /** A text block as it starts. */
 export const startText = (item: WireItem, isRefusal: boolean): TextBlock => {
-  const phase = filled(item.phase);
+  const phase = nonBlank(item.phase);
   return {
     type: 'text',
     text: '',
@@ -24,7 +24,7 @@ export const startText = (item: WireItem, isRefusal: boolean): TextBlock => {
 
 /** Wire fields without a place in the block; `item_id` is the id of its item. */
 function keepItemFields(item: WireItem, others: JsonObject | undefined): { extensions?: Extensions } {
-  const id = filled(item.id);
+  const id = nonBlank(item.id);
   if (id === undefined && others === undefined) return {};
   return { extensions: { [PROTOCOL]: { ...(id !== undefined && { item_id: id }), ...others } } };
 }
@@ -47,16 +47,16 @@ export const startThinking = (item: WireItem, channel: Channel | undefined): Thi
  * Unknown fields of a reasoning item (OpenRouter's `format`), which must be sent back with it. The status is kept only
  * if it is `incomplete`.
  */
-export function reasoningExtras({ status, ...item }: WireItem): JsonObject | undefined {
+export function readReasoningExtras({ status, ...item }: WireItem): JsonObject | undefined {
   return unknownFields(status === 'incomplete' ? { status, ...item } : item, REASONING_FIELDS);
 }
 
 /** An item or part of this protocol, passed through unchanged. */
-export const opaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: PROTOCOL, raw });
+export const buildOpaque = (raw: unknown): OpaqueBlock => ({ type: 'opaque', origin: PROTOCOL, raw });
 
 /** The encrypted content of a reasoning item. */
-export function signedBlob(value: string, item: WireItem): SignedBlob {
-  const id = filled(item.id);
+export function buildSignature(value: string, item: WireItem): SignedBlob {
+  const id = nonBlank(item.id);
   return { origin: PROTOCOL, form: 'encrypted', value, ...(id !== undefined && { item_id: id }) };
 }
 
@@ -74,9 +74,13 @@ export function readListedParts(list: unknown, plain: Channel): ListedPart[] {
   return list.flatMap((raw: unknown): ListedPart[] => {
     if (typeof raw === 'string') return [{ channel: plain, text: raw, raw: {} }];
     if (!isObject(raw)) return [];
-    const channel = raw['type'] === undefined ? plain : channelOf(raw['type']);
+    const channel = raw['type'] === undefined ? plain : findChannel(raw['type']);
     return [
-      { channel: channel === 'text' && plain !== 'text' ? plain : channel, text: looseText(raw['refusal'] ?? raw['text']), raw },
+      {
+        channel: channel === 'text' && plain !== 'text' ? plain : channel,
+        text: readLooseText(raw['refusal'] ?? raw['text']),
+        raw,
+      },
     ];
   });
 }
@@ -86,10 +90,10 @@ export function readListedParts(list: unknown, plain: Channel): ListedPart[] {
  * target.
  */
 export function decodeCitation(annotation: JsonObject): Citation {
-  const url = filled(annotation['url']);
-  const title = filled(annotation['title']);
-  const file_id = filled(annotation['file_id']);
-  const filename = filled(annotation['filename']);
+  const url = nonBlank(annotation['url']);
+  const title = nonBlank(annotation['title']);
+  const file_id = nonBlank(annotation['file_id']);
+  const filename = nonBlank(annotation['filename']);
   const start = asNumber(annotation['start_index']);
   const end = asNumber(annotation['end_index']);
   return {
@@ -135,7 +139,7 @@ export function readParallelUses(text: string): { name: string; input: string }[
   if (!Array.isArray(uses) || uses.length === 0) return undefined;
   const calls: { name: string; input: string }[] = [];
   for (const use of uses) {
-    const name = isObject(use) ? filled(filled(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
+    const name = isObject(use) ? nonBlank(nonBlank(use['recipient_name'])?.replace(/^functions\./, '')) : undefined;
     const parameters = isObject(use) ? (use['parameters'] ?? {}) : {};
     const input = typeof parameters === 'string' ? parameters : writeJson(parameters);
     if (name === undefined || input === undefined) return undefined;
@@ -162,7 +166,7 @@ const REASONING_ITEM_FIELDS = new Set(['type', 'id', 'summary', 'content', 'encr
 export function decodeReasoning(item: JsonObject): Reasoning {
   const { id } = item;
   const isDerived = isDerivedId(id);
-  const carried = decodeCarrier(textOf(item['encrypted_content']));
+  const carried = decodeCarrier(textOrEmpty(item['encrypted_content']));
   const signature = carried ? carried.blob : readEncrypted(item);
   const blocks = decodeTexts(item, signature?.form === 'redacted');
   const isEmpty = blocks.length === 0;
@@ -200,7 +204,9 @@ function decodeTexts({ summary, content }: JsonObject, isRedacted: boolean): Thi
 
 /** Reads a list of parts; some clients send plain text. */
 const readTexts = (list: unknown): string[] =>
-  (typeof list === 'string' ? [list] : listOf(list).map((part) => textOf(objectOf(part)['text']))).filter((text) => text !== '');
+  (typeof list === 'string' ? [list] : listOrEmpty(list).map((part) => textOrEmpty(objectOrEmpty(part)['text']))).filter(
+    (text) => text !== '',
+  );
 
 const buildSummary = (parts: string[]): ThinkingBlock => ({
   type: 'thinking',
@@ -224,7 +230,7 @@ export const PART = 'part';
 export function encodeReasoning(blocks: readonly ThinkingBlock[]): JsonObject {
   const signature = blocks.find((block) => block.signature)?.signature;
   const all: JsonObject = {};
-  for (const block of blocks) assignOwn(all, fieldsOf(block));
+  for (const block of blocks) assignOwn(all, readExtensions(block));
   const { item_id: named, [PART]: _, ...fields } = all;
   const id = replayableId(signature?.item_id ?? named, 'rs');
   const summary = blocks.flatMap(({ variant, summary_parts: parts, thinking }) =>
@@ -247,8 +253,8 @@ export const isOwnThinking = ({ extensions, signature }: ThinkingBlock): boolean
 
 /** Whether two consecutive blocks belong to one item. */
 export function isSameItem(before: ThinkingBlock, after: ThinkingBlock): boolean {
-  const { item_id: id, [PART]: part } = fieldsOf(after);
-  return part !== undefined || (id !== undefined && fieldsOf(before)['item_id'] === id);
+  const { item_id: id, [PART]: part } = readExtensions(after);
+  return part !== undefined || (id !== undefined && readExtensions(before)['item_id'] === id);
 }
 
 /** The encrypted content of a reasoning item: that of this protocol unchanged, a signature of another in a carrier. */

@@ -4,12 +4,12 @@ import { ResponsesGrammar } from './grammar.ts';
 import { openaiResponses } from './index.ts';
 import { countRequest, countResponse, modelInfo, models } from './models.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
-import { hasFacts, profileFor, toolRules } from './profiles.ts';
+import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
-import { FIELDS, IDLE } from './wire.ts';
+import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
 
@@ -19,10 +19,10 @@ export const openaiResponsesCodec: Codec = {
   roles: ['client', 'upstream'],
   grammar: () => new ResponsesGrammar(),
   profileFor,
-  hasFacts,
+  hasFacts: hasRecordedProfile,
   toolRules,
-  fields: FIELDS,
-  idle: IDLE,
+  fields: MIRRORED_FIELDS,
+  idle: IGNORABLE_FIELDS,
   routing: { rank: 2, path: '/v1/responses', mount: 'openai', ownsPath },
   detectInterface,
   supports,

@@ -4,23 +4,23 @@ import { ArgumentText, deriveId } from '../../accumulate/argument-text.ts';
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
 import type { ContentBlock, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
 import { CallLimits } from '../../codec/answers.ts';
-import { type BlockEmitter, type Flow, unplaced } from '../../codec/block-emitter.ts';
+import { type BlockEmitter, type Flow, withoutOffsets } from '../../codec/block-emitter.ts';
 import { unknownFields } from '../../codec/read.ts';
 import { isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
 import type { RuleId } from '../../rules/index.ts';
 import {
+  buildOpaque,
+  buildSignature,
   decodeCitation,
   decodeLogprobs,
   type ListedPart,
-  opaque,
   readListedParts,
   readParallelUses,
-  reasoningExtras,
-  signedBlob,
+  readReasoningExtras,
   startText,
   startThinking,
 } from './blocks.ts';
-import { argumentsOf, type Channel, filled, type WireItem } from './wire.ts';
+import { type Channel, nonBlank, readArguments, type WireItem } from './wire.ts';
 
 /** Writes the text, reasoning and server items of a response as blocks: everything but calls. */
 export class ContentEmitter {
@@ -110,7 +110,7 @@ export class ContentEmitter {
     const flow = this.#textFlow(item, part);
     const isLate = this.#begin(item, flow.key) && part.text !== '';
     const citation = decodeCitation(annotation);
-    this.#emitter.write(flow, { type: 'citations_delta', citation: isLate ? unplaced(citation) : citation });
+    this.#emitter.write(flow, { type: 'citations_delta', citation: isLate ? withoutOffsets(citation) : citation });
   }
 
   /** Writes annotations and log probabilities of a complete part that no delta had. */
@@ -154,18 +154,18 @@ export class ContentEmitter {
   #finishReasoning(item: Item, wire: WireItem, isWhole: boolean): void {
     const before = item.wire;
     const isStarted = item.blockKey !== undefined;
-    const blob = item.isSigned ? undefined : (filled(wire.encrypted_content) ?? filled(before.encrypted_content));
-    item.wire = { ...wire, id: filled(wire.id) ?? before.id };
+    const blob = item.isSigned ? undefined : (nonBlank(wire.encrypted_content) ?? nonBlank(before.encrypted_content));
+    item.wire = { ...wire, id: nonBlank(wire.id) ?? before.id };
     item.isLive = false;
     this.#settleAll(item, readListedParts(wire.summary, 'summary'), isWhole);
     this.#settleAll(item, readListedParts(wire.content, 'full'), isWhole);
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
     if (blob !== undefined && item.blockKey !== undefined) {
       item.isSigned = true;
-      this.#emitter.sign(item.blockKey, { type: 'signature_delta', signature: signedBlob(blob, item.wire) });
+      this.#emitter.sign(item.blockKey, { type: 'signature_delta', signature: buildSignature(blob, item.wire) });
     }
-    const isNew = isStarted && !item.isDone && !sameJson(reasoningExtras(before) ?? {}, reasoningExtras(wire) ?? {});
-    if (isNew) this.#keepExtras(item, reasoningExtras(wire) ?? {});
+    const isNew = isStarted && !item.isDone && !sameJson(readReasoningExtras(before) ?? {}, readReasoningExtras(wire) ?? {});
+    if (isNew) this.#keepExtras(item, readReasoningExtras(wire) ?? {});
   }
 
   /**
@@ -186,20 +186,20 @@ export class ContentEmitter {
     const key = `${item.position}`;
     item.blockKey = key;
     this.#begin(item, key);
-    this.#emitter.open({ kind: 'opaque', key, start: () => opaque(item.wire) });
+    this.#emitter.open({ kind: 'opaque', key, start: () => buildOpaque(item.wire) });
   }
 
   #finishOpaque(item: Item, wire: WireItem): void {
     if (item.isDone) return;
     if (item.blockKey === undefined) this.#whole(item, wire);
-    else if (this.#isCurrent(item.blockKey)) this.#close(opaque(wire));
-    else if (!sameJson(item.wire, wire)) this.#replaced.set(item.blockKey, opaque(wire));
+    else if (this.#isCurrent(item.blockKey)) this.#close(buildOpaque(wire));
+    else if (!sameJson(item.wire, wire)) this.#replaced.set(item.blockKey, buildOpaque(wire));
     item.wire = wire;
   }
 
   #whole(item: Item, raw: WireItem): void {
     this.#begin(item, '');
-    this.#emitter.whole(opaque(raw));
+    this.#emitter.whole(buildOpaque(raw));
     this.#current = undefined;
   }
 
@@ -283,7 +283,7 @@ export class ContentEmitter {
 }
 
 /** By index, then by order, because Bedrock numbers the parts of a message from 1. */
-const PART_KEYS: readonly Naming<ListedPart, Part>[] = [
+const PART_KEYS: readonly MatchKeys<ListedPart, Part>[] = [
   { wire: ({ channel }, at) => channel && `${channel} ${at}`, seen: ({ channel, index }) => `${channel} ${index}` },
   { wire: ({ channel }) => channel, seen: ({ channel }) => channel },
 ];
@@ -292,7 +292,7 @@ const PART_KEYS: readonly Naming<ListedPart, Part>[] = [
 function findParts(item: Item, entries: readonly ListedPart[]): (Part | undefined)[] {
   const known = entries.map(({ channel }, at) => channel && item.findPart(channel, at));
   if (entries.every(({ channel }, at) => channel === undefined || known[at])) return known;
-  const parts = pairUp(entries, item.parts, PART_KEYS);
+  const parts = matchEntries(entries, item.parts, PART_KEYS);
   for (const [at, part] of parts.entries()) if (part) item.bindPart(at, part);
   return parts;
 }
@@ -345,7 +345,7 @@ export class CallEmitter {
   whole(item: Item, value: unknown, name: unknown): void {
     const { call } = item;
     if (!call) return;
-    if (filled(item.wire.name) === undefined && filled(name) !== undefined) item.wire = { ...item.wire, name };
+    if (nonBlank(item.wire.name) === undefined && nonBlank(name) !== undefined) item.wire = { ...item.wire, name };
     this.#open(item, false);
     const text = this.#readArguments(value);
     if (text !== '') this.#settle(item, call, text);
@@ -362,7 +362,7 @@ export class CallEmitter {
     }
     item.isDone = true; // set first, so that a limit error below does not recur when the stream is closed
     if (wire)
-      item.wire = { ...wire, name: filled(wire.name) ?? item.wire.name, call_id: filled(wire.call_id) ?? item.wire.call_id };
+      item.wire = { ...wire, name: nonBlank(wire.name) ?? item.wire.name, call_id: nonBlank(wire.call_id) ?? item.wire.call_id };
     this.#settle(item, call, wire ? this.#readInput(item, wire) : '', isWhole);
     if (this.#expand(item, call) || isEmptyCall(item, call)) return;
     const block = this.#open(item, true);
@@ -381,7 +381,7 @@ export class CallEmitter {
     this.limits.open();
     this.#interrupt(item);
     const start: ToolUseBlock = { ...call, id: this.#uniqueId(item, call.id), input: {} };
-    const text = argumentsOf(input);
+    const text = readArguments(input);
     this.limits.count(text.length);
     const index = this.#emitter.openTool(start);
     this.blocks.push(start);
@@ -395,7 +395,7 @@ export class CallEmitter {
 
   #readArguments(value: unknown): string {
     if (isObject(value)) this.#report('responses/arguments-object');
-    return argumentsOf(value);
+    return readArguments(value);
   }
 
   /**
@@ -437,9 +437,9 @@ export class CallEmitter {
   #open(item: Item, isForced: boolean): CallInput['block'] {
     const { call } = item;
     if (!call || call.block) return call?.block;
-    const isSettled = item.callId !== undefined && filled(item.wire.name) !== undefined && !this.#isWrapper(item);
+    const isSettled = item.callId !== undefined && nonBlank(item.wire.name) !== undefined && !this.#isWrapper(item);
     if (!isSettled && !isForced) return undefined;
-    const name = filled(item.wire.name);
+    const name = nonBlank(item.wire.name);
     if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
     this.#interrupt(item);
     const start = buildCallBlock(item, this.#uniqueId(item), name ?? `tool_${this.blocks.length}`);
@@ -493,7 +493,7 @@ export class CallEmitter {
 }
 
 const isEmptyCall = (item: Item, call: CallInput): boolean =>
-  !call.block && call.ready === '' && item.callId === undefined && filled(item.wire.name) === undefined;
+  !call.block && call.ready === '' && item.callId === undefined && nonBlank(item.wire.name) === undefined;
 
 /** Whether the complete arguments are better than those of the deltas; nothing was sent that is not in both. */
 function isBetterText(item: Item, whole: string, text: string): boolean {
@@ -509,7 +509,7 @@ const CALL_FIELDS: ReadonlySet<string> = new Set(
 );
 
 function buildCallBlock(item: Item, id: string, name: string): ToolUseBlock {
-  const namespace = filled(item.wire.namespace);
+  const namespace = nonBlank(item.wire.namespace);
   const others = unknownFields(item.wire, CALL_FIELDS);
   return {
     type: 'tool_use',
@@ -520,7 +520,7 @@ function buildCallBlock(item: Item, id: string, name: string): ToolUseBlock {
     ...(namespace !== undefined && { namespace }),
     ...(item.id !== undefined && { item_id: item.id }),
     // Set only for a call that was cut or has no name; other calls are complete when their block stops.
-    ...((item.wire.status === 'incomplete' || filled(item.wire.name) === undefined) && { status: 'incomplete' }),
+    ...((item.wire.status === 'incomplete' || nonBlank(item.wire.name) === undefined) && { status: 'incomplete' }),
     ...(others && { extensions: { 'openai-responses': others } }),
   };
 }
@@ -571,12 +571,12 @@ export class Item {
   }
 
   get id(): string | undefined {
-    return filled(this.wire.id);
+    return nonBlank(this.wire.id);
   }
 
   /** The call id; only of calls, because OpenAI changes that of server items between added and done. */
   get callId(): string | undefined {
-    return this.call && filled(this.wire.call_id);
+    return this.call && nonBlank(this.wire.call_id);
   }
 
   /** The part with this index; without an index, the latest part. */
@@ -604,7 +604,7 @@ export class Item {
   isSame(wire: WireItem): boolean {
     if (this.id !== undefined && wire.id === this.id) return true;
     if ((this.kind === 'opaque' || this.kind === 'built-in') && wire.type !== this.wire.type) return false;
-    const callId = filled(wire.call_id);
+    const callId = nonBlank(wire.call_id);
     return this.callId === undefined || callId === undefined ? !this.isDone : callId === this.callId;
   }
 }
@@ -663,10 +663,10 @@ export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => voi
  * Finds for each entry of a complete list the thing that the stream had shown of it. The surest keys come first;
  * unmatched entries try the next ones. Takes linear time for any input.
  */
-export function pairUp<Wire, Seen>(
+export function matchEntries<Wire, Seen>(
   wire: readonly Wire[],
   seen: readonly Seen[],
-  namings: readonly Naming<Wire, Seen>[],
+  namings: readonly MatchKeys<Wire, Seen>[],
 ): (Seen | undefined)[] {
   const pairs: (Seen | undefined)[] = wire.map(() => undefined);
   const taken = new Set<Seen>();
@@ -696,7 +696,7 @@ export function pairUp<Wire, Seen>(
 /**
  * Keys under which a listed entry and a thing seen in the stream match. Equal keys make a pair; undefined never does.
  */
-export interface Naming<Wire, Seen> {
+export interface MatchKeys<Wire, Seen> {
   wire(entry: Wire, at: number): string | undefined;
   seen(entry: Seen): string | undefined;
 }

@@ -6,8 +6,8 @@ import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
 import { isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { encodeBlob } from './blocks.ts';
 import {
@@ -23,7 +23,7 @@ import {
 import { encodeSystem } from './request-encode.ts';
 import { encodeText, encodeThinking } from './settings.ts';
 import { encodeToolChoice, encodeTools } from './tools.ts';
-import { fieldsOf, PROTOCOL } from './wire.ts';
+import { PROTOCOL, readExtensions } from './wire.ts';
 
 interface WrittenText {
   kind: 'text';
@@ -149,7 +149,7 @@ export class OutputEncoder {
         this.#calls.stop(at, final?.type === 'tool_use' ? final : undefined);
         return;
       case 'raw':
-        if (final?.type === 'opaque' && !written.item.isDone) written.item.replace(objectOf(final.raw));
+        if (final?.type === 'opaque' && !written.item.isDone) written.item.replace(objectOrEmpty(final.raw));
         written.item.close();
         return;
       default:
@@ -163,10 +163,10 @@ export class OutputEncoder {
   amend(late: NonNullable<MessageDelta['late_blocks']>): void {
     for (const { index, content_block: block } of late) {
       const written = this.#blocks.get(index);
-      if (block.type === 'opaque' && written?.kind === 'raw') written.item.replace(objectOf(block.raw));
+      if (block.type === 'opaque' && written?.kind === 'raw') written.item.replace(objectOrEmpty(block.raw));
       if (block.type !== 'tool_use' || this.#calls.amend(index, block)) continue;
       const message = 'the source changed a call after it had been passed on';
-      approximate(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
+      noteApproximated(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }
   }
 
@@ -247,14 +247,14 @@ export class OutputEncoder {
         ? this.#drop(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
         : { kind: 'text', block: { type: 'text', text }, item: undefined, signature: undefined, isStopped: false };
     this.#current.close();
-    const item = objectOf(raw);
+    const item = objectOrEmpty(raw);
     return { kind: 'raw', item: this.#list.raw({ type: 'unknown', ...item }, item['id'], 'item') };
   }
 
   #startImage(at: number, { source }: ImageBlock): Written {
     if (source.data === undefined) return this.#drop(at, 'image', 'an image without its data has no form in OpenAI Responses');
     const message = 'the image is written as the result of an image_generation_call';
-    approximate(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
+    noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
     this.#current.close();
     const item = { type: 'image_generation_call', status: 'completed', result: source.data };
     return { kind: 'raw', item: this.#list.raw(item, undefined, 'ig') };
@@ -264,7 +264,7 @@ export class OutputEncoder {
     switch (written.kind) {
       case 'thinking':
         if (written.item.isDone)
-          approximate(this.#context, {
+          noteApproximated(this.#context, {
             path: `/content/${at}`,
             feature: 'content.signature',
             message: 'the signature came after its item was done; only the response at the end has it',
@@ -293,14 +293,14 @@ export class OutputEncoder {
   }
 
   #drop(at: number, feature: string, message: string): Written {
-    drop(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
+    noteDropped(this.#context, { path: `/content/${at}`, feature: `content.${feature}`, message });
     return { kind: 'lost' };
   }
 }
 
 /** Unknown fields of a reasoning item. */
 function readItemFields(block: ThinkingBlock): JsonObject {
-  const { item_id: _, ...fields } = fieldsOf(block);
+  const { item_id: _, ...fields } = readExtensions(block);
   return fields;
 }
 
@@ -332,14 +332,14 @@ export class CurrentItem {
   }
 
   #message(block: TextBlock): MessageItem {
-    const { item_id: wanted, phase } = fieldsOf(block);
+    const { item_id: wanted, phase } = readExtensions(block);
     return this.#list.message(wanted, typeof phase === 'string' ? { phase } : {});
   }
 
   /** The reasoning item of a block. Blocks of one item (a summary and the full text) share it. */
   reasoningFor(block: ThinkingBlock): ReasoningItem {
     const { signature } = block;
-    const wanted = fieldsOf(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
+    const wanted = readExtensions(block)['item_id'] ?? (signature?.origin === PROTOCOL ? signature.item_id : undefined);
     if (this.#item instanceof ReasoningItem && wanted !== undefined && this.#item.json['id'] === wanted) return this.#item;
     const item = this.#open(() => this.#list.reasoning(wanted, readItemFields(block)));
     this.#block = block;
@@ -365,7 +365,8 @@ export class CurrentItem {
  * Whether two texts are parts of one message: they have the same item id and phase; texts of other protocols have none.
  */
 const isSameMessage = (before: ContentBlock, block: TextBlock): boolean =>
-  fieldsOf(before)['item_id'] === fieldsOf(block)['item_id'] && fieldsOf(before)['phase'] === fieldsOf(block)['phase'];
+  readExtensions(before)['item_id'] === readExtensions(block)['item_id'] &&
+  readExtensions(before)['phase'] === readExtensions(block)['phase'];
 
 // ---- envelope
 
@@ -423,11 +424,11 @@ const EMPTY_REQUEST: CanonicalRequest = { model: '', messages: [], parameters: {
 function echoRequest(context: CodecContext, foreign: boolean): JsonObject {
   const { request = EMPTY_REQUEST } = context;
   const { parameters, state, tools = [] } = request;
-  const kept = objectOf(request.extensions?.[PROTOCOL]);
+  const kept = objectOrEmpty(request.extensions?.[PROTOCOL]);
   // OpenAI reports the default for an unset field; for another upstream of this protocol it is unknown.
   const unset = foreign ? 1 : null;
   const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
-  const { text = {} } = encodeText(request, objectOf(kept['text']), quiet);
+  const { text = {} } = encodeText(request, objectOrEmpty(kept['text']), quiet);
   return {
     background: state?.background ?? false,
     instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
@@ -440,12 +441,12 @@ function echoRequest(context: CodecContext, foreign: boolean): JsonObject {
     reasoning: {
       effort: null,
       summary: null,
-      ...objectOf(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
+      ...objectOrEmpty(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
     },
     safety_identifier: request.user_id ?? null,
     store: request.store ?? false,
     temperature: parameters.temperature ?? unset,
-    text: { format: { type: 'text' }, ...objectOf(text) },
+    text: { format: { type: 'text' }, ...objectOrEmpty(text) },
     tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
     tools: encodeTools(tools, true).map(completeTool),
     top_logprobs: parameters.top_logprobs ?? 0,
@@ -468,12 +469,16 @@ export function encodeTier(tier: string | undefined, foreign: boolean, context: 
   if (!foreign) return { service_tier: tier };
   const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
   if (known !== undefined) return { service_tier: known };
-  drop(context, { path: '/service_tier', feature: 'service_tier', message: `OpenAI Responses has no service tier ${tier}` });
+  noteDropped(context, {
+    path: '/service_tier',
+    feature: 'service_tier',
+    message: `OpenAI Responses has no service tier ${tier}`,
+  });
   return {};
 }
 
 /** The extensions of a response of this protocol, which override what is derived from the request. */
-export function keptEnvelope(extensions: Extensions | undefined): JsonObject {
-  const { finish_reason: _, late_items: __, ...fields } = objectOf(extensions?.[PROTOCOL]);
+export function readEnvelopeExtensions(extensions: Extensions | undefined): JsonObject {
+  const { finish_reason: _, late_items: __, ...fields } = objectOrEmpty(extensions?.[PROTOCOL]);
   return fields;
 }

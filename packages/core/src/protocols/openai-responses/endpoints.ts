@@ -4,9 +4,9 @@ import { deriveId } from '../../accumulate/argument-text.ts';
 import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
 import { readBodyTarget } from '../../codec/deployment.ts';
-import type { Asked, HeaderBag, Provider, Target, WireRequest } from '../../codec/protocol.ts';
+import type { HeaderBag, Provider, RequestTarget, Target, WireRequest } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
-import { copyQuery, escaped, isVersion, parseUrl, segmentsOf, setPath } from '../../codec/requests.ts';
+import { copyQuery, encodeModelSegment, isVersion, parseUrl, setPath, splitSegments } from '../../codec/requests.ts';
 import { isObject } from '../../json/json.ts';
 
 /** `/v1beta/models/gemini-pro:generateContent` does not name a model to look up; `/v1/models/llama3:8b` does. */
@@ -19,7 +19,7 @@ const FOREIGN_HEADERS = ['anthropic-version', 'x-api-key', 'x-goog-api-key'];
  * The interface that a request is for, by its path and headers; the prefix (`/v1`, `/openai/v1`) depends on the server.
  */
 export function detectInterface(path: string, headers: HeaderBag = {}): InterfaceType {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   const last = segments.at(-1) ?? '';
   if (last === 'responses') return 'CHAT';
   if (last === 'input_tokens' && segments.at(-2) === 'responses') return 'COUNT_TOKENS';
@@ -51,7 +51,7 @@ export const ownsPath = (path: string): boolean => /^(?:\/v\d+)?\/(responses|con
 /**
  * The model and streaming mode of a request; a stored prompt defines its own model, so the request may leave it out.
  */
-export function readTarget(wire: WireRequest): Asked | undefined {
+export function readTarget(wire: WireRequest): RequestTarget | undefined {
   const { body } = wire;
   const isTemplate = isObject(body) && isObject(body['prompt']) && typeof body['prompt']['id'] === 'string';
   return readBodyTarget(wire) ?? (isTemplate ? { model: '', isStream: body['stream'] === true } : undefined);
@@ -80,9 +80,9 @@ export function buildUrl(type: InterfaceType, target: Target, modelId: string = 
  * deployments in this API.
  */
 function findRoot(pathname: string, { adapter_config: { path, api_version: version } = {} }: Provider): string {
-  const base = segmentsOf(pathname);
+  const base = splitSegments(pathname);
   const root = (segments: readonly string[]): string => segments.map((segment) => `/${segment}`).join('');
-  if (path !== undefined) return root([...base, ...segmentsOf(path)]);
+  if (path !== undefined) return root([...base, ...splitSegments(path)]);
   if (base.length === 0) return version === undefined ? '/v1' : '/openai';
   const deployments = base.indexOf('deployments');
   return root(deployments < 0 ? base : base.slice(0, deployments));
@@ -97,7 +97,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'MODELS':
       return 'models';
     case 'MODEL_INFO':
-      return `models/${escaped(modelId)}`;
+      return `models/${encodeModelSegment(modelId)}`;
     case 'PASSTHROUGH':
       return readNativeEndpoint(nativePath);
     case 'EMBEDDINGS':
@@ -116,7 +116,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
 
 /** The path below the client's prefix: `/v1/responses/resp_1/cancel` is `responses/resp_1/cancel`. */
 function readNativeEndpoint(path: string): string {
-  const segments = segmentsOf(path);
+  const segments = splitSegments(path);
   if (segments.length === 0) throw invalid('path', 'is not the path of an endpoint');
   const version = segments.findIndex((segment) => isVersion(segment)) + 1;
   return segments.slice(version).join('/');

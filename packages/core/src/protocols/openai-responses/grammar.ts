@@ -1,6 +1,6 @@
 import {
   accept,
-  inWords,
+  describeType,
   isCount,
   isFilled,
   isText,
@@ -8,7 +8,7 @@ import {
   must,
   mustHave,
   objectAt,
-  payloadOf,
+  parsePayload,
   type StreamGrammar,
 } from '../../codec/grammar.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
@@ -54,7 +54,7 @@ export class ResponsesGrammar implements StreamGrammar {
 
   push(frame: SseFrame): void {
     mustHave(frame, 'data,event', 'a frame has an event line and data');
-    const event = payloadOf(frame);
+    const event = parsePayload(frame);
     const { type } = event;
     must(isText(type) && type === frame.event, 'the event line says the type');
     must(event['sequence_number'] === this.#sequence++, 'sequence numbers count from 0');
@@ -315,7 +315,7 @@ export class ItemGrammar {
     const parts = this.#parts[list];
     const part = objectAt(event['part'], 'a part');
     const { type, text, refusal } = part;
-    must(isText(type) && PART_OWNERS.get(type) === this.type, `a part ${inWords(type)} in a ${this.type}`);
+    must(isText(type) && PART_OWNERS.get(type) === this.type, `a part ${describeType(type)} in a ${this.type}`);
     must(readPartIndex(event, list) === parts.length, 'parts are numbered without gaps');
     must((text ?? refusal) === '', 'a part begins empty');
     for (const { isDone } of parts) must(isDone, 'one part at a time');
@@ -333,7 +333,7 @@ export class ItemGrammar {
 
   #text(event: JsonObject, { list, part: type, done }: TextRule): void {
     const part = this.#parts[list][readPartIndex(event, list)];
-    must(part && part.type === type && !part.isTextDone, `${inWords(event['type'])} outside its part`);
+    must(part && part.type === type && !part.isTextDone, `${describeType(event['type'])} outside its part`);
     if (type === 'output_text') listAt(event['logprobs'], 'the logprobs of a text');
     if (done) {
       must(event[done] === part.text, 'the whole text is the sum of its deltas');
@@ -352,7 +352,7 @@ export class ItemGrammar {
   }
 
   #argument(event: JsonObject, { item, done }: InputRule): void {
-    must(this.type === item && !this.#isInputDone, `${inWords(event['type'])} for a ${this.type}`);
+    must(this.type === item && !this.#isInputDone, `${describeType(event['type'])} for a ${this.type}`);
     if (done) {
       must(event[done] === this.#input, 'the whole arguments are the sum of their deltas');
       this.#isInputDone = true;

@@ -9,15 +9,15 @@ import type {
 import type { Protocol } from '../../codec/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeStream } from './stream-decode.ts';
-import { filled, readType } from './wire.ts';
+import { nonBlank, readType } from './wire.ts';
 
 /** OpenAI Responses: `POST /v1/responses`. */
 export const openaiResponses: Protocol = {
   id: 'openai-responses',
   streamDecoder: decodeStream,
   recognises: (payload, event) => payload['object'] === 'response' || isResponseEvent(payload, event),
-  extras,
-  callFields,
+  extras: collectExtras,
+  callFields: readCallFields,
 };
 
 /** If only the event line has a name, it must be a known one: GigaChat has other events that start with `response.`. */
@@ -25,7 +25,7 @@ const isResponseEvent = ({ type }: JsonObject, event = ''): boolean =>
   typeof type === 'string' ? type.startsWith('response.') : event.startsWith('response.') && readType(event).action !== undefined;
 
 /** The content of a message other than text, reasoning and calls, in wire form. */
-export function extras({ content, extensions }: CanonicalResponse): JsonObject {
+export function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
   const late = readLateItems(extensions?.['openai-responses']?.['late_items']);
   const reasoning = buildReasoningItems(content, late);
   const texts = content.filter((block): block is TextBlock => block.type === 'text');
@@ -44,7 +44,7 @@ export function extras({ content, extensions }: CanonicalResponse): JsonObject {
 function readLateItems(list: unknown): Map<string, JsonObject> {
   const late = new Map<string, JsonObject>();
   for (const item of Array.isArray(list) ? list : []) {
-    const id = isObject(item) ? filled(item['id']) : undefined;
+    const id = isObject(item) ? nonBlank(item['id']) : undefined;
     if (id !== undefined) late.set(id, item);
   }
   return late;
@@ -55,7 +55,7 @@ function buildReasoningItems(content: readonly ContentBlock[], late: Map<string,
   const groups = new Map<string | ThinkingBlock, ThinkingBlock[]>();
   for (const block of content) {
     if (block.type !== 'thinking') continue;
-    const id = filled(readOwn(block)['item_id']) ?? block.signature?.item_id;
+    const id = nonBlank(readOwn(block)['item_id']) ?? block.signature?.item_id;
     if (id === undefined && !block.signature) continue;
     const group = groups.get(id ?? block);
     if (group) group.push(block);
@@ -89,6 +89,6 @@ function buildReasoningItem(blocks: ThinkingBlock[], known: JsonObject): JsonObj
 const encodeLogprob = ({ top = [], ...token }: TokenLogprob): JsonObject => ({ ...token, top_logprobs: top });
 
 /** The fields of a call without a canonical place. */
-export function callFields(call: ToolUseBlock): JsonObject {
+export function readCallFields(call: ToolUseBlock): JsonObject {
   return { ...readOwn(call), ...(call.namespace !== undefined && { namespace: call.namespace }) };
 }

@@ -7,15 +7,15 @@ import type {
   CanonicalModelList,
   CanonicalRequest,
 } from '../../canonical/request.ts';
-import { badAnswer, expectAnswer } from '../../codec/answers.ts';
+import { expectResponse, malformedResponse } from '../../codec/answers.ts';
 import type { CodecContext, WireCodec, WireRequest } from '../../codec/protocol.ts';
-import { countOf, textOf, unknownFields } from '../../codec/read.ts';
-import { drop } from '../../codec/report.ts';
+import { textOrEmpty, toCount, unknownFields } from '../../codec/read.ts';
+import { noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { decodeErrorBody } from './outcome.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequestBody } from './request-encode.ts';
-import { fieldsOf, keep } from './wire.ts';
+import { readExtensions, toExtensions } from './wire.ts';
 
 /** `GET /models`: the same list in both protocols of OpenAI. */
 export const models: WireCodec<unknown, CanonicalModelList> = { decode: decodeModels, encode: encodeModels };
@@ -26,53 +26,53 @@ function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList 
   const body = Array.isArray(wire) ? { data: wire } : expectBody(wire);
   // Codex has `models`.
   const entries = body['data'] ?? body['models'];
-  if (!Array.isArray(entries)) throw badAnswer('data', 'must be a list of models');
+  if (!Array.isArray(entries)) throw malformedResponse('data', 'must be a list of models');
   const found = entries.flatMap((entry, i): CanonicalModel[] => {
     const model = decodeModel(entry);
-    if (!model) drop(context, { path: `/data/${i}`, feature: 'models.entry', message: 'a model without an id' });
+    if (!model) noteDropped(context, { path: `/data/${i}`, feature: 'models.entry', message: 'a model without an id' });
     return model ? [model] : [];
   });
   return {
     models: found,
     ...(typeof body['has_more'] === 'boolean' && { has_more: body['has_more'] }),
-    ...keep(unknownFields(body, LIST_FIELDS)),
+    ...toExtensions(unknownFields(body, LIST_FIELDS)),
   };
 }
 
 const expectBody = (wire: unknown): JsonObject =>
-  expectAnswer(wire, ({ error, detail }) => Boolean(error) || detail !== undefined, decodeErrorBody);
+  expectResponse(wire, ({ error, detail }) => Boolean(error) || detail !== undefined, decodeErrorBody);
 
 const MODEL_FIELDS: ReadonlySet<string> = new Set(['id', 'object', 'created', 'owned_by', 'context_window', 'max_output_tokens']);
 
 /** Undefined if the entry names no model. Unknown fields become extensions. */
 function decodeModel(entry: unknown): CanonicalModel | undefined {
   if (!isObject(entry)) return undefined;
-  const id = textOf(entry['id']) || textOf(entry['slug']) || textOf(entry['name']);
+  const id = textOrEmpty(entry['id']) || textOrEmpty(entry['slug']) || textOrEmpty(entry['name']);
   if (id === '') return undefined;
-  const created = countOf(entry['created']);
-  const input = countOf(entry['context_window']);
-  const output = countOf(entry['max_output_tokens']);
+  const created = toCount(entry['created']);
+  const input = toCount(entry['context_window']);
+  const output = toCount(entry['max_output_tokens']);
   return {
     id,
-    name: textOf(entry['display_name']) || textOf(entry['name']) || id,
+    name: textOrEmpty(entry['display_name']) || textOrEmpty(entry['name']) || id,
     ...(created !== undefined && { created }),
-    ...(textOf(entry['owned_by']) && { owned_by: textOf(entry['owned_by']) }),
-    ...(textOf(entry['description']) && { description: textOf(entry['description']) }),
+    ...(textOrEmpty(entry['owned_by']) && { owned_by: textOrEmpty(entry['owned_by']) }),
+    ...(textOrEmpty(entry['description']) && { description: textOrEmpty(entry['description']) }),
     ...(input !== undefined && { max_input_tokens: input }),
     ...(output !== undefined && { max_output_tokens: output }),
-    ...keep(unknownFields(entry, MODEL_FIELDS)),
+    ...toExtensions(unknownFields(entry, MODEL_FIELDS)),
   };
 }
 
 function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {
   if (list.has_more || list.next_page !== undefined)
-    drop(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI lists all models at once' });
-  return { ...fieldsOf(list), object: 'list', data: list.models.map(encodeModel) };
+    noteDropped(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI lists all models at once' });
+  return { ...readExtensions(list), object: 'list', data: list.models.map(encodeModel) };
 }
 
 function encodeModel(model: CanonicalModel): JsonObject {
   const { id, name, created, owned_by: owner, description, max_input_tokens: input, max_output_tokens: output } = model;
-  const kept = fieldsOf(model);
+  const kept = readExtensions(model);
   return {
     ...kept,
     id,
@@ -91,7 +91,7 @@ export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeMod
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
   const model = decodeModel(expectBody(wire));
-  if (!model) throw badAnswer('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be the name of the model');
   return model;
 }
 
@@ -126,7 +126,7 @@ function encodeCountRequest(request: CanonicalRequest, context: CodecContext): W
 export const countResponse: WireCodec<unknown, CanonicalCountTokensResponse> = { decode: decodeCount, encode: encodeCount };
 
 function decodeCount(wire: unknown): CanonicalCountTokensResponse {
-  const input_tokens = isObject(wire) ? countOf(wire['input_tokens']) : undefined;
+  const input_tokens = isObject(wire) ? toCount(wire['input_tokens']) : undefined;
   if (input_tokens === undefined) throw new CodecError(decodeErrorBody(wire));
   return { input_tokens };
 }

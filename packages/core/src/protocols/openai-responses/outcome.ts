@@ -1,11 +1,11 @@
 /** How a response ends, both directions: errors, stop reasons, usage. */
 
 import type { CanonicalUsage, StopReason } from '../../canonical/message.ts';
-import { brokenOffBy, type CanonicalError, type ErrorCode, type Note, ownError } from '../../canonical/notes.ts';
-import { decodeWireError, errorBody, errorValue, messageOfText, withReply } from '../../codec/errors.ts';
+import { type CanonicalError, type ErrorCode, findSocketErrorCode, type Note, ownError } from '../../canonical/notes.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { cachedOutside, countOf, objectOf, within } from '../../codec/read.ts';
-import { approximate } from '../../codec/report.ts';
+import { countCachedOutside, limitToWhole, objectOrEmpty, toCount } from '../../codec/read.ts';
+import { noteApproximated } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { PROTOCOL } from './wire.ts';
 
@@ -36,14 +36,14 @@ export function decodeFailure(status: string, error: unknown): CanonicalError {
 }
 
 /** Marks an error as reported by the server, not caused by an early end of the stream. */
-export const asTerminal = (error: CanonicalError): CanonicalError => ({
+export const markTerminal = (error: CanonicalError): CanonicalError => ({
   ...error,
   details: { ...error.details, terminal: true },
 });
 
 /** Decodes an error response of any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
-  return withReply(decodeErrorBody(reply.body, reply.status, context), reply, PROTOCOL);
+  return addReplyFacts(decodeErrorBody(reply.body, reply.status, context), reply, PROTOCOL);
 }
 
 /**
@@ -52,7 +52,7 @@ export function decodeErrorReply(reply: WireReply, context: CodecContext): Canon
  */
 export function decodeErrorBody(body: unknown, status?: number, context?: CodecContext): CanonicalError {
   const value = errorValue(body);
-  return decodeError(isObject(value) ? findError(value) : { message: messageOfText(value, status, context) });
+  return decodeError(isObject(value) ? findError(value) : { message: describeTextBody(value, status, context) });
 }
 
 /** Encodes an error response; SDKs choose the exception by HTTP status, so status and body must match. */
@@ -127,7 +127,7 @@ function encodeErrorObject(error: CanonicalError): JsonObject {
   const { type, code } = WIRE_ERRORS[error.code];
   const own = error.upstream?.protocol === PROTOCOL ? error.upstream : undefined;
   return {
-    ...objectOf(own?.body),
+    ...objectOrEmpty(own?.body),
     message: error.message,
     type: own?.type ?? type,
     param: error.param ?? null,
@@ -139,7 +139,7 @@ function encodeErrorObject(error: CanonicalError): JsonObject {
 /** The error of an `error` event. If the connection broke, the code is the system's error code, as in chat. */
 export function encodeStreamError(error: CanonicalError): JsonObject {
   const object = encodeErrorObject(error);
-  const code = brokenOffBy(error);
+  const code = findSocketErrorCode(error);
   return code === undefined ? object : { ...object, code };
 }
 
@@ -204,15 +204,15 @@ export const encodeStop = (stop: Exclude<StopReason, 'error'>, hasRefusal: boole
  * Decodes usage. `input_tokens` includes cached tokens and `output_tokens` reasoning tokens, like the canonical counts.
  */
 export function decodeUsage(raw: JsonObject, note: (note: Note) => void): CanonicalUsage {
-  const input = objectOf(raw['input_tokens_details']);
-  const output = objectOf(raw['output_tokens_details']);
-  const counted = countOf(raw['input_tokens']) ?? countOf(raw['prompt_tokens']) ?? 0;
-  const cached = countOf(input['cached_tokens']);
-  const outside = cachedOutside(cached, counted, note);
+  const input = objectOrEmpty(raw['input_tokens_details']);
+  const output = objectOrEmpty(raw['output_tokens_details']);
+  const counted = toCount(raw['input_tokens']) ?? toCount(raw['prompt_tokens']) ?? 0;
+  const cached = toCount(input['cached_tokens']);
+  const outside = countCachedOutside(cached, counted, note);
   const input_tokens = counted + outside;
-  const output_tokens = countOf(raw['output_tokens']) ?? countOf(raw['completion_tokens']) ?? 0;
-  const written = within(countOf(input['cache_write_tokens']), input_tokens - (cached ?? 0), 'cache_write_tokens', note);
-  const reasoning = within(countOf(output['reasoning_tokens']), output_tokens, 'reasoning_tokens', note);
+  const output_tokens = toCount(raw['output_tokens']) ?? toCount(raw['completion_tokens']) ?? 0;
+  const written = limitToWhole(toCount(input['cache_write_tokens']), input_tokens - (cached ?? 0), 'cache_write_tokens', note);
+  const reasoning = limitToWhole(toCount(output['reasoning_tokens']), output_tokens, 'reasoning_tokens', note);
   return {
     input_tokens,
     output_tokens,
@@ -231,13 +231,13 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
 export function encodeFinalUsage(usage: CanonicalUsage | undefined, context: CodecContext): JsonObject {
   if (usage) return encodeUsage(usage);
   const message = 'the upstream told no usage; where OpenAI Responses needs one, zeros stand for it';
-  approximate(context, { path: '/usage', feature: 'usage', message });
+  noteApproximated(context, { path: '/usage', feature: 'usage', message });
   return encodeUsage({ input_tokens: 0, output_tokens: 0 });
 }
 
 /** Encodes usage over the original, so that unknown counts survive. The details are required objects. */
 export function encodeUsage({ extensions, ...usage }: CanonicalUsage): JsonObject {
-  const raw = objectOf(extensions?.['openai-responses']);
+  const raw = objectOrEmpty(extensions?.['openai-responses']);
   const input = Math.max(0, usage.input_tokens);
   const output = Math.max(0, usage.output_tokens);
   const read = Math.min(Math.max(0, usage.cache_read_tokens ?? 0), input);
@@ -246,9 +246,9 @@ export function encodeUsage({ extensions, ...usage }: CanonicalUsage): JsonObjec
   return {
     ...raw,
     input_tokens: input,
-    input_tokens_details: { ...objectOf(raw['input_tokens_details']), cached_tokens: read, cache_write_tokens: written },
+    input_tokens_details: { ...objectOrEmpty(raw['input_tokens_details']), cached_tokens: read, cache_write_tokens: written },
     output_tokens: output,
-    output_tokens_details: { ...objectOf(raw['output_tokens_details']), reasoning_tokens: reasoning },
+    output_tokens_details: { ...objectOrEmpty(raw['output_tokens_details']), reasoning_tokens: reasoning },
     total_tokens: input + output,
   };
 }

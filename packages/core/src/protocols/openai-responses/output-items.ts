@@ -2,14 +2,14 @@
 
 import type { Citation, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, argumentsOf, CharacterCount, dropLogprobs } from '../../codec/answers.ts';
+import { type Attach, buildArgumentText, CharacterCount, dropLogprobs } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { type JsonObject, parseJson } from '../../json/json.ts';
 import { encodeBlob, encodeCitation, encodeLogprobs, isOpenEnded } from './blocks.ts';
 import { ItemIds, type ItemPrefix } from './endpoints.ts';
-import { builtInOf, builtInsOf, encodeBuiltIn, encodeBuiltInCall } from './tools.ts';
-import { fieldsOf } from './wire.ts';
+import { encodeBuiltIn, encodeBuiltInCall, findBuiltIn, listBuiltIns } from './tools.ts';
+import { readExtensions } from './wire.ts';
 
 /** Creates the output items of a response, numbered in the order in which they start. */
 export class ItemList {
@@ -30,13 +30,13 @@ export class ItemList {
 
   readonly #losses: MessageLosses = {
     citation: ({ kind }) =>
-      drop(this.#context, {
+      noteDropped(this.#context, {
         path: '/content',
         feature: 'citations',
         message: `a ${kind} citation is no annotation of OpenAI Responses`,
       }),
     quote: () =>
-      approximate(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
+      noteApproximated(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
     logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
   };
 
@@ -83,7 +83,7 @@ export class ItemList {
 
 /** The fields of a call other than ids, name and arguments. The id of a `parallel` wrapper is internal. */
 function readCallFields(block: ToolUseBlock): JsonObject {
-  const { parallel_call_id: _, ...fields } = fieldsOf(block);
+  const { parallel_call_id: _, ...fields } = readExtensions(block);
   return { ...fields, ...(block.namespace !== undefined && { namespace: block.namespace }) };
 }
 
@@ -112,7 +112,7 @@ interface WrittenCall {
 export class CallsEncoder {
   readonly #list: ItemList;
   readonly #context: CodecContext;
-  readonly #builtIns: ReturnType<typeof builtInsOf>;
+  readonly #builtIns: ReturnType<typeof listBuiltIns>;
   readonly #calls = new Map<number, WrittenCall>();
   /** A call that has started without arguments: its signature, which must precede it, may come with the next delta. */
   #waiting: WrittenCall | undefined;
@@ -122,12 +122,12 @@ export class CallsEncoder {
   constructor(list: ItemList, context: CodecContext) {
     this.#list = list;
     this.#context = context;
-    this.#builtIns = builtInsOf(context.request);
+    this.#builtIns = listBuiltIns(context.request);
   }
 
   /** Starts a call. */
   start(at: number, block: ToolUseBlock): void {
-    const isHeld = this.#builtIns.has(block.name) || builtInOf(block) !== undefined;
+    const isHeld = this.#builtIns.has(block.name) || findBuiltIn(block) !== undefined;
     const call: WrittenCall = { block, item: undefined, isSigned: false, held: isHeld ? '' : undefined };
     this.#calls.set(at, call);
     this.#waiting = call;
@@ -147,7 +147,7 @@ export class CallsEncoder {
     const call = this.#calls.get(at);
     if (call && call === this.#waiting) this.#carry(call, signature);
     else if (call)
-      approximate(this.#context, {
+      noteApproximated(this.#context, {
         path: `/content/${at}`,
         feature: 'content.signature',
         message: 'the signature came after its call had been passed on, and is lost',
@@ -166,7 +166,7 @@ export class CallsEncoder {
     const call = this.#waiting;
     if (!call) return;
     this.#waiting = undefined;
-    const text = argumentsOf(call.block, true);
+    const text = buildArgumentText(call.block, true);
     if (call.held === undefined) this.#open(call).write(text);
     else call.held += text;
   }
@@ -179,7 +179,7 @@ export class CallsEncoder {
   /** Ends a call of a tool with an item type of its own. If its arguments are not JSON, it becomes an ordinary call. */
   #stopHeld(call: WrittenCall, held: string): void {
     const { block } = call;
-    const own = builtInOf(block);
+    const own = findBuiltIn(block);
     const tool = own ?? this.#builtIns.get(block.name);
     call.held = undefined;
     const item = own ? encodeBuiltIn(block) : tool && encodeBuiltInCall(tool, held);
@@ -203,7 +203,7 @@ export class CallsEncoder {
   /** Continues a call after its block had stopped; false if it was sent and cannot change. */
   amend(at: number, block: ToolUseBlock): boolean {
     const item = this.#calls.get(at)?.item;
-    const text = argumentsOf(block, true);
+    const text = buildArgumentText(block, true);
     if (!item || !this.#bare.has(item) || !text.startsWith(item.text)) return false;
     item.write(text.slice(item.text.length));
     return true;
@@ -213,7 +213,7 @@ export class CallsEncoder {
   #correct(item: CallItem, final: ToolUseBlock): void {
     const { id, call_id, type, name } = item.json;
     if (final.name !== name)
-      approximate(this.#context, {
+      noteApproximated(this.#context, {
         path: '/content',
         feature: 'content.tool_use.name',
         message: `the name of a call was ${name} when it was sent, and is ${final.name}`,

@@ -1,4 +1,4 @@
-import { DEFAULT_PROFILE, type FindProfile, type ProviderProfile, rememberProfiles } from '../../codec/profile.ts';
+import { DEFAULT_PROFILE, type FindProfile, memoizeProfiles, type ProviderProfile } from '../../codec/profile.ts';
 import type { ToolRules } from '../../passes/rules.ts';
 
 /**
@@ -70,8 +70,8 @@ const MODEL_RULES: readonly ModelRule[] = [
 /**
  * The profile of a provider and model. An unknown provider gets the default; the operator's `profile` overrides both.
  */
-export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
-  const row = hasFacts(providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
+export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
+  const row = hasRecordedProfile(providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
   // Fine-tuned models are named after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');
   const profile = { ...DEFAULT_RESPONSES_PROFILE, ...row };
@@ -81,7 +81,7 @@ export const profileFor: FindProfile = rememberProfiles((providerId, model) => {
 });
 
 /** Whether the provider is known. */
-export const hasFacts = (providerId: string): boolean => Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId);
+export const hasRecordedProfile = (providerId: string): boolean => Object.hasOwn(OPENAI_RESPONSES_PROFILES, providerId);
 
 /**
  * The rules for tools. Only OpenAI supports namespaces: elsewhere the tools are flat, and the engine restores them in

@@ -12,7 +12,7 @@ import type {
 import { CodecError } from '../../canonical/notes.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -23,28 +23,35 @@ import {
   expectShallow,
   expectShallowJson,
   expectText,
-  objectOf,
+  objectOrEmpty,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { invalid, isStrict, missing, repair } from '../../codec/report.ts';
+import { invalid, isStrict, missing, noteRepaired } from '../../codec/report.ts';
 import { decodeBreakpoint, isDetail, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
 import { decodeReasoning } from './blocks.ts';
 import { isDerivedId } from './endpoints.ts';
 import { decodeAssistantItem } from './request-encode.ts';
-import { decodeOptions, decodeParameters, decodeTextOptions, decodeThinking, keptText, PARAMETER_FIELDS } from './settings.ts';
 import {
+  collectTextExtensions,
+  decodeOptions,
+  decodeParameters,
+  decodeTextOptions,
+  decodeThinking,
+  PARAMETER_FIELDS,
+} from './settings.ts';
+import {
+  collectToolChoiceExtensions,
   decodeBuiltInCall,
   decodeBuiltInOutput,
   decodeInputTools,
   decodeToolChoice,
   decodeTools,
-  keptToolChoice,
 } from './tools.ts';
-import { fieldsOf, keep, PROTOCOL, placesIn } from './wire.ts';
+import { listFieldPaths, PROTOCOL, readExtensions, toExtensions } from './wire.ts';
 
 /** Decodes a Responses request. */
 export function decodeRequest(wire: WireRequest, context: CodecContext): CanonicalRequest {
@@ -96,12 +103,12 @@ export function decodeRequestBody(wire: unknown, context: CodecContext): Canonic
     extensions: {
       [PROTOCOL]: {
         ...unknownFields(body, MAPPED_FIELDS),
-        ...keptText(body['text']),
-        ...keptToolChoice(body['tool_choice'], tools),
+        ...collectTextExtensions(body['text']),
+        ...collectToolChoiceExtensions(body['tool_choice'], tools),
       },
     },
   };
-  return at('', request, context, placesIn(body));
+  return withSource('', request, context, listFieldPaths(body));
 }
 
 /** The input items; they are optional with a stored prompt or a stored conversation. */
@@ -122,7 +129,7 @@ function expectInput(value: unknown): readonly unknown[] {
 function decodeInstructions(value: unknown, context: CodecContext): SystemBlock[] {
   const text = optional(value, 'instructions', expectText);
   if (!text) return [];
-  return [at('/instructions', { type: 'text', text, extensions: { [PROTOCOL]: { instructions: true } } }, context)];
+  return [withSource('/instructions', { type: 'text', text, extensions: { [PROTOCOL]: { instructions: true } } }, context)];
 }
 
 /** The model; a stored prompt may define it. */
@@ -131,7 +138,7 @@ const readModel = ({ model, prompt }: JsonObject): string =>
 
 function decodeStreaming(body: JsonObject): Pick<CanonicalRequest, 'stream' | 'stream_options'> {
   const stream = optional(body['stream'], 'stream', expectBoolean);
-  const padding = objectOf(optional(body['stream_options'], 'stream_options', expectObject))['include_obfuscation'];
+  const padding = objectOrEmpty(optional(body['stream_options'], 'stream_options', expectObject))['include_obfuscation'];
   return {
     ...(stream !== undefined && { stream }),
     ...(typeof padding === 'boolean' && { stream_options: { include_obfuscation: padding } }),
@@ -216,7 +223,7 @@ class InputReader {
 
   /** Reads a reference to a stored item, which only a server of this protocol can resolve. */
   reference(item: JsonObject, param: string): void {
-    this.#addBlock({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOf(item['id']) } satisfies OpaqueBlock, param);
+    this.#addBlock({ type: 'opaque', origin: PROTOCOL, raw: item, held: textOrEmpty(item['id']) } satisfies OpaqueBlock, param);
   }
 
   message(item: JsonObject, param: string): void {
@@ -226,14 +233,15 @@ class InputReader {
       for (const [block, place] of blocks) this.#addBlock(this.#sign(block), place);
       if (blocks.length === 0) {
         const message = 'a message without content is not accepted; dropped';
-        repair(this.#scope.context, { path: pointerOf(param), feature: 'messages.empty', message });
+        noteRepaired(this.#scope.context, { path: toPointer(param), feature: 'messages.empty', message });
       }
       return;
     }
     if (!ROLES.includes(role)) throw invalid(`${param}.role`, `must be one of ${ROLES.join(', ')}`);
     if (typeof item['content'] !== 'string') expectList(item['content'], `${param}.content`);
     const content = decodeContent(item['content'], `${param}.content`, this.#scope);
-    if (role === 'user') this.#add({ role, content, ...readId(item), ...keep(unknownFields(item, MESSAGE_FIELDS)) }, param);
+    if (role === 'user')
+      this.#add({ role, content, ...readId(item), ...toExtensions(unknownFields(item, MESSAGE_FIELDS)) }, param);
     else this.#addSystem(item, role, content, param);
   }
 
@@ -246,13 +254,13 @@ class InputReader {
     if (isHoisted && texts.length === content.length)
       for (const [i, block] of texts.entries())
         system.push(hoist(block, i === 0 ? { role, fields: { ...readId(item), ...fields } } : undefined));
-    else this.#add({ role: 'system', content, ...readId(item), ...keep({ ...fields, role }) }, param);
+    else this.#add({ role: 'system', content, ...readId(item), ...toExtensions({ ...fields, role }) }, param);
   }
 
   reasoning(item: JsonObject, param: string): void {
     const { blocks, signs } = decodeReasoning(item);
     for (const block of blocks) this.#addBlock(block, param);
-    const blob = signs && at(pointerOf(`${param}.encrypted_content`), signs.blob, this.#scope.context);
+    const blob = signs && withSource(toPointer(`${param}.encrypted_content`), signs.blob, this.#scope.context);
     if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;
   }
 
@@ -281,11 +289,11 @@ class InputReader {
 
   output(item: JsonObject, param: string): void {
     const [oldest] = this.#openCalls;
-    const named = textOf(optional(item['call_id'], `${param}.call_id`, expectText));
+    const named = textOrEmpty(optional(item['call_id'], `${param}.call_id`, expectText));
     const id = named || oldest || deriveId('call_', param);
     if (!named) {
       const message = `the output names no call; it is taken for that of ${id}`;
-      repair(this.#scope.context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
+      noteRepaired(this.#scope.context, { path: toPointer(`${param}.call_id`), feature: 'messages.tool_use.id', message });
     }
     this.#openCalls.delete(id);
     const name = this.#calls.get(id);
@@ -294,7 +302,7 @@ class InputReader {
 
   #addResult(result: ToolResultBlock, param: string): void {
     const last = this.conversation.messages.at(-1);
-    const placed = at(pointerOf(param), result, this.#scope.context);
+    const placed = withSource(toPointer(param), result, this.#scope.context);
     if (last?.role === 'tool') last.content.push(placed);
     else this.#add({ role: 'tool', content: [placed] }, param);
   }
@@ -302,14 +310,14 @@ class InputReader {
   /** Adds a block to the assistant turn. */
   #addBlock(block: ContentBlock, param: string): void {
     const last = this.conversation.messages.at(-1);
-    const place = pointerOf(param);
-    const placed = at(place, block, this.#scope.context, listPartPaths(place));
+    const place = toPointer(param);
+    const placed = withSource(place, block, this.#scope.context, listPartPaths(place));
     if (last?.role === 'assistant') last.content.push(placed);
     else this.#add({ role: 'assistant', content: [placed] }, param);
   }
 
   #add(message: CanonicalMessage, param: string): void {
-    this.conversation.messages.push(at(pointerOf(param), message, this.#scope.context));
+    this.conversation.messages.push(withSource(toPointer(param), message, this.#scope.context));
   }
 }
 
@@ -324,7 +332,7 @@ function hoist(block: TextBlock, message: { role: string; fields: JsonObject } |
   const { refusal: _, citations: __, logprobs: ___, signature: ____, ...rest } = block;
   if (!message) return rest;
   const role = message.role === 'developer' ? 'developer' : 'system';
-  return { ...rest, role, ...keep({ ...fieldsOf(block), message: message.fields }) };
+  return { ...rest, role, ...toExtensions({ ...readExtensions(block), message: message.fields }) };
 }
 
 /** The wire location of each field whose canonical path differs. */
@@ -355,7 +363,7 @@ function decodeTextPart(part: JsonObject, param: string): TextBlock {
     type: 'text',
     text: expectText(part['text'], `${param}.text`),
     ...decodeBreakpoint(part),
-    ...keep(unknownFields(part, TEXT_FIELDS)),
+    ...toExtensions(unknownFields(part, TEXT_FIELDS)),
   };
 }
 
@@ -364,7 +372,7 @@ const IMAGE_FIELDS = new Set(['type', 'image_url', 'detail', 'prompt_cache_break
 
 /** Chat's `{image_url:{url}}` is accepted as well. */
 function decodeImage(part: JsonObject, param: string): ImageBlock {
-  const link = objectOf(part['image_url'])['url'] ?? part['image_url'];
+  const link = objectOrEmpty(part['image_url'])['url'] ?? part['image_url'];
   const url = optional(link, `${param}.image_url`, expectName);
   const id = optional(part['file_id'], `${param}.file_id`, expectName);
   if (url === undefined && id === undefined) throw missing(`${param}.image_url`);
@@ -377,7 +385,7 @@ function decodeImage(part: JsonObject, param: string): ImageBlock {
       ...(isDetail(detail) && { detail }),
     },
     ...decodeBreakpoint(part),
-    ...keep(unknownFields(part, IMAGE_FIELDS)),
+    ...toExtensions(unknownFields(part, IMAGE_FIELDS)),
   };
 }
 
@@ -401,7 +409,7 @@ function decodeFile(part: JsonObject, param: string): FileBlock {
       ...(filename !== undefined && { filename }),
     },
     ...decodeBreakpoint(part),
-    ...keep(unknownFields(part, FILE_FIELDS)),
+    ...toExtensions(unknownFields(part, FILE_FIELDS)),
   };
 }
 
@@ -414,15 +422,15 @@ function decodeAudio(part: JsonObject, param: string): AudioBlock {
     type: 'audio',
     source: { data: expectText(audio['data'], `${param}.input_audio.data`), format, media_type: `audio/${format}` },
     ...decodeBreakpoint(part),
-    ...keep(unknownFields(part, AUDIO_FIELDS)),
+    ...toExtensions(unknownFields(part, AUDIO_FIELDS)),
   };
 }
 
 /** Decodes text or a list of parts. Empty text is left out; an unknown part becomes an opaque block. */
 function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
-  const place = pointerOf(param);
+  const place = toPointer(param);
   if (typeof content === 'string')
-    return content === '' ? [] : [at(place, { type: 'text', text: content } satisfies TextBlock, scope.context)];
+    return content === '' ? [] : [withSource(place, { type: 'text', text: content } satisfies TextBlock, scope.context)];
   return (optional(content, param, expectList) ?? []).flatMap((value, i): Part[] => {
     const inner = `${param}[${i}]`;
     const part = typeof value === 'string' ? { type: 'input_text', text: value } : expectObject(value, inner);
@@ -430,7 +438,7 @@ function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
     const type = expectText(part['type'], `${inner}.type`);
     const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
     const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
-    return [at(`${place}/${i}`, block, scope.context, listPartPaths(`${place}/${i}`))];
+    return [withSource(`${place}/${i}`, block, scope.context, listPartPaths(`${place}/${i}`))];
   });
 }
 
@@ -454,7 +462,7 @@ function decodeCall(item: JsonObject, param: string, context: CodecContext): Too
     ...(namespace && { namespace }),
     ...(typeof id === 'string' && id !== '' && !isDerivedId(id) && { item_id: id }),
     ...(isStatus(status) && { status }),
-    ...keep(unknownFields(item, CALL_FIELDS)),
+    ...toExtensions(unknownFields(item, CALL_FIELDS)),
   };
 }
 
@@ -462,9 +470,9 @@ function decodeCall(item: JsonObject, param: string, context: CodecContext): Too
 function callId(item: JsonObject, name: string, param: string, context: CodecContext): string {
   const given = optional(item['call_id'], `${param}.call_id`, expectText);
   if (given) return given;
-  const derived = textOf(item['id']) || deriveId('call_', param, name);
+  const derived = textOrEmpty(item['id']) || deriveId('call_', param, name);
   const message = `a call without a call_id is called ${derived}`;
-  repair(context, { path: pointerOf(`${param}.call_id`), feature: 'messages.tool_use.id', message });
+  noteRepaired(context, { path: toPointer(`${param}.call_id`), feature: 'messages.tool_use.id', message });
   return derived;
 }
 
@@ -499,7 +507,7 @@ function decodeOutput(item: JsonObject, id: string, param: string, scope: Scope)
     content: decodeResult(item['output'], `${param}.output`, scope),
     ...(item['status'] === 'incomplete' && { is_error: true }),
     ...(item['type'] === 'custom_tool_call_output' && { kind: 'custom' }),
-    ...keep(unknownFields(item, OUTPUT_FIELDS)),
+    ...toExtensions(unknownFields(item, OUTPUT_FIELDS)),
   };
 }
 

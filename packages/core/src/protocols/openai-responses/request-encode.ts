@@ -11,14 +11,14 @@ import type {
   ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { argumentsOf, CharacterCount } from '../../codec/answers.ts';
+import { buildArgumentText, CharacterCount } from '../../codec/answers.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
-import { expectList, expectObject, expectText, listOf, objectOf, optional, unknownFields } from '../../codec/read.ts';
-import { approximate, drop, invalid, rulesTelling } from '../../codec/report.ts';
+import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
+import { createReporter, invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
 import { continuesPrefill, decodeBreakpoint, encodeBreakpoint, withoutHoisted } from '../../codec/requests.ts';
 import type { JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { Rules, Vocabulary } from '../../passes/rules.ts';
+import type { Capabilities, Rules } from '../../passes/rules.ts';
 import {
   decodeCitation,
   decodeLogprobs,
@@ -31,9 +31,9 @@ import {
 } from './blocks.ts';
 import { replayableId } from './endpoints.ts';
 import { toolRules } from './profiles.ts';
-import { BOUNDS, encodeOptions, encodeParameters, encodeText, encodeThinking, OPTION_FIELDS, withJsonWord } from './settings.ts';
+import { addJsonHint, BOUNDS, encodeOptions, encodeParameters, encodeText, encodeThinking, OPTION_FIELDS } from './settings.ts';
 import { encodeBuiltIn, encodeToolChoice, encodeTools, foldParallel, SERVER_TOOLS } from './tools.ts';
-import { channelOf, fieldsOf, PROTOCOL } from './wire.ts';
+import { findChannel, PROTOCOL, readExtensions } from './wire.ts';
 
 /** Encodes a canonical request as a Responses request. */
 export function encodeRequest(request: CanonicalRequest, context: CodecContext): WireRequest {
@@ -48,7 +48,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const kept = sent ?? {};
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
   // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
-  const isSampling = context.profile.supports_sampling || objectOf(thinking['reasoning'])['effort'] === 'none';
+  const isSampling = context.profile.supports_sampling || objectOrEmpty(thinking['reasoning'])['effort'] === 'none';
   const conversation = encodeMessages(foldParallel(request.messages), sent !== undefined, context);
   // The API rejects an empty input, so a system prompt of another protocol that is alone becomes a message.
   const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && conversation.length === 0);
@@ -62,7 +62,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
     ...encodeModel(request, context),
     ...(instructions !== undefined && { instructions }),
     ...((input.length > 0 || !hasTemplate) && {
-      input: isStored ? input : withJsonWord(input, request.output_format, context),
+      input: isStored ? input : addJsonHint(input, request.output_format, context),
     }),
     ...encodeToolFields(request, kept, sent !== undefined, context),
     ...encodeParameters(request, isSampling, context),
@@ -89,7 +89,7 @@ function encodeModel({ model }: CanonicalRequest, { target }: CodecContext): Jso
 
 const MAX_BREAKPOINTS = 4;
 
-const CAPABILITIES: Vocabulary = {
+const CAPABILITIES: Capabilities = {
   names: false,
   titles: 'filename',
   contexts: false,
@@ -106,7 +106,7 @@ const CAPABILITIES: Vocabulary = {
 // literal.
 function buildRules(request: CanonicalRequest, context: CodecContext): Rules {
   const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = rulesTelling(context);
+  const { note, drop, repair, refuse } = createReporter(context);
   const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
   return {
     note,
@@ -168,7 +168,7 @@ function encodeToolFields(request: CanonicalRequest, kept: JsonObject, isOwn: bo
   const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
   const hasTools = tools.length > 0 || isOwn;
   if (choice && !hasTools && (choice.type === 'any' || choice.type === 'tool'))
-    drop(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+    noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
   return {
     ...(tools.length > 0 && { tools: encodeTools(tools, isOwn) }),
     ...(choice && hasTools && { tool_choice: encodeToolChoice(choice, tools, kept['tool_choice']) }),
@@ -185,7 +185,7 @@ function encodeStreaming(
   if (!stream) return wanted === undefined ? {} : { stream: false };
   const padding = options?.include_obfuscation;
   const stream_options = {
-    ...objectOf(kept['stream_options']),
+    ...objectOrEmpty(kept['stream_options']),
     ...(padding !== undefined && context.profile.official && { include_obfuscation: padding }),
   };
   return { stream: true, ...(Object.keys(stream_options).length > 0 && { stream_options }) };
@@ -213,7 +213,7 @@ export function encodeSystem(system: readonly SystemBlock[], isInput: boolean): 
 }
 
 function isInstruction(block: SystemBlock): boolean {
-  const { instructions, message } = fieldsOf(block);
+  const { instructions, message } = readExtensions(block);
   if (instructions === true) return true;
   return message === undefined && block.role !== 'developer' && !block.cache_control;
 }
@@ -228,7 +228,7 @@ function encodeSystemItems(blocks: readonly SystemBlock[]): JsonObject[] {
   }
   return runs.map((run) => {
     const [first] = run;
-    const { id: named, ...fields } = objectOf(first && fieldsOf(first)['message']);
+    const { id: named, ...fields } = objectOrEmpty(first && readExtensions(first)['message']);
     const id = replayableId(named, 'msg');
     return {
       ...fields,
@@ -241,7 +241,7 @@ function encodeSystemItems(blocks: readonly SystemBlock[]): JsonObject[] {
 }
 
 function encodeInputText(block: TextBlock | SystemBlock): JsonObject {
-  const { message: _, instructions: __, ...fields } = fieldsOf(block);
+  const { message: _, instructions: __, ...fields } = readExtensions(block);
   return { ...fields, type: 'input_text', text: block.text, ...encodeBreakpoint(block) };
 }
 
@@ -256,7 +256,7 @@ function encodeMessages(messages: readonly CanonicalMessage[], isOwn: boolean, c
       case 'user':
         return [encodeMessage(message, 'user', at, context)];
       case 'system':
-        return [encodeMessage(message, fieldsOf(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
+        return [encodeMessage(message, readExtensions(message)['role'] === 'system' ? 'system' : 'developer', at, context)];
       case 'assistant':
         return new TurnEncoder(message, at, context).encode();
       case 'tool':
@@ -283,7 +283,7 @@ function findCustomCalls(messages: readonly CanonicalMessage[]): Set<string> {
 
 function encodeMessage(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
   const id = replayableId(message.id, 'msg');
-  const { role: _, ...fields } = fieldsOf(message);
+  const { role: _, ...fields } = readExtensions(message);
   return {
     ...fields,
     type: 'message',
@@ -341,7 +341,7 @@ class TurnEncoder {
   /** Thinking of other protocols has no item here. */
   #addThinking(block: ThinkingBlock, path: string): void {
     if (!isOwnThinking(block)) {
-      drop(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+      noteDropped(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
       return;
     }
     const last = this.#thoughts.at(-1);
@@ -352,9 +352,9 @@ class TurnEncoder {
 
   #addItem(block: Exclude<ContentBlock, TextBlock | ThinkingBlock>, path: string): void {
     if (block.type === 'tool_use') this.#items.push(encodeBuiltIn(block) ?? encodeCall(block));
-    else if (block.type === 'opaque') this.#items.push(objectOf(block.raw));
+    else if (block.type === 'opaque') this.#items.push(objectOrEmpty(block.raw));
     else
-      drop(this.#context, {
+      noteDropped(this.#context, {
         path,
         feature: `assistant.${block.type}`,
         message: `an assistant of OpenAI Responses cannot hold this ${block.type}`,
@@ -371,9 +371,9 @@ class TurnEncoder {
   /** An item whose id was dropped, because it is not one of this API, may be empty. */
   #addReasoning(item: JsonObject): void {
     const { id, summary, content, encrypted_content: cipher } = item;
-    if (id ?? cipher ?? content ?? listOf(summary)[0]) this.#items.push(item);
+    if (id ?? cipher ?? content ?? listOrEmpty(summary)[0]) this.#items.push(item);
     else
-      drop(this.#context, {
+      noteDropped(this.#context, {
         path: this.#lastThought,
         feature: 'assistant.thinking',
         message: 'reasoning of which nothing is left',
@@ -390,7 +390,7 @@ class TurnEncoder {
     for (const { id, ...rest } of trailing) {
       if (id === undefined || rest['encrypted_content'] !== undefined) this.#items.push(rest);
       else
-        drop(this.#context, {
+        noteDropped(this.#context, {
           path: this.#lastThought,
           feature: 'assistant.thinking',
           message: 'reasoning that led to nothing is not sent',
@@ -403,12 +403,12 @@ class TurnEncoder {
 function isSameMessage(before: TextBlock, after: TextBlock): boolean {
   const own = after.extensions?.[PROTOCOL];
   if (own === undefined) return before.extensions?.[PROTOCOL] === undefined;
-  return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === fieldsOf(before)['item_id']);
+  return own[PART] !== undefined || (own['item_id'] !== undefined && own['item_id'] === readExtensions(before)['item_id']);
 }
 
 function encodeCall(call: ToolUseBlock): JsonObject {
   const isCustom = call.kind === 'custom';
-  const { parallel_call_id: _, ...fields } = fieldsOf(call);
+  const { parallel_call_id: _, ...fields } = readExtensions(call);
   const id = replayableId(call.item_id, isCustom ? 'ctc' : 'fc');
   return {
     ...fields,
@@ -417,7 +417,7 @@ function encodeCall(call: ToolUseBlock): JsonObject {
     call_id: call.id,
     ...(call.namespace !== undefined && { namespace: call.namespace }),
     name: call.name,
-    [isCustom ? 'input' : 'arguments']: argumentsOf(call, false),
+    [isCustom ? 'input' : 'arguments']: buildArgumentText(call, false),
     ...(call.status && { status: call.status }),
   };
 }
@@ -428,13 +428,13 @@ function encodeCall(call: ToolUseBlock): JsonObject {
  */
 function encodeAssistantMessage(texts: readonly TextBlock[], message: CanonicalMessage, path: string): JsonObject {
   const [first] = texts;
-  const { item_id: itemId, phase, status, message: rest } = first ? fieldsOf(first) : {};
+  const { item_id: itemId, phase, status, message: rest } = first ? readExtensions(first) : {};
   const isUnnamed = itemId === undefined && first?.extensions?.[PROTOCOL] !== undefined;
   // The published type requires an id; an item that a client of this protocol sent without one stays without.
   const id = replayableId(itemId ?? message.id, 'msg') ?? (isUnnamed ? undefined : deriveId('msg_', path));
   const finalPhase = phase ?? message.phase;
   return {
-    ...objectOf(rest),
+    ...objectOrEmpty(rest),
     type: 'message',
     ...(id !== undefined && { id }),
     role: 'assistant',
@@ -446,7 +446,7 @@ function encodeAssistantMessage(texts: readonly TextBlock[], message: CanonicalM
 }
 
 function encodeAssistantPart(block: TextBlock): JsonObject {
-  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = fieldsOf(block);
+  const { item_id: _, phase: __, status: ___, message: ____, [PART]: _____, ...fields } = readExtensions(block);
   if (block.refusal) return { ...fields, type: 'refusal', refusal: block.text };
   const length = new CharacterCount();
   length.add(block.text);
@@ -466,7 +466,7 @@ interface OutputForm {
 }
 
 function encodeOutput(block: ToolResultBlock, { isCustom, isOwn }: OutputForm, at: string, context: CodecContext): JsonObject {
-  const fields = fieldsOf(block);
+  const fields = readExtensions(block);
   const output = typeof block.content === 'string' ? block.content : encodeOutputParts(block.content, isOwn, at, context);
   const isUnmarked = block.is_error === true && fields['status'] !== 'incomplete';
   return {
@@ -497,7 +497,11 @@ const ERROR_PREFIX = /^\s*error/i;
 function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
   const text = typeof output === 'string' ? output : String(output.find(({ type }) => type === 'input_text')?.['text'] ?? '');
   if (ERROR_PREFIX.test(text)) return output;
-  approximate(context, { path: at, feature: 'tool_result.is_error', message: 'the error is told in the text of the output' });
+  noteApproximated(context, {
+    path: at,
+    feature: 'tool_result.is_error',
+    message: 'the error is told in the text of the output',
+  });
   return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
 }
 
@@ -519,11 +523,11 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
     case 'file':
       return [encodeFile(block)];
     case 'opaque':
-      return [objectOf(block.raw)]; // of this protocol: others were removed before
+      return [objectOrEmpty(block.raw)]; // of this protocol: others were removed before
     case 'thinking':
     case 'tool_use':
     case 'tool_result':
-      drop(context, {
+      noteDropped(context, {
         path: at,
         feature: `messages.${block.type}`,
         message: `a ${block.type} block cannot stand here in OpenAI Responses`,
@@ -538,7 +542,7 @@ function encodeImage(block: ImageBlock): JsonObject {
   const { url, data, media_type: type, file_id: id, detail } = block.source;
   const image_url = data === undefined ? url : `data:${type || 'image/png'};base64,${data}`;
   return {
-    ...fieldsOf(block),
+    ...readExtensions(block),
     type: 'input_image',
     ...(image_url !== undefined && { image_url }),
     ...(image_url === undefined && id !== undefined && { file_id: id }),
@@ -549,7 +553,7 @@ function encodeImage(block: ImageBlock): JsonObject {
 
 function encodeAudio(block: AudioBlock): JsonObject {
   const { data, format } = block.source;
-  return { ...fieldsOf(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
+  return { ...readExtensions(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
 }
 
 /** Media types by file extension: the API requires a name and a media type for each file. */
@@ -572,7 +576,7 @@ function encodeFile(block: FileBlock): JsonObject {
     data !== undefined
       ? { filename: name, file_data: `data:${type};base64,${data}` }
       : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
-  return { ...fieldsOf(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
+  return { ...readExtensions(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
 }
 
 function findMediaType(name = ''): string {
@@ -603,7 +607,7 @@ export function decodeAssistantItem(
   return parts.flatMap((value, i): [TextBlock | OpaqueBlock, string][] => {
     const place = typeof content === 'string' ? inner : `${inner}[${i}]`;
     const part = typeof value === 'string' ? { type: 'output_text', text: value } : expectObject(value, place);
-    const channel = channelOf(expectText(part['type'], `${place}.type`));
+    const channel = findChannel(expectText(part['type'], `${place}.type`));
     // An unknown part is kept in a message of its own.
     if (channel !== 'text' && channel !== 'refusal') return [[opaqueMessage(item, part), place]];
     const fields = { ...head, ...(i === 0 && rest && { message: rest }), ...(i > 0 && { [PART]: i }) };
@@ -625,7 +629,7 @@ const PART_FIELDS = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs
 
 function decodeText(part: JsonObject, param: string, isRefusal: boolean, fields: JsonObject): TextBlock {
   const name = isRefusal ? 'refusal' : 'text';
-  const citations = listOf(part['annotations']).map((value, i) =>
+  const citations = listOrEmpty(part['annotations']).map((value, i) =>
     decodeCitation(expectObject(value, `${param}.annotations[${i}]`)),
   );
   const logprobs = decodeLogprobs(part['logprobs']);

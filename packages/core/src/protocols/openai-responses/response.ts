@@ -1,15 +1,15 @@
 import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
-import { endingOf, readWhole, upstreamError } from '../../codec/answers.ts';
+import { buildUpstreamError, readWholeResponse, resolveStopReason } from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { listOf, objectOf } from '../../codec/read.ts';
-import { approximate, drop } from '../../codec/report.ts';
+import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
+import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { encodeEnvelope, keptEnvelope, OutputEncoder } from './content-encode.ts';
+import { encodeEnvelope, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
 import { decodeErrorBody, decodeStop, type Ending, encodeFinalUsage, encodeStop } from './outcome.ts';
 import { decodeStream, isWholeResponse } from './stream-decode.ts';
-import { filled, PROTOCOL } from './wire.ts';
+import { nonBlank, PROTOCOL } from './wire.ts';
 
 /**
  * Decodes a whole response with the stream decoder, so that the same rules hold; throws a CodecError if it is an error
@@ -17,36 +17,36 @@ import { filled, PROTOCOL } from './wire.ts';
  */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   if (!isObject(body) || !isWholeResponse(body)) throw new CodecError(readError(body));
-  const { message, complete } = readWhole([body], decodeStream(context));
+  const { message, complete } = readWholeResponse([body], decodeStream(context));
   // A background response: the client must fetch it later.
   if (!complete)
     throw new CodecError(
-      upstreamError(`the response is ${filled(body['status']) ?? 'without a status'}: it has not been finished`),
+      buildUpstreamError(`the response is ${nonBlank(body['status']) ?? 'without a status'}: it has not been finished`),
     );
   return message;
 }
 
 function readError(body: unknown): CanonicalError {
   const hasNoError = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
-  return hasNoError ? upstreamError('the answer is no response') : decodeErrorBody(body);
+  return hasNoError ? buildUpstreamError('the answer is no response') : decodeErrorBody(body);
 }
 
 /** Encodes a whole response with all fields that the official type requires; throws if it is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   const { content, stop_details: details, extensions, usage, error, choices } = response;
-  const stop = endingOf(response, details, error, context);
+  const stop = resolveStopReason(response, details, error, context);
   if (choices && choices.length > 1)
-    drop(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
+    noteDropped(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
   const envelope = encodeEnvelope(response, context);
   const output = new OutputEncoder(envelope.id, context);
   content.forEach((block, i) => {
     output.start(i, block);
     output.stop(i, undefined);
   });
-  const ending = endOutput(output, { stop, details, kept: objectOf(extensions?.[PROTOCOL]) }, context);
+  const ending = endOutput(output, { stop, details, kept: objectOrEmpty(extensions?.[PROTOCOL]) }, context);
   return {
     ...envelope.fields,
-    ...keptEnvelope(extensions),
+    ...readEnvelopeExtensions(extensions),
     ...encodeEnding(ending, extensions?.[PROTOCOL]),
     id: envelope.id,
     model: envelope.fields['model'],
@@ -66,12 +66,12 @@ interface End {
 /** Ends the items and returns how the response ends. A status of this protocol is kept if it means the same. */
 export function endOutput(output: OutputEncoder, { stop, details, kept }: End, context: CodecContext): Ending {
   if (stop === 'pause_turn')
-    approximate(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
+    noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
   if (stop === 'refusal' && !output.hasRefusal && details?.explanation) output.refuse(details.explanation);
   const ending = encodeStop(stop, output.hasRefusal);
-  output.finish(ending.status, listOf(kept['late_items']));
+  output.finish(ending.status, listOrEmpty(kept['late_items']));
   const { finish_reason: status, incomplete_details: why } = kept;
-  const reason = objectOf(why)['reason'];
+  const reason = objectOrEmpty(why)['reason'];
   const isSame = status === 'incomplete' && decodeStop(status, reason) === stop;
   return isSame ? { status, reason: ending.status === 'incomplete' ? ending.reason : 'max_output_tokens' } : ending;
 }
@@ -79,6 +79,6 @@ export function endOutput(output: OutputEncoder, { stop, details, kept }: End, c
 /** The status fields of the end; the original reason of the source is kept. */
 export function encodeEnding(ending: Ending, kept: JsonObject | undefined): JsonObject {
   if (ending.status === 'completed') return { status: 'completed', incomplete_details: null };
-  const own = objectOf(kept?.['incomplete_details']);
+  const own = objectOrEmpty(kept?.['incomplete_details']);
   return { status: 'incomplete', incomplete_details: own['reason'] === undefined ? { reason: ending.reason } : own };
 }

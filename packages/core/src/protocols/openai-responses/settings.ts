@@ -1,5 +1,5 @@
 import type { CanonicalRequest, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
+import { withSource } from '../../canonical/source.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -7,14 +7,14 @@ import {
   expectNumber,
   expectObject,
   expectText,
-  isTexts,
-  listOf,
-  objectOf,
+  isTextRecord,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  textOf,
+  textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
-import { approximate, drop, refuse } from '../../codec/report.ts';
+import { noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
 import {
   decodeMetadata,
   decodePromptCache,
@@ -28,7 +28,7 @@ import {
 } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
-import { effortOf, isEffort, isUsual, nearestEffort } from '../../passes/unsupported.ts';
+import { findEffort, isDefault, isEffort, nearestEffort } from '../../passes/unsupported.ts';
 
 // ---- parameters
 
@@ -66,7 +66,7 @@ export function decodeParameters(body: JsonObject, include: readonly string[], c
     if (value !== undefined) parameters[name] = value;
   }
   if (parameters.top_logprobs || include.includes(LOGPROBS)) parameters.logprobs = true;
-  return at('', parameters, context, {
+  return withSource('', parameters, context, {
     max_tokens: '/max_output_tokens',
     logprobs: include.includes(LOGPROBS) ? '/include' : '/top_logprobs',
   });
@@ -89,15 +89,15 @@ const UNSUPPORTED = [
 export function encodeParameters({ parameters }: CanonicalRequest, isSampling: boolean, context: CodecContext): JsonObject {
   const body: JsonObject = {};
   const dropParameter = (name: string, message: string): void =>
-    drop(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
+    noteDropped(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
   for (const name of NUMBER_NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
     if (!SAMPLING.has(name) || isSampling) body[WIRE_NAMES[name]] = value;
-    else if (!isUsual(name, value)) dropParameter(name, `this model takes no ${name}`);
+    else if (!isDefault(name, value)) dropParameter(name, `this model takes no ${name}`);
   }
   for (const name of UNSUPPORTED)
-    if (parameters[name] !== undefined && !isUsual(name, parameters[name]))
+    if (parameters[name] !== undefined && !isDefault(name, parameters[name]))
       dropParameter(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
   if (parameters.n !== undefined && parameters.n > 1) dropParameter('n', 'OpenAI Responses gives one answer');
   return body;
@@ -153,12 +153,12 @@ function decodeState(body: JsonObject): Pick<Options, 'state'> {
   const previous = optional(body['previous_response_id'], 'previous_response_id', expectText);
   const { conversation } = body;
   const id = optional(
-    typeof conversation === 'string' ? conversation : objectOf(conversation)['id'],
+    typeof conversation === 'string' ? conversation : objectOrEmpty(conversation)['id'],
     'conversation.id',
     expectText,
   );
   const background = optional(body['background'], 'background', expectBoolean);
-  const template = objectOf(body['prompt'])['id'];
+  const template = objectOrEmpty(body['prompt'])['id'];
   const state: NonNullable<Options['state']> = {
     ...(previous !== undefined && { previous_response_id: previous }),
     ...(id !== undefined && { conversation_id: id }),
@@ -178,7 +178,7 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject | unde
   const { metadata, state, truncation } = request;
   const kept = sent ?? {};
   const options = {
-    metadata: metadata ?? (isTexts(objectOf(kept['metadata'])) ? undefined : kept['metadata']),
+    metadata: metadata ?? (isTextRecord(objectOrEmpty(kept['metadata'])) ? undefined : kept['metadata']),
     service_tier: encodeTier(request.service_tier, kept['service_tier']),
     // The default of the API is true, which a client of another protocol did not request.
     store: request.store ?? (sent ? undefined : false),
@@ -195,7 +195,7 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject | unde
 }
 
 const encodeConversation = (id: string | undefined, kept: unknown): unknown =>
-  id !== undefined && objectOf(kept)['id'] === id ? kept : id;
+  id !== undefined && objectOrEmpty(kept)['id'] === id ? kept : id;
 
 const ENCRYPTED = 'reasoning.encrypted_content';
 
@@ -228,7 +228,7 @@ function dropForeign(
   { modalities, audio_output: audio, state, service_tier: tier }: CanonicalRequest,
   context: CodecContext,
 ): void {
-  const dropOption = (feature: string, message: string): void => drop(context, { path: `/${feature}`, feature, message });
+  const dropOption = (feature: string, message: string): void => noteDropped(context, { path: `/${feature}`, feature, message });
   if (tier === 'batch') dropOption('service_tier', 'OpenAI Responses has no service tier batch');
   if (modalities?.some((word) => word !== 'text')) dropOption('modalities', 'OpenAI Responses answers in text');
   if (audio) dropOption('audio_output', 'OpenAI Responses does not speak');
@@ -281,9 +281,9 @@ const MAPPED_FORMATS = new Set<unknown>(['text', 'json_object', 'json_schema']);
 const FORMAT_FIELDS = new Set(['type', 'name', 'description', 'schema', 'strict']);
 
 /** The unmapped fields of `text`, to be passed on unchanged. */
-export function keptText(value: unknown): JsonObject {
-  const text = objectOf(value);
-  const format = objectOf(text['format']);
+export function collectTextExtensions(value: unknown): JsonObject {
+  const text = objectOrEmpty(value);
+  const format = objectOrEmpty(text['format']);
   const isMapped = MAPPED_FORMATS.has(format['type']);
   const unknownFormat = isMapped ? unknownFields(format, FORMAT_FIELDS) : text['format'];
   const rest = {
@@ -298,10 +298,10 @@ const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(valu
 
 /** Encodes `text`; `sent` are its unmapped fields. */
 export function encodeText({ output_format: format, verbosity }: TextOptions, sent: unknown, context: CodecContext): JsonObject {
-  const kept = objectOf(sent);
+  const kept = objectOrEmpty(sent);
   const text = {
     ...kept,
-    ...(format && { format: { ...objectOf(kept['format']), ...encodeFormat(format, context) } }),
+    ...(format && { format: { ...objectOrEmpty(kept['format']), ...encodeFormat(format, context) } }),
     ...(verbosity && { verbosity }),
   };
   return Object.keys(text).length > 0 || sent !== undefined ? { text } : {};
@@ -325,7 +325,7 @@ const HINT = 'Respond in JSON.';
  * Adds a developer message if necessary: the API rejects `json_object` unless an input item contains "JSON";
  * `instructions` do not count.
  */
-export function withJsonWord(input: JsonObject[], format: OutputFormat | undefined, context: CodecContext): JsonObject[] {
+export function addJsonHint(input: JsonObject[], format: OutputFormat | undefined, context: CodecContext): JsonObject[] {
   if (format?.type !== 'json_object' || input.some((item) => /json/i.test(joinText(item)))) return input;
   const message = 'nobody said the word JSON; a developer message does now';
   context.note({ code: 'REPAIRED', path: '/output_format', feature: 'output_format.json_word', message });
@@ -333,8 +333,8 @@ export function withJsonWord(input: JsonObject[], format: OutputFormat | undefin
 }
 
 const joinText = ({ content }: JsonObject): string =>
-  listOf(content)
-    .map((part) => textOf(objectOf(part)['text']))
+  listOrEmpty(content)
+    .map((part) => textOrEmpty(objectOrEmpty(part)['text']))
     .join('\n');
 
 // ---- thinking
@@ -345,7 +345,7 @@ export function decodeThinking(value: unknown, context: Pick<CodecContext, 'trac
   const thinking = reasoning && readThinking(reasoning);
   const summary = `/reasoning/${reasoning?.['summary'] ? 'summary' : 'generate_summary'}`;
   const type = thinking?.type === 'adaptive' ? summary : '/reasoning/effort';
-  return thinking && at('/reasoning', thinking, context, { type, summary, display: summary });
+  return thinking && withSource('/reasoning', thinking, context, { type, summary, display: summary });
 }
 
 function readThinking(reasoning: JsonObject): ThinkingConfig | undefined {
@@ -386,12 +386,12 @@ function encodeNone(context: CodecContext): string | undefined {
 }
 
 const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  drop(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
+  noteDropped(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
 
 /** Enabled without an effort is the provider's default. */
 function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
-  const wanted = thinking.effort ?? effortOf(thinking.budget_tokens);
+  const wanted = thinking.effort ?? findEffort(thinking.budget_tokens);
   if (!wanted) return undefined;
   if (thinking.effort && thinking.budget_tokens !== undefined)
     dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
@@ -405,7 +405,7 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string |
 }
 
 const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  approximate(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
+  noteApproximated(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
 
 /** The API never shows the full chain of thought; a summary is closest. */
 function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {

@@ -6,7 +6,7 @@ import type { Stage } from '../../canonical/stage.ts';
 import { BlockEmitter, type Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { isBareError } from '../../codec/errors.ts';
-import { objectOf, unknownFields } from '../../codec/read.ts';
+import { objectOrEmpty, unknownFields } from '../../codec/read.ts';
 import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
@@ -16,22 +16,22 @@ import {
   ContentEmitter,
   Item,
   type ItemKind,
-  type Naming,
+  type MatchKeys,
+  matchEntries,
   type Part,
-  pairUp,
   type ReportHere,
 } from './content-decode.ts';
-import { asTerminal, decodeError, decodeFailure, decodeStop, decodeUsage, findError } from './outcome.ts';
+import { decodeError, decodeFailure, decodeStop, decodeUsage, findError, markTerminal } from './outcome.ts';
 import { decodeBuiltInCall, isClientItem } from './tools.ts';
 import {
   type Action,
-  argumentsOf,
   type Channel,
-  channelOf,
-  filled,
+  findChannel,
   type ItemAction,
-  indexOf,
-  looseText,
+  nonBlank,
+  readArguments,
+  readIndex,
+  readLooseText,
   readType,
   type WireEvent,
   type WireItem,
@@ -82,7 +82,7 @@ class ResponsesMachine implements PayloadMachine {
   }
 
   #readWhole(response: JsonObject): void {
-    const status = filled(response['status']) ?? 'completed';
+    const status = nonBlank(response['status']) ?? 'completed';
     this.#start(response);
     this.#items.readOutput(response['output'], true);
     if (status === 'queued' || status === 'in_progress') this.#truncate(`the response is ${status}: it has not been finished`);
@@ -129,7 +129,7 @@ class ResponsesMachine implements PayloadMachine {
         return;
       case 'audio':
         this.#require();
-        this.#items.content.audio({ type: 'audio_delta', [action.field]: looseText(event['delta']) });
+        this.#items.content.audio({ type: 'audio_delta', [action.field]: readLooseText(event['delta']) });
         return;
       default:
         this.#require();
@@ -157,7 +157,7 @@ class ResponsesMachine implements PayloadMachine {
   #end(event: JsonObject, named: string | undefined): void {
     const response = readResponse(event);
     const status = readStatus(response, named);
-    if (filled(response.status) !== (named ?? status)) this.#report('responses/status-differs');
+    if (nonBlank(response.status) !== (named ?? status)) this.#report('responses/status-differs');
     this.#start(response);
     this.#envelope = event;
     this.#items.readOutput(response.output, false);
@@ -171,7 +171,7 @@ class ResponsesMachine implements PayloadMachine {
       this.#error ??= decodeFailure(status, response.error);
     }
     if (this.#error) {
-      this.#fail(asTerminal(this.#error), status);
+      this.#fail(markTerminal(this.#error), status);
       return;
     }
     this.#close();
@@ -257,16 +257,16 @@ function readResponse(event: JsonObject): WireResponse {
 function decodeStart(response: WireResponse): MessageStart['message'] {
   const { created_at: created } = response;
   return {
-    id: filled(response.id) ?? deriveId('resp_', filled(response.model) ?? '', typeof created === 'number' ? created : ''),
-    model: filled(response.model) ?? '',
+    id: nonBlank(response.id) ?? deriveId('resp_', nonBlank(response.model) ?? '', typeof created === 'number' ? created : ''),
+    model: nonBlank(response.model) ?? '',
     ...(typeof created === 'number' && { created }),
     ...readEnvelopeFields(response),
   };
 }
 
 function readEnvelopeFields(response: WireResponse): { service_tier?: string; system_fingerprint?: string } {
-  const service_tier = filled(response.service_tier);
-  const system_fingerprint = filled(response.system_fingerprint);
+  const service_tier = nonBlank(response.service_tier);
+  const system_fingerprint = nonBlank(response.system_fingerprint);
   return { ...(service_tier !== undefined && { service_tier }), ...(system_fingerprint !== undefined && { system_fingerprint }) };
 }
 
@@ -275,18 +275,18 @@ const ENDS: readonly string[] = ['completed', 'incomplete', 'cancelled', 'failed
 
 /** The final status: event name and status field agree in a conforming stream; otherwise the worse one counts. */
 function readStatus(response: WireResponse, named = 'completed'): string {
-  const status = filled(response.status) ?? named;
+  const status = nonBlank(response.status) ?? named;
   return ENDS.indexOf(status) > ENDS.indexOf(named) ? status : named;
 }
 
-const readReason = (response: WireResponse): string | undefined => filled(objectOf(response.incomplete_details)['reason']);
+const readReason = (response: WireResponse): string | undefined => nonBlank(objectOrEmpty(response.incomplete_details)['reason']);
 
 /** Fields that were missing when the response started: servers leave out `response.created` or its fields. */
 function readLateFields(first: WireResponse | undefined, last: WireResponse): MessageDelta['message'] {
-  const [id, model, created] = [filled(last.id), filled(last.model), last.created_at];
+  const [id, model, created] = [nonBlank(last.id), nonBlank(last.model), last.created_at];
   return {
-    ...(id !== undefined && !filled(first?.id) && { id }),
-    ...(model !== undefined && !filled(first?.model) && { model }),
+    ...(id !== undefined && !nonBlank(first?.id) && { id }),
+    ...(model !== undefined && !nonBlank(first?.model) && { model }),
     ...(first?.created_at === undefined && typeof created === 'number' && { created }),
   };
 }
@@ -369,7 +369,7 @@ class ItemReader {
   }
 
   #added(event: WireEvent): void {
-    const wire: WireItem = objectOf(event.item);
+    const wire: WireItem = objectOrEmpty(event.item);
     const kind = findKind(wire);
     const index = this.#readIndex(event);
     const known = this.#store.find(kind, index, wire.id);
@@ -389,7 +389,7 @@ class ItemReader {
   }
 
   #done(event: WireEvent): void {
-    const wire: WireItem = objectOf(event.item);
+    const wire: WireItem = objectOrEmpty(event.item);
     const kind = findKind(wire);
     const index = this.#readIndex(event);
     const known = this.#store.find(kind, index, wire.id);
@@ -419,14 +419,14 @@ class ItemReader {
   }
 
   #part(event: WireEvent, named: Channel, isDone: boolean): void {
-    const wire = objectOf(event.part);
-    const channel = channelOf(wire['type']) ?? (wire['type'] === undefined ? named : undefined);
+    const wire = objectOrEmpty(event.part);
+    const channel = findChannel(wire['type']) ?? (wire['type'] === undefined ? named : undefined);
     // An unknown part is read when its item is done.
     if (channel === undefined) return;
     const item = this.#findItem(channel, event);
     const index = readPartIndex(event, channel);
     const part = item.findPart(channel, index) ?? item.addPart(channel, index);
-    this.content.settle(item, part, looseText(wire['refusal'] ?? wire['text']), !isDone);
+    this.content.settle(item, part, readLooseText(wire['refusal'] ?? wire['text']), !isDone);
     if (isDone && channel === 'text') this.content.complete(item, part, wire);
   }
 
@@ -434,10 +434,10 @@ class ItemReader {
     const item = this.#findItem(channel, event);
     const part = this.#findPart(item, channel, event);
     if (!isDone) {
-      this.content.write(item, part, looseText(event.delta), decodeLogprobs(event.logprobs));
+      this.content.write(item, part, readLooseText(event.delta), decodeLogprobs(event.logprobs));
       return;
     }
-    this.content.settle(item, part, looseText(event.refusal ?? event.text));
+    this.content.settle(item, part, readLooseText(event.refusal ?? event.text));
     if (channel === 'text') this.content.complete(item, part, { logprobs: event.logprobs });
   }
 
@@ -452,7 +452,7 @@ class ItemReader {
     if (isDone) this.calls.whole(item, event.arguments ?? event.input, event.name);
     else {
       item.last = this.#readOffset();
-      this.calls.fragment(item, argumentsOf(event.delta));
+      this.calls.fragment(item, readArguments(event.delta));
     }
   }
 
@@ -470,7 +470,7 @@ class ItemReader {
   #findCall(named: 'function' | 'custom', event: WireEvent): Item | undefined {
     const index = this.#readIndex(event);
     const other = named === 'custom' ? 'function' : 'custom';
-    const id = filled(event.item_id) ?? event.call_id;
+    const id = nonBlank(event.item_id) ?? event.call_id;
     const known = this.#store.find(named, index, id) ?? this.#store.find(other, index, id);
     if (known) return this.#checkId(known, event.item_id);
     return this.#store.find('opaque', index, event.item_id) && index !== undefined
@@ -480,7 +480,8 @@ class ItemReader {
 
   /** The call that an event without any id belongs to, if it is not simply the latest. */
   #guessCall({ output_index, item_id, call_id }: WireEvent): Item | undefined {
-    if (indexOf(output_index) !== undefined || filled(item_id) !== undefined || filled(call_id) !== undefined) return undefined;
+    if (readIndex(output_index) !== undefined || nonBlank(item_id) !== undefined || nonBlank(call_id) !== undefined)
+      return undefined;
     const guess = this.#store.guessCall();
     if (guess?.item.call && guess.isGuess) guess.item.call.isGuess = true;
     if (guess) this.#report('responses/output-index-missing');
@@ -509,7 +510,7 @@ class ItemReader {
   }
 
   #readIndex(event: WireEvent): number | undefined {
-    const index = indexOf(event.output_index);
+    const index = readIndex(event.output_index);
     if (index === undefined) this.#report('responses/output-index-missing');
     return index;
   }
@@ -566,7 +567,7 @@ function findKind(item: WireItem): ItemKind {
 }
 
 const readPartIndex = (event: WireEvent, channel: Channel): number | undefined =>
-  indexOf(channel === 'summary' ? event.summary_index : event.content_index);
+  readIndex(channel === 'summary' ? event.summary_index : event.content_index);
 
 const isReasoning = (channel: Channel): boolean => channel === 'summary' || channel === 'full';
 
@@ -627,13 +628,13 @@ const describeListed = (wire: WireItem): string => describeKind(findKind(wire), 
 
 /** The key of an item kind; items with the same key may match. */
 const describeKind = (kind: ItemKind, { type }: WireItem): string =>
-  kind === 'opaque' || kind === 'built-in' ? `${kind} ${filled(type)}` : kind;
+  kind === 'opaque' || kind === 'built-in' ? `${kind} ${nonBlank(type)}` : kind;
 
 const describeSeen = ({ kind, wire }: Item): string => describeKind(kind, wire);
 
 /** Ids change, indexes shift and lists omit items, but calls with different call ids are never the same. */
-const ITEM_KEYS: readonly Naming<WireItem, Item>[] = [
-  { wire: (wire) => readCallId(wire) ?? filled(wire.id), seen: (item) => item.callId ?? item.id },
+const ITEM_KEYS: readonly MatchKeys<WireItem, Item>[] = [
+  { wire: (wire) => readCallId(wire) ?? nonBlank(wire.id), seen: (item) => item.callId ?? item.id },
   {
     wire: (wire, at) => `${at} ${describeListed(wire)}`,
     seen: (item) => (item.callId === undefined ? `${item.index} ${describeSeen(item)}` : undefined),
@@ -648,12 +649,12 @@ const ITEM_KEYS: readonly Naming<WireItem, Item>[] = [
 
 function readCallId(wire: WireItem): string | undefined {
   const kind = findKind(wire);
-  return kind === 'function' || kind === 'custom' ? filled(wire.call_id) : undefined;
+  return kind === 'function' || kind === 'custom' ? nonBlank(wire.call_id) : undefined;
 }
 
 /** The items that a response lists, each with the matching item of the stream, or undefined. */
 function pairItems(output: unknown, seen: readonly Item[]): { wire: WireItem; item: Item | undefined }[] {
   const wires: WireItem[] = Array.isArray(output) ? output.filter(isObject) : [];
-  const items = pairUp(wires, seen, ITEM_KEYS);
+  const items = matchEntries(wires, seen, ITEM_KEYS);
   return wires.map((wire, at) => ({ wire, item: items[at] }));
 }

@@ -2,13 +2,13 @@ import type { CanonicalStreamEvent, MessageDelta, MessageStart } from '../../can
 import type { CanonicalUsage } from '../../canonical/message.ts';
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import { NOTHING, type Stage } from '../../canonical/stage.ts';
-import { failureOf } from '../../codec/answers.ts';
+import { buildStopError } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
-import { objectOf } from '../../codec/read.ts';
-import { drop } from '../../codec/report.ts';
+import { objectOrEmpty } from '../../codec/read.ts';
+import { noteDropped } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
-import { type Envelope, encodeEnvelope, encodeTier, keptEnvelope, OutputEncoder } from './content-encode.ts';
+import { type Envelope, encodeEnvelope, encodeTier, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
 import { encodeFailure, encodeFinalUsage, encodeStreamError, encodeUsage } from './outcome.ts';
 import { encodeEnding, endOutput } from './response.ts';
 import { PROTOCOL } from './wire.ts';
@@ -100,7 +100,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #isOther(choice = 0): boolean {
     if (choice === 0) return this.#ending !== undefined; // nothing follows the end
     if (!this.#hasOtherChoices)
-      drop(this.#context, {
+      noteDropped(this.#context, {
         path: '/choices',
         feature: 'choices',
         message: 'OpenAI Responses has one answer; the first is sent',
@@ -138,15 +138,15 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     if (usage) this.#usage = usage;
     if (stop === null) return; // an error follows
     if (stop === 'error') {
-      this.#fail(failureOf(stop, details));
+      this.#fail(buildStopError(stop, details));
       return;
     }
     const { envelope, output } = this.#requireStart();
     if (late) output.amend(late);
-    const kept = objectOf(extensions?.[PROTOCOL]);
+    const kept = objectOrEmpty(extensions?.[PROTOCOL]);
     const ending = endOutput(output, { stop, details, kept }, this.#context);
     this.#ending = {
-      ...keptEnvelope(extensions),
+      ...readEnvelopeExtensions(extensions),
       ...encodeTier(event.message?.service_tier, envelope.isForeign, this.#context),
       ...encodeEnding(ending, kept),
       ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(this.#context.now()) }),

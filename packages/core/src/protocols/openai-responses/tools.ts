@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { at } from '../../canonical/source.ts';
-import { argumentsOf } from '../../codec/answers.ts';
+import { withSource } from '../../canonical/source.ts';
+import { buildArgumentText } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -9,18 +9,18 @@ import {
   expectName,
   expectObject,
   expectText,
-  listOf,
-  objectOf,
+  listOrEmpty,
+  objectOrEmpty,
   optional,
-  pointerOf,
-  textOf,
+  textOrEmpty,
+  toPointer,
   unknownFields,
 } from '../../codec/read.ts';
-import { hoistTools, unknownChoice } from '../../codec/requests.ts';
+import { buildNativeChoice, hoistTools } from '../../codec/requests.ts';
 import { isObject, type JsonObject, parseJson, sameJson, writeJson } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
 import type { ItemPrefix } from './endpoints.ts';
-import { fieldsOf, keep, PROTOCOL } from './wire.ts';
+import { PROTOCOL, readExtensions, toExtensions } from './wire.ts';
 
 // ---- tools
 
@@ -29,7 +29,7 @@ export function decodeTools(value: unknown, at: string, context: CodecContext): 
   return (optional(value, at, expectList) ?? []).flatMap((item, i): CanonicalTool[] => {
     const param = `${at}[${i}]`;
     const tool = expectObject(item, param);
-    const isGroup = tool['type'] === 'namespace' && listOf(tool['tools']).length > 0;
+    const isGroup = tool['type'] === 'namespace' && listOrEmpty(tool['tools']).length > 0;
     return isGroup ? decodeNamespace(tool, param, context) : [traceTool(param, decodeTool(tool, param), context)];
   });
 }
@@ -44,7 +44,7 @@ function decodeNamespace(group: JsonObject, param: string, context: CodecContext
     const inner = `${param}.tools[${i}]`;
     const tool = decodeTool(expectObject(item, inner), inner);
     const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
-    return traceTool(inner, { ...tool, namespace, ...keep(fields) }, context);
+    return traceTool(inner, { ...tool, namespace, ...toExtensions(fields) }, context);
   });
 }
 
@@ -68,7 +68,7 @@ const FUNCTION_FIELDS = new Set([
 
 /** The function is flat; some clients nest it as in chat. */
 function decodeFunction(tool: JsonObject, param: string): CanonicalTool {
-  const nested = objectOf(tool['function']);
+  const nested = objectOrEmpty(tool['function']);
   const body = { ...nested, ...tool };
   const schema = optional(body['parameters'], `${param}.parameters`, expectObject);
   const strict = optional(body['strict'], `${param}.strict`, expectBoolean);
@@ -78,7 +78,7 @@ function decodeFunction(tool: JsonObject, param: string): CanonicalTool {
     ...(schema && { input_schema: schema }),
     ...(strict !== undefined && { strict }),
     ...(output && { output_schema: output }),
-    ...keep(unknownFields(body, FUNCTION_FIELDS)),
+    ...toExtensions(unknownFields(body, FUNCTION_FIELDS)),
   };
 }
 
@@ -102,7 +102,7 @@ function decodeCustom(tool: JsonObject, param: string): CanonicalTool {
     ...decodeCommon(tool, param),
     kind: 'custom',
     ...(format && { format }),
-    ...keep(unknownFields(tool, CUSTOM_FIELDS)),
+    ...toExtensions(unknownFields(tool, CUSTOM_FIELDS)),
   };
 }
 
@@ -125,14 +125,14 @@ const SERVER_TYPES: readonly (readonly [RegExp, string])[] = [
 function decodeServerTool(wireType: string, { type: _, ...config }: JsonObject): CanonicalTool {
   const type = SERVER_TYPES.find(([pattern]) => pattern.test(wireType))?.[1] ?? wireType;
   return {
-    name: textOf(config['name']) || textOf(config['server_label']) || wireType,
+    name: textOrEmpty(config['name']) || textOrEmpty(config['server_label']) || wireType,
     kind: wireType === 'mcp' ? 'mcp' : 'server',
     server: { type, wire_type: wireType, config, origin: PROTOCOL },
   };
 }
 
 const traceTool = (param: string, tool: CanonicalTool, context: CodecContext): CanonicalTool =>
-  at(pointerOf(param), tool, context, { input_schema: `${pointerOf(param)}/parameters` });
+  withSource(toPointer(param), tool, context, { input_schema: `${toPointer(param)}/parameters` });
 
 /** Items of the input that declare tools. */
 const DECLARING: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output']);
@@ -163,7 +163,7 @@ export function encodeTools(tools: readonly CanonicalTool[], isOwn: boolean): Js
       groups.set(namespace, inner);
       encoded.push({
         description: '',
-        ...objectOf(fieldsOf(tool)['group']),
+        ...objectOrEmpty(readExtensions(tool)['group']),
         type: 'namespace',
         name: namespace,
         tools: inner,
@@ -185,7 +185,7 @@ const encodeCustom = (tool: CanonicalTool): JsonObject => ({
 });
 
 function encodeCommon(tool: CanonicalTool, type: string): JsonObject {
-  const { group: _, ...fields } = fieldsOf(tool);
+  const { group: _, ...fields } = readExtensions(tool);
   const { name, description, defer_loading: deferred, allowed_callers: callers } = tool;
   return {
     ...fields,
@@ -223,11 +223,11 @@ export const SERVER_TOOLS: Readonly<Record<string, ServerToolRule>> = {
 /** The portable settings of a search: domains, context size and the user's location. */
 function encodeSearch(config: JsonObject): JsonObject {
   const { allowed_domains: domains, search_context_size: size, user_location: place } = config;
-  const { approximate, ...flat } = objectOf(place);
+  const { approximate, ...flat } = objectOrEmpty(place);
   return {
     ...(Array.isArray(domains) && domains.length > 0 && { filters: { allowed_domains: domains } }),
     ...(typeof size === 'string' && { search_context_size: size }),
-    ...(place !== undefined && { user_location: { ...flat, ...objectOf(approximate), type: 'approximate' } }),
+    ...(place !== undefined && { user_location: { ...flat, ...objectOrEmpty(approximate), type: 'approximate' } }),
   };
 }
 
@@ -238,11 +238,11 @@ export function decodeToolChoice(choice: unknown): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined;
   const mode = findMode(choice);
   if (mode) return { type: mode };
-  if (typeof choice === 'string') return unknownChoice(choice, PROTOCOL);
+  if (typeof choice === 'string') return buildNativeChoice(choice, PROTOCOL);
   const body = expectObject(choice, 'tool_choice');
   if (body['type'] === 'allowed_tools') return decodeAllowed(body);
   // Modes of chat and Anthropic as an object; a tool without a name is any tool.
-  const named = findMode(body['type'] === 'tool' && !textOf(body['name']) ? 'any' : body['type']);
+  const named = findMode(body['type'] === 'tool' && !textOrEmpty(body['name']) ? 'any' : body['type']);
   if (named) return { type: named };
   return { type: 'tool', name: readName(body, 'tool_choice') };
 }
@@ -263,13 +263,13 @@ function decodeAllowed(body: JsonObject): ToolChoice {
 function readName(entry: JsonObject, param: string): string {
   const type = expectText(entry['type'], `${param}.type`);
   const isNamed = type === 'function' || type === 'custom';
-  const name = textOf(entry['name']) || textOf(objectOf(entry[type])['name']);
+  const name = textOrEmpty(entry['name']) || textOrEmpty(objectOrEmpty(entry[type])['name']);
   if (isNamed) return expectName(name || entry['name'], `${param}.name`);
-  return textOf(entry['server_label']) || name || type;
+  return textOrEmpty(entry['server_label']) || name || type;
 }
 
 /** The tool choice to keep as an extension, if `encodeToolChoice` would not restore it. */
-export function keptToolChoice(choice: unknown, tools: readonly CanonicalTool[]): JsonObject {
+export function collectToolChoiceExtensions(choice: unknown, tools: readonly CanonicalTool[]): JsonObject {
   const decoded = decodeToolChoice(choice);
   return decoded && !sameJson(encodeToolChoice(decoded, tools, undefined), choice) ? { tool_choice: choice } : {};
 }
@@ -371,12 +371,12 @@ export function decodeBuiltInCall(item: JsonObject): ToolUseBlock | undefined {
   const tool = BUILT_INS.find(({ call }) => call === item['type']);
   const value = tool && item[tool.field];
   const input = typeof value === 'string' ? parseJson(value) : value;
-  const id = textOf(item['call_id']);
+  const id = textOrEmpty(item['call_id']);
   if (!tool || id === '' || !isObject(input)) return undefined;
   // Who ran a shell does not matter in a history, which has its output as well. A tool search of the provider has no
   // call id.
   if (tool.field === 'arguments' && tool.isOther(item)) return undefined;
-  return { type: 'tool_use', id, name: tool.name, input, ...keep(item) };
+  return { type: 'tool_use', id, name: tool.name, input, ...toExtensions(item) };
 }
 
 /** Whether an item of a response is a built-in call for the client to run. */
@@ -388,7 +388,7 @@ export function isClientItem(item: JsonObject): boolean {
 /** Decodes the output of a built-in call; undefined for other items. */
 export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefined {
   const tool = BUILT_INS.find(({ output }) => output === item['type']);
-  const id = tool ? textOf(item[tool.answers]) : '';
+  const id = tool ? textOrEmpty(item[tool.answers]) : '';
   if (!tool || id === '' || (tool.field === 'arguments' && tool.isOther(item))) return undefined;
   const { status } = item;
   const output = item[tool.result];
@@ -400,26 +400,26 @@ export function decodeBuiltInOutput(item: JsonObject): ToolResultBlock | undefin
     name: tool.name,
     content,
     ...(isError && { is_error: true }),
-    ...keep(item),
+    ...toExtensions(item),
   };
 }
 
 /** The original item of a built-in call or output, with the current id of the call. */
 export function encodeBuiltIn(block: ToolUseBlock | ToolResultBlock): JsonObject | undefined {
-  const item = fieldsOf(block);
-  const tool = builtInOf(block);
+  const item = readExtensions(block);
+  const tool = findBuiltIn(block);
   if (!tool) return undefined;
   return block.type === 'tool_use' ? { ...item, call_id: block.id } : { ...item, [tool.answers]: block.tool_use_id };
 }
 
 /** The built-in tool of a block that came as its item. */
-export function builtInOf(block: ToolUseBlock | ToolResultBlock): BuiltIn | undefined {
-  const { type } = fieldsOf(block);
+export function findBuiltIn(block: ToolUseBlock | ToolResultBlock): BuiltIn | undefined {
+  const { type } = readExtensions(block);
   return BUILT_INS.find(({ call, output }) => type === (block.type === 'tool_use' ? call : output));
 }
 
 /** The built-in tools that a client has declared, by name: it expects their items, not function calls. */
-export function builtInsOf(request: CanonicalRequest | undefined): ReadonlyMap<string, BuiltIn> {
+export function listBuiltIns(request: CanonicalRequest | undefined): ReadonlyMap<string, BuiltIn> {
   const offered = (request?.tools ?? []).filter(({ server }) => server?.origin === PROTOCOL);
   return new Map(
     offered.flatMap(({ name, server }) =>
@@ -450,7 +450,7 @@ export function foldParallel(messages: readonly CanonicalMessage[]): readonly Ca
   return messages.map((message) => ({ ...message, content: foldBlocks(message.content, wrappers) }));
 }
 
-const readWrapper = (call: ToolUseBlock): string => textOf(fieldsOf(call)['parallel_call_id']);
+const readWrapper = (call: ToolUseBlock): string => textOrEmpty(readExtensions(call)['parallel_call_id']);
 
 /** Merges adjacent blocks of one wrapper. */
 function foldBlocks(blocks: readonly ContentBlock[], wrappers: ReadonlyMap<string, string>): ContentBlock[] {
@@ -477,6 +477,6 @@ function joinBlocks(id: string, blocks: readonly ContentBlock[]): ToolUseBlock |
 }
 
 function readParameters(call: ToolUseBlock): unknown {
-  const text = argumentsOf(call, false);
+  const text = buildArgumentText(call, false);
   return parseJson(text) ?? text;
 }

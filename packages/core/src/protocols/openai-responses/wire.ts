@@ -1,7 +1,7 @@
 /** Wire types and events of OpenAI Responses, and the wire fields that travel as extensions. */
 
 import { LimitError } from '../../accumulate/tool-calls.ts';
-import { type Keeper, keeper } from '../../codec/extensions.ts';
+import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
 import { getOwn, isObject, type JsonObject, writeJson } from '../../json/json.ts';
 
 /** An event of the stream. Its fields depend on its type, and input is untrusted: none is certain. */
@@ -75,7 +75,7 @@ const CHANNELS: Record<string, Channel> = {
 };
 
 /** The channel of a content part; undefined for an unknown type. */
-export const channelOf = (type: unknown): Channel | undefined => getOwn(CHANNELS, type);
+export const findChannel = (type: unknown): Channel | undefined => getOwn(CHANNELS, type);
 
 // ---- events
 
@@ -175,24 +175,24 @@ export const readType = (type: string): EventReading =>
 // ---- values
 
 /** The value if it is a string that is not blank. */
-export const filled = (value: unknown): string | undefined =>
+export const nonBlank = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined;
 
 /** Reads an index; compatible servers also send it as a string. */
-export function indexOf(value: unknown): number | undefined {
+export function readIndex(value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) ? number : undefined;
 }
 
 /** Reads text; some servers send a delta as `{text}`. */
-export function looseText(value: unknown): string {
+export function readLooseText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (isObject(value) && typeof value['text'] === 'string') return value['text'];
   return '';
 }
 
 /** Reads arguments as text; objects are serialized. */
-export function argumentsOf(value: unknown): string {
+export function readArguments(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return '';
   const textAction = writeJson(value);
@@ -205,19 +205,19 @@ export function argumentsOf(value: unknown): string {
 /** The id of this protocol. */
 export const PROTOCOL = 'openai-responses';
 
-const ownExtensions: Keeper = keeper(PROTOCOL);
+const ownExtensions: ExtensionAccess = createExtensionAccess(PROTOCOL);
 
 /** Reads the extensions of a node: wire fields without a canonical place. */
-export const fieldsOf: Keeper['fieldsOf'] = ownExtensions.fieldsOf;
+export const readExtensions: ExtensionAccess['fieldsOf'] = ownExtensions.fieldsOf;
 
 /** Builds the `extensions` of a node from wire fields; empty if there are none. */
-export const keep: Keeper['keep'] = ownExtensions.keep;
+export const toExtensions: ExtensionAccess['keep'] = ownExtensions.keep;
 
 /**
  * Extensions that the canonical request holds too, with the path of the canonical field; '' if the node itself holds the
  * same.
  */
-export const FIELDS: Readonly<Record<string, string>> = {
+export const MIRRORED_FIELDS: Readonly<Record<string, string>> = {
   'reasoning/generate_summary': '/thinking/summary',
   prompt_cache_retention: '/prompt_cache',
   service_tier: '/service_tier',
@@ -253,7 +253,7 @@ const FIELD_PATHS: Readonly<Record<string, string>> = {
 };
 
 /** The wire locations for this body; a field with an old and a new name has the one that the body uses. */
-export const placesIn = (body: JsonObject): Record<string, string> => ({
+export const listFieldPaths = (body: JsonObject): Record<string, string> => ({
   ...FIELD_PATHS,
   user_id: (body['safety_identifier'] ?? undefined) === undefined ? '/user' : '/safety_identifier',
 });
@@ -262,7 +262,7 @@ export const placesIn = (body: JsonObject): Record<string, string> => ({
  * Extensions of a response that other protocols can do without: they repeat the request, or canonical fields hold the
  * same.
  */
-export const IDLE: ReadonlySet<string> = new Set([
+export const IGNORABLE_FIELDS: ReadonlySet<string> = new Set([
   'background',
   'conversation',
   'frequency_penalty',

@@ -7,17 +7,17 @@ import {
   type Protocol,
 } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
-import { type CliIo, failureOf } from '../../terminal/io.ts';
-import { colorsFor, jsonLine } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, unknownProtocol } from '../command.ts';
-import { chooseFiles, emptyMessage, readMessage } from '../inputs.ts';
-import { divider, showMessage } from '../show.ts';
+import { type CliIo, describeFailure } from '../../terminal/io.ts';
+import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols } from '../command.ts';
+import { chooseFiles, createEmptyMessage, readMessage } from '../inputs.ts';
+import { formatDivider, showMessage } from '../show.ts';
 
 const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of the inputs (${protocolList()}); told from the bytes when left out`,
+    summary: `the protocol of the inputs (${listProtocols()}); told from the bytes when left out`,
   },
   json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
   'split-think': { type: 'boolean', summary: 'take <think>…</think> out of the text (extras.think_split)' },
@@ -57,7 +57,7 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
   if (name === undefined) return Object.values(PROTOCOLS).map(withCompletion);
   const found = findProtocol(name);
   if (found) return [withCompletion(found)];
-  throw unknownProtocol(name);
+  throw createUnknownProtocolError(name);
 }
 
 /** Adds the complete chat completion to the extras of chat streams. */
@@ -69,7 +69,7 @@ async function assembleOne(file: string, isFirst: boolean, job: Job, io: CliIo):
   const message = await readMessage(file, job.protocols, io);
   const split = job.isSplit ? withSplit(message) : message;
   const shown = job.isJson ? await printJson(file, split, job, io) : await printReport(file, split, isFirst, job, io);
-  const failure = failureOf(shown);
+  const failure = describeFailure(shown);
   // On a terminal the report already shows the error.
   const isReported = !job.isJson && io.stdout.isTTY;
   if (failure !== undefined && !isReported) await io.stderr.write(`sluice: ${oneLine(file)}: ${oneLine(failure)}\n`);
@@ -83,8 +83,8 @@ async function printJson(
   { protocols }: Pick<Job, 'protocols'>,
   { stdout }: Pick<CliIo, 'stdout'>,
 ): Promise<Assembled> {
-  const line = jsonLine({ file, ...result });
-  if (!line) return printJson(file, emptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
+  const line = formatJsonLine({ file, ...result });
+  if (!line) return printJson(file, createEmptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
   for (const piece of line) await stdout.write(piece);
   return result;
 }
@@ -103,8 +103,8 @@ async function printReport(
   { isSplit }: Job,
   { stdout, env }: CliIo,
 ): Promise<Assembled> {
-  const style = { colors: colorsFor(stdout, env), columns: stdout.columns, isSplit };
-  if (!isFirst) await stdout.write(divider(style));
+  const style = { colors: chooseColors(stdout, env), columns: stdout.columns, isSplit };
+  if (!isFirst) await stdout.write(formatDivider(style));
   for (const piece of showMessage(file, result, style)) await stdout.write(piece);
   return result;
 }

@@ -1,15 +1,23 @@
 import { type CanonicalRequest, type Codec, CodecError, decodeRequest, findCodec, type Note } from '@sluice/core';
 import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
 import { readText } from '../../terminal/inputs.ts';
-import { adviceFor, type CliIo, isBrokenPipe } from '../../terminal/io.ts';
-import { colorsFor } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
-import { type Conversion, checkOutputs, convertInput, createSink, failureOf, type Kind, type OutputOptions } from '../convert.ts';
-import { internalError } from '../help.ts';
+import { type CliIo, findAdvice, isBrokenPipe } from '../../terminal/io.ts';
+import { chooseColors } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
+import {
+  type Conversion,
+  checkOutputs,
+  convertInput,
+  createSink,
+  describeInputFailure,
+  type InputKind,
+  type OutputOptions,
+} from '../convert.ts';
+import { formatInternalError } from '../help.ts';
 import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
-  from: { type: 'string', value: 'P', summary: `the protocol of the inputs (${protocolList()})` },
+  from: { type: 'string', value: 'P', summary: `the protocol of the inputs (${listProtocols()})` },
   to: { type: 'string', value: 'Q', summary: 'the protocol to convert to; the same one repairs' },
   request: {
     type: 'string',
@@ -74,11 +82,11 @@ export const convert: Command = defineCommand({
   },
 });
 
-const KINDS = { request: true, response: true, stream: true, error: true } satisfies Record<Kind, true>;
+const KINDS = { request: true, response: true, stream: true, error: true } satisfies Record<InputKind, true>;
 
-const isKind = (word: string): word is Kind => Object.hasOwn(KINDS, word);
+const isKind = (word: string): word is InputKind => Object.hasOwn(KINDS, word);
 
-function chooseKind(word: string | undefined): Kind {
+function chooseKind(word: string | undefined): InputKind {
   const list = Object.keys(KINDS).join(', ');
   if (word === undefined) throw new UsageError(`say what to convert: ${list}`);
   if (isKind(word)) return word;
@@ -88,13 +96,13 @@ function chooseKind(word: string | undefined): Kind {
 }
 
 function chooseCodec(option: 'from' | 'to', name: string | undefined): Codec {
-  if (name === undefined) throw new UsageError(`--${option} is missing: name a protocol (${protocolList()})`);
+  if (name === undefined) throw new UsageError(`--${option} is missing: name a protocol (${listProtocols()})`);
   const codec = findCodec(name);
-  if (!codec) throw unknownProtocol(name);
+  if (!codec) throw createUnknownProtocolError(name);
   return codec;
 }
 
-function checkRequest(kind: Kind, request: string | undefined, files: readonly string[]): void {
+function checkRequest(kind: InputKind, request: string | undefined, files: readonly string[]): void {
   if (request === undefined) return;
   if (kind !== 'response' && kind !== 'stream') throw new UsageError('--request goes with a response or a stream');
   if (request === '-' && files.includes('-')) throw new UsageError('standard input ("-") can be read only once');
@@ -114,7 +122,7 @@ async function readRequest(
   } catch (error) {
     const isBug = !(error instanceof CodecError || error instanceof SyntaxError || systemCode(error) !== undefined);
     if (isBug) throw error;
-    const { message } = error instanceof SyntaxError ? error : failureOf(error, file);
+    const { message } = error instanceof SyntaxError ? error : describeInputFailure(error, file);
     await reportError(`--request ${oneLine(file)}: ${oneLine(message)}`, io);
     return 'failed';
   }
@@ -146,26 +154,26 @@ async function convertOne(file: string, conversion: Conversion, output: OutputOp
     const failure = await sink.finish(result);
     if (!output.isJson && output.out === undefined) await showNotes(file, result.notes, io);
     if (!failure) return true;
-    const advice = adviceFor(failure);
+    const advice = findAdvice(failure);
     await reportError(`${oneLine(file)}: ${oneLine(`${failure.code}: ${failure.message}`)}`, io);
     if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
     return false;
   } catch (error) {
     // A broken output fails the remaining inputs as well. Any other error here is a bug in Sluice.
     if (isBrokenPipe(error) || systemCode(error) !== undefined) throw error;
-    await io.stderr.write(internalError(error, io));
+    await io.stderr.write(formatInternalError(error, io));
     await sink.finish({ notes: [], failure: { code: 'internal_error', message: 'a bug in sluice', canonical: 'INTERNAL' } });
     return false;
   }
 }
 
 async function reportError(message: string, io: CliIo): Promise<void> {
-  await io.stderr.write(`${colorsFor(io.stderr, io.env).red('sluice:')} ${message}\n`);
+  await io.stderr.write(`${chooseColors(io.stderr, io.env).red('sluice:')} ${message}\n`);
 }
 
 /** Prints one line per note: code, place in the input and message. */
 async function showNotes(file: string, notes: readonly Note[], io: CliIo): Promise<void> {
-  const { yellow, dim } = colorsFor(io.stderr, io.env);
+  const { yellow, dim } = chooseColors(io.stderr, io.env);
   for (const { code, path, message } of notes)
     await io.stderr.write(
       `${dim(`${oneLine(file)}:`)} ${yellow(code)} ${oneLine(path === '' ? '/' : path)}: ${oneLine(message)}\n`,

@@ -1,16 +1,16 @@
 import { findProtocol, type Protocol } from '@sluice/core';
-import { type Closeness, type Comparable, comparableOf, type Difference, differencesOf } from '@sluice/lab/tape';
+import { type Closeness, type Comparable, type Difference, listDifferences, readComparable } from '@sluice/lab/tape';
 import { oneLine } from '@sluice/lab/text';
 import type { CliIo } from '../../terminal/io.ts';
-import { type Colors, colorsFor, columns, jsonLine } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { type Colors, chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
 import { type RecordedStream, readStreams } from '../inputs.ts';
 
 const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of both (${protocolList()}); told from the bytes when left out`,
+    summary: `the protocol of both (${listProtocols()}); told from the bytes when left out`,
   },
   events: { type: 'boolean', summary: 'compare event by event, instead of what they come to' },
   all: { type: 'boolean', summary: 'also ids, model names, times, signatures and fields that only one protocol has' },
@@ -51,7 +51,7 @@ function chooseInputs([a, b, more]: readonly string[]): [string, string] {
 
 function chooseProtocol(name: string | undefined): Protocol | undefined {
   const protocol = name === undefined ? undefined : findProtocol(name);
-  if (name !== undefined && !protocol) throw unknownProtocol(name);
+  if (name !== undefined && !protocol) throw createUnknownProtocolError(name);
   return protocol;
 }
 
@@ -77,25 +77,25 @@ interface CompareOptions extends Closeness {
 
 /** Compares and prints one pair; true when both have the same content. */
 async function compareOne([a, b]: Pair, options: CompareOptions, isOneOfMany: boolean, io: CliIo): Promise<boolean> {
-  const read = (stream: RecordedStream | undefined) => stream && comparableOf(stream.bytes, options.protocol, options);
+  const read = (stream: RecordedStream | undefined) => stream && readComparable(stream.bytes, options.protocol, options);
   const [left, right] = [read(a), read(b)];
   const differences =
-    left && right ? [...compareStatus(a, b), ...differencesOf(left.value, right.value)] : [missingPartner(a, b)];
+    left && right ? [...compareStatus(a, b), ...listDifferences(left.value, right.value)] : [missingPartner(a, b)];
   const isSame = differences.length === 0;
   if (options.json) {
-    const line = jsonLine({
+    const line = formatJsonLine({
       a: a?.name ?? null,
       b: b?.name ?? null,
       same: isSame,
       differences: differences.map(toJsonDifference),
     });
     await io.stdout.write(line?.join('') ?? '');
-  } else await io.stdout.write(formatPair({ a, b, left, right }, differences, isOneOfMany, colorsFor(io.stdout, io.env)));
+  } else await io.stdout.write(formatPair({ a, b, left, right }, differences, isOneOfMany, chooseColors(io.stdout, io.env)));
   return isSame;
 }
 
 const compareStatus = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference[] =>
-  a?.status === undefined || b?.status === undefined ? [] : differencesOf(a.status, b.status, 'status');
+  a?.status === undefined || b?.status === undefined ? [] : listDifferences(a.status, b.status, 'status');
 
 const missingPartner = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference => ({
   path: '',
@@ -127,7 +127,7 @@ function formatPair(
   const { bold, dim, green, red } = colors;
   const isSame = differences.length === 0;
   if (isSame && isOneOfMany) return `${green('same')}  ${oneLine(a?.name ?? '')}\n`;
-  const heads = columns([formatHead('A', a, left), formatHead('B', b, right)], [bold, (cell) => cell, dim, dim]);
+  const heads = formatColumns([formatHead('A', a, left), formatHead('B', b, right)], [bold, (cell) => cell, dim, dim]);
   const verdict = isSame
     ? green('They say the same.')
     : red(`Different in ${differences.length} place${differences.length === 1 ? '' : 's'}:`);

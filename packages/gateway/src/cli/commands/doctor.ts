@@ -9,13 +9,28 @@ import {
   type RuleId,
 } from '@sluice/core';
 import { didYouMean, oneLine } from '@sluice/lab/text';
-import { type Checkup, checkInput, judge, recordOf, ruleRecord, type Verdict, writeProfile } from '../../doctor/checkup.ts';
+import {
+  buildRecord,
+  buildRuleRecord,
+  type Checkup,
+  checkInput,
+  judgeCheckups,
+  type Verdict,
+  writeProfile,
+} from '../../doctor/checkup.ts';
 import { renderPage } from '../../doctor/page.ts';
 import { explainRule, type ShowStyle, showCheckup, showOverall, showRules } from '../../doctor/show.ts';
 import { readText } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
-import { colorsFor, jsonLine } from '../../terminal/text.ts';
-import { type Arguments, type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
+import {
+  type Arguments,
+  type Command,
+  createUnknownProtocolError,
+  defineCommand,
+  listProtocols,
+  UsageError,
+} from '../command.ts';
 import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
@@ -28,7 +43,7 @@ const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol (${protocolList()}); told from the bytes, or tried one after the other, when left out`,
+    summary: `the protocol (${listProtocols()}); told from the bytes, or tried one after the other, when left out`,
   },
   'key-env': {
     type: 'string',
@@ -74,7 +89,7 @@ export const doctor: Command = defineCommand({
       options.url === undefined ? await checkFiles(options, words, io) : await checkLive(options, words, io);
     if (options.html) await io.stdout.write(renderPage(checkups));
     else if (!options.json && checkups.length > 1) await io.stdout.write(showOverall(checkups, showStyle(io)));
-    const code = EXIT_CODES[judge(checkups)];
+    const code = EXIT_CODES[judgeCheckups(checkups)];
     if (options.profile === undefined) return code;
     const examined = checkups.flatMap(({ examination }) => examination ?? []);
     const isWritten = await writeProfile(options.profile, { ...learnProfile(examined), ...learned }, io);
@@ -107,7 +122,7 @@ function checkOptions({ json, html, url, model, 'key-env': keyEnv, 'key-stdin': 
 
 function chooseProtocol(name: string | undefined): Protocol | undefined {
   const found = name === undefined ? undefined : findProtocol(name);
-  if (name !== undefined && !found) throw unknownProtocol(name);
+  if (name !== undefined && !found) throw createUnknownProtocolError(name);
   return found;
 }
 
@@ -149,13 +164,13 @@ async function readKey({ 'key-env': name, 'key-stdin': isStdin }: Options, io: C
   throw new UsageError(name === undefined ? 'no key came on standard input' : `the variable ${oneLine(name)} is not set`);
 }
 
-const showStyle = ({ stdout, env }: CliIo): ShowStyle => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+const showStyle = ({ stdout, env }: CliIo): ShowStyle => ({ colors: chooseColors(stdout, env), columns: stdout.columns });
 
 async function printCheckup(checkup: Checkup, isFirst: boolean, { json, html }: Options, io: CliIo): Promise<void> {
   if (html) return reportUnreadable(checkup, io);
   if (json) {
     await reportUnreadable(checkup, io);
-    for (const piece of jsonLine(recordOf(checkup)) ?? []) await io.stdout.write(piece);
+    for (const piece of formatJsonLine(buildRecord(checkup)) ?? []) await io.stdout.write(piece);
     return;
   }
   await io.stdout.write(`${isFirst ? '' : '\n'}${showCheckup(checkup, showStyle(io))}`);
@@ -164,13 +179,13 @@ async function printCheckup(checkup: Checkup, isFirst: boolean, { json, html }: 
 /** Unreadable inputs are reported on stderr because the output on stdout may be read much later. */
 async function reportUnreadable({ name, error, examination }: Checkup, io: CliIo): Promise<void> {
   if (error && !examination)
-    await io.stderr.write(`${colorsFor(io.stderr, io.env).red('sluice:')} ${oneLine(name)}: ${oneLine(error.message)}\n`);
+    await io.stderr.write(`${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(name)}: ${oneLine(error.message)}\n`);
 }
 
 async function printRules(words: readonly string[], { json }: Options, io: CliIo): Promise<number> {
   const style = showStyle(io);
   const ids = words.length === 0 ? RULE_IDS : words.map(findRule);
-  if (json) for (const id of ids) await io.stdout.write(`${JSON.stringify(ruleRecord(id))}\n`);
+  if (json) for (const id of ids) await io.stdout.write(`${JSON.stringify(buildRuleRecord(id))}\n`);
   else if (words.length === 0) await io.stdout.write(showRules(style));
   else
     for (const [at, id] of ids.entries())

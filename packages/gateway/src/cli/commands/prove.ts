@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
-import { type Body, caseOf, type Proven, proveBody, shrink } from '@sluice/lab/prove';
+import { type Body, buildCase, type Proven, proveBody, shrink } from '@sluice/lab/prove';
 import { oneLine } from '@sluice/lab/text';
 import type { CliIo } from '../../terminal/io.ts';
-import { colorsFor, jsonLine } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, unknownProtocol } from '../command.ts';
-import { type Found, findFiles } from '../inputs.ts';
-import { type FileFailure, type FileProof, readBody, showProof, showSummary } from '../prove.ts';
+import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols } from '../command.ts';
+import { type FoundFile, findFiles } from '../inputs.ts';
+import { type FileFailure, type FileProof, readProveInput, showProof, showSummary } from '../prove.ts';
 
 const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of the inputs (${protocolList()}); told from the bytes when left out`,
+    summary: `the protocol of the inputs (${listProtocols()}); told from the bytes when left out`,
   },
   json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
   out: {
@@ -58,23 +58,23 @@ interface Job {
   out: string | undefined;
 }
 
-const reportStyle = ({ stdout, env }: CliIo) => ({ colors: colorsFor(stdout, env), columns: stdout.columns });
+const reportStyle = ({ stdout, env }: CliIo) => ({ colors: chooseColors(stdout, env), columns: stdout.columns });
 
 const hasFailed = ({ error, failures }: FileProof): boolean => error !== null || failures.length > 0;
 
 /** Folders of recordings also hold requests and other files; these are skipped unless they are named. */
-const isSkipped = ({ error }: FileProof, { isFromFolder }: Found): boolean =>
+const isSkipped = ({ error }: FileProof, { isFromFolder }: FoundFile): boolean =>
   isFromFolder && (error?.code === 'not_a_stream' || error?.code === 'empty_stream');
 
 function chooseProtocols(name: string | undefined): readonly Protocol[] {
   if (name === undefined) return Object.values(PROTOCOLS);
   const found = findProtocol(name);
   if (found) return [found];
-  throw unknownProtocol(name);
+  throw createUnknownProtocolError(name);
 }
 
 async function proveFile(file: string, job: Job, io: CliIo): Promise<FileProof> {
-  const input = await readBody(file, job.protocols, io);
+  const input = await readProveInput(file, job.protocols, io);
   const proof: FileProof = { file, protocol: null, bytes: 0, properties: [], failures: [], notes: {}, error: null };
   if ('error' in input) return { ...proof, error: input.error };
   const { notes } = proof;
@@ -97,7 +97,7 @@ async function proveFile(file: string, job: Job, io: CliIo): Promise<FileProof> 
 async function buildFailure(body: Body, proven: Proven, { out }: Job, io: CliIo): Promise<FileFailure> {
   const failure = out === undefined ? proven.failure : shrink(body, proven, { now: io.cpuTime });
   const { id = '', message = '' } = failure ?? {};
-  const fixture = out === undefined ? undefined : failure && caseOf(failure);
+  const fixture = out === undefined ? undefined : failure && buildCase(failure);
   if (out === undefined || !fixture) return { property: proven.property, id, message, case: null };
   await io.makeDirectory(out);
   const path = join(out, `${fixture.id}.jsonl`);
@@ -112,7 +112,7 @@ async function printProof(proof: FileProof, { isJson }: Job, io: CliIo): Promise
     await io.stdout.write(showProof(proof, reportStyle(io)));
     return;
   }
-  for (const piece of jsonLine(proof) ?? []) await io.stdout.write(piece);
+  for (const piece of formatJsonLine(proof) ?? []) await io.stdout.write(piece);
   const [failure] = proof.failures;
   const message = proof.error
     ? `${proof.error.code}: ${proof.error.message}`

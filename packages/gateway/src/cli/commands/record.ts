@@ -3,9 +3,9 @@ import { oneLine, systemCode } from '@sluice/lab/text';
 import type { Saved } from '../../tape/recorder.ts';
 import { TapeWriter } from '../../tape/write.ts';
 import { untilStopped } from '../../terminal/io.ts';
-import { bytes, type Colors, colorsFor, jsonLine } from '../../terminal/text.ts';
+import { type Colors, chooseColors, formatBytes, formatJsonLine } from '../../terminal/text.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
-import { listenOn, portOf } from '../serve.ts';
+import { listenOn, parsePort } from '../serve.ts';
 
 const OPTIONS = {
   upstream: { type: 'string', value: 'URL', summary: 'the provider: where everything is passed on to' },
@@ -35,17 +35,17 @@ export const record: Command = defineCommand({
     if (words.length > 0) throw new UsageError(`"${oneLine(words[0] ?? '')}" is not expected: the tape is named with --out`);
     const { upstream: url, out = DEFAULT_OUT, port = DEFAULT_PORT, json: isJson } = options;
     const upstream = parseUpstream(url);
-    const colors = colorsFor(io.stdout, io.env);
+    const colors = chooseColors(io.stdout, io.env);
     const print = (saved: Saved): void => {
-      const line = isJson ? jsonLine(buildRecord(saved))?.join('') : formatLine(saved, out, colors);
+      const line = isJson ? formatJsonLine(buildRecord(saved))?.join('') : formatLine(saved, out, colors);
       void io.stdout.write(line ?? '').catch(() => undefined);
     };
     const { Recorder } = await import('../../tape/recorder.ts');
     const recorder = new Recorder({ upstream, writer: await openTape(out), onExchange: print });
-    const address = await listenOn(recorder, portOf(port));
+    const address = await listenOn(recorder, parsePort(port));
     const stopped = untilStopped(() => recorder.close());
     const output = isJson ? io.stderr : io.stdout;
-    await output.write(welcome(address, upstream, out, isJson ? colorsFor(io.stderr, io.env) : colors));
+    await output.write(welcome(address, upstream, out, isJson ? chooseColors(io.stderr, io.env) : colors));
     await stopped;
     return 0;
   },
@@ -92,7 +92,9 @@ function formatLine({ draft, name, failure, ms }: Saved, out: string, { dim, gre
   const paint = response && response.status < 400 ? green : red;
   const facts = [
     ...(model === null ? [`${request.method} ${request.path.split('?', 1).join()}`] : [model]),
-    ...(response ? [bytes(response.body.length), `${response.reads.length} read${response.reads.length === 1 ? '' : 's'}`] : []),
+    ...(response
+      ? [formatBytes(response.body.length), `${response.reads.length} read${response.reads.length === 1 ? '' : 's'}`]
+      : []),
     `${(ms / 1000).toFixed(1)} s`,
   ];
   const remark = END_REMARKS[end] === '' ? '' : `  ${yellow(END_REMARKS[end])}`;

@@ -2,16 +2,16 @@ import { type AssembledError, findProtocol, PROTOCOLS, type Protocol } from '@sl
 import { oneLine, printable, systemCode } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
 import { readInput } from '../../terminal/inputs.ts';
-import { adviceFor, type CliIo, describeSystemError, failureOf } from '../../terminal/io.ts';
-import { colorsFor } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { type CliIo, describeFailure, describeSystemError, findAdvice } from '../../terminal/io.ts';
+import { chooseColors } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
 import { chooseFiles } from '../inputs.ts';
 
 const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of the stream (${protocolList()}); told from the bytes when left out`,
+    summary: `the protocol of the stream (${listProtocols()}); told from the bytes when left out`,
   },
   all: { type: 'boolean', summary: 'bring in line what is merely unusual, too (severity info)' },
   quiet: { type: 'boolean', summary: 'say nothing about what was repaired' },
@@ -39,7 +39,7 @@ export const repair: Command = defineCommand({
     await writeChunks(result.chunks ?? [], io);
     if (!options.quiet) await printRepairs(file, result, io);
     const { message } = result.examination;
-    if (failureOf(message) === undefined) return 0;
+    if (describeFailure(message) === undefined) return 0;
     return reportError(file, message.error ?? ENDED_EARLY, io);
   },
 });
@@ -54,7 +54,7 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
   if (name === undefined) return Object.values(PROTOCOLS);
   const found = findProtocol(name);
   if (found) return [found];
-  throw unknownProtocol(name);
+  throw createUnknownProtocolError(name);
 }
 
 /** Reads the whole input: whether a stream conforms is known only at its end. */
@@ -81,7 +81,7 @@ async function writeChunks(chunks: readonly Uint8Array[], { stdout }: CliIo): Pr
 
 /** Prints one line for each departure and for each note of the encoder. */
 async function printRepairs(file: string, { chunks, repaired, notes }: Repaired, io: CliIo): Promise<void> {
-  const { yellow, green, dim } = colorsFor(io.stderr, io.env);
+  const { yellow, green, dim } = chooseColors(io.stderr, io.env);
   const name = dim(`${oneLine(file)}:`);
   for (const { rule, count, offset, remedy } of repaired)
     await io.stderr.write(`${name} ${yellow(rule)} ${count > 1 ? `×${count}, from ` : ''}byte ${offset}: ${remedy}\n`);
@@ -91,9 +91,9 @@ async function printRepairs(file: string, { chunks, repaired, notes }: Repaired,
 }
 
 async function reportError(file: string, error: AssembledError, io: CliIo): Promise<number> {
-  const advice = adviceFor(error);
+  const advice = findAdvice(error);
   await io.stderr.write(
-    `${colorsFor(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,
+    `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,
   );
   if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
   return 1;

@@ -4,9 +4,9 @@ import { type Exchange, readTape, TapeError } from '@sluice/lab/tape';
 import { oneLine } from '@sluice/lab/text';
 import { EXCHANGE_HEADER, FAULT_HEADER, Replayer, type Served } from '../../tape/replayer.ts';
 import { type CliIo, untilStopped } from '../../terminal/io.ts';
-import { type Colors, colorsFor, columns, jsonLine } from '../../terminal/text.ts';
+import { type Colors, chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
-import { listenOn, portOf } from '../serve.ts';
+import { listenOn, parsePort } from '../serve.ts';
 
 const OPTIONS = {
   port: { type: 'string', value: 'N', summary: 'the port to listen on, on 127.0.0.1 (4143)' },
@@ -51,10 +51,10 @@ export const replay: Command = defineCommand({
       isStrict: options.strict,
       onServed: (served) => printServed(served, options.json, io),
     });
-    const address = await listenOn(replayer, portOf(options.port ?? DEFAULT_PORT));
+    const address = await listenOn(replayer, parsePort(options.port ?? DEFAULT_PORT));
     const stopped = untilStopped(() => replayer.close());
     const output = options.json ? io.stderr : io.stdout;
-    await output.write(welcome(address, exchanges, options.fault, colorsFor(output, io.env)));
+    await output.write(welcome(address, exchanges, options.fault, chooseColors(output, io.env)));
     await stopped;
     return 0;
   },
@@ -89,9 +89,9 @@ function parseFaultOption(text: string | undefined): Faults {
 }
 
 async function listExchanges(exchanges: readonly Exchange[], isJson: boolean, io: CliIo): Promise<number> {
-  const { bold, dim, green, red } = colorsFor(io.stdout, io.env);
+  const { bold, dim, green, red } = chooseColors(io.stdout, io.env);
   if (isJson) {
-    for (const exchange of exchanges) await io.stdout.write(jsonLine(buildRow(exchange))?.join('') ?? '');
+    for (const exchange of exchanges) await io.stdout.write(formatJsonLine(buildRow(exchange))?.join('') ?? '');
     return 0;
   }
   const rows = exchanges.map(({ name, protocol, model, isStream, ending, response }) => [
@@ -103,7 +103,7 @@ async function listExchanges(exchanges: readonly Exchange[], isJson: boolean, io
     oneLine(model),
   ]);
   const status = (cell: string): string => (/^[23]/.test(cell) ? green(cell) : red(cell));
-  for (const line of columns(rows, [bold, status, (cell) => cell, dim])) await io.stdout.write(`${line.trimEnd()}\n`);
+  for (const line of formatColumns(rows, [bold, status, (cell) => cell, dim])) await io.stdout.write(`${line.trimEnd()}\n`);
   return 0;
 }
 
@@ -119,16 +119,16 @@ const buildRow = ({ name, protocol, model, isStream, ending, request, response }
 });
 
 async function listFaults(isJson: boolean, io: CliIo): Promise<number> {
-  const { bold, cyan, dim } = colorsFor(io.stdout, io.env);
+  const { bold, cyan, dim } = chooseColors(io.stdout, io.env);
   const faults = Object.entries(FAULTS).map(([name, { value, title }]) => ({ fault: `${name}=${value}`, title }));
   const short = new Map([...SHORT_NAMES].map(([name, id]) => [id, name]));
   const dialects = MUTATIONS.map(({ id, title, protocols }) => ({ fault: id, short: short.get(id), title, protocols }));
   if (isJson) {
-    for (const row of [...faults, ...dialects]) await io.stdout.write(jsonLine(row)?.join('') ?? '');
+    for (const row of [...faults, ...dialects]) await io.stdout.write(formatJsonLine(row)?.join('') ?? '');
     return 0;
   }
   const line = (rows: string[][]): string =>
-    columns(rows, [cyan])
+    formatColumns(rows, [cyan])
       .map((text) => `  ${text}\n`)
       .join('');
   const named = dialects.map((row) => [row.fault, `${row.title}${row.short === undefined ? '' : dim(`  (${row.short})`)}`]);
@@ -140,7 +140,7 @@ async function listFaults(isJson: boolean, io: CliIo): Promise<number> {
 }
 
 function printServed(served: Served, isJson: boolean, io: CliIo): void {
-  const line = isJson ? jsonLine(served)?.join('') : formatLine(served, colorsFor(io.stdout, io.env));
+  const line = isJson ? formatJsonLine(served)?.join('') : formatLine(served, chooseColors(io.stdout, io.env));
   void io.stdout.write(line ?? '').catch(() => undefined);
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
-import { colorsFor } from '../../terminal/text.ts';
+import { chooseColors } from '../../terminal/text.ts';
 import { type Client, chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS, type Target } from '../clients.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
 import { startGateway } from '../serve.ts';
@@ -62,7 +62,7 @@ async function findGateway({ url: givenUrl, key, config }: RunOptions, io: CliIo
   if (givenUrl !== undefined) throw new UsageError(MISSING[found](url));
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
-  const { dim } = colorsFor(io.stderr, io.env);
+  const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: a gateway for this run listens on ${running.url}`)}\n`);
   return { url: running.url, key: clientKey ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
 }
@@ -108,11 +108,11 @@ function parsePassedNames(list: string | undefined, env: CliIo['env']): Readonly
 /** Variables that the configuration reads secrets from. The gateway reports a file that cannot be read. */
 async function listConfigVariables(config: string | undefined, env: CliIo['env']): Promise<string[]> {
   // Imported on demand, like the gateway.
-  const { findConfig, secretVariables } = await import('../../config/load.ts');
+  const { findConfig, listSecretVariables } = await import('../../config/load.ts');
   const file = config ?? findConfig(process.cwd());
   if (file === undefined) return [];
   const text = await readFile(file, 'utf8').catch(() => '');
-  return secretVariables(file, text, env).map((name) => name.toUpperCase());
+  return listSecretVariables(file, text, env).map((name) => name.toUpperCase());
 }
 
 /** Writes the settings file of a client into a temporary folder that exists while `use` runs. */
@@ -151,7 +151,7 @@ async function startProgram({ title, install }: Client, program: Program, io: Cl
     return await io.runProgram(program);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
-    const { red } = colorsFor(io.stderr, io.env);
+    const { red } = chooseColors(io.stderr, io.env);
     const advice = install === undefined ? '' : `; ${title} is installed with: ${install}`;
     await io.stderr.write(`${red('sluice:')} there is no program "${oneLine(program.command)}"${advice}\n`);
     return NOT_FOUND;

@@ -1,7 +1,7 @@
 import { untilStopped } from '../../terminal/io.ts';
-import { colorsFor } from '../../terminal/text.ts';
+import { chooseColors } from '../../terminal/text.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { portOf, startGateway, welcome } from '../serve.ts';
+import { formatWelcome, parsePort, startGateway } from '../serve.ts';
 
 const OPTIONS = {
   config: {
@@ -26,13 +26,13 @@ export const serve: Command = defineCommand({
   ],
   run: async ({ options }, io) => {
     const { config, host, port } = options;
-    const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: portOf(port) }) };
+    const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: parsePort(port) }) };
     const running = await startGateway({ config, listen }, io);
     // Before the first output, because a reader of the output may send a signal at once.
     const hasTerminal = io.stdin.isTTY || io.stdout.isTTY;
     const stopped = untilStopped(() => running.close(), { stopsOnHangup: hasTerminal });
     if (!hasTerminal) process.on('SIGHUP', () => void running.reload());
-    await io.stdout.write(welcome(running, colorsFor(io.stdout, io.env)));
+    await io.stdout.write(formatWelcome(running, chooseColors(io.stdout, io.env)));
     // Node 20 aborts (exit code 134) at a normal exit without its terminal, whose settings it cannot restore.
     if ((await stopped) === 'SIGHUP') process.kill(process.pid, 'SIGHUP');
     return 0;

@@ -2,21 +2,21 @@ import { join } from 'node:path';
 import { type Assembled, findProtocol, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
 import {
   assemble,
-  caseOf,
+  buildCase,
+  createTest,
+  detectEncoding,
   type Encoding,
-  encodingOf,
   type Reading,
-  reportOf,
   type ShrinkOptions,
   type Shrunk,
   shrink as shrinkText,
-  testFor,
   type Until,
+  writeReport,
 } from '@sluice/lab/shrink';
 import { didYouMean, oneLine, printable } from '@sluice/lab/text';
 import type { CliIo } from '../../terminal/io.ts';
-import { bytes, colorsFor, jsonLine } from '../../terminal/text.ts';
-import { type Command, defineCommand, protocolList, UsageError, unknownProtocol } from '../command.ts';
+import { chooseColors, formatBytes, formatJsonLine } from '../../terminal/text.ts';
+import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
 import { readVersion } from '../help.ts';
 import { type RecordedStream, readStreams } from '../inputs.ts';
 
@@ -29,7 +29,7 @@ const OPTIONS = {
   protocol: {
     type: 'string',
     value: 'P',
-    summary: `the protocol of the stream (${protocolList()}); told from the bytes when left out`,
+    summary: `the protocol of the stream (${listProtocols()}); told from the bytes when left out`,
   },
   out: { type: 'string', value: 'DIR', summary: 'where case, stream and report are written (shrunk)' },
   seconds: { type: 'string', value: 'N', summary: 'how long it may take; what is reached by then is the result (25)' },
@@ -86,7 +86,7 @@ function parseUntil(text: string | undefined): Until {
 
 function chooseProtocol(name: string | undefined): Protocol | undefined {
   if (name === undefined) return undefined;
-  return findProtocol(name) ?? throwError(unknownProtocol(name));
+  return findProtocol(name) ?? throwError(createUnknownProtocolError(name));
 }
 
 const throwError = (error: Error): never => {
@@ -120,13 +120,13 @@ async function findStream(
   io: CliIo,
 ): Promise<FoundStream | undefined> {
   for (const { name, bytes: body } of streams) {
-    const encoding = encodingOf(body);
+    const encoding = detectEncoding(body);
     const text = Buffer.from(body).toString(encoding);
     const first = assemble(text, { protocol: named, encoding });
     const reading = { protocol: named ?? (first.protocol === null ? undefined : PROTOCOLS[first.protocol]), encoding };
     const file = join(folder, 'stream.sse');
     const test =
-      'rule' in until ? testFor(until.rule, first, reading) : { shows: createCommandTest(until.command, file, encoding, io) };
+      'rule' in until ? createTest(until.rule, first, reading) : { shows: createCommandTest(until.command, file, encoding, io) };
     if (await test.shows(text)) return { name, text, reading, test };
   }
   return undefined;
@@ -149,13 +149,13 @@ async function reportNothingFound(
   protocol: Protocol | undefined,
   io: CliIo,
 ): Promise<number> {
-  const { red } = colorsFor(io.stderr, io.env);
+  const { red } = chooseColors(io.stderr, io.env);
   const what = streams.length === 1 ? oneLine(streams[0]?.name ?? '') : `none of ${streams.length} streams`;
   const verb = 'rule' in until ? `does not show ${until.rule}` : 'is no stream for which the command exits with 0';
   await io.stderr.write(`${red('sluice:')} ${what} ${verb}\n`);
   if (!('rule' in until)) return 1;
   const diagnostics = streams.flatMap(({ bytes: body }) => {
-    const encoding = encodingOf(body);
+    const encoding = detectEncoding(body);
     return assemble(Buffer.from(body).toString(encoding), { protocol, encoding }).diagnostics;
   });
   const rules = [...new Set(diagnostics.map(({ rule }) => rule))].slice(0, 12);
@@ -178,7 +178,7 @@ async function withProgress(
   const shrunk = await run((better, tries) => {
     if (!isShown || io.now() - shownAt < INTERVAL_MS) return;
     shownAt = io.now();
-    void io.stderr.write(`${CLEAR}shrinking  ${bytes(text.length)} → ${bytes(better.length)}  ${tries} tries`);
+    void io.stderr.write(`${CLEAR}shrinking  ${formatBytes(text.length)} → ${formatBytes(better.length)}  ${tries} tries`);
   });
   if (isShown) await io.stderr.write(CLEAR);
   return shrunk;
@@ -193,7 +193,7 @@ async function writeResult(
 ): Promise<void> {
   const { encoding } = found.reading;
   const read = assemble(shrunk.text, found.reading);
-  const fixture = caseOf(shrunk.text, read, until);
+  const fixture = buildCase(shrunk.text, read, until);
   const [bytesBefore, bytesAfter] = [Buffer.byteLength(found.text, encoding), Buffer.byteLength(shrunk.text, encoding)];
   // A case is a line of JSON and cannot hold bytes that are not UTF-8.
   const hasCase = encoding === 'utf8';
@@ -211,11 +211,19 @@ async function writeResult(
   await io.makeDirectory(out);
   await writeFile(join(out, files.stream), Buffer.from(shrunk.text, encoding), io);
   if (files.case !== undefined) await writeFile(join(out, files.case), Buffer.from(`${JSON.stringify(fixture)}\n`), io);
-  await writeFile(join(out, files.report), Buffer.from(reportOf({ ...facts, stream: files.stream })), io);
+  await writeFile(join(out, files.report), Buffer.from(writeReport({ ...facts, stream: files.stream })), io);
   const paths = Object.fromEntries(Object.entries(files).map(([kind, name]) => [kind, join(out, name)]));
   if (isJson) {
     const { tries, isDone: done } = shrunk;
-    const line = jsonLine({ file: found.name, until, bytes_before: bytesBefore, bytes_after: bytesAfter, tries, done, ...paths });
+    const line = formatJsonLine({
+      file: found.name,
+      until,
+      bytes_before: bytesBefore,
+      bytes_after: bytesAfter,
+      tries,
+      done,
+      ...paths,
+    });
     await io.stdout.write(line?.join('') ?? '');
   } else await io.stdout.write(formatSummary(found.name, shrunk, read, { bytesBefore, bytesAfter, paths }, io));
 }
@@ -239,10 +247,10 @@ function formatSummary(
   sizes: ResultFacts,
   io: CliIo,
 ): string {
-  const { bold, dim, yellow, green } = colorsFor(io.stdout, io.env);
+  const { bold, dim, yellow, green } = chooseColors(io.stdout, io.env);
   const late = isDone ? '' : yellow('  the time was over before everything had been tried: --seconds gives it more');
   return [
-    `${green('●')} ${oneLine(name)}: ${bytes(sizes.bytesBefore)} → ${bold(bytes(sizes.bytesAfter))} in ${tries} tries${late}`,
+    `${green('●')} ${oneLine(name)}: ${formatBytes(sizes.bytesBefore)} → ${bold(formatBytes(sizes.bytesAfter))} in ${tries} tries${late}`,
     '',
     printable(text).trimEnd(),
     '',

@@ -1,22 +1,22 @@
 /** Mutations of the content blocks of Anthropic Messages. */
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
-import { edit, isDocument, type Json, objectOf, rewrite, textOf, within } from '../payloads.ts';
+import { edit, isDocument, type Json, parseRoundTrip, rewrite, toText, within } from '../payloads.ts';
 import {
   type Block,
-  blockOf,
-  blocksOf,
+  contentKey,
   DELTA,
-  deltaOf,
   editBlocks,
-  eventsOf,
   isBlock,
-  joined,
-  keyOf,
+  joinDeltas,
+  listEvents,
   onBlocks,
   onEvents,
+  readBlock,
+  readDelta,
   START,
   STOP,
+  splitBlocks,
   withBlock,
 } from './wire.ts';
 
@@ -27,7 +27,8 @@ const TEXTS = ['text', 'thinking'];
 const CALLS = ['tool_use'];
 
 /** The position of the first delta of a block that has some of its text. */
-const firstPiece = (block: Block): number => block.deltas.findIndex((event) => textOf(deltaOf(event)[keyOf(block)]) !== '');
+const firstPiece = (block: Block): number =>
+  block.deltas.findIndex((event) => toText(readDelta(event)[contentKey(block)]) !== '');
 
 const numbered =
   (number: (index: number) => unknown): Row['apply'] =>
@@ -37,21 +38,21 @@ const numbered =
 /** Splits every text delta in two, between any two UTF-16 code units. */
 const halve: Row['apply'] = (stream, random) =>
   edit(stream, (event) => {
-    const delta = deltaOf(event);
-    const key = ['text', 'thinking', 'partial_json'].find((name) => textOf(delta[name]).length > 1);
+    const delta = readDelta(event);
+    const key = ['text', 'thinking', 'partial_json'].find((name) => toText(delta[name]).length > 1);
     if (event['type'] !== DELTA || !key) return event;
-    const text = textOf(delta[key]);
+    const text = toText(delta[key]);
     const at = 1 + Math.floor(random() * (text.length - 1));
     return [text.slice(0, at), text.slice(at)].map((piece) => ({ ...event, delta: { ...delta, [key]: piece } }));
   });
 
 const merge: Row['apply'] = (stream) =>
   editBlocks(stream, (block) => {
-    const key = keyOf(block);
-    const texts = block.deltas.filter((event) => key in deltaOf(event));
+    const key = contentKey(block);
+    const texts = block.deltas.filter((event) => key in readDelta(event));
     const [first] = texts;
     if (!first || texts.length < 2 || block.deltas.indexOf(first) + texts.length > block.deltas.length) return undefined;
-    const whole = { ...first, delta: { ...deltaOf(first), [key]: joined(block, key) } };
+    const whole = { ...first, delta: { ...readDelta(first), [key]: joinDeltas(block, key) } };
     return [block.start, whole, ...block.deltas.filter((event) => !texts.includes(event)), block.stop];
   });
 
@@ -61,7 +62,7 @@ const overlap: Row['apply'] = (stream) =>
     const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
     const opensEarly = (next: Block | undefined): boolean => next !== undefined && CALLS.includes(next.type);
     if (!(before && opensEarly(block)) && !opensEarly(after)) return undefined;
-    const own = opensEarly(after) ? [block.start, ...block.deltas] : eventsOf(block);
+    const own = opensEarly(after) ? [block.start, ...block.deltas] : listEvents(block);
     return opensEarly(block) && before ? [own[0] ?? block.start, before.stop, ...own.slice(1)] : own;
   });
 
@@ -80,7 +81,7 @@ const mixed: Row['apply'] = (stream) =>
   editBlocks(stream, (block, blocks) => {
     const [before, after] = [blocks[block.position - 1], blocks[block.position + 1]];
     const joins = (one: Block | undefined, next: Block | undefined): boolean =>
-      one?.type === 'thinking' && next?.type === 'text' && joined(next, 'text') !== '' && firstPiece(next) === 0;
+      one?.type === 'thinking' && next?.type === 'text' && joinDeltas(next, 'text') !== '' && firstPiece(next) === 0;
     if (joins(block, after)) return [block.start, ...block.deltas];
     if (!joins(before, block)) return undefined;
     return [...block.deltas, block.stop].map((event) => ({ ...event, index: before?.index }));
@@ -102,7 +103,7 @@ const INDEXES = mutations('content', ONLY, {
     rule: 'anthropic/index-reused',
     apply: (stream) =>
       editBlocks(stream, (block, blocks) =>
-        blocks.length > 1 ? eventsOf(block).map((event) => ({ ...event, index: 0 })) : undefined,
+        blocks.length > 1 ? listEvents(block).map((event) => ({ ...event, index: 0 })) : undefined,
       ),
   },
   'anthropic/starts-twice': {
@@ -147,20 +148,20 @@ const CONTENT = mutations('content', ONLY, {
       const at = firstPiece(block);
       const piece = block.deltas[at];
       if (!piece) return undefined;
-      const text = textOf(deltaOf(piece)[keyOf(block)]);
+      const text = toText(readDelta(piece)[contentKey(block)]);
       const rest = block.deltas.filter((event) => event !== piece);
       // Deltas that begin with the text of the start look like the same text sent again.
-      const after = rest.map((event) => textOf(deltaOf(event)[keyOf(block)])).join('');
+      const after = rest.map((event) => toText(readDelta(event)[contentKey(block)])).join('');
       if (after.startsWith(text) || text.startsWith(after)) return undefined;
-      return [withBlock(block.start, { [keyOf(block)]: text }), ...rest, block.stop];
+      return [withBlock(block.start, { [contentKey(block)]: text }), ...rest, block.stop];
     }),
   },
   'anthropic/text-repeated-in-start': {
     title: 'The start has the text that the deltas bring',
     rule: 'anthropic/start-text-repeated',
     apply: onBlocks(TEXTS, (block) => {
-      const text = joined(block, keyOf(block));
-      return text === '' ? undefined : [withBlock(block.start, { [keyOf(block)]: text }), ...block.deltas, block.stop];
+      const text = joinDeltas(block, contentKey(block));
+      return text === '' ? undefined : [withBlock(block.start, { [contentKey(block)]: text }), ...block.deltas, block.stop];
     }),
   },
   'anthropic/text-after-stop': {
@@ -170,7 +171,7 @@ const CONTENT = mutations('content', ONLY, {
     apply: onBlocks(['text'], (block, blocks) => {
       const last = block.deltas.at(-1);
       const isPiece =
-        last && deltaOf(last)['type'] === 'text_delta' && block.deltas.length > 1 && block.position === blocks.length - 1;
+        last && readDelta(last)['type'] === 'text_delta' && block.deltas.length > 1 && block.position === blocks.length - 1;
       return isPiece ? [block.start, ...block.deltas.slice(0, -1), block.stop, last] : undefined;
     }),
   },
@@ -190,19 +191,19 @@ const CONTENT = mutations('content', ONLY, {
 
 /** The blocks as a whole response has them, if all are text, thinking or calls. */
 function wholeContent(events: readonly Json[]): Json[] | undefined {
-  const blocks = blocksOf(events)?.filter(isBlock) ?? [];
+  const blocks = splitBlocks(events)?.filter(isBlock) ?? [];
   const whole = blocks.map(wholeBlock);
   return whole.length > 0 && whole.every((block) => block !== undefined) ? whole : undefined;
 }
 
 function wholeBlock(block: Block): Json | undefined {
-  const kinds = new Set(block.deltas.map((event) => deltaOf(event)['type']));
-  const signature = block.deltas.map((event) => textOf(deltaOf(event)['signature'])).join('');
-  const text = joined(block, keyOf(block));
-  if (block.type === 'text' && [...kinds].every((kind) => kind === 'text_delta')) return { ...blockOf(block.start), text };
-  if (block.type === 'thinking') return { ...blockOf(block.start), thinking: text, signature };
-  const input = block.type === 'tool_use' && isDocument(text) ? objectOf(text) : undefined;
-  return input && { ...blockOf(block.start), input };
+  const kinds = new Set(block.deltas.map((event) => readDelta(event)['type']));
+  const signature = block.deltas.map((event) => toText(readDelta(event)['signature'])).join('');
+  const text = joinDeltas(block, contentKey(block));
+  if (block.type === 'text' && [...kinds].every((kind) => kind === 'text_delta')) return { ...readBlock(block.start), text };
+  if (block.type === 'thinking') return { ...readBlock(block.start), thinking: text, signature };
+  const input = block.type === 'tool_use' && isDocument(text) ? parseRoundTrip(text) : undefined;
+  return input && { ...readBlock(block.start), input };
 }
 
 /** Mutations of content blocks. */

@@ -1,14 +1,14 @@
 /** Mutations of the calls and signatures of Anthropic Messages. */
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
-import { isDocument, type Json, objectOf, sums, textOf, within, without } from '../payloads.ts';
-import { type Block, blockOf, deltaOf, joined, onBlocks, withBlock } from './wire.ts';
+import { accumulateTexts, isDocument, type Json, parseRoundTrip, toText, within, without } from '../payloads.ts';
+import { type Block, joinDeltas, onBlocks, readBlock, readDelta, withBlock } from './wire.ts';
 
 const ONLY = ['anthropic-messages'] as const;
 
 const CALLS = ['tool_use'];
 
-const joinInput = (block: Block): string => joined(block, 'partial_json');
+const joinInput = (block: Block): string => joinDeltas(block, 'partial_json');
 
 /** A delta like another, with this piece of the input. */
 const pieceLike = (event: Json, text: string): Json => ({ ...event, delta: { type: 'input_json_delta', partial_json: text } });
@@ -19,7 +19,7 @@ const onInputs =
   (stream, random) =>
     onBlocks(CALLS, (block) => {
       const text = joinInput(block);
-      const pieces = block.deltas.filter((event) => textOf(deltaOf(event)['partial_json']) !== '');
+      const pieces = block.deltas.filter((event) => toText(readDelta(event)['partial_json']) !== '');
       return isDocument(text) && pieces.length > 0 ? change(block, pieces, text) : undefined;
     })(stream, random);
 
@@ -37,7 +37,7 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     title: 'The whole onInputs stands in the start, there are no deltas',
     apply: onBlocks(CALLS, (block) => {
       // Every start has an empty object, so it does not show that the input of a truncated call is empty.
-      const value = isDocument(joinInput(block)) ? objectOf(joinInput(block)) : undefined;
+      const value = isDocument(joinInput(block)) ? parseRoundTrip(joinInput(block)) : undefined;
       return value && [withBlock(block.start, { input: value }), block.stop];
     }),
   },
@@ -55,7 +55,7 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, pieces) => {
       if (pieces.length < 2) return undefined;
-      const texts = sums(pieces.map((event) => textOf(deltaOf(event)['partial_json'])));
+      const texts = accumulateTexts(pieces.map((event) => toText(readDelta(event)['partial_json'])));
       const grown = pieces.map((event, at) => pieceLike(event, texts[at] ?? ''));
       return [block.start, ...grown, block.stop];
     }),
@@ -87,7 +87,7 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     rule: 'anthropic/tool-id-duplicate',
     apply: onStarts((call, _, calls) => {
       const first = calls[0];
-      return calls.length > 1 && first ? { ...call, id: blockOf(first.start)['id'] } : call;
+      return calls.length > 1 && first ? { ...call, id: readBlock(first.start)['id'] } : call;
     }),
   },
   'anthropic/names-missing': {
@@ -104,7 +104,7 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
   },
 });
 
-const isSignature = (event: Json): boolean => deltaOf(event)['type'] === 'signature_delta';
+const isSignature = (event: Json): boolean => readDelta(event)['type'] === 'signature_delta';
 
 /** Changes thinking blocks with one signature that can be split. */
 const onSignatures =
@@ -112,7 +112,7 @@ const onSignatures =
   (stream, random) =>
     onBlocks(['thinking'], (block) => {
       const [signature, another] = block.deltas.filter(isSignature);
-      const text = signature ? textOf(deltaOf(signature)['signature']) : '';
+      const text = signature ? toText(readDelta(signature)['signature']) : '';
       return signature && !another && text.length > 1 ? change(block, signature, text) : undefined;
     })(stream, random);
 

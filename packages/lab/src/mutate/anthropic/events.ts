@@ -1,8 +1,8 @@
 /** Mutations of the events, stop reason and usage of Anthropic Messages. */
 
 import { type Mutation, mutations } from '../mutation.ts';
-import { edit, editFrames, isObject, type Json, rewrite, strew, within, without } from '../payloads.ts';
-import { DELTA, deltaOf, isType, MESSAGE_DELTA, MESSAGE_START, MESSAGE_STOP, onEvents, START } from './wire.ts';
+import { edit, editFrames, insertAtRandom, isObject, type Json, rewrite, within, without } from '../payloads.ts';
+import { DELTA, isType, MESSAGE_DELTA, MESSAGE_START, MESSAGE_STOP, onEvents, readDelta, START } from './wire.ts';
 
 const ONLY = ['anthropic-messages'] as const;
 
@@ -27,18 +27,21 @@ const ENVELOPE = mutations('envelope', ONLY, {
         return { ...frame, data: JSON.stringify(without(payload, 'type')) };
       }),
   },
-  'anthropic/pings': { title: 'Pings anywhere', apply: (stream, random) => strew(stream, random, () => ({ type: 'ping' })) },
+  'anthropic/pings': {
+    title: 'Pings anywhere',
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
+  },
   'anthropic/unknown-events': {
     title: 'Events that nobody knows',
     rule: 'anthropic/unknown-event',
-    apply: (stream, random) => strew(stream, random, () => ({ type: 'vendor_heartbeat', at: 1 })),
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'vendor_heartbeat', at: 1 })),
   },
   'anthropic/unknown-deltas': {
     title: 'Deltas that nobody knows',
     rule: 'anthropic/unknown-delta',
     apply: (stream) =>
       edit(stream, (event) => {
-        const isKnown = ['text_delta', 'thinking_delta', 'input_json_delta'].includes(String(deltaOf(event)['type']));
+        const isKnown = ['text_delta', 'thinking_delta', 'input_json_delta'].includes(String(readDelta(event)['type']));
         return event['type'] === DELTA && isKnown ? [event, { ...event, delta: { type: 'vendor_delta', value: 1 } }] : event;
       }),
   },
@@ -83,7 +86,7 @@ const WORDS: Record<string, string> = { end_turn: 'stop', tool_use: 'tool_calls'
 const isByCode = (events: readonly Json[]): boolean =>
   events.some((event) => event['type'] === START && /"caller":\{"type":"code_execution/.test(JSON.stringify(event)));
 
-const readStop = (event: Json): string => String(deltaOf(event)['stop_reason']);
+const readStop = (event: Json): string => String(readDelta(event)['stop_reason']);
 
 const FINISH = mutations('finish', ONLY, {
   'anthropic/delta-twice': {
@@ -130,7 +133,7 @@ const FINISH = mutations('finish', ONLY, {
     rule: 'anthropic/stop-reason-unknown',
     apply: onEvents(MESSAGE_DELTA, (event) => {
       const word = WORDS[readStop(event)];
-      return word === undefined ? event : { ...event, delta: { ...deltaOf(event), stop_reason: word } };
+      return word === undefined ? event : { ...event, delta: { ...readDelta(event), stop_reason: word } };
     }),
   },
   'anthropic/end-turn-with-calls': {
@@ -139,7 +142,7 @@ const FINISH = mutations('finish', ONLY, {
     apply: (stream) =>
       edit(stream, (event, _, events) => {
         const isEnd = event['type'] === MESSAGE_DELTA && readStop(event) === 'tool_use' && !isByCode(events);
-        return isEnd ? { ...event, delta: { ...deltaOf(event), stop_reason: 'end_turn' } } : event;
+        return isEnd ? { ...event, delta: { ...readDelta(event), stop_reason: 'end_turn' } } : event;
       }),
   },
   'anthropic/after-the-end': {

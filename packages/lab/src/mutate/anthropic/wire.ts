@@ -1,7 +1,7 @@
 /** The events of Anthropic Messages as mutations see them: types and content blocks. */
 
 import type { Row, WireStream } from '../mutation.ts';
-import { edit, isObject, type Json, rewrite, textOf } from '../payloads.ts';
+import { edit, isObject, type Json, rewrite, toText } from '../payloads.ts';
 import type { Random } from '../random.ts';
 
 /** The type of the first event. */
@@ -39,13 +39,13 @@ export interface Block {
 }
 
 /** The content block of a start event. */
-export const blockOf = (start: Json): Json => (isObject(start['content_block']) ? start['content_block'] : {});
+export const readBlock = (start: Json): Json => (isObject(start['content_block']) ? start['content_block'] : {});
 
 /** The delta of an event. */
-export const deltaOf = (event: Json): Json => (isObject(event['delta']) ? event['delta'] : {});
+export const readDelta = (event: Json): Json => (isObject(event['delta']) ? event['delta'] : {});
 
 /** Splits a stream into blocks and the events around them; undefined when its blocks overlap. */
-export function blocksOf(events: readonly Json[]): (Json | Block)[] | undefined {
+export function splitBlocks(events: readonly Json[]): (Json | Block)[] | undefined {
   const parts: (Json | Block)[] = [];
   let open: { start: Json; deltas: Json[]; index: number } | undefined;
   let position = 0;
@@ -58,7 +58,7 @@ export function blocksOf(events: readonly Json[]): (Json | Block)[] | undefined 
       open?.deltas.push(event);
     } else if (event['type'] === STOP) {
       if (!open || event['index'] !== open.index) return undefined;
-      parts.push({ ...open, stop: event, type: textOf(blockOf(open.start)['type']), position: position++ });
+      parts.push({ ...open, stop: event, type: toText(readBlock(open.start)['type']), position: position++ });
       open = undefined;
     } else if (!open) parts.push(event);
     // Pings inside a block are dropped: they carry nothing.
@@ -75,17 +75,17 @@ export function editBlocks(
   change: (block: Block, blocks: readonly Block[]) => readonly Json[] | undefined,
 ): WireStream {
   return rewrite(stream, (events) => {
-    const parts = blocksOf(events);
+    const parts = splitBlocks(events);
     if (!parts) return events;
     const blocks = parts.filter(isBlock);
     const changed = blocks.map((block) => change(block, blocks));
     if (changed.every((list) => list === undefined)) return events;
-    return parts.flatMap((part) => (isBlock(part) ? [...(changed[part.position] ?? eventsOf(part))] : [part]));
+    return parts.flatMap((part) => (isBlock(part) ? [...(changed[part.position] ?? listEvents(part))] : [part]));
   });
 }
 
 /** The events of a block. */
-export const eventsOf = ({ start, deltas, stop }: Block): Json[] => [start, ...deltas, stop];
+export const listEvents = ({ start, deltas, stop }: Block): Json[] => [start, ...deltas, stop];
 
 /** Changes the blocks of some types. */
 export const onBlocks =
@@ -100,12 +100,13 @@ export const onEvents =
     edit(stream, (event) => (event['type'] === type ? change(event, random) : event));
 
 /** The start event with fields of its content block changed. */
-export const withBlock = (start: Json, change: Json): Json => ({ ...start, content_block: { ...blockOf(start), ...change } });
+export const withBlock = (start: Json, change: Json): Json => ({ ...start, content_block: { ...readBlock(start), ...change } });
 
 /** The content of a block's deltas in one field: text, thinking or partial_json. */
-export const joined = ({ deltas }: Block, key: string): string => deltas.map((event) => textOf(deltaOf(event)[key])).join('');
+export const joinDeltas = ({ deltas }: Block, key: string): string =>
+  deltas.map((event) => toText(readDelta(event)[key])).join('');
 
 const KEYS: Record<string, string> = { text: 'text', thinking: 'thinking', tool_use: 'partial_json' };
 
 /** The field in which the deltas of a block have its content; "" for blocks without deltas. */
-export const keyOf = ({ type }: Block): string => KEYS[type] ?? '';
+export const contentKey = ({ type }: Block): string => KEYS[type] ?? '';

@@ -1,8 +1,8 @@
 /** Mutations of tool call arguments of OpenAI Chat. */
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
-import { isDocument, type Json, objectOf } from '../payloads.ts';
-import { argumentsOf, type CallPlace, editCalls, withFunction } from './wire.ts';
+import { isDocument, type Json, parseRoundTrip } from '../payloads.ts';
+import { type CallPlace, editCalls, readArguments, withFunction } from './wire.ts';
 
 /** Puts everything into the first delta of a call; the others get empty arguments. */
 const whole =
@@ -20,7 +20,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     rule: 'chat/tool-args-object',
     apply: (stream) =>
       editCalls(stream, (entry, { call, at }) => {
-        const value = objectOf(call.arguments);
+        const value = parseRoundTrip(call.arguments);
         if (value === undefined) return entry;
         return withFunction(entry, { arguments: at === 0 ? value : null });
       }),
@@ -30,7 +30,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     rule: 'chat/tool-args-object',
     apply: (stream) =>
       editCalls(stream, (entry, { call }) => {
-        const value = objectOf(call.arguments);
+        const value = parseRoundTrip(call.arguments);
         return value === undefined ? entry : withFunction(entry, { arguments: value });
       }),
   },
@@ -39,7 +39,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     rule: 'chat/tool-args-null',
     apply: (stream) =>
       editCalls(stream, (entry, { at }) =>
-        at === 0 && argumentsOf(entry) === '' ? withFunction(entry, { arguments: null }) : entry,
+        at === 0 && readArguments(entry) === '' ? withFunction(entry, { arguments: null }) : entry,
       ),
   },
   'chat/arguments-cumulative': {
@@ -47,7 +47,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     rule: 'chat/tool-args-cumulative',
     apply: (stream) =>
       editCalls(stream, (entry, place) =>
-        hasPieces(place) ? withFunction(entry, { arguments: place.before + argumentsOf(entry) }) : entry,
+        hasPieces(place) ? withFunction(entry, { arguments: place.before + readArguments(entry) }) : entry,
       ),
   },
   'chat/arguments-leading-empty-object': {
@@ -55,7 +55,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     rule: 'chat/tool-args-leading-empty-object',
     apply: (stream) =>
       editCalls(stream, (entry, place) => {
-        const isOpener = place.at === 0 && argumentsOf(entry) === '' && isDocument(place.call.arguments);
+        const isOpener = place.at === 0 && readArguments(entry) === '' && isDocument(place.call.arguments);
         return isOpener ? withFunction(entry, { arguments: '{}' }) : entry;
       }),
   },
@@ -73,7 +73,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
     title: 'Every piece of the arguments comes in two, between any two units of UTF-16',
     apply: (stream, random) =>
       editCalls(stream, (entry) => {
-        const text = argumentsOf(entry);
+        const text = readArguments(entry);
         if (text.length < 2) return entry;
         const at = 1 + Math.floor(random() * (text.length - 1));
         const rest = { index: entry['index'], function: { arguments: text.slice(at) } };

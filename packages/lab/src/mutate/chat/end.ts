@@ -1,7 +1,7 @@
 /** Mutations of the finish reason and the envelope of OpenAI Chat. */
 
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
-import { edit, hasDone, isObject, type Json, objects, rewrite, strew, without } from '../payloads.ts';
+import { edit, hasDone, insertAtRandom, isObject, type Json, objects, rewrite, without } from '../payloads.ts';
 import { chunkLike, editChoices } from './wire.ts';
 
 const ONLY = ['openai-chat'] as const;
@@ -170,12 +170,12 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
   'chat/empty-choices': {
     title: 'Chunks with empty choices as keep-alives',
-    apply: (stream, random) => strew(stream, random, (chunk) => ({ ...without(chunk, 'usage'), choices: [] })),
+    apply: (stream, random) => insertAtRandom(stream, random, (chunk) => ({ ...without(chunk, 'usage'), choices: [] })),
   },
   'chat/foreign-ping': {
     title: 'The ping of another protocol',
     rule: 'chat/choices-missing',
-    apply: (stream, random) => strew(stream, random, () => ({ type: 'ping' })),
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
   },
   'chat/filter-results-first': {
     title: 'A chunk with filter results and a blank envelope comes first',

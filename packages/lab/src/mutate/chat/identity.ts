@@ -2,7 +2,7 @@
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
 import { type Json, without } from '../payloads.ts';
-import { argumentsOf, type CallPlace, editCalls, nameOf, type WholeCall, withFunction, withoutFunction } from './wire.ts';
+import { type CallPlace, editCalls, readArguments, readName, type WholeCall, withFunction, withoutFunction } from './wire.ts';
 
 /** Changes later deltas of a call; by the standard they have neither id nor name. */
 const later =
@@ -152,7 +152,7 @@ const INDEXES = mutations('calls', ['openai-chat'], {
     title: 'Every piece of the arguments has another index',
     apply: (stream) =>
       editCalls(stream, (entry, { call, at, before }) => {
-        const isPiece = at > 0 && argumentsOf(entry).trim() !== '' && !isWhole(before);
+        const isPiece = at > 0 && readArguments(entry).trim() !== '' && !isWhole(before);
         return isPiece && call.isSequential ? { ...entry, index: 1000 * (call.position + 1) + at } : entry;
       }),
   },
@@ -205,7 +205,7 @@ const NAMES = mutations('calls', ['openai-chat'], {
     title: 'The name comes in two pieces',
     rule: 'chat/tool-name-fragmented',
     apply: opener((entry) => {
-      const [head, tail] = splitName(nameOf(entry)) ?? [];
+      const [head, tail] = splitName(readName(entry)) ?? [];
       if (head === undefined) return entry;
       return [withFunction(entry, { name: head, arguments: '' }), without(withFunction(entry, { name: tail }), 'id', 'type')];
     }),
@@ -214,8 +214,8 @@ const NAMES = mutations('calls', ['openai-chat'], {
     title: 'The name comes as snapshots that grow',
     rule: 'chat/tool-name-fragmented',
     apply: opener((entry) => {
-      const head = nameOf(entry).slice(0, 1);
-      if (head === nameOf(entry) || head.trim() === '') return entry;
+      const head = readName(entry).slice(0, 1);
+      if (head === readName(entry) || head.trim() === '') return entry;
       return [withFunction(entry, { name: head, arguments: '' }), without(entry, 'id', 'type')];
     }),
   },

@@ -2,7 +2,7 @@
 
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
 import { edit, isDocument, type Json, objects, rewrite, without } from '../payloads.ts';
-import { callsOf, chunkLike, editCalls, editDeltas, type WholeCall } from './wire.ts';
+import { chunkLike, collectCalls, editCalls, editDeltas, type WholeCall } from './wire.ts';
 
 const readDelta = (chunk: Json): Json => (objects(chunk['choices'])[0]?.['delta'] ?? {}) as Json;
 
@@ -27,7 +27,7 @@ function movable(chunks: readonly Json[]): readonly WholeCall[] {
   const holders = chunks.filter((chunk) => listEntries(chunk).length > 0);
   const choices = new Set(holders.map((chunk) => objects(chunk['choices'])[0]?.['index']));
   if (choices.size !== 1 || !holders.every(isPure)) return [];
-  return [...(callsOf(chunks)?.values() ?? [])];
+  return [...(collectCalls(chunks)?.values() ?? [])];
 }
 
 /** Puts all calls, whole, in the place of the first delta. */

@@ -1,7 +1,7 @@
 /** The chunks of OpenAI Chat as mutations see them: choices, deltas and tool calls. */
 
 import type { WireStream } from '../mutation.ts';
-import { edit, type Json, objects, rewrite, textOf, within, withinEach, without } from '../payloads.ts';
+import { edit, type Json, objects, rewrite, toText, within, withinEach, without } from '../payloads.ts';
 
 /** Changes every choice of every chunk. */
 export const editChoices = (stream: WireStream, change: (choice: Json, chunk: Json, at: number) => Json): WireStream =>
@@ -69,13 +69,13 @@ const readFunction = (entry: Json): Json =>
   typeof entry['function'] === 'object' && entry['function'] ? (entry['function'] as Json) : {};
 
 /** The function name in a delta of a call. */
-export const nameOf = (entry: Json): string => textOf(readFunction(entry)['name']);
+export const readName = (entry: Json): string => toText(readFunction(entry)['name']);
 
 /** The piece of arguments in a delta of a call. */
-export const argumentsOf = (entry: Json): string => textOf(readFunction(entry)['arguments']);
+export const readArguments = (entry: Json): string => toText(readFunction(entry)['arguments']);
 
 /** The function calls of a stream by choice and index; undefined when they do not follow the standard. */
-export function callsOf(chunks: readonly Json[]): ReadonlyMap<string, WholeCall> | undefined {
+export function collectCalls(chunks: readonly Json[]): ReadonlyMap<string, WholeCall> | undefined {
   const calls = new Map<string, OpenCall>();
   const latest = new Map<string, OpenCall>();
   for (const { key, choice, entry } of chunks.flatMap(listEntries)) {
@@ -85,7 +85,7 @@ export function callsOf(chunks: readonly Json[]): ReadonlyMap<string, WholeCall>
     if (calls.has(key) && latest.get(choice) !== call) for (const sibling of call.siblings) sibling.isSequential = false;
     calls.set(key, call);
     latest.set(choice, call);
-    call.last = argumentsOf(entry);
+    call.last = readArguments(entry);
     call.arguments += call.last;
     call.deltas++;
   }
@@ -96,7 +96,7 @@ export function callsOf(chunks: readonly Json[]): ReadonlyMap<string, WholeCall>
 /** The first delta of a call has id, index and name by the standard. */
 function openCall(entry: Json, siblings: OpenCall[]): OpenCall | undefined {
   const { id, index } = entry;
-  const name = nameOf(entry);
+  const name = readName(entry);
   if (typeof id !== 'string' || id === '' || name === '' || typeof index !== 'number') return undefined;
   const call = { id, index, name, arguments: '', last: '', position: siblings.length, deltas: 0, isSequential: true, siblings };
   siblings.push(call);
@@ -118,7 +118,7 @@ const listEntries = (chunk: Json): Entry[] =>
  */
 export function editCalls(stream: WireStream, change: (entry: Json, place: CallPlace) => Json | Json[]): WireStream {
   return rewrite(stream, (chunks) => {
-    const calls = callsOf(chunks);
+    const calls = collectCalls(chunks);
     if (!calls) return chunks;
     const seen = new Map<string, { at: number; before: string }>();
     return chunks.flatMap((chunk) => {
@@ -130,7 +130,7 @@ export function editCalls(stream: WireStream, change: (entry: Json, place: CallP
             const call = calls.get(key);
             if (!call || entry['type'] === 'custom' || 'custom' in entry) return entry;
             const { at, before } = seen.get(key) ?? { at: 0, before: '' };
-            seen.set(key, { at: at + 1, before: before + argumentsOf(entry) });
+            seen.set(key, { at: at + 1, before: before + readArguments(entry) });
             const after = change(entry, { call, at, before, isLast: at + 1 === call.deltas });
             if (!Array.isArray(after)) return after;
             for (const one of after.slice(0, -1)) early.push(chunkLike(chunk, choice, { tool_calls: [one] }));

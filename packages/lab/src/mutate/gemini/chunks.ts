@@ -1,8 +1,8 @@
 /** Mutations of the envelope, finish reason and usage of Gemini. */
 
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
-import { edit, isObject, type Json, objects, rewrite, strew, within, without } from '../payloads.ts';
-import { chunkLike, editCandidates, partsOf } from './wire.ts';
+import { edit, insertAtRandom, isObject, type Json, objects, rewrite, within, without } from '../payloads.ts';
+import { chunkLike, editCandidates, readParts } from './wire.ts';
 
 const ONLY = ['gemini'] as const;
 
@@ -47,7 +47,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
   'gemini/foreign-payloads': {
     title: 'Payloads of something else between the chunks',
     rule: 'gemini/unknown-payload',
-    apply: (stream, random) => strew(stream, random, () => ({ type: 'ping' })),
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
   },
   'gemini/foreign-payload-first': {
     title: 'A payload of something else before the first chunk',
@@ -57,7 +57,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
   'gemini/empty-chunks': {
     title: 'Chunks without candidates',
     apply: (stream, random) =>
-      strew(stream, random, (chunk) => {
+      insertAtRandom(stream, random, (chunk) => {
         const { modelVersion, responseId } = chunk;
         return {
           candidates: [],
@@ -91,8 +91,8 @@ const apart = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) =>
     chunks.flatMap((chunk) => {
       const [candidate, another] = objects(chunk['candidates']);
-      if (!candidate || another || candidate['finishReason'] === undefined || partsOf(candidate).length === 0) return [chunk];
-      return [chunkLike(chunk, partsOf(candidate)), { ...chunk, candidates: [without(candidate, 'content')] }];
+      if (!candidate || another || candidate['finishReason'] === undefined || readParts(candidate).length === 0) return [chunk];
+      return [chunkLike(chunk, readParts(candidate)), { ...chunk, candidates: [without(candidate, 'content')] }];
     }),
   );
 
@@ -110,7 +110,7 @@ const FINISH = mutations('finish', ONLY, {
           isSole(chunks) && chunks.length > 1 && chunks.map(readFinish).findLast((reason) => reason !== undefined) === 'STOP';
         const hasMore = chunks
           .slice(1)
-          .some(({ candidates }) => objects(candidates).some((candidate) => partsOf(candidate).some(hasContent)));
+          .some(({ candidates }) => objects(candidates).some((candidate) => readParts(candidate).some(hasContent)));
         if (!isStop || !hasMore) return chunks;
         return chunks.map((chunk) => ({
           ...chunk,

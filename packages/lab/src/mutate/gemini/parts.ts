@@ -1,8 +1,8 @@
 /** Mutations of the parts, calls and signatures of Gemini. */
 
 import { type Mutation, mutations, type WireStream } from '../mutation.ts';
-import { isDocument, isObject, type Json, objects, rewrite, textOf, within, without } from '../payloads.ts';
-import { chunkLike, editCalls, editCandidates, editParts, isPlainText, isWholeCall, partsOf } from './wire.ts';
+import { isDocument, isObject, type Json, objects, rewrite, toText, within, without } from '../payloads.ts';
+import { chunkLike, editCalls, editCandidates, editParts, isPlainText, isWholeCall, readParts } from './wire.ts';
 
 const ONLY = ['gemini'] as const;
 
@@ -11,7 +11,7 @@ const spread = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) =>
     chunks.flatMap((chunk) => {
       const [candidate, another] = objects(chunk['candidates']);
-      const parts = candidate ? partsOf(candidate) : [];
+      const parts = candidate ? readParts(candidate) : [];
       if (!candidate || another || parts.length < 2) return [chunk];
       const last = {
         ...candidate,
@@ -25,10 +25,10 @@ const spread = (stream: WireStream): WireStream =>
 const gather = (stream: WireStream): WireStream =>
   rewrite(stream, (chunks) => {
     const isSole = chunks.every(({ candidates }) => objects(candidates).length <= 1);
-    const holders = chunks.filter(({ candidates }) => objects(candidates).some((candidate) => partsOf(candidate).length > 0));
+    const holders = chunks.filter(({ candidates }) => objects(candidates).some((candidate) => readParts(candidate).length > 0));
     const [first, another] = holders;
     if (!isSole || !first || !another) return chunks;
-    const parts = holders.flatMap(({ candidates }) => objects(candidates).flatMap(partsOf));
+    const parts = holders.flatMap(({ candidates }) => objects(candidates).flatMap(readParts));
     const emptied = (chunk: Json): Json => ({
       ...chunk,
       candidates: objects(chunk['candidates']).map((candidate) => without(candidate, 'content')),
@@ -41,7 +41,7 @@ const CONTENT = mutations('content', ONLY, {
     title: 'Every text in two parts, between any two units of UTF-16',
     apply: (stream, random) =>
       editParts(stream, (part) => {
-        const text = textOf(part['text']);
+        const text = toText(part['text']);
         if (!isPlainText(part) || text.length < 2) return part;
         const at = 1 + Math.floor(random() * (text.length - 1));
         return [text.slice(0, at), text.slice(at)].map((piece) => ({ ...part, text: piece }));
@@ -63,9 +63,9 @@ const CONTENT = mutations('content', ONLY, {
     rule: 'gemini/malformed-part',
     apply: (stream) =>
       editCandidates(stream, (candidate) =>
-        partsOf(candidate).length === 0
+        readParts(candidate).length === 0
           ? candidate
-          : within(candidate, 'content', (content) => ({ ...content, parts: [null, ...partsOf(candidate)] })),
+          : within(candidate, 'content', (content) => ({ ...content, parts: [null, ...readParts(candidate)] })),
       ),
   },
   'gemini/nameless-calls': {
@@ -85,14 +85,14 @@ const CONTENT = mutations('content', ONLY, {
 /** Inserts a part before all others. */
 const first = (stream: WireStream, part: Json): WireStream =>
   rewrite(stream, (chunks) => {
-    const holder = chunks.find(({ candidates }) => objects(candidates).some((candidate) => partsOf(candidate).length > 0));
+    const holder = chunks.find(({ candidates }) => objects(candidates).some((candidate) => readParts(candidate).length > 0));
     return chunks.map((chunk) => (chunk === holder ? withFirst(chunk, part) : chunk));
   });
 
 const withFirst = (chunk: Json, part: Json): Json => ({
   ...chunk,
   candidates: objects(chunk['candidates']).map((candidate, at) =>
-    at === 0 ? within(candidate, 'content', (content) => ({ ...content, parts: [part, ...partsOf(candidate)] })) : candidate,
+    at === 0 ? within(candidate, 'content', (content) => ({ ...content, parts: [part, ...readParts(candidate)] })) : candidate,
   ),
 });
 
@@ -193,7 +193,7 @@ const SIGNATURES = mutations('content', ONLY, {
     apply: (stream) =>
       editParts(stream, (part) => {
         const { thoughtSignature, text, thought } = part;
-        if (typeof thoughtSignature !== 'string' || textOf(text) === '' || thought) return part;
+        if (typeof thoughtSignature !== 'string' || toText(text) === '' || thought) return part;
         return [without(part, 'thoughtSignature'), { text: '', thoughtSignature }];
       }),
   },

@@ -24,7 +24,7 @@ export const isWholeCall = (part: Json): boolean => {
 };
 
 /** The parts of a candidate. */
-export const partsOf = (candidate: Json): Json[] => objects((candidate['content'] as Json | undefined)?.['parts']);
+export const readParts = (candidate: Json): Json[] => objects((candidate['content'] as Json | undefined)?.['parts']);
 
 /** A part that is nothing but text or a thought. */
 export const isPlainText = (part: Json): boolean =>

@@ -1,29 +1,40 @@
 /** Mutations of the function calls of OpenAI Responses. */
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
-import { edit, isDocument, type Json, objectOf, objects, rewrite, sums, textOf, within, without } from '../payloads.ts';
+import {
+  accumulateTexts,
+  edit,
+  isDocument,
+  type Json,
+  objects,
+  parseRoundTrip,
+  rewrite,
+  toText,
+  within,
+  without,
+} from '../payloads.ts';
 import {
   ARGUMENTS_DELTA,
   ARGUMENTS_DONE,
+  collectItems,
   everyItem,
   type Item,
   isTerminal,
-  itemOf,
-  itemsOf,
   leaveOut,
   onEvents,
   onItems,
-  responseOf,
-  typeOf,
+  readItem,
+  readResponse,
+  readType,
 } from './wire.ts';
 
 const ONLY = ['openai-responses'] as const;
 
 const CALL = 'function_call';
 
-const isDelta = (event: Json): boolean => typeOf(event) === ARGUMENTS_DELTA;
+const isDelta = (event: Json): boolean => readType(event) === ARGUMENTS_DELTA;
 
-const readArguments = ({ done }: Item): string => textOf(itemOf(done)['arguments']);
+const readArguments = ({ done }: Item): string => toText(readItem(done)['arguments']);
 
 /** Changes the argument deltas of calls with complete, non-empty arguments. */
 const onPieces =
@@ -43,13 +54,13 @@ const deltaLike = (event: Json, delta: string): Json => ({ ...event, delta });
 const asObject: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
     const change = (item: Json): Json => {
-      const value = item['type'] === CALL ? objectOf(textOf(item['arguments'])) : undefined;
+      const value = item['type'] === CALL ? parseRoundTrip(toText(item['arguments'])) : undefined;
       return value ? { ...item, arguments: value } : item;
     };
     return events
-      .filter((event) => !isDelta(event) || !objectOf(findWhole(event, events)))
+      .filter((event) => !isDelta(event) || !parseRoundTrip(findWhole(event, events)))
       .map((event) => {
-        const value = typeOf(event) === ARGUMENTS_DONE ? objectOf(textOf(event['arguments'])) : undefined;
+        const value = readType(event) === ARGUMENTS_DONE ? parseRoundTrip(toText(event['arguments'])) : undefined;
         if (value) return { ...event, arguments: value };
         const changed = within(event, 'item', change);
         return within(changed, 'response', (response) => {
@@ -61,28 +72,28 @@ const asObject: Row['apply'] = (stream) =>
 
 /** The arguments in the done event of the same item. */
 const findWhole = (event: Json, events: readonly Json[]): string =>
-  textOf(
-    events.find((other) => typeOf(other) === ARGUMENTS_DONE && other['output_index'] === event['output_index'])?.['arguments'],
+  toText(
+    events.find((other) => readType(other) === ARGUMENTS_DONE && other['output_index'] === event['output_index'])?.['arguments'],
   );
 
 /** Puts all calls of the response into the arguments of one undeclared call. */
 const wrap: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
-    const items = itemsOf(events);
+    const items = collectItems(events);
     const calls = items.filter(({ type }) => type === CALL);
     const [first] = calls;
     const isLast = calls.length > 1 && items.slice(-calls.length).every(({ type }) => type === CALL);
     const uses = calls.map((call) => ({
-      recipient_name: `functions.${itemOf(call.done)['name']}`,
-      parameters: objectOf(readArguments(call)),
+      recipient_name: `functions.${readItem(call.done)['name']}`,
+      parameters: parseRoundTrip(readArguments(call)),
     }));
     if (!first || !isLast || uses.some(({ parameters }) => !parameters)) return events;
     const text = JSON.stringify({ tool_uses: uses });
     const named = (item: Json, args: string): Json => ({ ...item, name: 'multi_tool_use.parallel', arguments: args });
-    const place = { output_index: first.index, item_id: itemOf(first.done)['id'] };
-    const whole = named(itemOf(first.done), text);
+    const place = { output_index: first.index, item_id: readItem(first.done)['id'] };
+    const whole = named(readItem(first.done), text);
     const wrapper = [
-      { ...first.added, item: named(itemOf(first.added), '') },
+      { ...first.added, item: named(readItem(first.added), '') },
       { type: ARGUMENTS_DELTA, ...place, delta: text },
       { type: ARGUMENTS_DONE, ...place, arguments: text },
       { ...first.done, item: whole },
@@ -92,7 +103,7 @@ const wrap: Row['apply'] = (stream) =>
       if (event === first.added) return wrapper;
       if (inside.has(event)) return [];
       if (!isTerminal(event)) return [event];
-      const kept = objects(responseOf(event)['output']).filter(({ type }) => type !== CALL);
+      const kept = objects(readResponse(event)['output']).filter(({ type }) => type !== CALL);
       return [within(event, 'response', (response) => ({ ...response, output: [...kept, whole] }))];
     });
   });
@@ -106,7 +117,7 @@ const oneByOne =
   (stream, random) => {
     let areSequential = false;
     rewrite(stream, (events) => {
-      areSequential = itemsOf(events).length > 0;
+      areSequential = collectItems(events).length > 0;
       return events;
     });
     return areSequential ? apply(stream, random) : stream;
@@ -127,7 +138,7 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     title: 'The whole arguments stand in the item when it is added, there are no deltas',
     apply: onItems([CALL], (item) => {
       if (!isDocument(readArguments(item))) return undefined;
-      const added = { ...item.added, item: { ...itemOf(item.added), arguments: readArguments(item) } };
+      const added = { ...item.added, item: { ...readItem(item.added), arguments: readArguments(item) } };
       return item.events.flatMap((event) => (event === item.added ? [added] : isDelta(event) ? [] : [event]));
     }),
   },
@@ -138,7 +149,7 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     apply: (stream, random) =>
       onPieces((deltas) => {
         if (deltas.length < 2) return deltas;
-        const texts = sums(deltas.map((event) => textOf(event['delta'])));
+        const texts = accumulateTexts(deltas.map((event) => toText(event['delta'])));
         return deltas.map((event, at) => deltaLike(event, texts[at] ?? ''));
       })(stream, random),
   },

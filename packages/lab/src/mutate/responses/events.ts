@@ -1,8 +1,8 @@
 /** Mutations of the events, status and usage of OpenAI Responses. */
 
 import { type Mutation, mutations } from '../mutation.ts';
-import { edit, editFrames, isObject, type Json, objects, rewrite, strew, within, without } from '../payloads.ts';
-import { isTerminal, leaveOut, onEvents, responseOf, typeOf } from './wire.ts';
+import { edit, editFrames, insertAtRandom, isObject, type Json, objects, rewrite, within, without } from '../payloads.ts';
+import { isTerminal, leaveOut, onEvents, readResponse, readType } from './wire.ts';
 
 const ONLY = ['openai-responses'] as const;
 
@@ -46,12 +46,12 @@ const ENVELOPE = mutations('envelope', ONLY, {
   },
   'responses/keepalives': {
     title: 'Keep-alives as events',
-    apply: (stream, random) => strew(stream, random, () => ({ type: 'keepalive', sequence_number: 0 })),
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'keepalive', sequence_number: 0 })),
   },
   'responses/unknown-events': {
     title: 'Events that nobody knows',
     rule: 'responses/unknown-event',
-    apply: (stream, random) => strew(stream, random, () => ({ type: 'response.vendor_hint', hint: 1 })),
+    apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'response.vendor_hint', hint: 1 })),
   },
   'responses/no-in-progress': { title: 'No response.in_progress', apply: leaveOut(/^response\.in_progress$/) },
   'responses/no-created': {
@@ -60,7 +60,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
     rule: 'responses/created-missing',
     apply: (stream) =>
       rewrite(stream, (events) => {
-        const rest = events.filter((event) => !/^response\.(created|in_progress|queued)$/.test(typeOf(event)));
+        const rest = events.filter((event) => !/^response\.(created|in_progress|queued)$/.test(readType(event)));
         return rest.some((event) => !isTerminal(event)) ? rest : events;
       }),
   },
@@ -78,7 +78,7 @@ const FINISH = mutations('finish', ONLY, {
     apply: (stream) =>
       edit(stream, (event, _, events) => {
         const isStreamed = events.some(({ output_index: index }) => index !== undefined);
-        if (typeOf(event) !== 'response.completed' || !isStreamed || objects(responseOf(event)['output']).length === 0)
+        if (readType(event) !== 'response.completed' || !isStreamed || objects(readResponse(event)['output']).length === 0)
           return event;
         return within(event, 'response', (response) => ({ ...response, output: [] }));
       }),
@@ -110,7 +110,7 @@ const FINISH = mutations('finish', ONLY, {
   },
 });
 
-const readUsage = (event: Json): unknown => responseOf(event)['usage'];
+const readUsage = (event: Json): unknown => readResponse(event)['usage'];
 
 const USAGE = mutations('usage', ONLY, {
   'responses/usage-early': {

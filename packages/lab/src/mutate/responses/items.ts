@@ -1,21 +1,21 @@
 /** Mutations of the output items and content parts of OpenAI Responses. */
 
 import { type Mutation, mutations, type Row } from '../mutation.ts';
-import { edit, type Json, objects, rewrite, textOf, without } from '../payloads.ts';
+import { edit, type Json, objects, rewrite, toText, without } from '../payloads.ts';
 import {
   ADDED,
+  collectItems,
   editItems,
   ITEM_DONE,
   type Item,
   isTerminal,
-  itemOf,
-  itemsOf,
   leaveOut,
   onEvents,
   onItems,
-  responseOf,
+  readItem,
+  readResponse,
+  readType,
   TEXT_DELTA,
-  typeOf,
 } from './wire.ts';
 
 const ONLY = ['openai-responses'] as const;
@@ -26,9 +26,9 @@ const STREAMED = ['message', 'reasoning', 'function_call', 'custom_tool_call'];
 /** Gives every event with an item id another id. */
 const rotate: Row['apply'] = (stream) =>
   edit(stream, (event, at) => {
-    const isAboutItem = 'item_id' in event || typeof itemOf(event)['id'] === 'string';
+    const isAboutItem = 'item_id' in event || typeof readItem(event)['id'] === 'string';
     if (!isAboutItem) return event;
-    const item = itemOf(event);
+    const item = readItem(event);
     return {
       ...event,
       ...('item_id' in event && { item_id: `${event['item_id']}_${at}` }),
@@ -45,10 +45,10 @@ const shiftParts: Row['apply'] = (stream) =>
 /** Leaves out the events of the last item, which is then only in the final response. */
 const onlyInOutput: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
-    const items = itemsOf(events);
+    const items = collectItems(events);
     const last = items.at(-1);
     const final = events.find(isTerminal);
-    const listed = final ? objects(responseOf(final)['output']) : [];
+    const listed = final ? objects(readResponse(final)['output']) : [];
     const isListed = last && items.length > 1 && STREAMED.includes(last.type) && listed.length === items.length;
     return isListed ? events.filter(({ output_index: index }) => index !== last.index) : events;
   });
@@ -58,8 +58,8 @@ const notDone =
   (isOne: (type: string) => boolean): Row['apply'] =>
   (stream) =>
     edit(stream, (event, _, events) => {
-      const isListed = events.some((final) => isTerminal(final) && objects(responseOf(final)['output']).length > 0);
-      return typeOf(event) === ITEM_DONE && isListed && isOne(textOf(itemOf(event)['type'])) ? [] : event;
+      const isListed = events.some((final) => isTerminal(final) && objects(readResponse(final)['output']).length > 0);
+      return readType(event) === ITEM_DONE && isListed && isOne(toText(readItem(event)['type'])) ? [] : event;
     });
 
 const ITEMS = mutations('content', ONLY, {
@@ -101,7 +101,7 @@ const ITEMS = mutations('content', ONLY, {
     title: 'Messages are added after their first delta',
     rule: 'responses/item-added-late',
     apply: onItems(['message'], ({ events, added }) => {
-      const at = events.findIndex((event) => typeOf(event) === TEXT_DELTA);
+      const at = events.findIndex((event) => readType(event) === TEXT_DELTA);
       if (at < 0) return undefined;
       return [...events.slice(1, at + 1), added, ...events.slice(at + 1)];
     }),
@@ -144,11 +144,11 @@ const overlap: Row['apply'] = (stream) =>
     const place = items.indexOf(item);
     const [before, after] = [items[place - 1], items[place + 1]];
     const lends = (one: Item | undefined, next: Item | undefined): boolean =>
-      one?.type === 'reasoning' && next?.type === 'message' && next.events.some((event) => typeOf(event) === TEXT_DELTA);
+      one?.type === 'reasoning' && next?.type === 'message' && next.events.some((event) => readType(event) === TEXT_DELTA);
     if (!lends(before, item) && !lends(item, after)) return undefined;
     const own = lends(item, after) ? item.events.filter((event) => event !== item.done) : [...item.events];
     const borrowed = lends(before, item) && before ? [before.done] : [];
-    const at = 1 + own.findIndex((event) => typeOf(event) === TEXT_DELTA);
+    const at = 1 + own.findIndex((event) => readType(event) === TEXT_DELTA);
     return [...own.slice(0, at), ...borrowed, ...own.slice(at)];
   });
 
@@ -175,9 +175,9 @@ const PARTS = mutations('content', ONLY, {
     rule: 'responses/deltas-missing',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
-        const type = typeOf(event);
+        const type = readType(event);
         const hasDone = events.some(
-          (other) => typeOf(other) === type.replace(/delta$/, 'done') && other['output_index'] === event['output_index'],
+          (other) => readType(other) === type.replace(/delta$/, 'done') && other['output_index'] === event['output_index'],
         );
         return /^response\.(output_text|refusal)\.delta$/.test(type) && hasDone && !event['logprobs']?.toString() ? [] : event;
       }),
@@ -189,9 +189,10 @@ const PARTS = mutations('content', ONLY, {
     apply: (stream) =>
       edit(stream, (event, at, events) => {
         const next = events[at + 1];
-        const isLast = typeOf(event) === TEXT_DELTA && next && WHOLE[typeOf(next)] === 'text' && textOf(event['delta']) !== '';
+        const isLast =
+          readType(event) === TEXT_DELTA && next && WHOLE[readType(next)] === 'text' && toText(event['delta']) !== '';
         const hasMore =
-          events.filter((other) => typeOf(other) === TEXT_DELTA && other['output_index'] === event['output_index']).length > 1;
+          events.filter((other) => readType(other) === TEXT_DELTA && other['output_index'] === event['output_index']).length > 1;
         return isLast && hasMore ? [] : event;
       }),
   },
@@ -201,18 +202,18 @@ const PARTS = mutations('content', ONLY, {
     apply: (stream) =>
       edit(stream, (event, at, events) => {
         const before = events[at - 1];
-        const isDone = typeOf(event) === 'response.output_text.done' && before && typeOf(before) === TEXT_DELTA;
-        return isDone ? { ...event, text: `# ${textOf(event['text'])}` } : event;
+        const isDone = readType(event) === 'response.output_text.done' && before && readType(before) === TEXT_DELTA;
+        return isDone ? { ...event, text: `# ${toText(event['text'])}` } : event;
       }),
   },
   'responses/texts-in-halves': {
     title: 'Every delta in two, between any two units of UTF-16',
     apply: (stream, random) =>
       edit(stream, (event) => {
-        const text = textOf(event['delta']);
+        const text = toText(event['delta']);
         if (
-          !/\.delta$/.test(typeOf(event)) ||
-          /audio/.test(typeOf(event)) ||
+          !/\.delta$/.test(readType(event)) ||
+          /audio/.test(readType(event)) ||
           text.length < 2 ||
           objects(event['logprobs']).length > 0
         )

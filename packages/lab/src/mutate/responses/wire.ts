@@ -1,7 +1,7 @@
 /** The events of OpenAI Responses as mutations see them: types and output items. */
 
 import type { Row, WireStream } from '../mutation.ts';
-import { edit, isObject, type Json, rewrite, textOf, within, withinEach } from '../payloads.ts';
+import { edit, isObject, type Json, rewrite, toText, within, withinEach } from '../payloads.ts';
 
 /** The type of the event that starts an item. */
 export const ADDED = 'response.output_item.added';
@@ -21,23 +21,23 @@ export const ARGUMENTS_DONE = `${ARGUMENTS}.done`;
 export const TEXT_DELTA = 'response.output_text.delta';
 
 /** The type of an event. */
-export const typeOf = (event: Json): string => textOf(event['type']);
+export const readType = (event: Json): string => toText(event['type']);
 
 /** Whether an event ends the response. */
-export const isTerminal = (event: Json): boolean => /^response\.(completed|incomplete|failed)$/.test(typeOf(event));
+export const isTerminal = (event: Json): boolean => /^response\.(completed|incomplete|failed)$/.test(readType(event));
 
 /** The item of an event. */
-export const itemOf = (event: Json): Json => (isObject(event['item']) ? event['item'] : {});
+export const readItem = (event: Json): Json => (isObject(event['item']) ? event['item'] : {});
 
 /** The response of an event. */
-export const responseOf = (event: Json): Json => (isObject(event['response']) ? event['response'] : {});
+export const readResponse = (event: Json): Json => (isObject(event['response']) ? event['response'] : {});
 
 /** Changes the events of some types. */
 export const onEvents =
   (types: string | RegExp, change: (event: Json, events: readonly Json[]) => Json | Json[]): Row['apply'] =>
   (stream) =>
     edit(stream, (event, _, events) => {
-      const isOne = typeof types === 'string' ? typeOf(event) === types : types.test(typeOf(event));
+      const isOne = typeof types === 'string' ? readType(event) === types : types.test(readType(event));
       return isOne ? change(event, events) : event;
     });
 
@@ -54,14 +54,17 @@ export interface Item {
 }
 
 /** The items of a stream in which each is added once and done once and none overlap; empty for any other stream. */
-export function itemsOf(events: readonly Json[]): Item[] {
+export function collectItems(events: readonly Json[]): Item[] {
   const indexes = [...new Set(events.map(({ output_index: index }) => index).filter((index) => typeof index === 'number'))];
   const items = indexes.flatMap((index) => {
     const own = events.filter(({ output_index: other }) => other === index);
-    const [added, done] = [own.filter((event) => typeOf(event) === ADDED), own.filter((event) => typeOf(event) === ITEM_DONE)];
+    const [added, done] = [
+      own.filter((event) => readType(event) === ADDED),
+      own.filter((event) => readType(event) === ITEM_DONE),
+    ];
     const [first, last] = [added[0], done[0]];
     if (!first || !last || added.length > 1 || done.length > 1 || own[0] !== first || own.at(-1) !== last) return [];
-    return [{ index, type: textOf(itemOf(first)['type']), events: own, added: first, done: last }];
+    return [{ index, type: toText(readItem(first)['type']), events: own, added: first, done: last }];
   });
   return items.length === indexes.length && isSequential(events, items) ? items : [];
 }
@@ -81,7 +84,7 @@ export function editItems(
   change: (item: Item, items: readonly Item[]) => readonly Json[] | undefined,
 ): WireStream {
   return rewrite(stream, (events) => {
-    const items = itemsOf(events);
+    const items = collectItems(events);
     const changed = items.map((item) => change(item, items));
     if (changed.every((list) => list === undefined)) return events;
     const whole = new Map(items.map((item, at) => [item.added, changed[at] ?? item.events]));
@@ -95,6 +98,6 @@ export const everyItem =
   (type: string, change: (item: Json, isDone: boolean) => Json): Row['apply'] =>
   (stream) =>
     edit(stream, (event) => {
-      const changeOne = (item: Json): Json => (item['type'] === type ? change(item, typeOf(event) !== ADDED) : item);
+      const changeOne = (item: Json): Json => (item['type'] === type ? change(item, readType(event) !== ADDED) : item);
       return within(within(event, 'item', changeOne), 'response', (response) => withinEach(response, 'output', changeOne));
     });
