@@ -58,6 +58,10 @@ const API: Record<string, string[]> = {
     ...[...ACCUMULATE, ...SSE, ...CANONICAL, ...CHAT, ...ENGINE, ...IO, ...DOCTOR, ...REGISTRIES],
     ...[
       'Assembler',
+      'JsonScanner',
+      'MAX_JSON_DEPTH',
+      'endOfString',
+      'isDeeperThan',
       'BoundedCache',
       'CodecError',
       'GrammarError',

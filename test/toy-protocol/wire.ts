@@ -1,5 +1,5 @@
-import type { ProtocolId } from '../../packages/core/src/canonical/protocol.ts';
-import { createExtensionAccess } from '../../packages/core/src/codec/extensions.ts';
+import type { Node, ProtocolId } from '../../packages/core/src/canonical/protocol.ts';
+import { keepFields, readFields } from '../../packages/core/src/codec/extensions.ts';
 
 /** The type lists the registered protocols only; a codec that is passed as a value has an id of its own. */
 export const PROTOCOL = 'toy' as ProtocolId;
@@ -23,7 +23,9 @@ export interface ToyResponse {
 
 export type ToyEnd = 'done' | 'limit' | 'call';
 
-export const { fieldsOf, keep } = createExtensionAccess(PROTOCOL);
+export const fieldsOf = (node: Node): Record<string, unknown> => readFields(node, PROTOCOL);
+
+export const keep = (fields: Record<string, unknown> | undefined): Node => keepFields(fields, PROTOCOL);
 
 /** Fields of a request that have a canonical form. */
 export const REQUEST_FIELDS: ReadonlySet<string> = new Set(['toy', 'model', 'stream', 'system', 'turns', 'tools', 'limit']);

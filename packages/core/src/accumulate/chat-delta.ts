@@ -69,7 +69,7 @@ export const CHOICE_FIELDS: ReadonlySet<string> = keySet<
 });
 
 /** The fields of a delta that are not kept as unknown. */
-export const DELTA_FIELDS: ReadonlySet<string> = keySet<WireDelta>({
+export const DELTA_FIELDS: ReadonlySet<string> = /* @__PURE__ */ keySet<WireDelta>({
   role: 0,
   content: 0,
   refusal: 0,

@@ -5,7 +5,7 @@ export interface Stage<In, Out> {
 }
 
 /** Returned by a stage without output: the hot path allocates no empty arrays. */
-export const NOTHING: readonly never[] = Object.freeze([]);
+export const NOTHING: readonly never[] = /* @__PURE__ */ Object.freeze([]);
 
 /** Connects two stages. */
 export function pipe<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {

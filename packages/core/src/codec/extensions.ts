@@ -4,19 +4,12 @@ import { isObject, type JsonObject } from '../json/json.ts';
 import type { Loss } from '../passes/rules.ts';
 import { objectOrEmpty } from './read.ts';
 
-/** Fields that only one protocol has: kept beside the canonical ones when decoding, written back when encoding. */
-export const createExtensionAccess = (protocol: ProtocolId): ExtensionAccess => ({
-  fieldsOf: (node) => objectOrEmpty(node.extensions?.[protocol]),
-  keep: (fields) => (fields && Object.keys(fields).length > 0 ? { extensions: { [protocol]: fields } } : {}),
-});
+/** The fields that a protocol's decoder kept of a node, under their wire names. */
+export const readFields = (node: Node, protocol: ProtocolId): JsonObject => objectOrEmpty(node.extensions?.[protocol]);
 
-/** Access to the extensions of one protocol. */
-export interface ExtensionAccess {
-  /** The fields that the decoder kept of a node, under their wire names. */
-  fieldsOf(node: Node): JsonObject;
-  /** The fields as a part of a node: `{}` when there are none. */
-  keep(fields: JsonObject | undefined): Node;
-}
+/** Fields of one protocol as a part of a node: `{}` when there are none. */
+export const keepFields = (fields: JsonObject | undefined, protocol: ProtocolId): Node =>
+  fields && Object.keys(fields).length > 0 ? { extensions: { [protocol]: fields } } : {};
 
 /**
  * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of `idle`.

@@ -33,10 +33,17 @@ export function isDeparture(
 }
 
 /** A stream that reports an error need not close what it opened. */
-const NOT_IN_FAILURES: ReadonlySet<RuleId> = new Set<RuleId>(['responses/item-not-done', 'anthropic/block-stop-missing']);
+const NOT_IN_FAILURES: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
+  'responses/item-not-done',
+  'anthropic/block-stop-missing',
+]);
 
 /** Expected of a body that is one JSON document. */
-const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = new Set<RuleId>(['sse/bare-json', 'sse/missing-done', 'chat/tool-index-missing']);
+const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
+  'sse/bare-json',
+  'sse/missing-done',
+  'chat/tool-index-missing',
+]);
 
 /** Why a finding is only an info in this body; undefined when the rule keeps its severity. */
 export const findExcuse = (rule: RuleId, circumstances: Circumstances): string | undefined => VENDOR_FORMS[rule]?.(circumstances);
@@ -65,7 +72,7 @@ export const isRepairable = ({ rule }: Pick<Diagnostic, 'rule'>): boolean => !PE
  * Part of the content, so rewriting does not remove it: an error, invalid arguments of the model, a signature after its
  * block.
  */
-const PERMANENT: ReadonlySet<RuleId> = new Set<RuleId>([
+const PERMANENT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'chat/error-in-stream',
   'chat/tool-args-invalid',
   'chat/tool-args-not-object',

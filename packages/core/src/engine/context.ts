@@ -83,7 +83,7 @@ interface Merged {
  * Merged profiles, by the top settings and the profile below. Only frozen settings are cached; a gateway passes the
  * same ones for every exchange.
  */
-const merged = new WeakMap<Settings, WeakMap<ProviderProfile, Merged>>();
+const merged = /* @__PURE__ */ new WeakMap<Settings, WeakMap<ProviderProfile, Merged>>();
 
 function mergeProfile(known: ProviderProfile, own: Settings | undefined, top: Settings): ProviderProfile {
   const last = merged.get(top)?.get(known);

@@ -389,7 +389,7 @@ const isChange = ({ code }: Note): boolean => code !== 'REPAIRED';
 const UNREADABLE: ReadonlySet<ErrorCode> = new Set(['INVALID_INPUT', 'MISSING_REQUIRED_FIELD']);
 
 /** URLs built before. Bounded: they contain model names, of which clients can invent any number. */
-const builtUrls = new BoundedCache<string>({ entries: 1000, bytes: 512 * 1024 });
+const builtUrls = /* @__PURE__ */ new BoundedCache<string>({ entries: 1000, bytes: 512 * 1024 });
 
 /**
  * Calls `buildUrl` once per URL: parsing and writing one takes as long as most of the rest of a small request.
@@ -419,7 +419,7 @@ export function readAsked(client: Codec, wire: WireRequest): RequestTarget {
 /** The longest names in use have about 100 bytes. */
 const MAX_MODEL_BYTES = 512;
 
-const encoder = new TextEncoder();
+const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** Throws if a model name is too long: names become keys of caches, metric labels and log fields. */
 export function checkModelName(model: string): void {

@@ -291,7 +291,7 @@ class PassedStream implements AnswerStream {
 /** Ends the line and the event that a server left open. */
 const BLANK_LINE = Uint8Array.of(0x0a, 0x0a);
 
-const UTF8 = new TextEncoder();
+const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Gemini sends an error in a stream as a JSON document without `data:`, and without a blank line after it. */
 const isDocument = ({ bytes, length }: ByteBuffer): boolean => length > 0 && isObject(parseJson(decodeUtf8(bytes, 0, length)));

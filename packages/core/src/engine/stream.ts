@@ -168,7 +168,7 @@ class StreamConverter implements AnswerStream {
   }
 }
 
-const UTF8 = new TextEncoder();
+const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Creates the reader of the source's stream. */
 export function createReader(options: StreamOptions): EventReader {

@@ -41,10 +41,11 @@ export const GRAMMARS: Readonly<Record<ProtocolId, () => StreamGrammar>> = /* @_
  * const { completion } = await accumulate(response.body, { protocol: openaiChatWithCompletion });
  * ```
  */
-export const openaiChatWithCompletion: Protocol = {
-  ...openaiChat,
-  accumulator: () => new ChatAccumulator({ everyField: true }),
-};
+export const openaiChatWithCompletion: Protocol = /* @__PURE__ */ withCompletion(openaiChat);
+
+function withCompletion(protocol: Protocol): Protocol {
+  return { ...protocol, accumulator: () => new ChatAccumulator({ everyField: true }) };
+}
 
 /** Shorter names that users may type. */
 export const PROTOCOL_ALIASES = {

@@ -50,9 +50,9 @@ const WINDOW = 2048;
 
 const HIGH_BITS = 0x80808080 | 0;
 
-const NO_BYTES: Uint8Array = new Uint8Array(0);
+const NO_BYTES: Uint8Array = /* @__PURE__ */ new Uint8Array(0);
 
-const NO_WORDS = new Int32Array(0);
+const NO_WORDS = /* @__PURE__ */ new Int32Array(0);
 
 /** Bytes that are kept between chunks: a copy, because the caller may reuse its chunk. */
 export class ByteBuffer {
@@ -203,9 +203,9 @@ function firstNotAscii(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /** Keeps a BOM inside a value; the decoder removes the one before the first line. */
-const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const UTF8 = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true });
 
-const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true });
+const STRICT_UTF8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true });
 
 /** Decodes UTF-8; invalid bytes become U+FFFD. */
 export const decodeUtf8 = (bytes: Uint8Array, from?: number, to?: number): string => UTF8.decode(bytes.subarray(from, to));

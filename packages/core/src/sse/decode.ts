@@ -457,15 +457,15 @@ const isDone = (data: string): boolean => data.trim() === '[DONE]';
 
 const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-const DATA = ascii('data');
+const DATA = /* @__PURE__ */ ascii('data');
 
-const EVENT = ascii('event');
+const EVENT = /* @__PURE__ */ ascii('event');
 
-const ID = ascii('id');
+const ID = /* @__PURE__ */ ascii('id');
 
-const RETRY = ascii('retry');
+const RETRY = /* @__PURE__ */ ascii('retry');
 
-const ERROR = ascii('error');
+const ERROR = /* @__PURE__ */ ascii('error');
 
 /**
  * Where the value of the field begins; -1 when the line is another field. A line without a colon has an empty value.

@@ -23,7 +23,7 @@ interface OpenBlock {
 }
 
 /** The stop reasons that clients know. */
-const STOPS = new Set<unknown>([
+const STOPS = /* @__PURE__ */ new Set<unknown>([
   'end_turn',
   'max_tokens',
   'stop_sequence',

@@ -17,7 +17,7 @@ export const anthropicMessages: Protocol = {
  * The thinking blocks of a message and, when text, thinking and client calls are not all of it, its blocks in wire
  * form.
  */
-export function buildExtras({ content }: CanonicalResponse): JsonObject {
+function buildExtras({ content }: CanonicalResponse): JsonObject {
   const thinking = content.filter((block) => block.type === 'thinking').map(encodeThinking);
   return {
     ...(thinking.length > 0 && { thinking_blocks: thinking }),
@@ -33,7 +33,7 @@ function isSpecial(block: ContentBlock): boolean {
 }
 
 /** The fields of a call beside id, name and arguments, as the wire had them. */
-export function readCallFields({ extensions }: ToolUseBlock): JsonObject {
+function readCallFields({ extensions }: ToolUseBlock): JsonObject {
   const { type: _, ...fields }: JsonObject = extensions?.['anthropic-messages'] ?? {};
   return fields;
 }

@@ -162,7 +162,7 @@ const normaliseName = (model: string): string =>
  * What a provider and model are known to accept. Unknown providers get the default; the operator's `profile` is
  * applied over the result.
  */
-export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
+export const profileFor: FindProfile = /* @__PURE__ */ memoizeProfiles((providerId, model) => {
   const row = hasRow(providerId) ? ANTHROPIC_PROFILES[providerId] : {};
   const profile = { ...DEFAULT_ANTHROPIC_PROFILE, ...row };
   if (row === COMPATIBLE) return profile; // its models may have Claude names

@@ -1,8 +1,8 @@
 /** Wire types of Anthropic Messages, the fields that the codec reads, and how all others are kept as extensions. */
 
-import type { CacheControl } from '../../canonical/protocol.ts';
+import type { CacheControl, Node } from '../../canonical/protocol.ts';
 import { withSource } from '../../canonical/source.ts';
-import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
+import { keepFields, readFields } from '../../codec/extensions.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { objectOrEmpty, toPointer, unknownFields } from '../../codec/read.ts';
 import type { JsonObject } from '../../json/json.ts';
@@ -67,13 +67,11 @@ export const DELTA_FIELDS: ReadonlySet<string> = new Set(['stop_reason', 'stop_s
 /** The id of this protocol, which is also the key of its extensions. */
 export const PROTOCOL = 'anthropic-messages';
 
-const extensions: ExtensionAccess = createExtensionAccess(PROTOCOL);
-
 /** The fields of a canonical node that only this protocol knows. */
-export const readExtensions: ExtensionAccess['fieldsOf'] = extensions.fieldsOf;
+export const readExtensions = (node: Node): JsonObject => readFields(node, PROTOCOL);
 
 /** Wraps fields that only this protocol knows as the `extensions` of a canonical node. */
-export const toExtensions: ExtensionAccess['keep'] = extensions.keep;
+export const toExtensions = (fields: JsonObject | undefined): Node => keepFields(fields, PROTOCOL);
 
 /** Records the node's place in the source when `context.trace` is set, so that notes can point to it. */
 export function withPointer<T extends object>(param: string, node: T, context: CodecContext): T {

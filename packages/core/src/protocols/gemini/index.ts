@@ -15,7 +15,7 @@ export const gemini: Protocol = {
 };
 
 /** The signatures, the block reason and the images of a message, in wire form. */
-export function buildExtras({ content, extensions }: CanonicalResponse): JsonObject {
+function buildExtras({ content, extensions }: CanonicalResponse): JsonObject {
   const signatures = content.flatMap(listSignature);
   const images = content.filter((block) => block.type === 'image').map(encodeImage);
   const { blockReason }: { blockReason?: unknown } = toCamelObject(toCamelObject(extensions?.gemini)['promptFeedback']);
@@ -40,7 +40,7 @@ function encodeImage({ source }: ImageBlock): JsonObject {
 }
 
 /** The fields of a functionCall part beside id, name and args. */
-export function readCallFields({ extensions, signature }: ToolUseBlock): JsonObject {
+function readCallFields({ extensions, signature }: ToolUseBlock): JsonObject {
   const { functionCall, ...fields }: JsonObject = extensions?.gemini ?? {};
   return {
     ...fields,

@@ -135,7 +135,12 @@ export function readFinishName(wire: string | number): string {
 /** Whether the finish reason is documented. */
 export const isKnownFinish = (name: string): boolean => Object.hasOwn(BY_NAME, name);
 
-const CUT: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
+const CUT: ReadonlySet<StopReason> = /* @__PURE__ */ new Set<StopReason>([
+  'max_tokens',
+  'context_window',
+  'content_filter',
+  'error',
+]);
 
 /** Whether the stop may have cut off a call: one with incomplete arguments must not be run. */
 export const isCutStop = (stop: StopReason): boolean => CUT.has(stop);

@@ -54,7 +54,7 @@ export const hasRecordedProfile = (providerId: string, model = ''): boolean =>
   Object.hasOwn(GEMINI_PROFILES, providerId) || findModel(model) !== undefined;
 
 /** What a provider and model are known to accept. */
-export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
+export const profileFor: FindProfile = /* @__PURE__ */ memoizeProfiles((providerId, model) => {
   const provider = Object.hasOwn(GEMINI_PROFILES, providerId) ? GEMINI_PROFILES[providerId] : undefined;
   const row = findModel(model);
   return { ...DEFAULT_GEMINI_PROFILE, ...row, ...provider };

@@ -53,7 +53,7 @@ const TO_WIRE = {
   top_logprobs: 'logprobs',
 } as const satisfies Record<NumberName, string>;
 
-const NAMES = Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
+const NAMES = /* @__PURE__ */ Object.keys(TO_WIRE) as NumberName[]; // the keys of a closed table
 
 /** The numbers, stop sequences and log probabilities of generationConfig. */
 export function decodeParameters(config: JsonObject): RequestParameters {

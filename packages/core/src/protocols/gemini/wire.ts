@@ -4,7 +4,7 @@
  */
 
 import type { Extensions, Node } from '../../canonical/protocol.ts';
-import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
+import { keepFields, readFields } from '../../codec/extensions.ts';
 import { objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
 import { MAX_FIELD_NAME_DEPTH } from '../../json/limits.ts';
@@ -96,7 +96,7 @@ export const CANDIDATE_NAMES: ReadonlySet<string> = new Set([
 export const CONTENT_FIELDS: ReadonlySet<string> = new Set(['parts', 'role']);
 
 /** Part fields with a canonical counterpart, in both spellings. */
-export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
+export const PART_FIELDS: ReadonlySet<string> = /* @__PURE__ */ bothSpellings(
   'text',
   'thought',
   'thoughtSignature',
@@ -110,10 +110,10 @@ export const PART_FIELDS: ReadonlySet<string> = bothSpellings(
 export const OPAQUE_PARTS: ReadonlySet<string> = new Set(['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']);
 
 /** Part fields that accompany the content, in both spellings. */
-export const CARRIER_FIELDS: ReadonlySet<string> = bothSpellings('thought', 'thoughtSignature');
+export const CARRIER_FIELDS: ReadonlySet<string> = /* @__PURE__ */ bothSpellings('thought', 'thoughtSignature');
 
 /** Fields of a functionCall with a canonical counterpart, in both spellings. */
-export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
+export const CALL_FIELDS: ReadonlySet<string> = /* @__PURE__ */ bothSpellings(
   'id',
   'name',
   'args',
@@ -126,7 +126,7 @@ export const CALL_FIELDS: ReadonlySet<string> = bothSpellings(
 export const FUNCTION_RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts']);
 
 /** Fields of inlineData and fileData with a canonical counterpart, in both spellings. */
-export const BLOB_FIELDS: ReadonlySet<string> = bothSpellings('mimeType', 'data', 'fileUri');
+export const BLOB_FIELDS: ReadonlySet<string> = /* @__PURE__ */ bothSpellings('mimeType', 'data', 'fileUri');
 
 /** Converts `inline_data` to `inlineData`; a leading underscore stays (`_responseJsonSchema`). */
 export const toCamelCase = (key: string): string =>
@@ -249,13 +249,11 @@ function daysFromEpoch(year: number, month: number, day: number): number {
   return y * 365 + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
 }
 
-const extensions: ExtensionAccess = createExtensionAccess('gemini');
-
 /** The fields of a canonical node that only Gemini knows. */
-export const readExtensions: ExtensionAccess['fieldsOf'] = extensions.fieldsOf;
+export const readExtensions = (node: Node): JsonObject => readFields(node, 'gemini');
 
 /** Wraps fields that only Gemini knows as the `extensions` of a canonical node. */
-export const toExtensions: ExtensionAccess['keep'] = extensions.keep;
+export const toExtensions = (fields: JsonObject | undefined): Node => keepFields(fields, 'gemini');
 
 /** Extension keys with the fields of the object inside a part; all other keys are fields of the part. */
 const NESTED: ReadonlySet<string> = new Set(['functionCall', 'functionResponse', 'inlineData', 'fileData']);

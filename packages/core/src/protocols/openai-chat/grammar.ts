@@ -14,7 +14,7 @@ import {
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-const FINISHES = new Set<unknown>(['stop', 'length', 'tool_calls', 'content_filter']);
+const FINISHES = /* @__PURE__ */ new Set<unknown>(['stop', 'length', 'tool_calls', 'content_filter']);
 
 interface Call {
   /** The field that holds name and arguments. */

@@ -26,7 +26,7 @@ function recognises({ object, choices }: JsonObject): boolean {
 }
 
 /** The content of a chat message other than text, reasoning and calls, in wire form. */
-export function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
+function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
   const fields = objectOrEmpty(extensions?.['openai-chat']);
   const message = objectOrEmpty(fields['message']);
   const annotations = listAnnotations(content);

@@ -198,7 +198,12 @@ const WIRE_STOPS: Record<Exclude<StopReason, 'error'>, FinishReason> = {
 export const encodeStop = (stop: Exclude<StopReason, 'error'>, hasRefusal: boolean): FinishReason =>
   stop === 'refusal' && hasRefusal ? 'stop' : WIRE_STOPS[stop];
 
-const CUT_STOPS: ReadonlySet<StopReason> = new Set<StopReason>(['max_tokens', 'context_window', 'content_filter', 'error']);
+const CUT_STOPS: ReadonlySet<StopReason> = /* @__PURE__ */ new Set<StopReason>([
+  'max_tokens',
+  'context_window',
+  'content_filter',
+  'error',
+]);
 
 /** Whether the response was cut, so that a call without arguments may have lost them and must not get `{}`. */
 export const isCutStop = (stop: StopReason): boolean => CUT_STOPS.has(stop);

@@ -62,7 +62,7 @@ const NUMBERS: Record<NumberName, 'sampling' | 'other'> = {
   top_logprobs: 'other',
 };
 
-const NUMBER_NAMES = Object.keys(NUMBERS) as NumberName[]; // the keys of a closed table
+const NUMBER_NAMES = /* @__PURE__ */ Object.keys(NUMBERS) as NumberName[]; // the keys of a closed table
 
 /** Decodes the parameters; null means absent, 0 is a value. `max_completion_tokens` overrides `max_tokens`. */
 export function decodeParameters(body: JsonObject): RequestParameters {

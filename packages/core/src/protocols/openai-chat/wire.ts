@@ -4,8 +4,8 @@
  */
 
 import type { TokenLogprob } from '../../canonical/message.ts';
-import type { CacheControl, Extensions } from '../../canonical/protocol.ts';
-import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
+import type { CacheControl, Extensions, Node } from '../../canonical/protocol.ts';
+import { keepFields, readFields } from '../../codec/extensions.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, unknownFields } from '../../codec/read.ts';
 import { decodeBreakpoint, isBreakpoint, isTtl } from '../../codec/requests.ts';
@@ -13,13 +13,11 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 
 export { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireChunk, type WireDelta } from '../../accumulate/chat-delta.ts';
 
-const chatExtensions: ExtensionAccess = createExtensionAccess('openai-chat');
-
 /** Reads the extensions of a node: wire fields without a canonical place. */
-export const readExtensions: ExtensionAccess['fieldsOf'] = chatExtensions.fieldsOf;
+export const readExtensions = (node: Node): JsonObject => readFields(node, 'openai-chat');
 
 /** Builds the `extensions` of a node from wire fields; empty if there are none. */
-export const toExtensions: ExtensionAccess['keep'] = chatExtensions.keep;
+export const toExtensions = (fields: JsonObject | undefined): Node => keepFields(fields, 'openai-chat');
 
 /** The unknown fields of an object, and under the name of one inner object the unknown fields of that. */
 export function nestedUnknownFields(

@@ -25,7 +25,7 @@ const isResponseEvent = ({ type }: JsonObject, event = ''): boolean =>
   typeof type === 'string' ? type.startsWith('response.') : event.startsWith('response.') && readType(event).action !== undefined;
 
 /** The content of a message other than text, reasoning and calls, in wire form. */
-export function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
+function collectExtras({ content, extensions }: CanonicalResponse): JsonObject {
   const late = readLateItems(extensions?.['openai-responses']?.['late_items']);
   const reasoning = buildReasoningItems(content, late);
   const texts = content.filter((block): block is TextBlock => block.type === 'text');
@@ -89,6 +89,6 @@ function buildReasoningItem(blocks: ThinkingBlock[], known: JsonObject): JsonObj
 const encodeLogprob = ({ top = [], ...token }: TokenLogprob): JsonObject => ({ ...token, top_logprobs: top });
 
 /** The fields of a call without a canonical place. */
-export function readCallFields(call: ToolUseBlock): JsonObject {
+function readCallFields(call: ToolUseBlock): JsonObject {
   return { ...readOwn(call), ...(call.namespace !== undefined && { namespace: call.namespace }) };
 }

@@ -70,7 +70,7 @@ const MODEL_RULES: readonly ModelRule[] = [
 /**
  * The profile of a provider and model. An unknown provider gets the default; the operator's `profile` overrides both.
  */
-export const profileFor: FindProfile = memoizeProfiles((providerId, model) => {
+export const profileFor: FindProfile = /* @__PURE__ */ memoizeProfiles((providerId, model) => {
   const row = hasRecordedProfile(providerId) ? OPENAI_RESPONSES_PROFILES[providerId] : {};
   // Fine-tuned models are named after their base: ft:gpt-5-mini:org::id.
   const base = model.replace(/^ft:/, '');

@@ -51,9 +51,9 @@ const WIRE_NAMES: Record<NumberName, string> = {
 };
 
 /** The wire fields of the parameters. */
-export const PARAMETER_FIELDS: readonly string[] = Object.values(WIRE_NAMES);
+export const PARAMETER_FIELDS: readonly string[] = /* @__PURE__ */ Object.values(WIRE_NAMES);
 
-const NUMBER_NAMES = Object.keys(WIRE_NAMES) as NumberName[]; // the keys of a closed table
+const NUMBER_NAMES = /* @__PURE__ */ Object.keys(WIRE_NAMES) as NumberName[]; // the keys of a closed table
 
 /** The entry of `include` that requests log probabilities. */
 const LOGPROBS = 'message.output_text.logprobs';
@@ -73,7 +73,7 @@ export function decodeParameters(body: JsonObject, include: readonly string[], c
 }
 
 /** Reasoning models reject these, unless reasoning is off. */
-const SAMPLING: ReadonlySet<NumberName> = new Set<NumberName>(['temperature', 'top_p']);
+const SAMPLING: ReadonlySet<NumberName> = /* @__PURE__ */ new Set<NumberName>(['temperature', 'top_p']);
 
 /** Parameters without a field in this API. */
 const UNSUPPORTED = [
@@ -276,7 +276,7 @@ const isVerbosity = (word: unknown): word is NonNullable<CanonicalRequest['verbo
   word === 'low' || word === 'medium' || word === 'high';
 
 /** Formats with a canonical form; plain text is the default. */
-const MAPPED_FORMATS = new Set<unknown>(['text', 'json_object', 'json_schema']);
+const MAPPED_FORMATS = /* @__PURE__ */ new Set<unknown>(['text', 'json_object', 'json_schema']);
 
 const FORMAT_FIELDS = new Set(['type', 'name', 'description', 'schema', 'strict']);
 

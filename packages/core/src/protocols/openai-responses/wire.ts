@@ -1,7 +1,8 @@
 /** Wire types and events of OpenAI Responses, and the wire fields that travel as extensions. */
 
 import { LimitError } from '../../accumulate/tool-calls.ts';
-import { createExtensionAccess, type ExtensionAccess } from '../../codec/extensions.ts';
+import type { Node } from '../../canonical/protocol.ts';
+import { keepFields, readFields } from '../../codec/extensions.ts';
 import { getOwn, isObject, type JsonObject, writeJson } from '../../json/json.ts';
 
 /** An event of the stream. Its fields depend on its type, and input is untrusted: none is certain. */
@@ -205,13 +206,11 @@ export function readArguments(value: unknown): string {
 /** The id of this protocol. */
 export const PROTOCOL = 'openai-responses';
 
-const ownExtensions: ExtensionAccess = createExtensionAccess(PROTOCOL);
-
 /** Reads the extensions of a node: wire fields without a canonical place. */
-export const readExtensions: ExtensionAccess['fieldsOf'] = ownExtensions.fieldsOf;
+export const readExtensions = (node: Node): JsonObject => readFields(node, PROTOCOL);
 
 /** Builds the `extensions` of a node from wire fields; empty if there are none. */
-export const toExtensions: ExtensionAccess['keep'] = ownExtensions.keep;
+export const toExtensions = (fields: JsonObject | undefined): Node => keepFields(fields, PROTOCOL);
 
 /**
  * Extensions that the canonical request holds too, with the path of the canonical field; '' if the node itself holds the
