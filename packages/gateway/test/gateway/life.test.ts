@@ -87,7 +87,8 @@ describe('a gateway that stops', () => {
     busy.send(askText(asking(pair, true)));
     const other = await RawClient.open(gateway.url);
     other.send(askText(asking(pair, true)).slice(0, -5));
-    await eventually(() => gateway.services.streams.count === 2);
+    // The first request must have reached the upstream before the script changes.
+    await eventually(() => gateway.services.streams.count === 2 && faultd.served.length === 1);
     const stopped = gateway.close(300);
     faultd.play(good(pair, true));
     other.send(askText(asking(pair, true)).slice(-5));

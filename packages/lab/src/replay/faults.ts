@@ -60,7 +60,7 @@ function readNumber(name: FaultName, value: string | undefined): number {
 
 function unknownFault(name: string): FaultError {
   const known = [...Object.keys(FAULTS), ...SHORT_NAMES.keys(), ...MUTATIONS.map(({ id }) => id)];
-  return new FaultError(`unknownFault fault "${name.slice(0, 80)}"${didYouMean(name, known)}`);
+  return new FaultError(`unknown fault "${name.slice(0, 80)}"${didYouMean(name, known)}`);
 }
 
 /** Splits a model name at its last "!", which is followed by the requested fault: `gpt-5!cut=300`. */

@@ -34,7 +34,7 @@ const onStarts =
 
 const CALL_MUTATIONS = mutations('calls', ONLY, {
   'anthropic/input-in-start': {
-    title: 'The whole onInputs stands in the start, there are no deltas',
+    title: 'The whole input stands in the start, there are no deltas',
     apply: onBlocks(CALLS, (block) => {
       // Every start has an empty object, so it does not show that the input of a truncated call is empty.
       const value = isDocument(joinInput(block)) ? parseRoundTrip(joinInput(block)) : undefined;
@@ -42,16 +42,16 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     }),
   },
   'anthropic/input-in-start-and-deltas': {
-    title: 'The whole onInputs stands in the start, and comes as deltas',
+    title: 'The whole input stands in the start, and comes as deltas',
     rule: 'anthropic/input-in-start-and-deltas',
-    apply: onInputs((block, _, text) => [withBlock(block.start, { onInputs: JSON.parse(text) }), ...block.deltas, block.stop]),
+    apply: onInputs((block, _, text) => [withBlock(block.start, { input: JSON.parse(text) }), ...block.deltas, block.stop]),
   },
   'anthropic/no-input-in-start': {
     title: 'The start of a call has no input',
     apply: onStarts((call) => (isDocument(JSON.stringify(call['input'] ?? {})) ? call : without(call, 'input'))),
   },
   'anthropic/input-cumulative': {
-    title: 'Every pieceLike of the onInputs repeats what came before',
+    title: 'Every piece of the input repeats what came before',
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, pieces) => {
       if (pieces.length < 2) return undefined;
@@ -61,17 +61,17 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     }),
   },
   'anthropic/input-after-empty-object': {
-    title: 'The first pieceLike of the onInputs is "{}"',
+    title: 'The first piece of the input is "{}"',
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, [first = {}]) => [block.start, pieceLike(first, '{}'), ...block.deltas, block.stop]),
   },
   'anthropic/input-sent-twice': {
-    title: 'The whole onInputs once more after its pieces',
+    title: 'The whole input once more after its pieces',
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, [first = {}], text) => [block.start, ...block.deltas, pieceLike(first, text), block.stop]),
   },
   'anthropic/input-after-stop': {
-    title: 'A pieceLike of the onInputs after the stop of the call',
+    title: 'A piece of the input after the stop of the call',
     rule: 'anthropic/input-after-stop',
     apply: onInputs((block, [first = {}]) => [block.start, ...block.deltas, block.stop, pieceLike(first, '"late"')]),
   },
