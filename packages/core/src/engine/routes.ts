@@ -32,7 +32,7 @@ const DOUBLED_VERSION = /^(?:\/v\d+(?:(?:alpha|beta)\d*)?)+(?=\/v\d+(?:(?:alpha|
 /** The routes of a set of protocols. The first protocol gets the paths that no other one claims. */
 export class Router {
   readonly #fallback: Codec;
-  /** The protocols of clients, in the order in which they are asked about a path. */
+  /** The protocols of clients, in the order in which a path is offered to them. */
   readonly #byRank: readonly Routed[];
   /** Most requests use the exact path of a protocol, so the whole URL is looked up first. */
   readonly #exact: ReadonlyMap<string | undefined, Codec>;

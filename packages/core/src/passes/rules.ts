@@ -75,7 +75,7 @@ export interface Reporter {
 /** A note without its code. */
 export type Loss = Omit<Note, 'code'>;
 
-/** Requirements for tools. The names and inputs in responses are mapped back by the same rules (`callTable`). */
+/** Requirements for tools. The names and inputs in responses are mapped back by the same rules (`buildRenamedTools`). */
 export interface ToolRules {
   /** The names that are accepted. */
   toolName: NameRule;

@@ -66,7 +66,7 @@ export function splitBlocks(events: readonly Json[]): (Json | Block)[] | undefin
   return open ? undefined : parts;
 }
 
-/** Whether a part of `blocksOf` is a block. */
+/** Whether a part of `splitBlocks` is a block. */
 export const isBlock = (part: Json | Block): part is Block => 'start' in part && 'deltas' in part;
 
 /** Replaces whole blocks by events; undefined keeps a block. */
