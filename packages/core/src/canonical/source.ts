@@ -37,6 +37,14 @@ export function withSource<T extends object>(
   return node;
 }
 
+/** Records the position of one more field of a node that has its own position already. The node is changed in place. */
+export function withFieldSource<T extends object>(field: string, pointer: string, node: T, { trace }: Tracing): T {
+  if (!trace) return node;
+  const placed: Placed = node;
+  placed[FIELDS] = { ...placed[FIELDS], [field]: pointer };
+  return node;
+}
+
 /**
  * Maps a path of a canonical value to a path of its source: the position of the deepest node with one, plus the rest.
  */
@@ -60,7 +68,7 @@ export function readSource(node: unknown): string | undefined {
 
 /** Positions of the fields that the source names differently, by their path within the node. */
 export function readFieldSources(node: object): Readonly<Record<string, string | undefined>> {
-  return (FIELDS in node && (node[FIELDS] as Readonly<Record<string, string | undefined>>)) || {}; // written by `at` alone
+  return (FIELDS in node && (node[FIELDS] as Readonly<Record<string, string | undefined>>)) || {}; // written in this file only
 }
 
 /** The position of a field that the source names differently, plus the rest of the path. */

@@ -12,6 +12,12 @@ export const keepFields = (fields: JsonObject | undefined, protocol: ProtocolId)
   fields && Object.keys(fields).length > 0 ? { extensions: { [protocol]: fields } } : {};
 
 /**
+ * The path of a kept field within its node. Decoders record the field's position under it (`withSource`) when the source
+ * has the field on another object than the node: fields of a message that are kept on its first block.
+ */
+export const extensionPath = (protocol: ProtocolId, field: string): string => `extensions/${protocol}/${field}`;
+
+/**
  * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of `idle`.
  */
 export function eachProtocolOnlyField(

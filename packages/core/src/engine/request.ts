@@ -4,12 +4,13 @@
 
 import type { ContentBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
-import type { Node } from '../canonical/protocol.ts';
+import type { Node, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { locate, readFieldSources, SOURCE } from '../canonical/source.ts';
+import { extensionPath } from '../codec/extensions.ts';
 import type { Codec, CodecContext, HeaderBag, WireRequest } from '../codec/protocol.ts';
 import { noteApproximated, noteDropped } from '../codec/report.ts';
-import { isObject, sameJson } from '../json/json.ts';
+import { isObject } from '../json/json.ts';
 import { buildTarget, type ConvertOptions, createContext, findProfile, NoteList } from './context.ts';
 
 /**
@@ -160,29 +161,22 @@ function noteField({ name, pointer, read }: Field, { id }: Codec, context: Codec
 class UncoveredFinder {
   readonly #request: CanonicalRequest;
   readonly #source: SourceBody;
+  readonly #protocol: ProtocolId;
   readonly #fields: NonNullable<Codec['fields']>;
   #known: Known | undefined;
 
-  constructor(request: CanonicalRequest, source: SourceBody, { fields = {} }: Codec) {
+  constructor(request: CanonicalRequest, source: SourceBody, { id, fields = {} }: Codec) {
     this.#request = request;
     this.#source = source;
+    this.#protocol = id;
     this.#fields = fields;
   }
 
-  /** A field is on its node, or on an ancestor of which the node is the first child. */
+  /** A field is on its node, unless the decoder recorded another position. A field that a decoder added is nowhere. */
   list(node: object, path: string, field: string, value: unknown): Field[] {
-    const own = path === '' ? this.#source.field(field) : this.#source.find(`${path}/${escapeSegment(field)}`);
-    if (own) return this.#uncovered({ name: field, ...own }, value, listCovered(node));
-    const kept = isPlain(value) ? value : { [field]: value };
-    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
-      const around = path.slice(0, end);
-      const found = Object.entries(kept).flatMap(([name, inner]): Field[] => {
-        const outer = this.#source.find(`${around}/${escapeSegment(name)}`);
-        return outer && sameJson(outer.value, inner) ? this.#uncovered({ name, ...outer }, inner, NO_POINTERS) : [];
-      });
-      if (found.length > 0) return found;
-    }
-    return [];
+    const recorded = readFieldSources(node)[extensionPath(this.#protocol, field)];
+    const found = path === '' ? this.#source.field(field) : this.#source.find(recorded ?? `${path}/${escapeSegment(field)}`);
+    return found ? this.#uncovered({ name: field, ...found }, value, listCovered(node)) : [];
   }
 
   /** Looks into an object of which a part was read. `covered`: pointers that the node itself covers. */
@@ -229,8 +223,6 @@ const isAround = (pointer: string, ...places: readonly Iterable<string>[]): bool
 
 const lastSegment = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-const NO_POINTERS: ReadonlySet<string> = new Set();
-
 /** The request's own fields and those one level below, with their values. */
 function listPaths(request: CanonicalRequest): Map<string, unknown> {
   const paths = new Map<string, unknown>();
@@ -241,11 +233,11 @@ function listPaths(request: CanonicalRequest): Map<string, unknown> {
   return paths;
 }
 
-/** Pointers into the source of what a node has under another name. */
+/** Pointers into the source of canonical fields that the node has under another name. */
 const listCovered = (node: object): ReadonlySet<string> =>
   new Set(
     Object.entries(readFieldSources(node)).flatMap(([path, pointer]) =>
-      pointer && readPath(node, path) !== undefined ? [pointer] : [],
+      pointer && !path.startsWith('extensions/') && readPath(node, path) !== undefined ? [pointer] : [],
     ),
   );
 

@@ -13,7 +13,8 @@ import type {
 import { CodecError } from '../../canonical/notes.ts';
 import type { CacheControl, SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { withSource } from '../../canonical/source.ts';
+import { readSource, withFieldSource, withSource } from '../../canonical/source.ts';
+import { extensionPath } from '../../codec/extensions.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -252,12 +253,21 @@ function decodeAssistant(message: JsonObject, at: string, { context, openCalls }
       traceNode(`${at}.function_call`, call, context),
     ),
   ];
-  const thinking = blocks.map(({ block, place }) => traceNode(`${at}.${place}`, block, context));
+  const thinking = blocks.map(({ block, place }) => traceThinking(`${at}.${place}`, block, at, context));
   const signing = next.map(({ blob, place }) => traceNode(`${at}.${place}`, blob, context));
   const content = [...thinking, ...addSignatures(others, signing)];
   for (const block of content) if (block.type === 'tool_use') openCalls.add(block.id, block.name);
   const fields = unknownFields(message, ASSISTANT_FIELDS);
   return { role: 'assistant', content, ...decodeName(message, at), ...toExtensions(fields) };
+}
+
+/** The thinking block with its location and that of its extensions, which are other fields of the message. */
+function traceThinking(param: string, block: ThinkingBlock, at: string, context: CodecContext): ThinkingBlock {
+  if (!context.trace) return block;
+  const message = toPointer(at);
+  const names = Object.keys(readExtensions(block));
+  const fields = names.map((name) => [extensionPath('openai-chat', name), `${message}/${name}`]);
+  return withSource(toPointer(param), block, context, fields.length > 0 ? Object.fromEntries(fields) : undefined);
 }
 
 /** The blocks of an assistant message. */
@@ -340,25 +350,28 @@ function decodeMessages(list: readonly unknown[], context: CodecContext): Conver
 }
 
 /** System messages before the first turn become the system prompt; consecutive results become one message. */
-function addMessage({ system, messages }: Conversation, message: CanonicalMessage, { policy }: CodecContext): void {
-  const isHoisted = message.role === 'system' && (messages.length === 0 || policy.systemHoist === 'all');
+function addMessage({ system, messages }: Conversation, message: CanonicalMessage, context: CodecContext): void {
+  const isHoisted = message.role === 'system' && (messages.length === 0 || context.policy.systemHoist === 'all');
   const last = messages.at(-1);
   if (isHoisted && message.content.every((block) => block.type === 'text'))
-    for (const block of hoist(message)) system.push(block);
+    for (const block of hoist(message, context)) system.push(block);
   else if (message.role === 'tool' && last?.role === 'tool') for (const block of message.content) last.content.push(block);
   else messages.push(message);
 }
 
 /** The first block of each message has its role and fields: a block without a role continues the message. */
-function hoist({ content, name, extensions }: CanonicalMessage): SystemBlock[] {
+function hoist(source: CanonicalMessage, context: CodecContext): SystemBlock[] {
+  const { content, name, extensions } = source;
   const { role = 'system', ...rest } = objectOrEmpty(extensions?.['openai-chat']);
   const message = { ...rest, ...(name !== undefined && { name }) };
-  return content
-    .filter((block) => block.type === 'text')
-    .map(({ extensions: own, ...block }, i): SystemBlock => {
-      const fields = { ...own?.['openai-chat'], ...(i === 0 && Object.keys(message).length > 0 && { message }) };
-      return { ...block, ...(i === 0 && { role: role === 'developer' ? 'developer' : 'system' }), ...toExtensions(fields) };
-    });
+  const [first, ...others] = content.filter((block) => block.type === 'text');
+  if (!first) return [];
+  const block: SystemBlock = { ...first, role: role === 'developer' ? 'developer' : 'system' };
+  if (Object.keys(message).length > 0) {
+    Object.assign(block, toExtensions({ ...first.extensions?.['openai-chat'], message }));
+    withFieldSource(extensionPath('openai-chat', 'message'), readSource(source) ?? '', block, context);
+  }
+  return [block, ...others];
 }
 
 /** The calls of a conversation that have no result yet. */

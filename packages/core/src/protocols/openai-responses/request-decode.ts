@@ -12,7 +12,8 @@ import type {
 import { CodecError } from '../../canonical/notes.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
-import { withSource } from '../../canonical/source.ts';
+import { withFieldSource, withSource } from '../../canonical/source.ts';
+import { extensionPath } from '../../codec/extensions.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -230,7 +231,8 @@ class InputReader {
     const role = expectText(item['role'], `${param}.role`);
     if (role === 'assistant') {
       const blocks = decodeAssistantItem(item, param, this.#next !== undefined);
-      for (const [block, place] of blocks) this.#addBlock(this.#sign(block), place);
+      for (const [block, place] of blocks)
+        this.#addBlock(this.#sign(block), place, listItemPaths(toPointer(place), toPointer(param)));
       if (blocks.length === 0) {
         const message = 'a message without content is not accepted; dropped';
         noteRepaired(this.#scope.context, { path: toPointer(param), feature: 'messages.empty', message });
@@ -253,8 +255,15 @@ class InputReader {
     const texts = content.filter((block) => block.type === 'text');
     if (isHoisted && texts.length === content.length)
       for (const [i, block] of texts.entries())
-        system.push(hoist(block, i === 0 ? { role, fields: { ...readId(item), ...fields } } : undefined));
+        system.push(i === 0 ? this.#hoistFirst(block, role, { ...readId(item), ...fields }, param) : hoist(block));
     else this.#add({ role: 'system', content, ...readId(item), ...toExtensions({ ...fields, role }) }, param);
+  }
+
+  /** The first block of each message has its role and fields: a block without a role continues the message. */
+  #hoistFirst(block: TextBlock, name: string, fields: JsonObject, param: string): SystemBlock {
+    const role = name === 'developer' ? 'developer' : 'system';
+    const first: SystemBlock = { ...hoist(block), role, ...toExtensions({ ...readExtensions(block), message: fields }) };
+    return withFieldSource(MESSAGE_PATH, toPointer(param), first, this.#scope.context);
   }
 
   reasoning(item: JsonObject, param: string): void {
@@ -308,10 +317,9 @@ class InputReader {
   }
 
   /** Adds a block to the assistant turn. */
-  #addBlock(block: ContentBlock, param: string): void {
+  #addBlock(block: ContentBlock, param: string, paths = listPartPaths(toPointer(param))): void {
     const last = this.conversation.messages.at(-1);
-    const place = toPointer(param);
-    const placed = withSource(place, block, this.#scope.context, listPartPaths(place));
+    const placed = withSource(toPointer(param), block, this.#scope.context, paths);
     if (last?.role === 'assistant') last.content.push(placed);
     else this.#add({ role: 'assistant', content: [placed] }, param);
   }
@@ -327,12 +335,9 @@ const findType = ({ role, id }: JsonObject): string | undefined =>
 
 const readId = ({ id }: JsonObject): { id?: string } => (typeof id === 'string' && id !== '' ? { id } : {});
 
-/** The first block of each message has its role and fields: a block without a role continues the message. */
-function hoist(block: TextBlock, message: { role: string; fields: JsonObject } | undefined): SystemBlock {
+function hoist(block: TextBlock): SystemBlock {
   const { refusal: _, citations: __, logprobs: ___, signature: ____, ...rest } = block;
-  if (!message) return rest;
-  const role = message.role === 'developer' ? 'developer' : 'system';
-  return { ...rest, role, ...toExtensions({ ...readExtensions(block), message: message.fields }) };
+  return rest;
 }
 
 /** The wire location of each field whose canonical path differs. */
@@ -341,6 +346,18 @@ const listPartPaths = (place: string): Record<string, string> => ({
   'source/filename': `${place}/filename`,
   cache_control: `${place}/prompt_cache_breakpoint`,
   citations: `${place}/annotations`,
+});
+
+const MESSAGE_PATH = extensionPath(PROTOCOL, 'message');
+const PHASE_PATH = extensionPath(PROTOCOL, 'phase');
+const STATUS_PATH = extensionPath(PROTOCOL, 'status');
+
+/** The wire location of each field of a part of an assistant message, which also has fields of its item. */
+const listItemPaths = (place: string, item: string): Record<string, string> => ({
+  ...listPartPaths(place),
+  [MESSAGE_PATH]: item,
+  [PHASE_PATH]: `${item}/phase`,
+  [STATUS_PATH]: `${item}/status`,
 });
 
 // ---- content parts

@@ -1,7 +1,8 @@
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ToolChoice } from '../../canonical/request.ts';
-import { withSource } from '../../canonical/source.ts';
+import { withFieldSource, withSource } from '../../canonical/source.ts';
 import { buildArgumentText } from '../../codec/answers.ts';
+import { extensionPath } from '../../codec/extensions.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -44,7 +45,8 @@ function decodeNamespace(group: JsonObject, param: string, context: CodecContext
     const inner = `${param}.tools[${i}]`;
     const tool = decodeTool(expectObject(item, inner), inner);
     const fields = { ...tool.extensions?.[PROTOCOL], ...(i === 0 && rest && { group: rest }) };
-    return traceTool(inner, { ...tool, namespace, ...toExtensions(fields) }, context);
+    const placed = traceTool(inner, { ...tool, namespace, ...toExtensions(fields) }, context);
+    return i === 0 && rest ? withFieldSource(extensionPath(PROTOCOL, 'group'), toPointer(param), placed, context) : placed;
   });
 }
 
