@@ -1,9 +1,10 @@
 import type { CanonicalMessage, CanonicalRequest } from '../../packages/core/src/canonical/request.ts';
+import type { ProviderProfile } from '../../packages/core/src/codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../packages/core/src/codec/protocol.ts';
-import { createReporter } from '../../packages/core/src/codec/report.ts';
+import { buildRules } from '../../packages/core/src/codec/requests.ts';
 import type { JsonObject } from '../../packages/core/src/json/json.ts';
 import { prepare } from '../../packages/core/src/passes/prepare.ts';
-import type { Rules } from '../../packages/core/src/passes/rules.ts';
+import type { TargetRules } from '../../packages/core/src/passes/rules.ts';
 import { encodePart } from './blocks.ts';
 import { PATH } from './endpoints.ts';
 import { toolRules } from './profiles.ts';
@@ -14,7 +15,7 @@ import { fieldsOf, PROTOCOL } from './wire.ts';
 const TURNS = { user: 'user', assistant: 'model', tool: 'tool', system: 'user' } as const;
 
 export function encodeRequest(source: CanonicalRequest, caller: CodecContext): WireRequest {
-  const { request, context } = prepare(source, rulesOf(caller), caller);
+  const { request, context } = prepare(source, buildRules(buildTarget(caller.profile), caller), caller);
   const { model, system, messages, tools, parameters, stream } = request;
   const body = {
     ...fieldsOf(request),
@@ -34,16 +35,11 @@ const encodeTurn = ({ role, content }: CanonicalMessage): JsonObject => ({
   parts: content.flatMap((block) => encodePart(block) ?? []),
 });
 
-function rulesOf(context: CodecContext): Rules {
-  const { profile, target } = context;
+function buildTarget(profile: ProviderProfile): TargetRules {
   return {
-    ...createReporter(context),
     ...toolRules(profile),
     protocol: PROTOCOL,
-    provider: target?.provider.id,
-    model: target?.model,
     toolId: profile.tool_id,
-    foreignThinking: 'drop',
     unsignedThinking: 'drop',
     media: {
       audio: [],
@@ -61,7 +57,7 @@ function rulesOf(context: CodecContext): Rules {
     firstUser: false,
     trailingAssistant: 'keep',
     midSystem: 'reminder',
-    schemas: { tool: 'openai', strictTool: 'openai', output: 'openai' },
+    schemas: { tool: 'openai', strictTool: 'openai', output: 'openai', strictOutput: 'openai' },
     bounds: {},
     maxStop: 0,
     maxTools: profile.max_tools,

@@ -2,7 +2,7 @@
  * How codecs report what they cannot convert: errors that stop the conversion, and notes on what was lost or repaired.
  */
 import { CodecError } from '../canonical/notes.ts';
-import type { Loss, Reporter } from '../passes/rules.ts';
+import type { Loss } from '../passes/rules.ts';
 import type { CodecContext } from './protocol.ts';
 
 /** Reports a loss: a note, or an error when the policy is strict about its feature. */
@@ -34,14 +34,6 @@ export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, f
 }
 
 const locatePath = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
-
-/** The reporting functions of the passes, bound to the caller's context and policy. */
-export const createReporter = (context: CodecContext): Reporter => ({
-  note: (note) => context.note(note),
-  drop: (loss) => noteDropped(context, loss),
-  repair: (loss) => noteRepaired(context, loss),
-  refuse: (loss) => refuse(context, loss),
-});
 
 /** An error for invalid input at `param`, a JSON path such as `messages[3].content`. */
 export function invalid(param: string, message: string): CodecError {

@@ -7,11 +7,12 @@ import { withSource } from '../canonical/source.ts';
 import type { JsonObject } from '../json/json.ts';
 import { endOfString, QUOTE } from '../json/scanner.ts';
 import { sha256 } from '../passes/names.ts';
+import type { Rules, TargetRules } from '../passes/rules.ts';
 import { fitsStrictMode } from '../passes/schema/convert.ts';
-import { memo } from './profile.ts';
+import { memo, type ProviderProfile } from './profile.ts';
 import type { CodecContext } from './protocol.ts';
 import { expectObject, expectText, isTextRecord, objectOrEmpty, optional, unknownFields } from './read.ts';
-import { invalid, noteApproximated, noteDropped, refuse } from './report.ts';
+import { invalid, noteApproximated, noteDropped, noteRepaired, refuse } from './report.ts';
 
 // ---- paths and URLs
 
@@ -137,6 +138,34 @@ export const buildNativeChoice = (value: unknown, origin: ProtocolId): ToolMode 
 /** Copilot CLI sends Gemini's mode VALIDATED under this name. */
 const VALIDATED = 'validated';
 
+// ---- rules for the passes
+
+/** `build` with a cache in the profile: requests from one protocol with one profile share the rules of their target. */
+export function memoizeTarget(
+  build: (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules,
+): (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules {
+  const byProfile = new WeakMap<ProviderProfile, Map<ProtocolId | undefined, TargetRules>>();
+  return (profile, source) => {
+    const known = byProfile.get(profile) ?? new Map<ProtocolId | undefined, TargetRules>();
+    const target = known.get(source) ?? build(profile, source);
+    if (!known.has(source)) byProfile.set(profile, known.set(source, target));
+    return target;
+  };
+}
+
+/** The rules of one request: those of its target, and the functions that report by the caller's policy. */
+export const buildRules = (target: TargetRules, context: CodecContext, remembersCalls = false): Rules => ({
+  note: (note) => context.note(note),
+  drop: (loss) => noteDropped(context, loss),
+  repair: (loss) => noteRepaired(context, loss),
+  refuse: (loss) => refuse(context, loss),
+  target,
+  provider: context.target?.provider.id,
+  model: context.target?.model,
+  remembersCalls,
+  foreignThinking: context.policy.foreignThinking ?? 'drop',
+});
+
 // ---- features that a target lacks
 
 /**
@@ -261,7 +290,7 @@ type Format = Extract<OutputFormat, { type: 'json_schema' }>['json_schema'];
 const DEFAULT_SCHEMA_NAME = 'response';
 
 /** Whether the source protocol continues a trailing assistant message. */
-export const continuesPrefill = ({ source }: CodecContext): boolean => NON_OPENAI.has(source);
+export const continuesPrefill = (source: ProtocolId | undefined): boolean => NON_OPENAI.has(source);
 
 /** Protocols that continue a trailing assistant message and enforce every schema; OpenAI does neither by default. */
 const NON_OPENAI: ReadonlySet<ProtocolId | undefined> = new Set(['anthropic-messages', 'gemini']);

@@ -2,12 +2,7 @@ import type { ContentBlock } from '../canonical/message.ts';
 import type { CacheControl, Node, ProtocolId } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { changeAll, changeBlocks } from './content.ts';
-import type { CacheMarkRule, Reporter } from './rules.ts';
-
-interface MarkRules extends Reporter {
-  protocol: ProtocolId;
-  cacheMarks: CacheMarkRule;
-}
+import type { Rules } from './rules.ts';
 
 interface Marked extends Node {
   cache_control?: CacheControl;
@@ -17,12 +12,12 @@ interface Marked extends Node {
 type Changes = Map<Marked, CacheControl | undefined>;
 
 /** Fits cache breakpoints to the places, number and lifetimes that the target accepts (P73, P74), with notes. */
-export function fitCacheMarks(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
+export function fitCacheMarks(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const changes: Changes = new Map();
   const placed = [...listMarks(request, rules)].filter((mark) => isPlaced(mark, changes, rules));
   const sent = limit(placed, request, changes, rules);
   for (const mark of sent) fitLifetime(mark, request, changes, rules);
-  if (rules.cacheMarks.places === 'everywhere') lengthen(sent, changes, rules);
+  if (rules.target.cacheMarks.places === 'everywhere') lengthen(sent, changes, rules);
   const fitted = fitRequestMark(request, rules);
   return changes.size === 0 ? fitted : applyChanges(fitted, changes);
 }
@@ -38,7 +33,7 @@ interface Mark {
   isWritten: boolean;
 }
 
-function* listMarks({ tools = [], system = [], messages }: CanonicalRequest, { protocol }: MarkRules): Iterable<Mark> {
+function* listMarks({ tools = [], system = [], messages }: CanonicalRequest, { target: { protocol } }: Rules): Iterable<Mark> {
   for (const [i, node] of tools.entries())
     if (isMarked(node, protocol)) yield { node, path: `/tools/${i}`, on: 'tools', isOnPart: false, isWritten: false };
   for (const [i, node] of system.entries())
@@ -64,8 +59,8 @@ const isMarked = (node: Marked, protocol: ProtocolId): boolean => node.cache_con
 /** A mark in the target protocol's own form is sent unchanged. */
 const isOwn = ({ extensions }: Node, protocol: ProtocolId): boolean => extensions?.[protocol]?.['cache_control'] !== undefined;
 
-function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
-  const { places } = rules.cacheMarks;
+function isPlaced(mark: Mark, changes: Changes, rules: Rules): boolean {
+  const { places } = rules.target.cacheMarks;
   if (places === 'everywhere') return true;
   if (places === 'parts' && mark.isOnPart) return true;
   if (places === 'inputs' && mark.isOnPart && !mark.isWritten) return true;
@@ -78,8 +73,8 @@ function isPlaced(mark: Mark, changes: Changes, rules: MarkRules): boolean {
  * The last marks cover the most. If tools can be marked, the last marks of tools and instructions stay, because these
  * change least.
  */
-function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): Mark[] {
-  const { places, most: all } = rules.cacheMarks;
+function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: Rules): Mark[] {
+  const { places, most: all } = rules.target.cacheMarks;
   const isEverywhere = places === 'everywhere';
   // A mark of the whole request counts as one.
   const most = all - (isEverywhere && cache?.cache_control ? 1 : 0);
@@ -97,8 +92,8 @@ function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest
 }
 
 /** Chooses the nearest accepted lifetime. If the target has no lifetime for the whole request, each mark gets it. */
-function fitLifetime({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: MarkRules): void {
-  const { places, ttls } = rules.cacheMarks;
+function fitLifetime({ node, path }: Mark, { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: Rules): void {
+  const { places, ttls } = rules.target.cacheMarks;
   const own = node.cache_control?.ttl;
   const ttl = own ?? (places === 'everywhere' ? cache?.ttl : undefined);
   if (!isTtl(ttl) || (own && ttls.includes(own))) return;
@@ -121,7 +116,7 @@ const isTtl = (ttl: string | undefined): ttl is Ttl => ttl !== undefined && Obje
  * Anthropic requires longer lifetimes first, so marks before a longer one get its lifetime. The default is the
  * shortest.
  */
-function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): void {
+function lengthen(marks: readonly Mark[], changes: Changes, rules: Rules): void {
   const readTtl = ({ node }: Mark): Ttl => (changes.get(node) ?? node.cache_control)?.ttl ?? '5m';
   let longest: Ttl = '5m';
   for (const mark of marks.toReversed()) {
@@ -137,11 +132,11 @@ function lengthen(marks: readonly Mark[], changes: Changes, rules: MarkRules): v
 }
 
 /** A mark of the whole request lets the server choose the place; OpenAI's servers do that anyway. */
-function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalRequest {
+function fitRequestMark(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const { cache_control: mark, ...cache } = request.prompt_cache ?? {};
   if (!mark) return request;
   const path = '/prompt_cache/cache_control';
-  if (rules.cacheMarks.places === 'everywhere') {
+  if (rules.target.cacheMarks.places === 'everywhere') {
     const ttl = mark.ttl && findNearestTtl(mark.ttl, rules);
     if (!ttl || ttl === mark.ttl) return request;
     noteTtl(`${path}/ttl`, mark.ttl, ttl, rules);
@@ -152,19 +147,26 @@ function fitRequestMark(request: CanonicalRequest, rules: MarkRules): CanonicalR
   return Object.keys(cache).length > 0 ? { ...rest, prompt_cache: cache } : rest;
 }
 
-function findNearestTtl(ttl: Ttl, { cacheMarks: { ttls } }: MarkRules): Ttl {
+function findNearestTtl(
+  ttl: Ttl,
+  {
+    target: {
+      cacheMarks: { ttls },
+    },
+  }: Rules,
+): Ttl {
   const distance = (other: Ttl): number => Math.abs(Math.log(MINUTES[other] / MINUTES[ttl]));
   return ttls.toSorted((a, b) => distance(a) - distance(b))[0] ?? ttl;
 }
 
-function noteTtl(path: string, wanted: string | undefined, ttl: string, rules: MarkRules): void {
+function noteTtl(path: string, wanted: string | undefined, ttl: string, rules: Rules): void {
   const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
   rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
 }
 
-function noteUnplaced(path: string, rules: MarkRules): void {
+function noteUnplaced(path: string, rules: Rules): void {
   const place = { path, feature: 'cache_control' };
-  if (rules.cacheMarks.places === 'none') rules.drop({ ...place, message: 'there are no cache breakpoints' });
+  if (rules.target.cacheMarks.places === 'none') rules.drop({ ...place, message: 'there are no cache breakpoints' });
   else rules.note({ code: 'APPROXIMATED', ...place, message: 'no cache breakpoint can stand here; the server caches by itself' });
 }
 

@@ -12,17 +12,17 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../canonical/message.ts';
-import type { CacheControl, ProtocolId, SignedBlob } from '../canonical/protocol.ts';
+import type { CacheControl, SignedBlob } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { locate, SOURCE, withSource } from '../canonical/source.ts';
 import { isObject } from '../json/json.ts';
-import type { MediaRule, Reporter, Rules } from './rules.ts';
+import type { Rules } from './rules.ts';
 
 /** Rejects references to items stored by another server, because their content is unknown. */
 export function rejectStoredItems(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   for (const [i, { content }] of request.messages.entries())
     for (const [k, block] of content.entries())
-      if (block.type === 'opaque' && block.held !== undefined && block.origin !== rules.protocol)
+      if (block.type === 'opaque' && block.held !== undefined && block.origin !== rules.target.protocol)
         rules.refuse({
           path: `/messages/${i}/content/${k}`,
           feature: 'state.item_reference',
@@ -57,7 +57,7 @@ export function filterForeign(request: CanonicalRequest, rules: Rules): Canonica
  * Ids of calls that the target's own servers ran: the target's decoder always adds extensions to such calls or their
  * results.
  */
-function listOwnServerCalls({ messages }: CanonicalRequest, { protocol }: Rules): Set<string> {
+function listOwnServerCalls({ messages }: CanonicalRequest, { target: { protocol } }: Rules): Set<string> {
   const own = new Set<string>();
   for (const { content } of messages)
     for (const block of content) {
@@ -82,7 +82,7 @@ function filterResult(block: ToolResultBlock, path: string, rules: Rules): ToolR
 }
 
 function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlock | TextBlock | undefined {
-  if (block.origin === rules.protocol) return block;
+  if (block.origin === rules.target.protocol) return block;
   const place = { path, feature: 'messages.opaque' };
   const type = readType(block.raw);
   if (block.text) {
@@ -145,7 +145,7 @@ export function filterSignatures(request: CanonicalRequest, rules: Rules): Canon
 
 function filterThinking(block: ThinkingBlock, path: string, rules: Rules): ThinkingBlock | TextBlock | undefined {
   const { signature, thinking } = block;
-  if (signature ? isUsable(signature, rules) : rules.unsignedThinking === 'keep') return block;
+  if (signature ? isUsable(signature, rules) : rules.target.unsignedThinking === 'keep') return block;
   if (rules.foreignThinking === 'text' && thinking !== '') return asText(block);
   // Extensions can hold thinking too: OpenRouter's ciphertext.
   if (signature || thinking !== '' || block.extensions)
@@ -158,7 +158,7 @@ const asText = (block: ThinkingBlock): TextBlock =>
 
 /** Text and calls stay, without the signature. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
-  if (!block.signature || isUsable(block.signature, rules) || rules.carriesSignature?.(block)) return block;
+  if (!block.signature || isUsable(block.signature, rules) || rules.target.carriesSignature?.(block)) return block;
   const { signature, ...rest } = block;
   const message = `a signature of ${signature?.provider ?? signature?.origin} is worth nothing to others`;
   rules.drop({ path: `${path}/signature`, feature: `assistant.${block.type}.signature`, message });
@@ -166,9 +166,9 @@ function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rule
 }
 
 function isUsable({ origin, provider, model }: SignedBlob, rules: Rules): boolean {
-  if (origin !== rules.protocol) return false;
+  if (origin !== rules.target.protocol) return false;
   if (provider !== undefined && provider !== rules.provider) return false;
-  const [issuer, target] = [rules.modelFamily?.(model), rules.modelFamily?.(rules.model)];
+  const [issuer, target] = [rules.target.modelFamily?.(model), rules.target.modelFamily?.(rules.model)];
   return issuer === undefined || target === undefined || issuer === target;
 }
 
@@ -181,15 +181,10 @@ function withoutEmptied(request: CanonicalRequest, before: CanonicalRequest): Ca
   return messages === request.messages ? request : { ...request, messages };
 }
 
-interface MediaRules extends Reporter {
-  protocol: ProtocolId;
-  media: MediaRule;
-}
-
 /**
  * Converts images, audio and files to forms that the target accepts. Others are dropped, or rejected if they are ids.
  */
-export function convertMedia(request: CanonicalRequest, rules: MediaRules): CanonicalRequest {
+export function convertMedia(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const messages = request.messages.flatMap((message, at): CanonicalMessage[] => {
     const path = `/messages/${at}/content`;
     if (message.role === 'user') return [{ ...message, content: convertAll(message.content, path, rules) }];
@@ -200,7 +195,7 @@ export function convertMedia(request: CanonicalRequest, rules: MediaRules): Cano
 }
 
 /** Earlier audio of the assistant is replaced by its transcript if the target cannot take it. */
-function convertAssistantAudio(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage {
+function convertAssistantAudio(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
   const content = changeAll(message.content, (block, i) => {
     if (block.type !== 'audio' || canResend(block, rules)) return block;
     const place = { path: `${path}/${i}`, feature: 'assistant.audio' };
@@ -214,7 +209,14 @@ function convertAssistantAudio(message: CanonicalMessage, path: string, rules: M
   return content === message.content ? message : { ...message, content };
 }
 
-function canResend({ audio_id: id, source }: AudioBlock, { media: { spoken } }: MediaRules): boolean {
+function canResend(
+  { audio_id: id, source }: AudioBlock,
+  {
+    target: {
+      media: { spoken },
+    },
+  }: Rules,
+): boolean {
   if (spoken === 'id') return id !== undefined;
   return spoken === 'data' && source.data !== undefined;
 }
@@ -224,14 +226,14 @@ type Medium = ImageBlock | AudioBlock | FileBlock;
 type Part = Medium | TextBlock | OpaqueBlock;
 
 /** The tool message and, if results may not contain media, a user message with the media of all its results. */
-function convertResults(message: CanonicalMessage, path: string, rules: MediaRules): CanonicalMessage[] {
+function convertResults(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage[] {
   const attached: ContentBlock[] = [];
   const content = message.content.map((block, i) => {
     if (block.type !== 'tool_result' || typeof block.content === 'string') return block;
     const parts = block.content.flatMap((part, k): Part[] =>
       isMedium(part) ? convert(part, `${path}/${i}/content/${k}`, rules) : [part],
     );
-    const outside = rules.media.inToolResults ? [] : parts.filter(isMedium);
+    const outside = rules.target.media.inToolResults ? [] : parts.filter(isMedium);
     if (outside.length === 0) return { ...block, content: parts };
     attached.push({ type: 'text', text: `Attachment of tool call ${block.tool_use_id}:` }, ...outside);
     rules.note({
@@ -246,7 +248,7 @@ function convertResults(message: CanonicalMessage, path: string, rules: MediaRul
   return attached.length > 0 ? [tool, { role: 'user', content: attached }] : [tool];
 }
 
-function convert(block: Medium, path: string, rules: MediaRules): Part[] {
+function convert(block: Medium, path: string, rules: Rules): Part[] {
   switch (block.type) {
     case 'image':
       return convertImage(block, path, rules);
@@ -259,13 +261,13 @@ function convert(block: Medium, path: string, rules: MediaRules): Part[] {
   }
 }
 
-function convertImage(block: ImageBlock, path: string, rules: MediaRules): Part[] {
+function convertImage(block: ImageBlock, path: string, rules: Rules): Part[] {
   const { url, data, file_id: id } = block.source;
   if (data === '') return dropMedia(path, 'image', 'the image has no data; dropped', rules);
-  if (data !== undefined || (url !== undefined && rules.media.imageUrls)) return [block];
+  if (data !== undefined || (url !== undefined && rules.target.media.imageUrls)) return [block];
   if (url !== undefined) return dropMedia(path, 'image', 'images are not fetched by URL', rules);
   if (id === undefined) return dropMedia(path, 'image', 'the image has neither data nor a URL', rules);
-  return rules.media.imageIds && isOwn(block, rules) ? [block] : rejectId(path, 'image', rules);
+  return rules.target.media.imageIds && isOwn(block, rules) ? [block] : rejectId(path, 'image', rules);
 }
 
 /** Other names of formats, as in media types. */
@@ -278,33 +280,34 @@ const AUDIO_FORMATS: Record<string, string> = {
   'vnd.wave': 'wav',
 };
 
-function convertAudio(block: AudioBlock, path: string, rules: MediaRules): Part[] {
+function convertAudio(block: AudioBlock, path: string, rules: Rules): Part[] {
   const { data, format: named, media_type: type } = block.source;
   const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
   const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
   if (data === undefined) return dropMedia(path, 'audio', 'audio can only be sent inline', rules);
   if (data === '') return dropMedia(path, 'audio', 'the audio has no data; dropped', rules);
-  if (!rules.media.audio.includes(format)) return dropMedia(path, 'audio', explainAudio(format, rules), rules);
+  if (!rules.target.media.audio.includes(format)) return dropMedia(path, 'audio', explainAudio(format, rules), rules);
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
 }
 
-const explainAudio = (format: string, { media }: MediaRules): string =>
+const explainAudio = (format: string, { target: { media } }: Rules): string =>
   media.audio.length === 0
     ? 'audio is not supported by the target; dropped'
     : `audio format ${format || '(unknown)'} is not supported by the target; dropped`;
 
 /** Documents of text or blocks become these, if the target supports only files. */
-function convertFile(block: FileBlock, path: string, rules: MediaRules): Part[] {
+function convertFile(block: FileBlock, path: string, rules: Rules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
-  if (text !== undefined || content !== undefined) return rules.media.textFiles ? [block] : fileToText(block, path, rules);
-  if (type?.startsWith('video/') && !rules.media.video) return dropMedia(path, 'file', `a film of ${type} cannot be seen`, rules);
+  if (text !== undefined || content !== undefined) return rules.target.media.textFiles ? [block] : fileToText(block, path, rules);
+  if (type?.startsWith('video/') && !rules.target.media.video)
+    return dropMedia(path, 'file', `a film of ${type} cannot be seen`, rules);
   if (data) return [block];
-  if (id !== undefined) return rules.media.fileIds && isOwn(block, rules) ? [block] : rejectId(path, 'file', rules);
-  if (url !== undefined && rules.media.fileUrls) return [block];
+  if (id !== undefined) return rules.target.media.fileIds && isOwn(block, rules) ? [block] : rejectId(path, 'file', rules);
+  if (url !== undefined && rules.target.media.fileUrls) return [block];
   return dropMedia(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
 }
 
-function fileToText(block: FileBlock, path: string, rules: MediaRules): Part[] {
+function fileToText(block: FileBlock, path: string, rules: Rules): Part[] {
   const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
   rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
   if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
@@ -323,7 +326,7 @@ function fileToText(block: FileBlock, path: string, rules: MediaRules): Part[] {
 }
 
 /** Converts the media among the blocks. */
-function convertAll(blocks: readonly ContentBlock[], path: string, rules: MediaRules): ContentBlock[] {
+function convertAll(blocks: readonly ContentBlock[], path: string, rules: Rules): ContentBlock[] {
   return blocks.flatMap((block, i): ContentBlock[] => (isMedium(block) ? convert(block, `${path}/${i}`, rules) : [block]));
 }
 
@@ -333,16 +336,23 @@ const isPart = (block: ContentBlock): block is Part => isMedium(block) || block.
 const moveMark = (block: FileBlock, mark: CacheControl): CacheControl =>
   withSource(locate('/block/cache_control', { block }), { ...mark }, { trace: SOURCE in block });
 
-function dropMedia(path: string, feature: string, message: string, rules: MediaRules): Part[] {
+function dropMedia(path: string, feature: string, message: string, rules: Rules): Part[] {
   rules.drop({ path, feature, message });
   return [];
 }
 
 /** A file id is valid only where the file was uploaded. */
-const isOwn = (block: Medium, { protocol, media: { idsOf = [protocol] } }: MediaRules): boolean =>
-  idsOf.some((id) => block.extensions?.[id] !== undefined);
+const isOwn = (
+  block: Medium,
+  {
+    target: {
+      protocol,
+      media: { idsOf = [protocol] },
+    },
+  }: Rules,
+): boolean => idsOf.some((id) => block.extensions?.[id] !== undefined);
 
-const rejectId = (path: string, what: string, rules: MediaRules): never =>
+const rejectId = (path: string, what: string, rules: Rules): never =>
   rules.refuse({
     path,
     feature: `${what}.file_id`,

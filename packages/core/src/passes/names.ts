@@ -20,7 +20,7 @@ export interface Named {
  */
 export function mapNames(original: CanonicalRequest, rules: Rules, source: CanonicalRequest): CanonicalRequest {
   const request = withoutRepeated(original, rules);
-  const names = buildNameTable(source, rules);
+  const names = buildNameTable(source, rules.target);
   if (names.size === 0) return request;
   const places = findPlaces(request, rules);
   for (const [key, sent] of names) {
@@ -28,10 +28,10 @@ export function mapNames(original: CanonicalRequest, rules: Rules, source: Canon
     rules.note({ code: 'RENAMED', path: places.get(key) ?? '/tool_choice', feature: 'tools.name', message });
   }
   const rename = <T extends Named>(called: T): T => {
-    const name = names.get(buildNameKey(called, rules));
+    const name = names.get(buildNameKey(called, rules.target));
     if (name === undefined) return called;
     const { namespace, ...rest } = called;
-    return { ...rest, name, ...(rules.namespaces && namespace !== undefined && { namespace }) } as T; // the namespace is optional
+    return { ...rest, name, ...(rules.target.namespaces && namespace !== undefined && { namespace }) } as T; // the namespace is optional
   };
   const tools = request.tools?.map((tool) => (isClientCall(tool.kind) ? rename(tool) : tool));
   const named = indexTools(request);
@@ -72,7 +72,7 @@ function withoutRepeated(request: CanonicalRequest, rules: Rules): CanonicalRequ
 function findPlaces({ tools = [], messages }: CanonicalRequest, rules: Rules): ReadonlyMap<string, string> {
   const places = new Map<string, string>();
   const add = (called: Named, path: string): void => {
-    const key = buildNameKey(called, rules);
+    const key = buildNameKey(called, rules.target);
     if (!places.has(key)) places.set(key, path);
   };
   for (const [i, tool] of tools.entries()) add(tool, `/tools/${i}`);
@@ -120,8 +120,8 @@ const renameChoice = (choice: ToolChoice, to: (name: string) => string): ToolCho
  * Gives new ids to calls whose ids the target would reject or an earlier call has used, and to their results. Results
  * follow their calls (pairTools), so the n-th result of an id belongs to its n-th call.
  */
-export function mapIds(request: CanonicalRequest, rules: Pick<Rules, 'note' | 'toolId'>): CanonicalRequest {
-  const { toolId: rule } = rules;
+export function mapIds(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const { toolId: rule } = rules.target;
   const used = listLegalIds(request, rule);
   const seen = new Map<string, number>();
   const waiting = new Map<string, { names: string[]; next: number }>();

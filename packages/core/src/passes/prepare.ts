@@ -75,11 +75,15 @@ export function prepare<C extends { note(note: Note): void; locate?: ((path: str
 function locateRules(rules: Rules, current: () => CanonicalRequest): Rules {
   const place = <T extends { path: string }>(loss: T): T => ({ ...loss, path: locate(loss.path, current()) });
   return {
-    ...rules,
     note: (note) => rules.note(place(note)),
     drop: (loss) => rules.drop(place(loss)),
     repair: (loss) => rules.repair(place(loss)),
     refuse: (loss) => rules.refuse(place(loss)),
+    target: rules.target,
+    provider: rules.provider,
+    model: rules.model,
+    remembersCalls: rules.remembersCalls,
+    foreignThinking: rules.foreignThinking,
   };
 }
 

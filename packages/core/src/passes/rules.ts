@@ -11,18 +11,24 @@ import type { CanonicalRequest, CanonicalTool, RequestParameters } from '../cano
  */
 export type Pass = (request: CanonicalRequest, rules: Rules, source: CanonicalRequest) => CanonicalRequest;
 
-/** What a target requires of a request. */
-export interface Rules extends Reporter, ToolRules {
-  protocol: ProtocolId;
+/** What the passes need to fit one request to its target. */
+export interface Rules extends Reporter {
+  /** What the target requires of all requests. */
+  target: TargetRules;
   /** The configured id of the upstream; without it, a signature that names its issuer is not sent. */
   provider?: string | undefined;
   /** The upstream's name of the model. */
   model?: string | undefined;
-  toolId: NameRule;
   /** Results may belong to calls that the upstream stores (`previous_response_id`). */
-  remembersCalls?: boolean;
+  remembersCalls: boolean;
   /** Thinking signed by another provider: dropped, or sent as text. */
   foreignThinking: 'drop' | 'text';
+}
+
+/** What a target requires of all requests, as data. Built once per profile and source protocol (`memoizeTarget`). */
+export interface TargetRules extends ToolRules {
+  protocol: ProtocolId;
+  toolId: NameRule;
   /** Unsigned thinking: left to the encoder, or dropped where only signed thinking is accepted. */
   unsignedThinking: 'keep' | 'drop';
   /** The family of a model, where signatures are valid for one family only; undefined for an unknown model. */
@@ -51,7 +57,8 @@ export interface Rules extends Reporter, ToolRules {
    * reminder in a user message).
    */
   midSystem: 'keep' | 'after_user' | 'reminder';
-  schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect };
+  /** The dialects of tools and of response schemas, and what strict ones must keep to. */
+  schemas: { tool: SchemaDialect; strictTool: SchemaDialect; output: SchemaDialect; strictOutput: SchemaDialect };
   bounds: Bounds;
   maxStop: number;
   /** Requests with more tools are rejected. */

@@ -10,8 +10,6 @@ import { buildNameKey, type Named } from './names.ts';
 import type { Reporter, Rules } from './rules.ts';
 import { isObjectRoot, wrapRoot } from './schema/nodes.ts';
 
-type PairRules = Reporter & Pick<Rules, 'remembersCalls'>;
-
 /** The results of one id in order; `next` is the first that no call has taken or skipped. */
 interface Queue {
   found: { block: ToolResultBlock; message: number; path: string }[];
@@ -27,7 +25,7 @@ interface Results {
  * Puts the results of each message's calls directly after it, in the order of the calls. Missing results are added,
  * and results without a call become text, with notes. Open calls in the last message are left alone.
  */
-export function pairTools(request: CanonicalRequest, rules: PairRules): CanonicalRequest {
+export function pairTools(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const found: Results = { byId: groupResults(request.messages), taken: new Set() };
   const toolMessages = request.messages.map((message, at) =>
     message.role === 'assistant' ? collectResults(at, request.messages, found, rules) : undefined,
@@ -127,7 +125,7 @@ function convertOrphans(
   message: CanonicalMessage,
   at: number,
   taken: ReadonlySet<ContentBlock>,
-  rules: PairRules,
+  rules: Rules,
 ): CanonicalMessage[] {
   if (rules.remembersCalls) {
     const content = message.content.filter((block) => !taken.has(block));
@@ -174,7 +172,7 @@ export function mapServerTools(request: CanonicalRequest, rules: Rules): Canonic
   return { ...rest, tools, ...(left && { tool_choice: left }) };
 }
 
-const isForeignSearch = ({ server }: CanonicalTool, { protocol }: Rules): boolean =>
+const isForeignSearch = ({ server }: CanonicalTool, { target: { protocol } }: Rules): boolean =>
   server?.type === 'tool_search' && server.origin !== protocol;
 
 /** A tool that is a function in protocols without a type for it. */
@@ -280,9 +278,9 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, BuiltInTool> = new Map([
 
 function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool | undefined {
   const { server, kind: _, ...rest } = tool;
-  if (!server || server.origin === rules.protocol) return tool;
+  if (!server || server.origin === rules.target.protocol) return tool;
   const place = { path, feature: `tools.${server.type}` };
-  const rule = Object.hasOwn(rules.serverTools ?? {}, server.type) ? rules.serverTools?.[server.type] : undefined;
+  const rule = Object.hasOwn(rules.target.serverTools ?? {}, server.type) ? rules.target.serverTools?.[server.type] : undefined;
   if (rule) {
     const own = rule.write(server.config);
     for (const field of listUnread(server.config, rule.reads)) {
@@ -291,7 +289,7 @@ function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
       rules.drop({ path: `${path}/${field}`, feature: `${place.feature}.${name}`, message });
     }
     rules.note({ code: 'APPROXIMATED', ...place, message: `${server.wire_type} is sent as ${own.wire_type}` });
-    return { ...tool, server: { type: server.type, origin: rules.protocol, ...own } };
+    return { ...tool, server: { type: server.type, origin: rules.target.protocol, ...own } };
   }
   const known = BUILT_IN_TOOLS.get(server.type) ?? readClientSearch(server);
   if (known) {
@@ -329,7 +327,7 @@ function readClientSearch({ type, config }: NonNullable<CanonicalTool['server']>
 /** A deferred tool is loaded by a tool search; without one, it would never be loaded. */
 function undefer(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   const { defer_loading: isDeferred, ...rest } = tool;
-  if (!isDeferred || !rules.says.tools.includes('defer_loading')) return tool;
+  if (!isDeferred || !rules.target.says.tools.includes('defer_loading')) return tool;
   const message = 'the target has no tool search; the tool is sent without defer_loading';
   rules.drop({ path: `${path}/defer_loading`, feature: 'tools.defer_loading', message });
   return rest;
@@ -354,7 +352,7 @@ function withoutLost(choice: ToolChoice, lost: ReadonlySet<string>, rules: Rules
 
 /** For targets without custom tools: they and their calls become functions with one text argument. */
 export function convertCustomTools(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  if (rules.custom) return request;
+  if (rules.target.custom) return request;
   const tools =
     request.tools &&
     changeAll(request.tools, (tool, i) => {
@@ -391,9 +389,9 @@ function callAsFunction(block: ContentBlock): ContentBlock {
  * earlier calls (P57).
  */
 export function wrapRoots(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  if (!rules.objectRoot || !request.tools) return request;
+  if (!rules.target.objectRoot || !request.tools) return request;
   const wrapped = new Set<string>();
-  const id = (called: Named): string => buildNameKey(called, { ...rules, namespaces: false });
+  const id = (called: Named): string => buildNameKey(called, { ...rules.target, namespaces: false });
   const tools = changeAll(request.tools, (tool, i): CanonicalTool => {
     if (!isClientCall(tool.kind) || !tool.input_schema || isObjectRoot(tool.input_schema)) return tool;
     wrapped.add(id(tool));

@@ -5,14 +5,12 @@ import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../canonic
 import { changeAll, withSourceOf } from './content.ts';
 import type { Rules } from './rules.ts';
 
-type EmptyRules = Pick<Rules, 'repair' | 'dropWhitespace' | 'emptyMessages'>;
-
 /**
  * Drops empty texts and the messages that become empty. An empty text with a signature stays. Dropped white space is
  * noted.
  */
-export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): CanonicalRequest {
-  const isBlank = (text: string): boolean => text === '' || (rules.dropWhitespace && text.trim() === '');
+export function dropEmpty(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  const isBlank = (text: string): boolean => text === '' || (rules.target.dropWhitespace && text.trim() === '');
   const isEmpty = (block: ContentBlock): boolean => block.type === 'text' && !block.signature && isBlank(block.text);
   const system =
     request.system &&
@@ -33,7 +31,7 @@ export function dropEmpty(request: CanonicalRequest, rules: EmptyRules): Canonic
   return { ...request, ...(system && { system }), messages };
 }
 
-function noteBlank(block: ContentBlock | SystemBlock, path: string, rules: EmptyRules): void {
+function noteBlank(block: ContentBlock | SystemBlock, path: string, rules: Rules): void {
   if (block.type === 'text' && block.text !== '')
     rules.repair({ path, feature: 'messages.whitespace', message: 'text of nothing but white space is not accepted; dropped' });
 }
@@ -45,9 +43,9 @@ function withoutEmpty(block: ContentBlock, isEmpty: (block: ContentBlock) => boo
   return { ...block, content: content.length > 0 ? content : '' };
 }
 
-function keepsTurn({ role }: CanonicalMessage, at: number, rules: EmptyRules): boolean {
+function keepsTurn({ role }: CanonicalMessage, at: number, rules: Rules): boolean {
   if (role === 'system' || role === 'tool') return false;
-  if (rules.emptyMessages === 'keep') return true;
+  if (rules.target.emptyMessages === 'keep') return true;
   rules.repair({
     path: `/messages/${at}`,
     feature: 'messages.empty',
@@ -56,14 +54,12 @@ function keepsTurn({ role }: CanonicalMessage, at: number, rules: EmptyRules): b
   return false;
 }
 
-type MergeRules = Pick<Rules, 'alternate' | 'drop'>;
-
 /**
  * For targets where roles must alternate: consecutive user or assistant messages become one. Tool messages are not
  * merged.
  */
-export function mergeRoles(request: CanonicalRequest, rules: MergeRules): CanonicalRequest {
-  if (!rules.alternate) return request;
+export function mergeRoles(request: CanonicalRequest, rules: Rules): CanonicalRequest {
+  if (!rules.target.alternate) return request;
   const runs: { start: number; messages: CanonicalMessage[] }[] = [];
   request.messages.forEach((message, i) => {
     const run = runs.at(-1);
@@ -76,7 +72,7 @@ export function mergeRoles(request: CanonicalRequest, rules: MergeRules): Canoni
 }
 
 /** A merged message has at most one name. */
-function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRules): CanonicalMessage[] {
+function merge(run: readonly CanonicalMessage[], start: number, rules: Rules): CanonicalMessage[] {
   const [first, ...others] = run;
   if (!first || others.length === 0) return [...run];
   const content = run.flatMap((message) => message.content);
@@ -95,12 +91,12 @@ function merge(run: readonly CanonicalMessage[], start: number, rules: MergeRule
  * beginning (P14).
  */
 export function convertMidSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  if (rules.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
+  if (rules.target.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
   const messages: CanonicalMessage[] = [];
   request.messages.forEach((message, i) => {
     const last = messages.at(-1);
     if (message.role !== 'system') messages.push(message);
-    else if (rules.midSystem === 'reminder' || !last || last.role === 'assistant')
+    else if (rules.target.midSystem === 'reminder' || !last || last.role === 'assistant')
       messages.push(remind(message, `/messages/${i}`, rules));
     // Consecutive system messages are merged into a copy of the first.
     else if (last.role === 'system') for (const block of message.content) last.content.push(block);
@@ -123,7 +119,7 @@ const wrap = (block: ContentBlock): ContentBlock =>
  * P12), or that have only instructions.
  */
 export function ensureFirstUser(request: CanonicalRequest, rules: Rules): CanonicalRequest {
-  if (!rules.firstUser) return request;
+  if (!rules.target.firstUser) return request;
   const { system = [], messages } = request;
   if (system.length > 0 && messages.every(({ content }) => content.length === 0))
     return beginWith([], '/system/0', request, rules);
@@ -143,10 +139,10 @@ function beginWith(rest: CanonicalMessage[], path: string, request: CanonicalReq
  */
 export function fitTrailingAssistant(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const last = request.messages.at(-1);
-  if (rules.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
+  if (rules.target.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
   const path = `/messages/${request.messages.length - 1}`;
-  if (rules.trailingAssistant === 'trim') return trim(request, path, rules);
-  if (rules.trailingAssistant === 'tell') {
+  if (rules.target.trailingAssistant === 'trim') return trim(request, path, rules);
+  if (rules.target.trailingAssistant === 'tell') {
     const message = 'the target does not continue a trailing assistant message; the model starts a new one';
     rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
     return request;

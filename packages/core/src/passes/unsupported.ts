@@ -1,7 +1,6 @@
 /** Drops what a target does not support, clamps parameters, and converts between thinking efforts and budgets. */
 
 import type { ContentBlock, FileBlock, ImageBlock, TextBlock, ToolResultBlock } from '../canonical/message.ts';
-import type { ProtocolId } from '../canonical/protocol.ts';
 import type {
   CanonicalMessage,
   CanonicalRequest,
@@ -12,15 +11,10 @@ import type {
   ToolChoice,
 } from '../canonical/request.ts';
 import { changeAll, withSourceOf } from './content.ts';
-import type { Bounds, Capabilities, Reporter, Rules, ToolField } from './rules.ts';
-
-interface DropRules extends Reporter {
-  protocol: ProtocolId;
-  says: Capabilities;
-}
+import type { Bounds, Rules, ToolField } from './rules.ts';
 
 /** Drops fields that the target does not support, with notes, before its encoder runs. */
-export function dropUnsupported(request: CanonicalRequest, rules: DropRules): CanonicalRequest {
+export function dropUnsupported(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const { tools, system, tool_choice: choice } = request;
   return {
     ...request,
@@ -34,11 +28,11 @@ export function dropUnsupported(request: CanonicalRequest, rules: DropRules): Ca
 }
 
 /** A mode of another protocol becomes its nearest standard mode, unless the target has the same mode. */
-function convertMode(choice: ToolChoice, rules: DropRules): ToolChoice {
+function convertMode(choice: ToolChoice, rules: Rules): ToolChoice {
   if (choice.type === 'tool') return choice;
   const { native, validated, ...mode } = choice;
-  if (native?.origin === rules.protocol || (!native && !validated)) return choice;
-  if (validated && rules.says.validated) return { ...mode, validated };
+  if (native?.origin === rules.target.protocol || (!native && !validated)) return choice;
+  if (validated && rules.target.says.validated) return { ...mode, validated };
   const name = native ? readMode(native.value) : 'validated';
   const message = `tool choice "${name}" is not supported by the target; sent as "${choice.type}"`;
   rules.note({ code: 'APPROXIMATED', path: '/tool_choice', feature: 'tool_choice.mode', message });
@@ -48,9 +42,9 @@ function convertMode(choice: ToolChoice, rules: DropRules): ToolChoice {
 const readMode = (value: unknown): string =>
   typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : String(value);
 
-function dropCallers(tool: CanonicalTool, path: string, rules: DropRules): CanonicalTool {
+function dropCallers(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   const { allowed_callers: callers, ...rest } = tool;
-  const lost = callers?.filter((caller) => rules.says.foreignCallers.test(caller)) ?? [];
+  const lost = callers?.filter((caller) => rules.target.says.foreignCallers.test(caller)) ?? [];
   if (!callers || lost.length === 0) return tool;
   const message = `allowed callers ${lost.join(', ')} are not supported by the target; dropped`;
   rules.drop({ path: `${path}/allowed_callers`, feature: 'tools.allowed_callers', message });
@@ -68,8 +62,8 @@ const TOOL_FIELDS: readonly ToolField[] = [
 ];
 
 /** `false` is the default, so dropping it needs no note. */
-function dropFields(tool: CanonicalTool, path: string, rules: DropRules): CanonicalTool {
-  const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.says.tools.includes(field));
+function dropFields(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
+  const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.target.says.tools.includes(field));
   if (unknown.length === 0) return tool;
   const rest = { ...tool };
   for (const field of unknown) {
@@ -80,21 +74,21 @@ function dropFields(tool: CanonicalTool, path: string, rules: DropRules): Canoni
   return rest;
 }
 
-function dropInMessage(message: CanonicalMessage, path: string, rules: DropRules): CanonicalMessage {
+function dropInMessage(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
   const content = dropInBlocks(message.content, `${path}/content`, false, rules);
   const cleaned = content === message.content ? message : { ...message, content };
-  if (message.name === undefined || rules.says.names) return cleaned;
+  if (message.name === undefined || rules.target.says.names) return cleaned;
   rules.drop({ path: `${path}/name`, feature: 'messages.name', message: 'participants have no names' });
   const { name: _, ...nameless } = cleaned;
   return nameless;
 }
 
-function dropInBlocks<T extends ContentBlock>(blocks: T[], path: string, isResult: boolean, rules: DropRules): (T | TextBlock)[] {
+function dropInBlocks<T extends ContentBlock>(blocks: T[], path: string, isResult: boolean, rules: Rules): (T | TextBlock)[] {
   const changed = blocks.flatMap((block, i) => dropInBlock(block, `${path}/${i}`, isResult, rules) as (T | TextBlock)[]); // a block keeps its type
   return changed.length === blocks.length && changed.every((block, i) => block === blocks[i]) ? blocks : changed;
 }
 
-function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: DropRules): ContentBlock[] {
+function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules: Rules): ContentBlock[] {
   switch (block.type) {
     case 'text':
       return [dropLogprobs(dropCitations(block, path, rules), path, rules)];
@@ -114,30 +108,30 @@ function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules
   }
 }
 
-function dropLogprobs(block: TextBlock, path: string, rules: DropRules): TextBlock {
+function dropLogprobs(block: TextBlock, path: string, rules: Rules): TextBlock {
   const { logprobs, ...rest } = block;
-  if (!logprobs || rules.says.logprobs) return block;
+  if (!logprobs || rules.target.says.logprobs) return block;
   const message = 'how likely the words of an earlier answer were is not sent';
   rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
   return rest;
 }
 
 /** Only the provider that made a citation can resolve it. */
-function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string, rules: DropRules): T {
+function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string, rules: Rules): T {
   const { citations, ...rest } = block as T & Pick<TextBlock, 'citations'>; // instructions may have citations too
-  const own = citations?.filter(({ origin }) => origin === rules.protocol) ?? [];
+  const own = citations?.filter(({ origin }) => origin === rules.target.protocol) ?? [];
   if (!citations || own.length === citations.length) return block;
   const message = 'citations of another provider are not sent';
   rules.drop({ path: `${path}/citations`, feature: 'messages.citations', message });
   return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // citations are optional
 }
 
-function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: DropRules): ImageBlock {
+function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: Rules): ImageBlock {
   const { detail, ...source } = block.source;
-  const { detail: where } = rules.says;
+  const { detail: where } = rules.target.says;
   if (detail === undefined || where === 'everywhere' || (where === 'messages' && !isResult)) return block;
   // A resolution in the target's own form is sent unchanged.
-  if (block.extensions?.[rules.protocol]) return block;
+  if (block.extensions?.[rules.target.protocol]) return block;
   if (detail !== 'auto') {
     const message = `how closely an image is looked at cannot be said; "${detail}" was asked for`;
     rules.drop({ path: `${path}/source/detail`, feature: 'image.detail', message });
@@ -146,10 +140,10 @@ function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: D
 }
 
 /** Title and context become a text before the document if the target has no field for them. */
-function dropInFile(block: FileBlock, path: string, rules: DropRules): (FileBlock | TextBlock)[] {
+function dropInFile(block: FileBlock, path: string, rules: Rules): (FileBlock | TextBlock)[] {
   const named = nameFile(block, rules);
   const { title, context, citations_enabled: citable, ...rest } = named;
-  const { says } = rules;
+  const { says } = rules.target;
   const isMoved = { title: title !== undefined && says.titles !== 'field', context: context !== undefined && !says.contexts };
   const isUncited = citable !== undefined && !says.citable;
   const source = dropClip(named.source, path, rules);
@@ -173,7 +167,7 @@ function dropInFile(block: FileBlock, path: string, rules: DropRules): (FileBloc
 }
 
 /** If the target supports only file names, the title becomes the name of a file without one. */
-function nameFile(block: FileBlock, { says }: DropRules): FileBlock {
+function nameFile(block: FileBlock, { target: { says } }: Rules): FileBlock {
   const { title, ...rest } = block;
   const { filename, file_data: data } = block.source;
   if (says.titles !== 'filename' || !title || (filename !== undefined && filename !== title)) return block;
@@ -181,14 +175,14 @@ function nameFile(block: FileBlock, { says }: DropRules): FileBlock {
   return { ...rest, source: { ...block.source, filename: title } };
 }
 
-function dropClip(source: FileBlock['source'], path: string, rules: DropRules): FileBlock['source'] {
+function dropClip(source: FileBlock['source'], path: string, rules: Rules): FileBlock['source'] {
   const { video, ...rest } = source;
-  if (video === undefined || rules.says.stretches) return source;
+  if (video === undefined || rules.target.says.stretches) return source;
   rules.drop({ path: `${path}/source/video`, feature: 'file.video', message: 'a film is looked at as a whole' });
   return rest;
 }
 
-const noteMoved = (path: string, field: string, rules: DropRules): void =>
+const noteMoved = (path: string, field: string, rules: Rules): void =>
   rules.note({
     code: 'APPROXIMATED',
     path: `${path}/${field}`,
@@ -196,16 +190,14 @@ const noteMoved = (path: string, field: string, rules: DropRules): void =>
     message: `the ${field} of a document is told in a text in front of it`,
   });
 
-function dropInResult(block: ToolResultBlock, path: string, rules: DropRules): ToolResultBlock {
+function dropInResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
   if (typeof block.content === 'string') return block;
   const content = dropInBlocks(block.content, `${path}/content`, true, rules);
   return content === block.content ? block : { ...block, content };
 }
 
-type ClampRules = Pick<Rules, 'note' | 'refuse' | 'bounds' | 'maxStop' | 'maxTools'>;
-
 /** Clamps numbers to the accepted ranges, and limits stop sequences. Too many tools are rejected. */
-export function clampParameters(request: CanonicalRequest, rules: ClampRules): CanonicalRequest {
+export function clampParameters(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   const numbers = clampNumbers(request.parameters, rules);
   const stop = clampStop(request.parameters, rules);
   checkTools(request, rules);
@@ -215,12 +207,12 @@ export function clampParameters(request: CanonicalRequest, rules: ClampRules): C
 
 const UNBOUNDED = [-Infinity, Infinity] as const;
 
-function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<string, number> | undefined {
+function clampNumbers(parameters: RequestParameters, rules: Rules): Record<string, number> | undefined {
   let clamped: Record<string, number> | undefined;
-  for (const key in rules.bounds) {
+  for (const key in rules.target.bounds) {
     const name = key as keyof Bounds; // `for…in` types keys as string
     const value = parameters[name];
-    const [least, most] = rules.bounds[name] ?? UNBOUNDED;
+    const [least, most] = rules.target.bounds[name] ?? UNBOUNDED;
     if (typeof value !== 'number' || (value >= least && value <= most)) continue;
     const nearest = value < least ? least : most;
     clamped = { ...clamped, [name]: nearest };
@@ -231,20 +223,20 @@ function clampNumbers(parameters: RequestParameters, rules: ClampRules): Record<
 
 function clampStop(
   { stop_sequences: stop }: RequestParameters,
-  rules: ClampRules,
+  rules: Rules,
 ): Pick<RequestParameters, 'stop_sequences'> | undefined {
-  if (!stop || stop.length <= rules.maxStop) return undefined;
-  noteClamped('stop_sequences', `only ${rules.maxStop} of ${stop.length} stop sequences are sent`, rules);
-  return { stop_sequences: stop.slice(0, rules.maxStop) };
+  if (!stop || stop.length <= rules.target.maxStop) return undefined;
+  noteClamped('stop_sequences', `only ${rules.target.maxStop} of ${stop.length} stop sequences are sent`, rules);
+  return { stop_sequences: stop.slice(0, rules.target.maxStop) };
 }
 
-const noteClamped = (name: string, message: string, rules: ClampRules): void =>
+const noteClamped = (name: string, message: string, rules: Rules): void =>
   rules.note({ code: 'CLAMPED', path: `/parameters/${name}`, feature: `parameters.${name}`, message });
 
 /** Dropping some tools would silently change what the model can do. */
-function checkTools({ tools = [] }: CanonicalRequest, rules: ClampRules): void {
-  if (tools.length <= rules.maxTools) return;
-  const message = `the provider accepts at most ${rules.maxTools} tools; the request has ${tools.length}`;
+function checkTools({ tools = [] }: CanonicalRequest, rules: Rules): void {
+  if (tools.length <= rules.target.maxTools) return;
+  const message = `the provider accepts at most ${rules.target.maxTools} tools; the request has ${tools.length}`;
   rules.refuse({ path: '/tools', feature: 'tools', message });
 }
 

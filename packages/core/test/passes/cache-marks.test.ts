@@ -3,8 +3,8 @@ import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CacheControl } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import { fitCacheMarks } from '../../src/passes/cache-marks.ts';
-import type { Rules } from '../../src/passes/rules.ts';
-import { testRules } from './telling.ts';
+import type { TargetRules } from '../../src/passes/rules.ts';
+import { type RuleChanges, testRules } from './telling.ts';
 
 type Ttl = CacheControl['ttl'] | 'none';
 const mark = (ttl: Ttl = undefined) =>
@@ -23,8 +23,8 @@ const ttls = ({ tools = [], system = [], messages }: CanonicalRequest): Ttl[][] 
     nodes.map((node) => ('cache_control' in node && node.cache_control ? node.cache_control.ttl : 'none')),
   );
 
-const CLAUDE: Partial<Rules> = { cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] } };
-const places = (where: Rules['cacheMarks']['places']): Partial<Rules> => ({
+const CLAUDE: RuleChanges = { cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] } };
+const places = (where: TargetRules['cacheMarks']['places']): RuleChanges => ({
   cacheMarks: { places: where, most: 4, ttls: ['30m', '12h'] },
 });
 const clamped = (path: string): string => `CLAMPED cache_control ${path}/cache_control`;
@@ -32,7 +32,7 @@ const longer = (path: string): string => `REPAIRED cache_control ${path}/cache_c
 const life = (path: string): string => `APPROXIMATED cache_control.ttl ${path}`;
 const _ = undefined;
 
-test.each<[name: string, source: CanonicalRequest, expected: Ttl[][], told?: string[], rules?: Partial<Rules>]>([
+test.each<[name: string, source: CanonicalRequest, expected: Ttl[][], told?: string[], rules?: RuleChanges]>([
   ['P73 four', request([_], [_], [_, _]), [[_], [_], [_, _]], [], CLAUDE],
   [
     'P73 five: the last of tools, of instructions, of messages',

@@ -3,9 +3,8 @@ import type { ContentBlock, OpaqueBlock, ToolResultBlock } from '../../src/canon
 import type { ProtocolId } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool, ToolChoice } from '../../src/canonical/request.ts';
 import { filterForeign } from '../../src/passes/content.ts';
-import type { Rules } from '../../src/passes/rules.ts';
 import { BUILT_IN_TOOLS, mapServerTools } from '../../src/passes/tools.ts';
-import { Refused, testRules } from './telling.ts';
+import { Refused, type RuleChanges, testRules } from './telling.ts';
 
 const of = (protocol: ProtocolId) => ({ extensions: { [protocol]: {} } });
 const call = (id: string, over: object = {}): ContentBlock => ({
@@ -114,7 +113,7 @@ describe('tools', () => {
     kind: 'server',
     server: { type, wire_type: `${type}_20250101`, config: { max_uses: 3 }, origin },
   });
-  const run = (tools: CanonicalTool[], tool_choice?: ToolChoice, over: Partial<Rules> = {}) => {
+  const run = (tools: CanonicalTool[], tool_choice?: ToolChoice, over: RuleChanges = {}) => {
     const rules = testRules({
       serverTools: {
         web_search: {

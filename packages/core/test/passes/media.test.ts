@@ -86,7 +86,7 @@ describe('blocks of a user', () => {
     ['P35 a file id of another', { type: 'file', source: { file_id: 'f' }, extensions: { gemini: {} } }, {}, 'refused'],
     ['a document of text where it is one', { type: 'file', source: { text: 't' }, title: 'T' }, { textFiles: true }, 'kept'],
   ])('%s', (_, block, over, expected) => {
-    const rules = testRules({ media: { ...testRules().media, ...over } });
+    const rules = testRules({ media: { ...testRules().target.media, ...over } });
     const run = () => convertMedia({ model: 'm', parameters: {}, messages: [{ role: 'user', content: [block] }] }, rules);
     if (expected === 'refused') expect(run).toThrow(Refused);
     else expect(run().messages[0]?.content).toEqual(expected === 'kept' ? [block] : []);
@@ -147,7 +147,7 @@ describe('results of tools', () => {
   });
 
   test('P31: where results may hold media they do', () => {
-    const { media: rule } = testRules();
+    const { media: rule } = testRules().target;
     const source = request(result('a', [shot]));
     expect(convertMedia(source, testRules({ media: { ...rule, inToolResults: true } })).messages).toEqual(source.messages);
   });

@@ -7,7 +7,7 @@ import type { CanonicalMessage, CanonicalRequest, CanonicalTool } from '../../sr
 import { withSource } from '../../src/canonical/source.ts';
 import { prepare } from '../../src/passes/prepare.ts';
 import type { Rules, SchemaDialect } from '../../src/passes/rules.ts';
-import { Refused, testRules } from './telling.ts';
+import { Refused, type RuleChanges, testRules } from './telling.ts';
 
 const silent = { note: () => {} };
 const run = (request: CanonicalRequest, rules: Rules): CanonicalRequest => prepare(request, rules, silent).request;
@@ -283,7 +283,7 @@ describe('any request, any rules', () => {
     'gemini-openapi',
   );
   const flag = fc.boolean();
-  const anyRules: fc.Arbitrary<Partial<Rules>> = fc.record(
+  const anyRules: fc.Arbitrary<RuleChanges> = fc.record(
     {
       protocol,
       provider: fc.constantFrom('p', 'q'),
@@ -311,7 +311,7 @@ describe('any request, any rules', () => {
       firstUser: flag,
       trailingAssistant: fc.constantFrom('keep', 'trim', 'continue'),
       midSystem: fc.constantFrom('keep', 'after_user', 'reminder'),
-      schemas: fc.record({ tool: dialect, strictTool: dialect, output: dialect }),
+      schemas: fc.record({ tool: dialect, strictTool: dialect, output: dialect, strictOutput: dialect }),
       cacheMarks: fc.record({
         places: fc.constantFrom('everywhere', 'parts', 'inputs', 'automatic', 'none'),
         most: fc.constantFrom(0, 2, 4),

@@ -447,7 +447,7 @@ describe('the pass', () => {
     tools: [{ name: 'f', ...tool }],
   });
   const run = (tool: Partial<CanonicalTool>, dialect: SchemaDialect) => {
-    const rules = testRules({ schemas: { tool: dialect, strictTool: dialect, output: dialect } });
+    const rules = testRules({ schemas: { tool: dialect, strictTool: dialect, output: dialect, strictOutput: dialect } });
     const [converted] = convertSchemas(request(tool), rules).tools ?? [];
     return { schema: converted?.input_schema, told: rules.told };
   };
@@ -515,7 +515,14 @@ describe('the pass', () => {
   });
 
   test('P56 the answer’s schema too', () => {
-    const rules = testRules({ schemas: { tool: 'anthropic', strictTool: 'anthropic-strict', output: 'anthropic-strict' } });
+    const rules = testRules({
+      schemas: {
+        tool: 'anthropic',
+        strictTool: 'anthropic-strict',
+        output: 'anthropic-strict',
+        strictOutput: 'anthropic-strict',
+      },
+    });
     const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 1 } } };
     const { output_format: format } = convertSchemas(
       { model: 'm', messages: [], parameters: {}, output_format: { type: 'json_schema', json_schema: { schema, strict: true } } },
@@ -533,7 +540,7 @@ describe('the pass', () => {
 
   test('words about the schema are nobody’s loss: strict policies do not refuse them', () => {
     const rules = testRules({
-      schemas: { tool: 'gemini-openapi', strictTool: 'gemini-openapi', output: 'openai' },
+      schemas: { tool: 'gemini-openapi', strictTool: 'gemini-openapi', output: 'openai', strictOutput: 'openai' },
       drop: () => {
         throw new Error('refused');
       },

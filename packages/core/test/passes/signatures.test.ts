@@ -3,9 +3,8 @@ import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { SignedBlob } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest } from '../../src/canonical/request.ts';
 import { filterSignatures } from '../../src/passes/content.ts';
-import type { Rules } from '../../src/passes/rules.ts';
 import { modelFamily } from '../../src/protocols/anthropic-messages/profiles.ts';
-import { testRules } from './telling.ts';
+import { type RuleChanges, testRules } from './telling.ts';
 
 const blob = (over: Partial<SignedBlob> = {}): SignedBlob => ({
   origin: 'anthropic-messages',
@@ -36,7 +35,7 @@ const request = (...content: ContentBlock[]): CanonicalRequest => ({
   messages: [{ role: 'assistant', content }],
 });
 
-const CLAUDE: Partial<Rules> = {
+const CLAUDE: RuleChanges = {
   protocol: 'anthropic-messages',
   modelFamily,
   provider: 'p',
@@ -46,7 +45,7 @@ const CLAUDE: Partial<Rules> = {
 const THINKING = ['DROPPED assistant.thinking /messages/0/content/0'];
 
 describe('signatures and thinking, by issuer', () => {
-  type Row = [name: string, content: ContentBlock[], expected: ContentBlock[], told?: string[], rules?: Partial<Rules>];
+  type Row = [name: string, content: ContentBlock[], expected: ContentBlock[], told?: string[], rules?: RuleChanges];
 
   test.each<Row>([
     ['its own thinking', [think(blob())], [think(blob())]],

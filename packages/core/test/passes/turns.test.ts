@@ -3,7 +3,7 @@ import type { ContentBlock } from '../../src/canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest } from '../../src/canonical/request.ts';
 import type { Rules } from '../../src/passes/rules.ts';
 import { convertMidSystem, dropEmpty, ensureFirstUser, fitTrailingAssistant } from '../../src/passes/turns.ts';
-import { testRules } from './telling.ts';
+import { type RuleChanges, testRules } from './telling.ts';
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value });
 const said = (role: CanonicalMessage['role'], ...texts: string[]): CanonicalMessage => ({ role, content: texts.map(text) });
@@ -14,12 +14,11 @@ const tool: CanonicalMessage = { role: 'tool', content: [{ type: 'tool_result', 
 const call: CanonicalMessage = { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] };
 const request = (messages: CanonicalMessage[]): CanonicalRequest => ({ model: 'm', parameters: {}, messages });
 
-type Row = [name: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], rules: Partial<Rules>];
+type Row = [name: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], rules: RuleChanges];
 type Run = (request: CanonicalRequest, rules: Rules) => CanonicalRequest;
 
 const holds =
-  (pass: Run) =>
-  (_: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], over: Partial<Rules>) => {
+  (pass: Run) => (_: string, messages: CanonicalMessage[], expected: CanonicalMessage[], told: string[], over: RuleChanges) => {
     const rules = testRules(over);
     const once = pass(request(messages), rules);
     expect(once.messages).toEqual(expected);
@@ -28,8 +27,8 @@ const holds =
   };
 
 describe('instructions in the middle', () => {
-  const REMINDER: Partial<Rules> = { midSystem: 'reminder' };
-  const AFTER: Partial<Rules> = { midSystem: 'after_user' };
+  const REMINDER: RuleChanges = { midSystem: 'reminder' };
+  const AFTER: RuleChanges = { midSystem: 'after_user' };
   const brief = user('<system-reminder>be brief</system-reminder>');
   const told = (at: number) => [`APPROXIMATED messages.system /messages/${at}`];
 
@@ -57,7 +56,7 @@ describe('instructions in the middle', () => {
 });
 
 describe('empty texts and messages', () => {
-  const CLAUDE: Partial<Rules> = { dropWhitespace: true, emptyMessages: 'drop' };
+  const CLAUDE: RuleChanges = { dropWhitespace: true, emptyMessages: 'drop' };
   const EMPTY = (at: number) => [`REPAIRED messages.empty /messages/${at}`];
 
   test.each<Row>([
@@ -102,7 +101,7 @@ describe('empty texts and messages', () => {
 });
 
 describe('the first word', () => {
-  const FIRST: Partial<Rules> = { firstUser: true };
+  const FIRST: RuleChanges = { firstUser: true };
   const TOLD = ['APPROXIMATED messages.first_user /messages/0'];
 
   test.each<Row>([
@@ -126,8 +125,8 @@ describe('the first word', () => {
 });
 
 describe('the last word', () => {
-  const TRIM: Partial<Rules> = { trailingAssistant: 'trim' };
-  const CONTINUE: Partial<Rules> = { trailingAssistant: 'continue' };
+  const TRIM: RuleChanges = { trailingAssistant: 'trim' };
+  const CONTINUE: RuleChanges = { trailingAssistant: 'continue' };
   const TOLD = ['APPROXIMATED messages.prefill /messages/1'];
   const paused: CanonicalMessage = {
     role: 'assistant',

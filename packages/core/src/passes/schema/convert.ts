@@ -26,9 +26,10 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
   const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
   const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
   if (format?.type !== 'json_schema') return converted;
-  const { schema, name = 'the answer' } = format.json_schema;
+  const { schema, strict, name = 'the answer' } = format.json_schema;
+  const dialect = strict ? rules.target.schemas.strictOutput : rules.target.schemas.output;
   const place = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
-  const after = rules.schemas.output === 'openai' ? withItems(schema) : convert(schema, rules.schemas.output, place, rules);
+  const after = dialect === 'openai' ? withItems(schema) : convert(schema, dialect, place, rules);
   return after === schema
     ? converted
     : { ...converted, output_format: { ...format, json_schema: { ...format.json_schema, schema: after } } };
@@ -37,7 +38,7 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
 function convertTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   if (!isClientCall(tool.kind) || tool.kind === 'custom') return tool;
   const { input_schema: schema, ...rest } = tool;
-  const dialect = tool.strict ? rules.schemas.strictTool : rules.schemas.tool;
+  const dialect = tool.strict ? rules.target.schemas.strictTool : rules.target.schemas.tool;
   const place = { path: `${path}/input_schema`, feature: 'tools.schema', name: tool.name };
   const after = convertArguments(schema, dialect, place, rules);
   if (after === schema) return tool;

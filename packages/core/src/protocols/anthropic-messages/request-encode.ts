@@ -8,16 +8,18 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../../canonical/message.ts';
+import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText } from '../../codec/answers.ts';
+import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
-import { createReporter, invalid, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { reportInexactNumbers, withoutHoisted } from '../../codec/requests.ts';
+import { invalid, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { buildRules, memoizeTarget, reportInexactNumbers, withoutHoisted } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { changeAll, changeBlocks } from '../../passes/content.ts';
 import { locateContext, prepare } from '../../passes/prepare.ts';
-import type { Capabilities, Rules } from '../../passes/rules.ts';
+import type { Capabilities, TargetRules } from '../../passes/rules.ts';
 import { modelFamily, toolRules } from './profiles.ts';
 import { REQUEST_HEADERS } from './request-decode.ts';
 import {
@@ -61,7 +63,11 @@ export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_
 
 /** Extension fields come first, so that canonical fields override them. */
 function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
+  const { request, context } = prepare(
+    dropUnreadable(withoutHoisted(source, PROTOCOL), caller),
+    buildRules(findTarget(caller.profile, caller.source), caller),
+    caller,
+  );
   dropUnsupportedOptions(request, context);
   const limit = chooseMaxTokens(request, context);
   const { body, isThinking, max_tokens = limit } = encodePrompt(request, limit, context);
@@ -82,7 +88,11 @@ function encodeStreaming({ stream: requested }: CanonicalRequest, { target }: Co
 
 /** The body without parameters and options of the response, for token counts. */
 export function encodeCountBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(dropUnreadable(withoutHoisted(source, PROTOCOL), caller), buildRules(caller), caller);
+  const { request, context } = prepare(
+    dropUnreadable(withoutHoisted(source, PROTOCOL), caller),
+    buildRules(findTarget(caller.profile, caller.source), caller),
+    caller,
+  );
   return encodePrompt(request, undefined, context).body;
 }
 
@@ -127,30 +137,16 @@ function explainFile(source: FileBlock['source']): string | undefined {
   return `Anthropic reads PDF and text, not ${source.media_type}`;
 }
 
-/**
- * What Anthropic requires of a request. Every field is written out: spreading other objects into a literal of this
- * size is 500 times slower.
- */
-function buildRules(context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = createReporter(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+/** What Anthropic requires of requests. */
+const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
+
+function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): TargetRules {
   return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
+    ...toolRules(profile),
     protocol: PROTOCOL,
-    provider: target?.provider.id,
-    model: target?.model,
     toolId: profile.tool_id,
-    foreignThinking: policy.foreignThinking ?? 'drop',
     // Only Claude is known to reject unsigned thinking.
-    unsignedThinking: profile.thinking_mode === 'as_sent' && context.source === 'anthropic-messages' ? 'keep' : 'drop',
+    unsignedThinking: profile.thinking_mode === 'as_sent' && source === PROTOCOL ? 'keep' : 'drop',
     modelFamily,
     serverTools: SERVER_TOOLS,
     media: {
@@ -170,17 +166,17 @@ function buildRules(context: CodecContext): Rules {
     firstUser: true,
     trailingAssistant: profile.prefill ? 'trim' : 'continue',
     midSystem: profile.mid_system ? 'after_user' : 'reminder',
-    schemas: { tool: 'anthropic', strictTool: 'anthropic-strict', output: 'anthropic-strict' },
+    schemas: { tool: 'anthropic', strictTool: 'anthropic-strict', output: 'anthropic-strict', strictOutput: 'anthropic-strict' },
     bounds: BOUNDS,
     maxStop: Number.POSITIVE_INFINITY,
     maxTools: profile.max_tools,
     // A mark without a lifetime means five minutes.
     cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
-    says: buildCapabilities(context),
+    says: buildCapabilities(profile, source),
   };
 }
 
-const buildCapabilities = ({ profile, source }: CodecContext): Capabilities => ({
+const buildCapabilities = (profile: ProviderProfile, source: ProtocolId | undefined): Capabilities => ({
   names: false,
   titles: 'field',
   contexts: true,
@@ -196,7 +192,7 @@ const buildCapabilities = ({ profile, source }: CodecContext): Capabilities => (
     'input_examples',
     'eager_input_streaming',
     // Strict tools need structured outputs.
-    ...((profile.structured_outputs ?? source === 'anthropic-messages') ? (['strict'] as const) : []),
+    ...((profile.structured_outputs ?? source === PROTOCOL) ? (['strict'] as const) : []),
   ],
 });
 

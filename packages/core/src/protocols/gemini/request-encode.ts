@@ -13,11 +13,11 @@ import { buildArgumentText } from '../../codec/answers.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
-import { createReporter, invalid, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { reportInexactNumbers } from '../../codec/requests.ts';
+import { invalid, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { buildRules, memoizeTarget, reportInexactNumbers } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { Capabilities, Rules } from '../../passes/rules.ts';
+import type { Capabilities, TargetRules } from '../../passes/rules.ts';
 import {
   encodeAllMedia,
   encodeArgs,
@@ -59,7 +59,11 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const sentConfig = objectOrEmpty(readExtensions(source)['generationConfig']);
   const own = isOwnFormat(source, sentConfig) ? sentConfig : undefined;
-  const { request, context } = prepare(preferOwnSchemas(withoutOwnFormat(source, own)), buildRules(caller), caller);
+  const { request, context } = prepare(
+    preferOwnSchemas(withoutOwnFormat(source, own)),
+    buildRules(findTarget(caller.profile, caller.source), caller),
+    caller,
+  );
   const { generationConfig: _, toolConfig, systemInstruction, ...sent } = readExtensions(request);
   const tools = restrictTools(request, context);
   const hasFunctions = tools.some(({ server }) => !server);
@@ -101,29 +105,15 @@ function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined
   return rest;
 }
 
-/**
- * What Gemini requires of a request. Every field is written out: spreading other objects into a literal of this size
- * is 500 times slower.
- */
-function buildRules(context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = createReporter(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+/** What Gemini requires of requests. */
+const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
+
+function buildTarget(profile: ProviderProfile): TargetRules {
   const dialect = profile.json_schema_params ? 'gemini-json' : 'gemini-openapi';
   return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
+    ...toolRules(profile),
     protocol: 'gemini',
-    provider: target?.provider.id,
-    model: target?.model,
     toolId: profile.tool_id,
-    foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
     serverTools: SERVER_TOOLS,
     // For older models, the encoder moves media out of results.
@@ -143,7 +133,7 @@ function buildRules(context: CodecContext): Rules {
     firstUser: true,
     trailingAssistant: 'keep',
     midSystem: 'reminder',
-    schemas: { tool: dialect, strictTool: dialect, output: dialect },
+    schemas: { tool: dialect, strictTool: dialect, output: dialect, strictOutput: dialect },
     bounds: BOUNDS,
     maxStop: profile.max_stop,
     maxTools: profile.max_tools,

@@ -10,15 +10,24 @@ import type {
   ToolResultBlock,
   ToolUseBlock,
 } from '../../canonical/message.ts';
+import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText, CharacterCount } from '../../codec/answers.ts';
+import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
-import { createReporter, invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
-import { continuesPrefill, decodeBreakpoint, encodeBreakpoint, withoutHoisted } from '../../codec/requests.ts';
+import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
+import {
+  buildRules,
+  continuesPrefill,
+  decodeBreakpoint,
+  encodeBreakpoint,
+  memoizeTarget,
+  withoutHoisted,
+} from '../../codec/requests.ts';
 import type { JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
-import type { Capabilities, Rules } from '../../passes/rules.ts';
+import type { Capabilities, Rules, TargetRules } from '../../passes/rules.ts';
 import {
   decodeCitation,
   decodeLogprobs,
@@ -43,7 +52,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 
 /** Encodes the body: extensions first, then the canonical fields over them. */
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(withoutHoisted(source, PROTOCOL), buildRules(source, caller), caller);
+  const { request, context } = prepare(withoutHoisted(source, PROTOCOL), buildRequestRules(source, caller), caller);
   const sent = readSent(request);
   const kept = sent ?? {};
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
@@ -102,32 +111,19 @@ const CAPABILITIES: Capabilities = {
   tools: ['strict', 'defer_loading', 'allowed_callers', 'output_schema'],
 };
 
-// Every field is listed because spreads are slow here: a spread of this size takes about 500 times as long as a
-// literal.
-function buildRules(request: CanonicalRequest, context: CodecContext): Rules {
-  const { profile, policy, target } = context;
-  const { note, drop, repair, refuse } = createReporter(context);
-  const { toolName, custom, namespaces, objectRoot } = toolRules(profile);
+/** What a Responses server requires of requests. */
+const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
+
+function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): TargetRules {
   return {
-    note,
-    drop,
-    repair,
-    refuse,
-    toolName,
-    custom,
-    namespaces,
-    objectRoot,
+    ...toolRules(profile),
     protocol: PROTOCOL,
-    provider: target?.provider.id,
-    model: target?.model,
     toolId: profile.tool_id,
-    remembersCalls: hasMemory(request),
-    foreignThinking: policy.foreignThinking ?? 'drop',
     unsignedThinking: 'keep',
     serverTools: SERVER_TOOLS,
     media: {
       // The API accepts no audio in messages; a client of this protocol may use a server that does.
-      audio: readSent(request) ? ['wav', 'mp3'] : [],
+      audio: source === PROTOCOL ? ['wav', 'mp3'] : [],
       imageUrls: true,
       fileUrls: true,
       imageIds: true,
@@ -141,9 +137,9 @@ function buildRules(request: CanonicalRequest, context: CodecContext): Rules {
     emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: continuesPrefill(context) ? 'tell' : 'keep',
+    trailingAssistant: continuesPrefill(source) ? 'tell' : 'keep',
     midSystem: 'keep',
-    schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai' },
+    schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai', strictOutput: 'openai' },
     bounds: BOUNDS,
     maxStop: Number.POSITIVE_INFINITY,
     maxTools: profile.max_tools,
@@ -151,6 +147,12 @@ function buildRules(request: CanonicalRequest, context: CodecContext): Rules {
     cacheMarks: { places: profile.cache_breakpoints ? 'inputs' : 'automatic', most: MAX_BREAKPOINTS, ttls: ['30m', '12h'] },
     says: CAPABILITIES,
   };
+}
+
+/** A request has extensions of this protocol exactly if it was decoded from it. */
+function buildRequestRules(request: CanonicalRequest, context: CodecContext): Rules {
+  const target = findTarget(context.profile, readSent(request) ? PROTOCOL : context.source);
+  return buildRules(target, context, hasMemory(request));
 }
 
 /** Extensions that are replaced by canonical fields. */
