@@ -185,11 +185,30 @@ const VENDORS: Readonly<Record<string, string>> = {
   'minimax-anthropic': 'minimax',
 };
 
-// ---- cache
+// ---- caches: every cache of this package is a `memo` or a `memoWeak`, so it holds results of pure functions only, and
+// clearing one at any time changes nothing but the time a call takes.
 
-/** `compute` with a cache: computed once for each key, until the key is evicted. */
-export function memo<T extends NonNullable<unknown>>(max: CacheLimits, compute: (key: string) => T): (key: string) => T {
+/**
+ * `compute` with a cache for keys that clients can invent: computed once for each key, until the key is evicted. The key
+ * must determine the result; further arguments only save `compute` from parsing it.
+ */
+export function memo<T extends NonNullable<unknown>, Rest extends unknown[]>(
+  max: CacheLimits,
+  compute: (key: string, ...rest: Rest) => T,
+): (key: string, ...rest: Rest) => T {
   const cache = new BoundedCache<T>(max);
+  return (key, ...rest) => {
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    const value = compute(key, ...rest);
+    cache.set(key, value);
+    return value;
+  };
+}
+
+/** `compute` with a cache for frozen objects: each result lives as long as its key. */
+export function memoWeak<K extends object, T extends NonNullable<unknown>>(compute: (key: K) => T): (key: K) => T {
+  const cache = new WeakMap<K, T>();
   return (key) => {
     const known = cache.get(key);
     if (known !== undefined) return known;

@@ -9,7 +9,7 @@ import { endOfString, QUOTE } from '../json/scanner.ts';
 import { sha256 } from '../passes/names.ts';
 import type { Rules, TargetRules } from '../passes/rules.ts';
 import { fitsStrictMode } from '../passes/schema/convert.ts';
-import { memo, type ProviderProfile } from './profile.ts';
+import { memo, memoWeak, type ProviderProfile } from './profile.ts';
 import type { CodecContext } from './protocol.ts';
 import { expectObject, expectText, isTextRecord, objectOrEmpty, optional, unknownFields } from './read.ts';
 import { invalid, noteApproximated, noteDropped, noteRepaired, refuse } from './report.ts';
@@ -140,18 +140,17 @@ const VALIDATED = 'validated';
 
 // ---- rules for the passes
 
-/** `build` with a cache in the profile: requests from one protocol with one profile share the rules of their target. */
-export function memoizeTarget(
-  build: (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules,
-): (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules {
-  const byProfile = new WeakMap<ProviderProfile, Map<ProtocolId | undefined, TargetRules>>();
-  return (profile, source) => {
-    const known = byProfile.get(profile) ?? new Map<ProtocolId | undefined, TargetRules>();
-    const target = known.get(source) ?? build(profile, source);
-    if (!known.has(source)) byProfile.set(profile, known.set(source, target));
-    return target;
-  };
+type FindTarget = (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules;
+
+/** `build` with a cache: requests from one protocol with one profile share the rules of their target. */
+export function memoizeTarget(build: FindTarget): FindTarget {
+  const byProfile = memoWeak((profile: ProviderProfile) =>
+    memo(SOURCES, (_, source: ProtocolId | undefined) => build(profile, source)),
+  );
+  return (profile, source) => byProfile(profile)(source ?? '', source);
 }
+
+const SOURCES = { entries: 32, bytes: 4096 };
 
 /** The rules of one request: those of its target, and the functions that report by the caller's policy. */
 export const buildRules = (target: TargetRules, context: CodecContext, remembersCalls = false): Rules => ({

@@ -8,7 +8,7 @@ import type { CanonicalResponse, ToolUseBlock } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { buildTooDeepError } from '../codec/answers.ts';
-import type { ProviderProfile } from '../codec/profile.ts';
+import { memoWeak, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, CodecContext, Policy, Provider, Target } from '../codec/protocol.ts';
 import { incompatible, isStrict } from '../codec/report.ts';
 import { isDeeperThan, isDeepJson } from '../json/json.ts';
@@ -64,7 +64,7 @@ export function findProfile(
 ): ProviderProfile {
   const own = typeof provider === 'object' ? provider.profile : undefined;
   const known = codec.profileFor(readId(provider), model);
-  return own || profile ? mergeProfile(known, own, profile ?? NO_PROFILE) : known;
+  return own || profile ? mergeProfile(known, own ?? NO_PROFILE, profile ?? NO_PROFILE) : known;
 }
 
 const readId = (provider: string | Provider | undefined): string =>
@@ -72,28 +72,19 @@ const readId = (provider: string | Provider | undefined): string =>
 
 type Settings = Partial<ProviderProfile>;
 
-const NO_PROFILE: Settings = {};
+const NO_PROFILE: Settings = Object.freeze({});
 
-interface Merged {
-  own: Settings | undefined;
-  whole: ProviderProfile;
-}
+/** Settings that are not frozen may change before the next call, so their merged profile is not cached. */
+const mergeProfile = (known: ProviderProfile, own: Settings, top: Settings): ProviderProfile =>
+  Object.isFrozen(own) && Object.isFrozen(top) ? findMerged(top)(own)(known) : merge(known, own, top);
 
-/**
- * Merged profiles, by the top settings and the profile below. Only frozen settings are cached; a gateway passes the
- * same ones for every exchange.
- */
-const merged = /* @__PURE__ */ new WeakMap<Settings, WeakMap<ProviderProfile, Merged>>();
+/** A gateway passes the same frozen settings for every exchange. */
+const findMerged = /* @__PURE__ */ memoWeak((top: Settings) =>
+  memoWeak((own: Settings) => memoWeak((known: ProviderProfile) => merge(known, own, top))),
+);
 
-function mergeProfile(known: ProviderProfile, own: Settings | undefined, top: Settings): ProviderProfile {
-  const last = merged.get(top)?.get(known);
-  if (last && last.own === own) return last.whole;
-  const whole = Object.freeze({ ...known, ...own, ...top });
-  if (!Object.isFrozen(top) || (own && !Object.isFrozen(own))) return whole;
-  const below = merged.get(top) ?? new WeakMap<ProviderProfile, Merged>();
-  merged.set(top, below.set(known, { own, whole }));
-  return whole;
-}
+const merge = (known: ProviderProfile, own: Settings, top: Settings): ProviderProfile =>
+  Object.freeze({ ...known, ...own, ...top });
 
 /** Builds the upstream's description for codecs; undefined when no provider was given. */
 export function buildTarget(

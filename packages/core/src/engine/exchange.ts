@@ -4,7 +4,7 @@ import type { CanonicalResponse, CanonicalUsage } from '../canonical/message.ts'
 import { type CanonicalError, CodecError, type ErrorCode, type Note } from '../canonical/notes.ts';
 import type { CanonicalRequest, InterfaceType } from '../canonical/request.ts';
 import { holdsCarrier } from '../codec/answers.ts';
-import { BoundedCache, type ProviderProfile } from '../codec/profile.ts';
+import { memo, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, RequestTarget, Target, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { type AnswerOptions, type ConvertOptions, findProfile } from './context.ts';
@@ -388,23 +388,20 @@ const isChange = ({ code }: Note): boolean => code !== 'REPAIRED';
 
 const UNREADABLE: ReadonlySet<ErrorCode> = new Set(['INVALID_INPUT', 'MISSING_REQUIRED_FIELD']);
 
-/** URLs built before. Bounded: they contain model names, of which clients can invent any number. */
-const builtUrls = /* @__PURE__ */ new BoundedCache<string>({ entries: 1000, bytes: 512 * 1024 });
+/** Calls `buildUrl` once per URL: parsing and writing one takes as long as most of the rest of a small request. */
+const buildUrlOnce = /* @__PURE__ */ memo(
+  { entries: 1000, bytes: 512 * 1024 },
+  (_, codec: Codec, type: InterfaceType, target: Target, nativePath: string) =>
+    codec.buildUrl(type, target, target.model, nativePath),
+);
 
-/**
- * Calls `buildUrl` once per URL: parsing and writing one takes as long as most of the rest of a small request.
- * `nativePath` is the path that the request encoder chose, where an interface has several.
- */
+/** The URL of a request. `nativePath` is the path that the request encoder chose, where an interface has several. */
 function findUrl(codec: Codec, type: InterfaceType, target: Target, nativePath = ''): string {
   const { provider, model, stream } = target;
   // Operator settings can change the path in any way, so these URLs are not cached.
   if (provider.adapter_config) return codec.buildUrl(type, target, model, nativePath);
   const key = `${codec.id} ${type} ${stream} ${provider.base_url} ${model} ${nativePath}`;
-  const known = builtUrls.get(key);
-  if (known !== undefined) return known;
-  const url = codec.buildUrl(type, target, model, nativePath);
-  builtUrls.set(key, url);
-  return url;
+  return buildUrlOnce(key, codec, type, target, nativePath);
 }
 
 /** Reads the model and the stream flag of a request. Throws if it names no model, or one that is too long. */
