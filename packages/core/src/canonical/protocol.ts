@@ -1,5 +1,8 @@
-/** The protocols. Aliases that users may type are resolved in `protocols/index.ts`. */
-export type ProtocolId = 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini';
+/** The ids of all protocols. `protocols/index.ts` has the protocols themselves, and the aliases that users may type. */
+export const PROTOCOL_IDS = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'] as const;
+
+/** The id of a protocol. */
+export type ProtocolId = (typeof PROTOCOL_IDS)[number];
 
 /** Fields that only one protocol has, under their wire names, keyed by that protocol. */
 export type Extensions = { [P in ProtocolId]?: Record<string, unknown> };

@@ -4,7 +4,7 @@ import { LimitError } from '../accumulate/tool-calls.ts';
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { CanonicalChoice, CanonicalResponse, StopDetails, StopReason, ToolUseBlock } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type OwnErrorCode } from '../canonical/notes.ts';
-import type { Extensions, ProtocolId, SignedBlob } from '../canonical/protocol.ts';
+import { type Extensions, PROTOCOL_IDS, type ProtocolId, type SignedBlob } from '../canonical/protocol.ts';
 import type { Stage } from '../canonical/stage.ts';
 import { isDeeperThan, isObject, type JsonObject, TOO_DEEP, writeJson } from '../json/json.ts';
 import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS, MAX_JSON_DEPTH } from '../json/limits.ts';
@@ -251,13 +251,6 @@ export const CARRIED_AS_BASE64 = 'Y3Yx';
 /** Longer ids are not written: clients send an id twice a turn, and a signature of Gemini has a few kB. */
 const MAX_ID = 16_384;
 
-const PROTOCOLS: Record<ProtocolId, true> = {
-  'openai-chat': true,
-  'anthropic-messages': true,
-  'openai-responses': true,
-  gemini: true,
-};
-
 const FORMS: Record<SignedBlob['form'], true> = { signature: true, redacted: true, encrypted: true, thought_signature: true };
 
 function readCarried(origin: string, issuer: string, form: string, attach: string, encoded: string): Carried | undefined {
@@ -267,7 +260,7 @@ function readCarried(origin: string, issuer: string, form: string, attach: strin
   return { blob: { origin, form, value, ...(issuer !== '' && { provider: issuer }) }, attach };
 }
 
-const isProtocol = (text: string): text is ProtocolId => Object.hasOwn(PROTOCOLS, text);
+const isProtocol = (text: string): text is ProtocolId => PROTOCOL_IDS.some((id) => id === text);
 
 const isForm = (text: string): text is SignedBlob['form'] => Object.hasOwn(FORMS, text);
 

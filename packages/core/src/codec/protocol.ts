@@ -62,6 +62,8 @@ export interface Codec extends Protocol {
    * inside `content/`.
    */
   readonly idle?: ReadonlySet<string>;
+  /** How servers treat requests where OpenAI's differ; absent: as OpenAI's do. */
+  readonly traits?: ProtocolTraits;
   /** The standard spelling of a field name; absent: the wire has only one spelling. */
   nameOf?(field: string): string;
   /** Absent: requests are not routed to this protocol by path; callers name it. */
@@ -112,6 +114,14 @@ export interface Codec extends Protocol {
     readonly request: WireCodec<WireRequest, CanonicalRerankRequest>;
     readonly response: WireCodec<unknown, CanonicalRerankResponse>;
   };
+}
+
+/** What clients of a protocol rely on, for encoders whose target does not do it by itself. */
+export interface ProtocolTraits {
+  /** A trailing assistant message is continued. */
+  continuesPrefill: boolean;
+  /** Every response schema is enforced, not only those marked as strict. */
+  enforcesSchemas: boolean;
 }
 
 /** The sides of the gateway that a protocol can be on. */
@@ -169,6 +179,8 @@ export interface CodecContext extends Context {
    * The protocol that is converted from: the client's when encoding requests, the upstream's when encoding responses.
    */
   source?: ProtocolId | undefined;
+  /** The traits of the source protocol. */
+  sourceTraits?: ProtocolTraits | undefined;
 }
 
 /** How losses and doubtful input are treated. */

@@ -140,14 +140,15 @@ const VALIDATED = 'validated';
 
 // ---- rules for the passes
 
-type FindTarget = (profile: ProviderProfile, source: ProtocolId | undefined) => TargetRules;
+/** The part of a context that the rules of a target depend on. */
+export type TargetContext = Pick<CodecContext, 'profile' | 'source' | 'sourceTraits'>;
+
+type FindTarget = (context: TargetContext) => TargetRules;
 
 /** `build` with a cache: requests from one protocol with one profile share the rules of their target. */
 export function memoizeTarget(build: FindTarget): FindTarget {
-  const byProfile = memoWeak((profile: ProviderProfile) =>
-    memo(SOURCES, (_, source: ProtocolId | undefined) => build(profile, source)),
-  );
-  return (profile, source) => byProfile(profile)(source ?? '', source);
+  const byProfile = memoWeak((_: ProviderProfile) => memo(SOURCES, (_, context: TargetContext) => build(context)));
+  return (context) => byProfile(context.profile)(context.source ?? '', context);
 }
 
 const SOURCES = { entries: 32, bytes: 4096 };
@@ -273,7 +274,7 @@ export function namedSchema(format: Format, context: CodecContext): Format & { n
 }
 
 function strictFlag({ schema }: Format, context: CodecContext): true | undefined {
-  if (!NON_OPENAI.has(context.source)) return undefined;
+  if (!context.sourceTraits?.enforcesSchemas) return undefined;
   if (fitsStrictMode(schema)) return true;
   noteApproximated(context, {
     path: '/output_format',
@@ -287,12 +288,6 @@ type Format = Extract<OutputFormat, { type: 'json_schema' }>['json_schema'];
 
 /** The name of a nameless schema where the target requires a name. */
 const DEFAULT_SCHEMA_NAME = 'response';
-
-/** Whether the source protocol continues a trailing assistant message. */
-export const continuesPrefill = (source: ProtocolId | undefined): boolean => NON_OPENAI.has(source);
-
-/** Protocols that continue a trailing assistant message and enforce every schema; OpenAI does neither by default. */
-const NON_OPENAI: ReadonlySet<ProtocolId | undefined> = new Set(['anthropic-messages', 'gemini']);
 
 // ---- fields that both protocols of OpenAI share
 

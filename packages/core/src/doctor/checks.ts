@@ -8,7 +8,17 @@ import type { SseFrame } from '../sse/encode.ts';
 export interface WireCheck {
   payload(payload: JsonObject, frame: SseFrame): void;
   /** Call when the body has ended. */
-  end(): void;
+  end(body: BodyFacts): void;
+}
+
+/** What a check has to know about the whole body. */
+export interface BodyFacts {
+  /** The length in bytes. */
+  length: number;
+  /** The stream ended before its message did, and reported no error. */
+  isCut: boolean;
+  /** The offset of the first comment. */
+  comment: number | undefined;
 }
 
 // ---- chat
@@ -43,7 +53,8 @@ export class ChatCheck implements WireCheck {
     if (isObject(chunk['x_groq']) && isObject(chunk['x_groq']['usage'])) this.#elsewhere ??= offset;
   }
 
-  end(): void {
+  end({ length, isCut }: BodyFacts): void {
+    if (isCut) this.#report('chat/ended-early', length);
     if (this.#elsewhere !== undefined && this.#usages === 0) this.#report('chat/usage-elsewhere', this.#elsewhere);
     for (const { calls, hasRole, offset } of this.#choices.values()) {
       if (!hasRole) this.#report('chat/role-missing', offset);
@@ -308,7 +319,10 @@ export class GeminiCheck implements WireCheck {
     }
   }
 
-  end(): void {}
+  /** Google's clients fail on comments. */
+  end({ comment }: BodyFacts): void {
+    if (comment !== undefined) this.#report('gemini/comment', comment);
+  }
 }
 
 function listParts({ candidates }: JsonObject): unknown[] {

@@ -4,7 +4,6 @@ import { MessageAccumulator } from '../accumulate/message.ts';
 import { ownError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
-import type { Protocol } from '../codec/protocol.ts';
 import { type Assembled, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
@@ -84,10 +83,9 @@ export class Examiner {
   }
 
   #conclude(): Examination {
-    this.#check?.end();
     const { protocol, diagnostics, notes, completion } = this.#reader;
     const message = describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
-    this.#judge(message, protocol);
+    this.#judge(message);
     const circumstances = this.#circumstances(message);
     const findings = this.#merge(diagnostics)
       .filter(({ rule }) => isDeparture(rule, circumstances))
@@ -104,24 +102,29 @@ export class Examiner {
   }
 
   #inspect(frame: SseFrame, payload: unknown): void {
-    const { protocol } = this.#reader;
-    this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
+    const check = this.#findCheck();
     this.#count++;
     if (frame.bare) this.#bare++;
     if (hasLoneSurrogate(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
     // Everything after the sentinel is one departure, which the decoder reports.
     this.#isOver ||= frame.data.trim() === '[DONE]';
-    if (!this.#isOver && isObject(payload)) this.#check?.payload(payload, frame);
+    if (!this.#isOver && isObject(payload)) check?.payload(payload, frame);
+  }
+
+  /** The check of the protocol, once the reader knows it. */
+  #findCheck(): WireCheck | undefined {
+    const { protocol } = this.#reader;
+    this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
+    return this.#check;
   }
 
   /** Reports what only the whole body shows. */
-  #judge({ error, complete }: Assembled, protocol: Protocol | undefined): void {
+  #judge({ error, complete }: Assembled): void {
     const { report } = this.#met;
-    const end = this.#body.length;
+    const { length, comments, firstComment } = this.#body;
+    this.#findCheck()?.end({ length, isCut: !complete && !error, comment: comments > 0 ? firstComment : undefined });
     if (error?.code === 'empty_stream') report('sse/empty-stream', 0, error.message);
     if (error?.code === 'not_a_stream') report('sse/not-a-stream', 0, error.message);
-    if (protocol?.id === 'openai-chat' && !complete && !error) report('chat/ended-early', end);
-    if (protocol?.id === 'gemini' && this.#body.comments > 0) report('gemini/comment', this.#body.firstComment);
     if (this.#isDocument && !this.#isWhole) report('sse/json-body-instead-of-stream', 0);
   }
 

@@ -104,7 +104,8 @@ interface ContextParts extends Pick<CodecContext, 'profile'> {
   newId?: ((prefix: string) => string) | undefined;
   target?: Target | undefined;
   request?: CanonicalRequest | undefined;
-  source?: CodecContext['source'];
+  /** The protocol that is converted from, for encoders. */
+  from?: Codec;
   trace?: boolean;
   locate?: ((path: string) => string) | undefined;
 }
@@ -122,12 +123,15 @@ export function createContext(parts: ContextParts): CodecContext {
     newId = createIds(noSeed),
     target,
     request,
-    source,
+    from,
     trace = false,
     locate,
   } = parts;
-  return { report: () => undefined, note, profile, policy, now, newId, target, request, source, trace, locate };
+  const { id: source, traits: sourceTraits } = from ?? NO_SOURCE;
+  return { report: () => undefined, note, profile, policy, now, newId, target, request, source, sourceTraits, trace, locate };
 }
+
+const NO_SOURCE: Partial<Pick<Codec, 'id' | 'traits'>> = {};
 
 const epoch = (): number => 0;
 

@@ -46,7 +46,7 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     now: options.now,
     newId: options.newId,
     target: buildTarget(to, provider, { model: sent.model, stream: sent.stream ?? false }),
-    source: from.id,
+    from,
   });
   const wire = to.request.encode(sent, context);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };

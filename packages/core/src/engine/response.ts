@@ -74,7 +74,7 @@ export function createResponseContext(options: AnswerOptions, notes: NoteList, p
     newId: newId ?? createIds(parts.seed),
     request: requested,
     target: buildTarget(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
-    source: from.id,
+    from,
   });
 }
 

@@ -127,6 +127,4 @@ function splitQuery(url: string): [string, string?] {
   return at < 0 ? [url] : [url.slice(0, at), url.slice(at + 1)];
 }
 
-const { 'openai-chat': first, ...others } = CODECS;
-
-const REGISTERED = /* @__PURE__ */ new Router([first, ...Object.values(others)]);
+const REGISTERED = /* @__PURE__ */ new Router(Object.values(CODECS) as [Codec, ...Codec[]]); // a table that is not empty

@@ -97,7 +97,7 @@ function convertSideRequest<T extends { model: string }>(
     profile: findProfile(to, options, sent.model),
     policy,
     target: buildTarget(to, provider, { model: sent.model, stream: false }),
-    source: from.id,
+    from,
   });
   const wire = encoder.encode(sent, encoding);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, value };
@@ -121,7 +121,7 @@ function convertSideResponse<T>(
   const encoder = required(to, pickCodec(to), type);
   const notes = new NoteList();
   const target = buildTarget(from, provider, { model: '', stream: false });
-  const parts = { note: notes.add, policy, now, newId, target, source: from.id };
+  const parts = { note: notes.add, policy, now, newId, target, from };
   const request = { ...(embedding && { embedding }), ...(rerank && { rerank }) };
   const value = decoder.decode(body, { ...createContext({ ...parts, profile: findProfile(from, options) }), ...request });
   const written = encoder.encode(value, { ...createContext({ ...parts, profile: to.profileFor('') }), ...request });

@@ -11,8 +11,8 @@ import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponsesCodec } from './openai-responses/codec.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 
-// The registry has one line per protocol, in two tables (reading, both directions), so that a bundler can leave all
-// encoders out of a program that only calls `accumulate`.
+// The registry has two tables, because a bundler cannot drop a part of a table: with readers and codecs in one,
+// `accumulate` alone would load every encoder. Both are closed over the ids of `canonical/protocol.ts`.
 
 /** Every protocol, for reading streams. */
 export const PROTOCOLS: Readonly<Record<ProtocolId, Protocol>> = {
@@ -22,7 +22,7 @@ export const PROTOCOLS: Readonly<Record<ProtocolId, Protocol>> = {
   gemini,
 };
 
-/** Every protocol, in both directions. */
+/** Every protocol, in both directions. The first gets the requests whose path no other claims. */
 export const CODECS: Readonly<Record<ProtocolId, Codec>> = {
   'openai-chat': openaiChatCodec,
   'anthropic-messages': anthropicMessagesCodec,

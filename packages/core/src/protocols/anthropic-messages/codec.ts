@@ -23,6 +23,7 @@ export const anthropicMessagesCodec: Codec = {
   hasFacts: hasRecordedProfile,
   toolRules,
   idle: IGNORABLE_FIELDS,
+  traits: { continuesPrefill: true, enforcesSchemas: true },
   routing: { rank: 0, path: '/v1/messages', header: 'anthropic-version', mount: 'anthropic', ownsPath },
   detectInterface,
   supports,

@@ -15,7 +15,7 @@ import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { invalid, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { buildRules, memoizeTarget, reportInexactNumbers, withoutHoisted } from '../../codec/requests.ts';
+import { buildRules, memoizeTarget, reportInexactNumbers, type TargetContext, withoutHoisted } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { changeAll, changeBlocks } from '../../passes/content.ts';
 import { locateContext, prepare } from '../../passes/prepare.ts';
@@ -65,7 +65,7 @@ export function encodeHeaders(request: CanonicalRequest, { profile: { anthropic_
 function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(
     dropUnreadable(withoutHoisted(source, PROTOCOL), caller),
-    buildRules(findTarget(caller.profile, caller.source), caller),
+    buildRules(findTarget(caller), caller),
     caller,
   );
   dropUnsupportedOptions(request, context);
@@ -90,7 +90,7 @@ function encodeStreaming({ stream: requested }: CanonicalRequest, { target }: Co
 export function encodeCountBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
   const { request, context } = prepare(
     dropUnreadable(withoutHoisted(source, PROTOCOL), caller),
-    buildRules(findTarget(caller.profile, caller.source), caller),
+    buildRules(findTarget(caller), caller),
     caller,
   );
   return encodePrompt(request, undefined, context).body;
@@ -140,7 +140,7 @@ function explainFile(source: FileBlock['source']): string | undefined {
 /** What Anthropic requires of requests. */
 const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
 
-function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): TargetRules {
+function buildTarget({ profile, source }: TargetContext): TargetRules {
   return {
     ...toolRules(profile),
     protocol: PROTOCOL,

@@ -24,6 +24,7 @@ export const geminiCodec: Codec = {
   toolRules,
   fields: MIRRORED_FIELDS,
   idle: IGNORABLE_FIELDS,
+  traits: { continuesPrefill: true, enforcesSchemas: true },
   nameOf: toCamelCase,
   routing: { rank: 1, header: 'x-goog-api-key', mount: 'genai', ownsPath, isExclusive: true, normalise },
   detectInterface,

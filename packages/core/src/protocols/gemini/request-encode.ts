@@ -14,7 +14,7 @@ import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { invalid, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { buildRules, memoizeTarget, reportInexactNumbers } from '../../codec/requests.ts';
+import { buildRules, memoizeTarget, reportInexactNumbers, type TargetContext } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { Capabilities, TargetRules } from '../../passes/rules.ts';
@@ -61,7 +61,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const own = isOwnFormat(source, sentConfig) ? sentConfig : undefined;
   const { request, context } = prepare(
     preferOwnSchemas(withoutOwnFormat(source, own)),
-    buildRules(findTarget(caller.profile, caller.source), caller),
+    buildRules(findTarget(caller), caller),
     caller,
   );
   const { generationConfig: _, toolConfig, systemInstruction, ...sent } = readExtensions(request);
@@ -108,7 +108,7 @@ function withoutOwnFormat(request: CanonicalRequest, own: JsonObject | undefined
 /** What Gemini requires of requests. */
 const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
 
-function buildTarget(profile: ProviderProfile): TargetRules {
+function buildTarget({ profile }: TargetContext): TargetRules {
   const dialect = profile.json_schema_params ? 'gemini-json' : 'gemini-openapi';
   return {
     ...toolRules(profile),

@@ -9,13 +9,13 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../../canonical/message.ts';
-import type { CacheControl, ProtocolId } from '../../canonical/protocol.ts';
+import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
 import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
-import { buildRules, continuesPrefill, dropState, encodeBreakpoint, memoizeTarget } from '../../codec/requests.ts';
+import { buildRules, dropState, encodeBreakpoint, memoizeTarget, type TargetContext } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { CacheMarkRule, Capabilities, TargetRules } from '../../passes/rules.ts';
@@ -43,7 +43,7 @@ export function encodeRequest(request: CanonicalRequest, context: CodecContext):
 
 /** Encodes the body: extensions first, then the canonical fields over them. */
 export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext): JsonObject {
-  const { request, context } = prepare(source, buildRules(findTarget(caller.profile, caller.source), caller), caller);
+  const { request, context } = prepare(source, buildRules(findTarget(caller), caller), caller);
   dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   const sent = readExtensions(request);
   const thinking = encodeThinking(request.thinking, sent, context);
@@ -94,7 +94,7 @@ const CAPABILITIES: Capabilities = {
 /** What a chat server requires of requests. */
 const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
 
-function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): TargetRules {
+function buildTarget({ profile, sourceTraits }: TargetContext): TargetRules {
   return {
     ...toolRules(profile),
     protocol: 'openai-chat',
@@ -120,7 +120,7 @@ function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): 
     emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: !profile.prefix && continuesPrefill(source) ? 'tell' : 'keep',
+    trailingAssistant: !profile.prefix && sourceTraits?.continuesPrefill ? 'tell' : 'keep',
     midSystem: 'keep',
     schemas: {
       tool: 'openai',

@@ -10,19 +10,17 @@ import type {
   ToolResultBlock,
   ToolUseBlock,
 } from '../../canonical/message.ts';
-import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText, CharacterCount } from '../../codec/answers.ts';
-import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
 import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
 import {
   buildRules,
-  continuesPrefill,
   decodeBreakpoint,
   encodeBreakpoint,
   memoizeTarget,
+  type TargetContext,
   withoutHoisted,
 } from '../../codec/requests.ts';
 import type { JsonObject } from '../../json/json.ts';
@@ -114,7 +112,7 @@ const CAPABILITIES: Capabilities = {
 /** What a Responses server requires of requests. */
 const findTarget = /* @__PURE__ */ memoizeTarget(buildTarget);
 
-function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): TargetRules {
+function buildTarget({ profile, source, sourceTraits }: TargetContext): TargetRules {
   return {
     ...toolRules(profile),
     protocol: PROTOCOL,
@@ -137,7 +135,7 @@ function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): 
     emptyMessages: 'drop',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: continuesPrefill(source) ? 'tell' : 'keep',
+    trailingAssistant: sourceTraits?.continuesPrefill ? 'tell' : 'keep',
     midSystem: 'keep',
     schemas: { tool: 'openai', strictTool: 'openai-strict', output: 'openai', strictOutput: 'openai' },
     bounds: BOUNDS,
@@ -151,7 +149,7 @@ function buildTarget(profile: ProviderProfile, source: ProtocolId | undefined): 
 
 /** A request has extensions of this protocol exactly if it was decoded from it. */
 function buildRequestRules(request: CanonicalRequest, context: CodecContext): Rules {
-  const target = findTarget(context.profile, readSent(request) ? PROTOCOL : context.source);
+  const target = findTarget(readSent(request) ? { profile: context.profile, source: PROTOCOL } : context);
   return buildRules(target, context, hasMemory(request));
 }
 
