@@ -18,38 +18,40 @@ export const keepFields = (fields: JsonObject | undefined, protocol: ProtocolId)
 export const extensionPath = (protocol: ProtocolId, field: string): string => `extensions/${protocol}/${field}`;
 
 /**
- * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of `idle`.
+ * Calls `report` for every field that has no canonical form. `within`: the path of the object, in the form of
+ * `ignorableFields`.
  */
 export function eachProtocolOnlyField(
   fields: JsonObject,
-  { id, idle }: Source,
+  { id, ignorableFields }: Source,
   path: string,
   within: string,
   report: (loss: Loss, field: string) => void,
 ): void {
   for (const name of Object.keys(fields)) {
     const field = within + name;
-    if (idle?.has(field)) continue;
+    if (ignorableFields?.has(field)) continue;
     const value = fields[name];
     const pointer = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (idle?.has(`${field}/`) && isObject(value)) eachProtocolOnlyField(value, { id, idle }, pointer, `${field}/`, report);
+    if (ignorableFields?.has(`${field}/`) && isObject(value))
+      eachProtocolOnlyField(value, { id, ignorableFields }, pointer, `${field}/`, report);
     else report({ path: pointer, feature: `unknown.${name}`, message: `only ${id} knows ${name}` }, field);
   }
 }
 
 /**
  * The protocol of the fields, and the ones that are not reported because the canonical form has them or clients do not
- * miss them. `name/` in `idle` covers the fields inside.
+ * miss them. `name/` in `ignorableFields` covers the fields inside.
  */
 interface Source {
   id: string;
-  idle?: ReadonlySet<string> | undefined;
+  ignorableFields?: ReadonlySet<string> | undefined;
 }
 
 /** Calls `report` for every field of an embeddings request or response that only another protocol has. */
 export function eachForeignField({ extensions = {} }: Node, own: ProtocolId, path: string, report: (loss: Loss) => void): void {
   for (const [id, fields] of Object.entries(extensions))
-    if (id !== own) eachProtocolOnlyField(fields, { id, idle: COUNTS }, `${path}/extensions/${id}`, '', report);
+    if (id !== own) eachProtocolOnlyField(fields, { id, ignorableFields: COUNTS }, `${path}/extensions/${id}`, '', report);
 }
 
 /** Token counts of an embeddings response, under the names of the protocols that count them. */

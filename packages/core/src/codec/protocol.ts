@@ -55,17 +55,17 @@ export interface Codec extends Protocol {
    * the field adds nothing to its node, wherever it occurs. The encoder reports the loss of these fields, the engine
    * that of all others.
    */
-  readonly fields?: Readonly<Record<string, string>>;
+  readonly mirroredFields?: Readonly<Record<string, string>>;
   /**
    * Response fields that are kept verbatim and that clients of other protocols do not miss: the canonical response has
    * them, they repeat the request, or the decoder added them. `name/` covers the fields inside; those of blocks are
    * inside `content/`.
    */
-  readonly idle?: ReadonlySet<string>;
+  readonly ignorableFields?: ReadonlySet<string>;
   /** How servers treat requests where OpenAI's differ; absent: as OpenAI's do. */
   readonly traits?: ProtocolTraits;
   /** The standard spelling of a field name; absent: the wire has only one spelling. */
-  nameOf?(field: string): string;
+  standardName?(field: string): string;
   /** Absent: requests are not routed to this protocol by path; callers name it. */
   readonly routing?: Routing;
   detectInterface(path: string, headers?: HeaderBag): InterfaceType;
@@ -80,7 +80,7 @@ export interface Codec extends Protocol {
    * The usage of a plain text response without calls, read without decoding it. Undefined: the response must be
    * decoded.
    */
-  glance?(body: unknown, profile?: Partial<ProviderProfile>): UsagePeek | undefined;
+  peekUsage?(body: unknown, profile?: Partial<ProviderProfile>): UsagePeek | undefined;
   readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;

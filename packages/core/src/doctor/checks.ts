@@ -200,7 +200,7 @@ interface Call {
   hasType: boolean;
 }
 
-const differs = (said: unknown, known: unknown): boolean => !isBlank(said) && !isBlank(known) && said !== known;
+const differs = (value: unknown, known: unknown): boolean => !isBlank(value) && !isBlank(known) && value !== known;
 
 /** An index as servers write it; the decoder reports any other value. */
 function readIndex(value: unknown): number | undefined {

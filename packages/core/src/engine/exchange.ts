@@ -338,7 +338,7 @@ export class Exchange {
 
   #passReply(reply: WireReply): WireReply {
     const tap = this.#options.tap !== false;
-    this.#usage = tap ? this.#upstream.glance?.(reply.body, this.#responseProfile)?.usage : undefined;
+    this.#usage = tap ? this.#upstream.peekUsage?.(reply.body, this.#responseProfile)?.usage : undefined;
     if (this.#usage) this.#passed = reply;
     else {
       // Decoded even without `tap`: the body may be an error, which throws.

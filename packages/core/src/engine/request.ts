@@ -162,14 +162,14 @@ class UncoveredFinder {
   readonly #request: CanonicalRequest;
   readonly #source: SourceBody;
   readonly #protocol: ProtocolId;
-  readonly #fields: NonNullable<Codec['fields']>;
+  readonly #mirrored: NonNullable<Codec['mirroredFields']>;
   #known: Known | undefined;
 
-  constructor(request: CanonicalRequest, source: SourceBody, { id, fields = {} }: Codec) {
+  constructor(request: CanonicalRequest, source: SourceBody, { id, mirroredFields = {} }: Codec) {
     this.#request = request;
     this.#source = source;
     this.#protocol = id;
-    this.#fields = fields;
+    this.#mirrored = mirroredFields;
   }
 
   /** A field is on its node, unless the decoder recorded another position. A field that a decoder added is nowhere. */
@@ -181,7 +181,7 @@ class UncoveredFinder {
 
   /** Looks into an object of which a part was read. `covered`: pointers that the node itself covers. */
   #uncovered({ name, pointer, value }: Field & Found, kept: unknown, covered: ReadonlySet<string>): Field[] {
-    this.#known ??= findKnown(this.#request, this.#source, this.#fields);
+    this.#known ??= findKnown(this.#request, this.#source, this.#mirrored);
     const { redundant, whole, fields } = this.#known;
     if (isEmpty(value) || redundant.has(name) || whole.has(pointer)) return [];
     const isCovered = fields.has(pointer) || covered.has(pointer);
@@ -207,7 +207,7 @@ interface Known {
   whole: ReadonlySet<string>;
 }
 
-function findKnown(request: CanonicalRequest, source: SourceBody, fields: NonNullable<Codec['fields']>): Known {
+function findKnown(request: CanonicalRequest, source: SourceBody, fields: NonNullable<Codec['mirroredFields']>): Known {
   const paths = listPaths(request);
   const whole = Object.entries(fields).flatMap(([field, path]) => (paths.has(path) ? [source.spell(`/${field}`)] : []));
   return {
@@ -293,12 +293,12 @@ interface Found {
  */
 export class SourceBody {
   readonly #body: unknown;
-  readonly #nameOf: Codec['nameOf'];
+  readonly #standardName: Codec['standardName'];
   readonly #spellings = new Map<object, ReadonlyMap<string, string>>();
 
-  constructor(body: unknown, { nameOf }: Pick<Codec, 'nameOf'>) {
+  constructor(body: unknown, { standardName }: Pick<Codec, 'standardName'>) {
     this.#body = body;
-    this.#nameOf = nameOf;
+    this.#standardName = standardName;
   }
 
   /** Finds a field of the body itself. */
@@ -325,21 +325,21 @@ export class SourceBody {
 
   /** The pointer with the source's spelling of each name; unchanged when there is no such value. */
   spell(pointer: string): string {
-    return this.#nameOf ? (this.find(pointer)?.pointer ?? pointer) : pointer;
+    return this.#standardName ? (this.find(pointer)?.pointer ?? pointer) : pointer;
   }
 
   #findSpelling(node: object, name: string): string | undefined {
     if (Object.hasOwn(node, name)) return name;
-    return this.#nameOf && this.#listSpellings(node, this.#nameOf).get(name);
+    return this.#standardName && this.#listSpellings(node, this.#standardName).get(name);
   }
 
   /** The first key for each name. Cached per node: searching all keys for every unknown one is quadratic. */
-  #listSpellings(node: object, nameOf: (field: string) => string): ReadonlyMap<string, string> {
+  #listSpellings(node: object, standardName: (field: string) => string): ReadonlyMap<string, string> {
     const known = this.#spellings.get(node);
     if (known) return known;
     const spellings = new Map<string, string>();
     for (const key of Object.keys(node)) {
-      const name = nameOf(key);
+      const name = standardName(key);
       if (!spellings.has(name)) spellings.set(name, key);
     }
     this.#spellings.set(node, spellings);

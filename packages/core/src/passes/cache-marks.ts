@@ -74,7 +74,7 @@ function isPlaced(mark: Mark, changes: Changes, rules: Rules): boolean {
  * change least.
  */
 function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest, changes: Changes, rules: Rules): Mark[] {
-  const { places, most: all } = rules.target.cacheMarks;
+  const { places, max: all } = rules.target.cacheMarks;
   const isEverywhere = places === 'everywhere';
   // A mark of the whole request counts as one.
   const most = all - (isEverywhere && cache?.cache_control ? 1 : 0);

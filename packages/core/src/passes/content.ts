@@ -87,7 +87,7 @@ function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlo
   const type = readType(block.raw);
   if (block.text) {
     rules.note({ code: 'APPROXIMATED', ...place, message: `${type} is not supported by the target; its text is sent` });
-    return withSourceOf<TextBlock>(block, { type: 'text', text: block.text });
+    return copySource<TextBlock>(block, { type: 'text', text: block.text });
   }
   if (block.hoisted) {
     const message = `${type} is not supported by the target; its tools are declared in the tools of the request`;
@@ -154,7 +154,7 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
 }
 
 const asText = (block: ThinkingBlock): TextBlock =>
-  withSourceOf(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
+  copySource(block, { type: 'text', text: `<thinking>${block.thinking}</thinking>` });
 
 /** Text and calls stay, without the signature. */
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
@@ -201,7 +201,7 @@ function convertAssistantAudio(message: CanonicalMessage, path: string, rules: R
     const place = { path: `${path}/${i}`, feature: 'assistant.audio' };
     if (block.transcript) {
       rules.note({ code: 'APPROXIMATED', ...place, message: 'of earlier audio the transcript is sent' });
-      return withSourceOf<TextBlock>(block, { type: 'text', text: block.transcript });
+      return copySource<TextBlock>(block, { type: 'text', text: block.transcript });
     }
     rules.drop({ ...place, message: 'earlier audio without a transcript is not sent' });
     return undefined;
@@ -213,12 +213,12 @@ function canResend(
   { audio_id: id, source }: AudioBlock,
   {
     target: {
-      media: { spoken },
+      media: { assistantAudio },
     },
   }: Rules,
 ): boolean {
-  if (spoken === 'id') return id !== undefined;
-  return spoken === 'data' && source.data !== undefined;
+  if (assistantAudio === 'id') return id !== undefined;
+  return assistantAudio === 'data' && source.data !== undefined;
 }
 
 type Medium = ImageBlock | AudioBlock | FileBlock;
@@ -311,7 +311,7 @@ function fileToText(block: FileBlock, path: string, rules: Rules): Part[] {
   const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
   rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
   if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
-  const createText = (text: string): TextBlock => withSourceOf(block, { type: 'text', text });
+  const createText = (text: string): TextBlock => copySource(block, { type: 'text', text });
   const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
   const parts =
     source.text !== undefined
@@ -347,10 +347,10 @@ const isOwn = (
   {
     target: {
       protocol,
-      media: { idsOf = [protocol] },
+      media: { idProtocols = [protocol] },
     },
   }: Rules,
-): boolean => idsOf.some((id) => block.extensions?.[id] !== undefined);
+): boolean => idProtocols.some((id) => block.extensions?.[id] !== undefined);
 
 const rejectId = (path: string, what: string, rules: Rules): never =>
   rules.refuse({
@@ -388,5 +388,5 @@ export function changeAll<T>(list: T[], change: (item: T, index: number) => T | 
 }
 
 /** Gives a new node the source place of the node it replaces. */
-export const withSourceOf = <T extends object>(old: object, node: T): T =>
+export const copySource = <T extends object>(old: object, node: T): T =>
   SOURCE in old ? { ...node, [SOURCE]: old[SOURCE] } : node;

@@ -48,10 +48,10 @@ export interface TargetRules extends ToolRules {
   firstUser: boolean;
   /**
    * A trailing assistant message. `keep`: accepted as a prefill. `trim`: accepted without trailing white space.
-   * `tell`: sent with a note, because the target does not continue it. `continue`: rejected, so a user message
+   * `note`: sent with a note, because the target does not continue it. `continue`: rejected, so a user message
    * "Continue." is added.
    */
-  trailingAssistant: 'keep' | 'tell' | 'trim' | 'continue';
+  trailingAssistant: 'keep' | 'note' | 'trim' | 'continue';
   /**
    * System messages within the conversation: accepted anywhere, only after a user message, or nowhere (they become a
    * reminder in a user message).
@@ -64,7 +64,7 @@ export interface TargetRules extends ToolRules {
   /** Requests with more tools are rejected. */
   maxTools: number;
   cacheMarks: CacheMarkRule;
-  says: Capabilities;
+  supports: Capabilities;
 }
 
 /** How a pass reports what it did. The protocols provide these functions, because they know the caller's policy. */
@@ -125,13 +125,13 @@ export interface MediaRule {
   /** Whether documents can be ids of uploaded files. */
   fileIds: boolean;
   /** Protocols whose file ids are valid here; by default only the target's own. */
-  idsOf?: readonly ProtocolId[] | undefined;
+  idProtocols?: readonly ProtocolId[] | undefined;
   /** Whether documents of plain text and of blocks are accepted; otherwise they become text. */
   textFiles?: boolean;
   /** Whether videos are accepted as files. */
   video: boolean;
   /** How earlier audio of the assistant is sent: by its id, as data, or as its transcript. */
-  spoken: 'id' | 'data' | 'transcript';
+  assistantAudio: 'id' | 'data' | 'transcript';
   /** Whether tool results may contain images and files; otherwise these follow in a user message. */
   inToolResults: boolean;
 }
@@ -153,7 +153,7 @@ export interface CacheMarkRule {
    */
   places: 'everywhere' | 'parts' | 'inputs' | 'automatic' | 'none';
   /** The maximum number of breakpoints. */
-  most: number;
+  max: number;
   /** Accepted lifetimes. */
   ttls: readonly NonNullable<CacheControl['ttl']>[];
 }
@@ -171,7 +171,7 @@ export interface Capabilities {
   /** Whether citations of documents can be enabled. */
   citable: boolean;
   /** Clip ranges of videos. */
-  stretches: boolean;
+  clips: boolean;
   /** Where image detail is supported: everywhere, not in tool results, or nowhere. */
   detail: 'everywhere' | 'messages' | 'nowhere';
   /** A tool choice that enforces the schemas (Gemini's VALIDATED). */

@@ -5,7 +5,7 @@ import type { JsonSchema } from '../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, CanonicalTool, ToolChoice } from '../canonical/request.ts';
 import { locate, withSource as placedAt, SOURCE } from '../canonical/source.ts';
 import { isObject, parseJson, sameJson } from '../json/json.ts';
-import { changeAll, changeBlocks, withSourceOf } from './content.ts';
+import { changeAll, changeBlocks, copySource } from './content.ts';
 import { buildNameKey, type Named } from './names.ts';
 import type { Reporter, Rules } from './rules.ts';
 import { isObjectRoot, wrapRoot } from './schema/nodes.ts';
@@ -77,7 +77,7 @@ function collectResults(
   const next = messages[at + 1];
   const isInPlace =
     next?.role === 'tool' && next.content.length === content.length && next.content.every((b, i) => b === content[i]);
-  return isInPlace ? next : withSourceOf<CanonicalMessage>(messages[at] ?? {}, { role: 'tool', content });
+  return isInPlace ? next : copySource<CanonicalMessage>(messages[at] ?? {}, { role: 'tool', content });
 }
 
 /** The calls that the client has to run, with their paths. */
@@ -136,9 +136,9 @@ function convertOrphans(
     if (taken.has(block)) return [];
     const note = `the result ${block.tool_use_id} answers no call; it became text of the user`;
     rules.repair({ path: `/messages/${at}/content/${i}`, feature: 'messages.tool_result', message: note });
-    return resultToText(block).map((part) => withSourceOf(SOURCE in part ? part : block, part));
+    return resultToText(block).map((part) => copySource(SOURCE in part ? part : block, part));
   });
-  return content.length > 0 ? [withSourceOf<CanonicalMessage>(message, { role: 'user', content })] : [];
+  return content.length > 0 ? [copySource<CanonicalMessage>(message, { role: 'user', content })] : [];
 }
 
 const EARLIER = 'Result of an earlier tool call';
@@ -327,7 +327,7 @@ function readClientSearch({ type, config }: NonNullable<CanonicalTool['server']>
 /** A deferred tool is loaded by a tool search; without one, it would never be loaded. */
 function undefer(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   const { defer_loading: isDeferred, ...rest } = tool;
-  if (!isDeferred || !rules.target.says.tools.includes('defer_loading')) return tool;
+  if (!isDeferred || !rules.target.supports.tools.includes('defer_loading')) return tool;
   const message = 'the target has no tool search; the tool is sent without defer_loading';
   rules.drop({ path: `${path}/defer_loading`, feature: 'tools.defer_loading', message });
   return rest;

@@ -2,7 +2,7 @@
 
 import type { ContentBlock } from '../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../canonical/request.ts';
-import { changeAll, withSourceOf } from './content.ts';
+import { changeAll, copySource } from './content.ts';
 import type { Rules } from './rules.ts';
 
 /**
@@ -108,7 +108,7 @@ export function convertMidSystem(request: CanonicalRequest, rules: Rules): Canon
 function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
   const note = 'instructions cannot stand here; the user reminds of them';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: note });
-  return withSourceOf(message, { role: 'user', content: message.content.map(wrap) });
+  return copySource(message, { role: 'user', content: message.content.map(wrap) });
 }
 
 const wrap = (block: ContentBlock): ContentBlock =>
@@ -142,7 +142,7 @@ export function fitTrailingAssistant(request: CanonicalRequest, rules: Rules): C
   if (rules.target.trailingAssistant === 'keep' || last?.role !== 'assistant' || last.content.some(isCall)) return request;
   const path = `/messages/${request.messages.length - 1}`;
   if (rules.target.trailingAssistant === 'trim') return trim(request, path, rules);
-  if (rules.target.trailingAssistant === 'tell') {
+  if (rules.target.trailingAssistant === 'note') {
     const message = 'the target does not continue a trailing assistant message; the model starts a new one';
     rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
     return request;

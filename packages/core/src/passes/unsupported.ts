@@ -10,7 +10,7 @@ import type {
   SystemBlock,
   ToolChoice,
 } from '../canonical/request.ts';
-import { changeAll, withSourceOf } from './content.ts';
+import { changeAll, copySource } from './content.ts';
 import type { Bounds, Rules, ToolField } from './rules.ts';
 
 /** Drops fields that the target does not support, with notes, before its encoder runs. */
@@ -32,7 +32,7 @@ function convertMode(choice: ToolChoice, rules: Rules): ToolChoice {
   if (choice.type === 'tool') return choice;
   const { native, validated, ...mode } = choice;
   if (native?.origin === rules.target.protocol || (!native && !validated)) return choice;
-  if (validated && rules.target.says.validated) return { ...mode, validated };
+  if (validated && rules.target.supports.validated) return { ...mode, validated };
   const name = native ? readMode(native.value) : 'validated';
   const message = `tool choice "${name}" is not supported by the target; sent as "${choice.type}"`;
   rules.note({ code: 'APPROXIMATED', path: '/tool_choice', feature: 'tool_choice.mode', message });
@@ -44,7 +44,7 @@ const readMode = (value: unknown): string =>
 
 function dropCallers(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
   const { allowed_callers: callers, ...rest } = tool;
-  const lost = callers?.filter((caller) => rules.target.says.foreignCallers.test(caller)) ?? [];
+  const lost = callers?.filter((caller) => rules.target.supports.foreignCallers.test(caller)) ?? [];
   if (!callers || lost.length === 0) return tool;
   const message = `allowed callers ${lost.join(', ')} are not supported by the target; dropped`;
   rules.drop({ path: `${path}/allowed_callers`, feature: 'tools.allowed_callers', message });
@@ -63,7 +63,7 @@ const TOOL_FIELDS: readonly ToolField[] = [
 
 /** `false` is the default, so dropping it needs no note. */
 function dropFields(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool {
-  const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.target.says.tools.includes(field));
+  const unknown = TOOL_FIELDS.filter((field) => tool[field] !== undefined && !rules.target.supports.tools.includes(field));
   if (unknown.length === 0) return tool;
   const rest = { ...tool };
   for (const field of unknown) {
@@ -77,7 +77,7 @@ function dropFields(tool: CanonicalTool, path: string, rules: Rules): CanonicalT
 function dropInMessage(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
   const content = dropInBlocks(message.content, `${path}/content`, false, rules);
   const cleaned = content === message.content ? message : { ...message, content };
-  if (message.name === undefined || rules.target.says.names) return cleaned;
+  if (message.name === undefined || rules.target.supports.names) return cleaned;
   rules.drop({ path: `${path}/name`, feature: 'messages.name', message: 'participants have no names' });
   const { name: _, ...nameless } = cleaned;
   return nameless;
@@ -110,7 +110,7 @@ function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules
 
 function dropLogprobs(block: TextBlock, path: string, rules: Rules): TextBlock {
   const { logprobs, ...rest } = block;
-  if (!logprobs || rules.target.says.logprobs) return block;
+  if (!logprobs || rules.target.supports.logprobs) return block;
   const message = 'how likely the words of an earlier answer were is not sent';
   rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
   return rest;
@@ -128,7 +128,7 @@ function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string
 
 function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: Rules): ImageBlock {
   const { detail, ...source } = block.source;
-  const { detail: where } = rules.target.says;
+  const { detail: where } = rules.target.supports;
   if (detail === undefined || where === 'everywhere' || (where === 'messages' && !isResult)) return block;
   // A resolution in the target's own form is sent unchanged.
   if (block.extensions?.[rules.target.protocol]) return block;
@@ -143,9 +143,12 @@ function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: R
 function dropInFile(block: FileBlock, path: string, rules: Rules): (FileBlock | TextBlock)[] {
   const named = nameFile(block, rules);
   const { title, context, citations_enabled: citable, ...rest } = named;
-  const { says } = rules.target;
-  const isMoved = { title: title !== undefined && says.titles !== 'field', context: context !== undefined && !says.contexts };
-  const isUncited = citable !== undefined && !says.citable;
+  const { supports } = rules.target;
+  const isMoved = {
+    title: title !== undefined && supports.titles !== 'field',
+    context: context !== undefined && !supports.contexts,
+  };
+  const isUncited = citable !== undefined && !supports.citable;
   const source = dropClip(named.source, path, rules);
   if (!isMoved.title && !isMoved.context && !isUncited && source === block.source) return [block];
   if (isUncited && citable)
@@ -155,7 +158,7 @@ function dropInFile(block: FileBlock, path: string, rules: Rules): (FileBlock | 
     .filter((line) => line !== '')
     .join('\n');
   return [
-    ...(text === '' ? [] : [withSourceOf<TextBlock>(block, { type: 'text', text })]),
+    ...(text === '' ? [] : [copySource<TextBlock>(block, { type: 'text', text })]),
     {
       ...rest,
       source,
@@ -167,17 +170,17 @@ function dropInFile(block: FileBlock, path: string, rules: Rules): (FileBlock | 
 }
 
 /** If the target supports only file names, the title becomes the name of a file without one. */
-function nameFile(block: FileBlock, { target: { says } }: Rules): FileBlock {
+function nameFile(block: FileBlock, { target: { supports } }: Rules): FileBlock {
   const { title, ...rest } = block;
   const { filename, file_data: data } = block.source;
-  if (says.titles !== 'filename' || !title || (filename !== undefined && filename !== title)) return block;
+  if (supports.titles !== 'filename' || !title || (filename !== undefined && filename !== title)) return block;
   if (filename === undefined && data === undefined) return block;
   return { ...rest, source: { ...block.source, filename: title } };
 }
 
 function dropClip(source: FileBlock['source'], path: string, rules: Rules): FileBlock['source'] {
   const { video, ...rest } = source;
-  if (video === undefined || rules.target.says.stretches) return source;
+  if (video === undefined || rules.target.supports.clips) return source;
   rules.drop({ path: `${path}/source/video`, feature: 'file.video', message: 'a film is looked at as a whole' });
   return rest;
 }

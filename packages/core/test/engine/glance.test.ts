@@ -19,7 +19,7 @@ const isOrdinary = ({ choices = [], content }: CanonicalResponse): boolean =>
 
 describe.each(IDS)('a glance at answers of %s', (id) => {
   const answers = answersIn(id);
-  const glanced = answers.filter(({ body }) => CODECS[id].glance?.(body));
+  const glanced = answers.filter(({ body }) => CODECS[id].peekUsage?.(body));
 
   test.skipIf(answers.length === 0)('is enough for many of them', () => {
     expect(glanced.length).toBeGreaterThan(answers.length / 4);
@@ -28,7 +28,7 @@ describe.each(IDS)('a glance at answers of %s', (id) => {
   test('says of each what reading it says', () => {
     for (const { file, body } of glanced) {
       const read = decodeResponse(body, { from: CODECS[id], to: CODECS[id] }, new NoteList());
-      expect(CODECS[id].glance?.(body)?.usage, file).toEqual(read.usage);
+      expect(CODECS[id].peekUsage?.(body)?.usage, file).toEqual(read.usage);
       expect(isOrdinary(read), file).toBe(true);
     }
   });
@@ -54,7 +54,7 @@ describe('what has to be read', () => {
     ['parts', { choices: [{ message: { role: 'assistant', content: [{ type: 'text', text: 'hi' }] } }] }],
     ['no message', { choices: [{}] }],
   ])('%s', (_, over) => {
-    expect(CODECS['openai-chat'].glance?.(answer(over))).toBeUndefined();
+    expect(CODECS['openai-chat'].peekUsage?.(answer(over))).toBeUndefined();
   });
 });
 

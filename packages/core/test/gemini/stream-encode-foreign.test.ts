@@ -67,14 +67,14 @@ function callsOf(message: CanonicalResponse): { id: string; name: string; args: 
     });
 }
 
-const saysRefusal = ({ content }: CanonicalResponse): boolean =>
+const hasRefusal = ({ content }: CanonicalResponse): boolean =>
   content.some((block) => block.type === 'text' && block.refusal === true);
 
 /** A turn of calls without one that can be run has a word of its own. */
 function finishOf(message: CanonicalResponse): string {
   const stop = message.stop_reason as Exclude<StopReason, 'error'>;
   if (stop === 'tool_use' && clientCalls(message).length > 0 && callsOf(message).length === 0) return 'MALFORMED_FUNCTION_CALL';
-  return stop === 'refusal' && saysRefusal(message) ? 'STOP' : FINISH[stop];
+  return stop === 'refusal' && hasRefusal(message) ? 'STOP' : FINISH[stop];
 }
 
 type Calls = ReturnType<typeof callsOf>;

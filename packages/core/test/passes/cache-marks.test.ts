@@ -23,9 +23,9 @@ const ttls = ({ tools = [], system = [], messages }: CanonicalRequest): Ttl[][] 
     nodes.map((node) => ('cache_control' in node && node.cache_control ? node.cache_control.ttl : 'none')),
   );
 
-const CLAUDE: RuleChanges = { cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] } };
+const CLAUDE: RuleChanges = { cacheMarks: { places: 'everywhere', max: 4, ttls: ['5m', '1h'] } };
 const places = (where: TargetRules['cacheMarks']['places']): RuleChanges => ({
-  cacheMarks: { places: where, most: 4, ttls: ['30m', '12h'] },
+  cacheMarks: { places: where, max: 4, ttls: ['30m', '12h'] },
 });
 const clamped = (path: string): string => `CLAMPED cache_control ${path}/cache_control`;
 const longer = (path: string): string => `REPAIRED cache_control ${path}/cache_control`;

@@ -11,7 +11,7 @@ const ALL: Capabilities = {
   contexts: true,
   logprobs: true,
   citable: true,
-  stretches: true,
+  clips: true,
   detail: 'everywhere',
   validated: true,
   foreignCallers: /^foreign/,
@@ -23,7 +23,7 @@ const NONE: Capabilities = {
   contexts: false,
   logprobs: false,
   citable: false,
-  stretches: false,
+  clips: false,
   detail: 'nowhere',
   validated: false,
   foreignCallers: /^foreign/,
@@ -39,7 +39,7 @@ const asked = (message: CanonicalMessage, over: Partial<CanonicalRequest> = {}):
 });
 
 function run(request: CanonicalRequest, says: Capabilities) {
-  const rules = testRules({ says });
+  const rules = testRules({ supports: says });
   return { request: dropUnsupported(request, rules), told: rules.told };
 }
 
@@ -48,7 +48,7 @@ const text = (value: string): ContentBlock => ({ type: 'text', text: value });
 const pdf: FileBlock = { type: 'file', source: { file_data: 'A', media_type: 'application/pdf' } };
 
 describe('blocks', () => {
-  test.each<[name: string, block: ContentBlock, expected: ContentBlock[], told: string[], says?: Partial<Capabilities>]>([
+  test.each<[name: string, block: ContentBlock, expected: ContentBlock[], told: string[], supports?: Partial<Capabilities>]>([
     [
       'citations in history',
       { type: 'text', text: 'x', citations: [cites('gemini'), cites('openai-chat')] },
@@ -113,9 +113,9 @@ describe('blocks', () => {
       [{ type: 'file', source: { file_data: 'A' } }],
       [`DROPPED file.video ${AT}/source/video`],
     ],
-  ])('%s', (_, block, expected, told, says = {}) => {
+  ])('%s', (_, block, expected, told, supports = {}) => {
     const request = asked({ role: 'user', content: [block] });
-    const lossy = run(request, { ...NONE, ...says });
+    const lossy = run(request, { ...NONE, ...supports });
     expect(lossy.request.messages[0]?.content).toEqual(expected);
     expect(lossy.told).toEqual(told);
   });

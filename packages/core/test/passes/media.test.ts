@@ -80,7 +80,7 @@ describe('blocks of a user', () => {
     [
       'P35 a file id of the same vendor',
       { type: 'file', source: { file_id: 'f' }, extensions: { 'openai-responses': {} } },
-      { idsOf: ['openai-chat', 'openai-responses'] },
+      { idProtocols: ['openai-chat', 'openai-responses'] },
       'kept',
     ],
     ['P35 a file id of another', { type: 'file', source: { file_id: 'f' }, extensions: { gemini: {} } }, {}, 'refused'],

@@ -302,7 +302,7 @@ describe('any request, any rules', () => {
         fileIds: flag,
         textFiles: flag,
         video: flag,
-        spoken: fc.constantFrom('id', 'data', 'transcript'),
+        assistantAudio: fc.constantFrom('id', 'data', 'transcript'),
         inToolResults: flag,
       }),
       alternate: flag,
@@ -314,7 +314,7 @@ describe('any request, any rules', () => {
       schemas: fc.record({ tool: dialect, strictTool: dialect, output: dialect, strictOutput: dialect }),
       cacheMarks: fc.record({
         places: fc.constantFrom('everywhere', 'parts', 'inputs', 'automatic', 'none'),
-        most: fc.constantFrom(0, 2, 4),
+        max: fc.constantFrom(0, 2, 4),
         ttls: fc.constantFrom(['5m', '1h'], ['30m', '12h'], []),
       }),
       says: fc.record({
@@ -323,7 +323,7 @@ describe('any request, any rules', () => {
         contexts: flag,
         logprobs: flag,
         citable: flag,
-        stretches: flag,
+        clips: flag,
         detail: fc.constantFrom('everywhere', 'messages', 'nowhere'),
         validated: flag,
         foreignCallers: fc.constantFrom(/^x/, /./),

@@ -16,7 +16,7 @@ export class ModelLists {
   /**
    * The models of a provider under the names that clients use: `groq/llama-3.3-70b`; `groq/*` when it returns no list.
    */
-  async namesOf(endpoint: ProviderEndpoint): Promise<readonly string[]> {
+  async listNames(endpoint: ProviderEndpoint): Promise<readonly string[]> {
     const { id } = endpoint.provider;
     const names = (await this.#findNames(endpoint)) ?? ['*'];
     return names.map((name) => `${id}/${name}`);

@@ -146,7 +146,7 @@ class Passage implements Receiver {
   }
 
   data(chunk: Uint8Array): void {
-    this.#deadline.heard();
+    this.#deadline.recordData();
     if (this.#refusal) {
       if (!this.#refusal.push(chunk)) this.end();
     } else if (!this.#forwarded.response.write(chunk)) this.#wait();

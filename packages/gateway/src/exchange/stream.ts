@@ -110,7 +110,7 @@ class StreamAttempt implements Receiver {
 
   data(chunk: Uint8Array): void {
     if (this.#isSettled) return;
-    this.#deadline.heard();
+    this.#deadline.recordData();
     try {
       if (this.#phase.is === 'refusal') this.#collect(chunk, this.#phase.body);
       else this.#convert(chunk);

@@ -33,19 +33,19 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
 
 /** Interrupted only by a shutdown: a response that is drained needs no client. */
 function watchShutdown(connection: ClientConnection): Interruptible {
-  let heard: (() => void) | undefined;
+  let onChange: (() => void) | undefined;
   return {
     get isInterrupted() {
       return connection.isStopped;
     },
     listen(listener) {
-      heard = () => {
+      onChange = () => {
         if (connection.isStopped) listener();
       };
-      connection.listen(heard);
+      connection.listen(onChange);
     },
     unlisten() {
-      if (heard) connection.unlisten(heard);
+      if (onChange) connection.unlisten(onChange);
     },
   };
 }

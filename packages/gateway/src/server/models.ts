@@ -3,7 +3,7 @@ import type { Directory, Services } from '../exchange/types.ts';
 
 /** The list of models, in the client's protocol. */
 export async function listModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
-  const fetched = await Promise.all(directory.unlisted.map((endpoint) => modelLists.namesOf(endpoint)));
+  const fetched = await Promise.all(directory.unlisted.map((endpoint) => modelLists.listNames(endpoint)));
   const names = [...directory.models, ...fetched.flat()];
   return encodeModels({ models: names.map(buildModel), has_more: false }, { to: client });
 }

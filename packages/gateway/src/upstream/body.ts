@@ -80,7 +80,7 @@ class Collection implements Receiver {
   }
 
   data(chunk: Uint8Array): void {
-    this.#deadline.heard();
+    this.#deadline.recordData();
     if (!this.#body.push(chunk)) this.#giveUp(new TooLargeError(`sent a response of more than ${this.#options.maxBytes} bytes`));
   }
 

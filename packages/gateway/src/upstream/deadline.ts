@@ -31,7 +31,7 @@ export class Deadline {
   }
 
   /** Data has arrived. */
-  heard(): void {
+  recordData(): void {
     this.#lastDataAt = this.#clock.now();
   }
 

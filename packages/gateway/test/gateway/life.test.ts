@@ -318,7 +318,7 @@ test('an event loop that was blocked blames nobody', async () => {
   const client = await RawClient.open(faultd.url);
   faultd.play([{ send: 'hello' }]);
   client.send('GET / HTTP/1.1\r\n\r\n');
-  client.socket.on('data', () => deadline.heard());
+  client.socket.on('data', () => deadline.recordData());
   await client.sees('hello');
   expect(isSilent).toBe(false);
   await eventually(() => isSilent);

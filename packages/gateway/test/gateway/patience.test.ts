@@ -26,7 +26,7 @@ describe('patience', () => {
     deadline.expect(300);
     for (let i = 0; i < 8; i++) {
       await clock.advance(299);
-      deadline.heard();
+      deadline.recordData();
     }
     await clock.advance(299);
     expect(heard).toEqual([]);
@@ -62,7 +62,7 @@ describe('patience', () => {
   test('ends with the total, however many signs there are', async () => {
     const { deadline, heard, clock } = waiting(100);
     deadline.expect(60_000);
-    const signs = clock.setRepeating(() => deadline.heard(), 5);
+    const signs = clock.setRepeating(() => deadline.recordData(), 5);
     await clock.advance(99);
     expect(heard).toEqual([]);
     await clock.advance(1);

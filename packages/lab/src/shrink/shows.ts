@@ -11,16 +11,16 @@ import { type Assembled, Examiner, PROTOCOLS, type Protocol, type RuleId } from 
 export function createTest(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
   const known = new Set<string>(first.diagnostics.map((diagnostic) => diagnostic.rule));
   const end = describeEnd(first);
-  const rulesOf = (text: string): readonly string[] => {
+  const listRules = (text: string): readonly string[] => {
     const read = assemble(text, reading);
     return describeEnd(read) === end ? read.diagnostics.map((diagnostic) => diagnostic.rule) : [];
   };
   return {
     shows: (text) => {
-      const rules = rulesOf(text);
+      const rules = listRules(text);
       return rules.includes(rule) && rules.every((met) => known.has(met));
     },
-    showsLoosely: (text) => rulesOf(text).includes(rule),
+    showsLoosely: (text) => listRules(text).includes(rule),
   };
 }
 

@@ -176,7 +176,7 @@ class Converter {
   root(schema: JsonSchema): JsonSchema {
     const converted = this.#schema(schema, new Set(), 0);
     if (this.#dialect.refs === 'inline') return converted;
-    const definitions = { ...objectOf(schema['definitions']), ...objectOf(schema['$defs']) };
+    const definitions = { ...objectOrEmpty(schema['definitions']), ...objectOrEmpty(schema['$defs']) };
     const $defs = this.#named(definitions, new Set(), 0);
     return Object.keys($defs).length > 0 ? { ...converted, $defs } : converted;
   }
@@ -333,7 +333,7 @@ class Converter {
   }
 }
 
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+const objectOrEmpty = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 

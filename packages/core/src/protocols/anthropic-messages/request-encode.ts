@@ -157,7 +157,7 @@ function buildTarget({ profile, source }: TargetContext): TargetRules {
       fileIds: true,
       textFiles: true,
       video: false,
-      spoken: 'transcript',
+      assistantAudio: 'transcript',
       inToolResults: true,
     },
     alternate: true,
@@ -171,8 +171,8 @@ function buildTarget({ profile, source }: TargetContext): TargetRules {
     maxStop: Number.POSITIVE_INFINITY,
     maxTools: profile.max_tools,
     // A mark without a lifetime means five minutes.
-    cacheMarks: { places: 'everywhere', most: 4, ttls: ['5m', '1h'] },
-    says: buildCapabilities(profile, source),
+    cacheMarks: { places: 'everywhere', max: 4, ttls: ['5m', '1h'] },
+    supports: buildCapabilities(profile, source),
   };
 }
 
@@ -182,7 +182,7 @@ const buildCapabilities = (profile: ProviderProfile, source: ProtocolId | undefi
   contexts: true,
   logprobs: false,
   citable: true,
-  stretches: false,
+  clips: false,
   detail: 'nowhere',
   validated: false,
   foreignCallers: /^programmatic$/,

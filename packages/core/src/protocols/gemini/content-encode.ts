@@ -244,7 +244,7 @@ export class CandidateEncoder {
       details,
       extensions,
       hasContent: this.#sink.hasParts,
-      saysRefusal: this.#hasRefusal,
+      hasRefusal: this.#hasRefusal,
       isMalformed: this.#calls.isMalformed,
       grounding: this.#grounding,
       tokens: this.#tokens,
@@ -507,7 +507,7 @@ interface Ending {
   /** Whether any part was written. */
   hasContent: boolean;
   /** Whether some of the text is an OpenAI refusal. */
-  saysRefusal: boolean;
+  hasRefusal: boolean;
   /** Whether there were calls, but none could be written. */
   isMalformed: boolean;
   grounding: Grounding;

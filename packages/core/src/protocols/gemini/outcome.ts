@@ -312,7 +312,7 @@ interface Content {
   /** Whether the candidate has any parts. */
   hasContent: boolean;
   /** Whether the text is a refusal (OpenAI), not what was generated before a filter stopped it. */
-  saysRefusal: boolean;
+  hasRefusal: boolean;
 }
 
 /** `error` has no single name: the original one is kept, and an error of another protocol becomes an error object. */
@@ -331,7 +331,7 @@ const WIRE_STOPS = {
 export function encodeStop(
   stop: StopReason,
   wire: string | number | undefined,
-  { hasContent, saysRefusal }: Content,
+  { hasContent, hasRefusal }: Content,
 ): string | undefined {
   if (wire !== undefined) {
     const name = readFinishName(wire);
@@ -339,7 +339,7 @@ export function encodeStop(
     if (read === stop || (read === 'end_turn' && stop === 'tool_use')) return isKnownFinish(name) ? name : String(wire);
   }
   if (stop === 'error') return undefined;
-  return stop === 'refusal' && saysRefusal ? 'STOP' : WIRE_STOPS[stop];
+  return stop === 'refusal' && hasRefusal ? 'STOP' : WIRE_STOPS[stop];
 }
 
 /** Documented names, which may come in either spelling; other keys may contain underscores of their own. */

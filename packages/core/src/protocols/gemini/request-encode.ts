@@ -124,7 +124,7 @@ function buildTarget({ profile }: TargetContext): TargetRules {
       imageIds: true,
       fileIds: true,
       video: true,
-      spoken: 'data',
+      assistantAudio: 'data',
       inToolResults: true,
     },
     alternate: true,
@@ -137,8 +137,8 @@ function buildTarget({ profile }: TargetContext): TargetRules {
     bounds: BOUNDS,
     maxStop: profile.max_stop,
     maxTools: profile.max_tools,
-    cacheMarks: { places: 'none', most: 0, ttls: [] },
-    says: buildCapabilities(profile),
+    cacheMarks: { places: 'none', max: 0, ttls: [] },
+    supports: buildCapabilities(profile),
   };
 }
 
@@ -148,7 +148,7 @@ const buildCapabilities = (profile: ProviderProfile): Capabilities => ({
   contexts: false,
   logprobs: false,
   citable: false,
-  stretches: true,
+  clips: true,
   // Image detail is supported from Gemini 3 on.
   detail: profile.gemini3 ? 'messages' : 'nowhere',
   validated: true,

@@ -84,7 +84,7 @@ const CAPABILITIES: Capabilities = {
   contexts: false,
   logprobs: false,
   citable: false,
-  stretches: false,
+  clips: false,
   detail: 'everywhere',
   validated: false,
   foreignCallers: /./,
@@ -110,17 +110,17 @@ function buildTarget({ profile, sourceTraits }: TargetContext): TargetRules {
       imageIds: false,
       fileIds: true,
       // File ids of OpenAI are valid in both of its protocols.
-      idsOf: profile.official ? OPENAI_PROTOCOLS : undefined,
+      idProtocols: profile.official ? OPENAI_PROTOCOLS : undefined,
       // Servers other than OpenAI may accept video files.
       video: !profile.official,
-      spoken: 'id',
+      assistantAudio: 'id',
       inToolResults: profile.tool_images,
     },
     alternate: profile.strict_alternation,
     emptyMessages: 'keep',
     dropWhitespace: false,
     firstUser: false,
-    trailingAssistant: !profile.prefix && sourceTraits?.continuesPrefill ? 'tell' : 'keep',
+    trailingAssistant: !profile.prefix && sourceTraits?.continuesPrefill ? 'note' : 'keep',
     midSystem: 'keep',
     schemas: {
       tool: 'openai',
@@ -135,10 +135,10 @@ function buildTarget({ profile, sourceTraits }: TargetContext): TargetRules {
     maxTools: profile.max_tools,
     cacheMarks: {
       places: findMarkPlaces(profile),
-      most: MAX_BREAKPOINTS,
+      max: MAX_BREAKPOINTS,
       ttls: profile.cache_control ? CLAUDE_TTLS : OPENAI_TTLS,
     },
-    says: CAPABILITIES,
+    supports: CAPABILITIES,
   };
 }
 

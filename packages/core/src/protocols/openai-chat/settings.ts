@@ -248,8 +248,8 @@ function findObjection(name: string, request: CanonicalRequest, { profile }: Cod
   // 400 "The 'metadata' parameter is only allowed when 'store' is enabled."
   if (name === 'metadata' && store !== true) return 'OpenAI Chat takes metadata only of what it stores';
   if (name === 'modalities' && modalities.includes('image')) return 'OpenAI Chat answers in no images';
-  const isSpoken = name === 'audio' || (name === 'modalities' && modalities.includes('audio'));
-  return isSpoken && audio?.format === undefined
+  const isAudio = name === 'audio' || (name === 'modalities' && modalities.includes('audio'));
+  return isAudio && audio?.format === undefined
     ? 'OpenAI Chat speaks in voices of its own, and in a format that is named'
     : undefined;
 }
