@@ -832,6 +832,28 @@ test.each([
   expect(result.notes).toHaveLength(notes);
 });
 
+test.each([
+  ['month 0', '2026-00-19T14:59:42Z'],
+  ['month 13', '2026-13-19T14:59:42Z'],
+  ['day 0', '2026-05-00T14:59:42Z'],
+  ['day 31 of a month with 30 days', '2026-04-31T14:59:42Z'],
+  ['a leap day in a common year', '2026-02-29T14:59:42Z'],
+  ['hour 24', '2026-05-19T24:00:00Z'],
+  ['minute 60', '2026-05-19T14:60:00Z'],
+  ['second 61', '2026-05-19T14:59:61Z'],
+  ['an offset of 24 hours', '2026-05-19T14:59:42+24:00'],
+])('a time with %s is not a time', (_, createTime) => {
+  expect(run(sse({ ...chunk([{ text: 'a' }], STOP), createTime })).message.created).toBeUndefined();
+});
+
+test.each([
+  ['a leap day', '2028-02-29T00:00:00Z', 1_835_395_200],
+  ['a leap second', '2016-12-31T23:59:60Z', 1_483_228_800],
+  ['an offset', '2026-05-19T16:29:42+01:30', 1_779_202_782],
+])('a time with %s is read', (_, createTime, created) => {
+  expect(run(sse({ ...chunk([{ text: 'a' }], STOP), createTime })).message.created).toBe(created);
+});
+
 test('the envelope', () => {
   const { message } = run(
     sse({

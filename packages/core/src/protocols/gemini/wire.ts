@@ -229,20 +229,24 @@ export function decodeEnvelope({ responseId, modelVersion, createTime }: WireRes
   return { id: textOrEmpty(responseId), model: textOrEmpty(modelVersion), ...(created !== undefined && { created }) };
 }
 
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:Z|([+-]\d\d):(\d\d))$/;
+/** A date of RFC 3339 with every field in its range; the day is checked against its month by `decodeTime`. */
+const RFC_3339 =
+  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.\d+)?(?:Z|([+-](?:[01]\d|2[0-3])):([0-5]\d))$/;
 
-/** Unix seconds of `2026-05-19T14:59:42.780296Z`, computed without `Date`. */
+/** Unix seconds of `2026-05-19T14:59:42.780296Z`, computed without `Date`; undefined if there is no such day. */
 function decodeTime(value: unknown): number | undefined {
   const match = RFC_3339.exec(textOrEmpty(value));
   if (!match) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zoneHour = 0, zoneMinute = 0] = match
     .slice(1)
     .map((digits) => Number(digits ?? 0));
+  const days = daysFromEpoch(year, month, 1) + day - 1;
+  if (days >= daysFromEpoch(year, month + 1, 1)) return undefined;
   const zone = zoneHour * 60 + (match[7]?.startsWith('-') ? -zoneMinute : zoneMinute);
-  return daysFromEpoch(year, month, day) * 86_400 + hour * 3600 + (minute - zone) * 60 + second;
+  return days * 86_400 + hour * 3600 + (minute - zone) * 60 + second;
 }
 
-/** Years start in March here, so that a leap day is the last day of its year. */
+/** Years start in March here, so that a leap day is the last day of its year. Month 13 is January of the next year. */
 function daysFromEpoch(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
