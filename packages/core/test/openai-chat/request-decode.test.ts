@@ -194,6 +194,29 @@ describe('content', () => {
     ]);
   });
 
+  const mark = { type: 'ephemeral', ttl: '1h' };
+  const image = { type: 'image_url', image_url: { url: 'https://a.test/x.png' } };
+  const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+  const file = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' } };
+
+  test.each<[name: string, part: JsonObject]>([
+    ['text', text('x')],
+    ['an image', image],
+    ['audio', audio],
+    ['a file', file],
+  ])('a cache mark of the message is one of its last part: %s', (_, part) => {
+    const content = contentOf({ role: 'user', content: [text('a'), part], cache_control: mark });
+    expect(content).toMatchObject([text('a'), { cache_control: mark }]);
+  });
+
+  test('a cache mark after a part of unknown type is one of the part before it', () => {
+    const content = [image, { type: 'document_url', document_url: 'u' }];
+    expect(contentOf({ role: 'user', content, cache_control: mark })).toMatchObject([
+      { cache_control: mark },
+      { type: 'opaque' },
+    ]);
+  });
+
   test.each<[name: string, content: unknown]>([
     ['P29 an empty text', ''],
     ['P29 an empty list', []],

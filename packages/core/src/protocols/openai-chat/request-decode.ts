@@ -200,13 +200,17 @@ function decodeSystem(message: JsonObject, at: string, scope: Scope): CanonicalM
 /** The blocks of a user message or a tool result. */
 type Part = TextBlock | ImageBlock | AudioBlock | FileBlock | OpaqueBlock;
 
-/** User and system messages need content; a cache mark on the message is one on its last block. */
+/**
+ * User and system messages need content. A cache mark on the message is one on its last block: other protocols get no
+ * opaque blocks, so the last of the others has it.
+ */
 function decodeMarkedContent(message: JsonObject, at: string, decode: typeof decodeContent, { context }: Scope): Part[] {
   const { content } = message;
   if (typeof content !== 'string') expectList(content, `${at}.content`);
   const blocks = decode(content, { at: `${at}.content`, context });
-  const last = blocks.at(-1);
-  return last?.type === 'text' ? [...blocks.slice(0, -1), { ...last, ...decodeMark(message, at, context) }] : blocks;
+  const mark = decodeMark(message, at, context);
+  const last = mark.cache_control ? blocks.findLastIndex((block) => block.type !== 'opaque') : -1;
+  return last < 0 ? blocks : blocks.map((block, i) => (i === last ? { ...block, ...mark } : block));
 }
 
 function decodeMark(message: JsonObject, at: string, context: CodecContext): { cache_control?: CacheControl } {
