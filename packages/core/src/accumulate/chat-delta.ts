@@ -1,5 +1,5 @@
 /** Reads the parts of a chat delta, in the variants that compatible servers send. */
-import { getOwn, isFilledText, isObject, type JsonObject, writeJson } from '../json/json.ts';
+import { assignOwn, getOwn, isFilledText, isObject, type JsonObject, writeJson } from '../json/json.ts';
 import { overlay } from './overlay.ts';
 
 /** The fields of a chunk that are read by name. All values are untrusted. */
@@ -95,11 +95,11 @@ export function normalizeChoice(choice: WireChoice): WireChoice {
   const delta: JsonObject = {};
   for (const message of messages.filter(isObject)) {
     const { index: _index, end_turn: isEnd, delta: inner, ...fields } = message;
-    Object.assign(fields, inner);
+    if (isObject(inner)) assignOwn(fields, inner);
     if (isEnd === true) usual.finish_reason ??= 'stop';
     // Search results are a message of the tool; newer versions put them into `context`. The last delta is "[DONE]".
     if (fields['role'] === 'tool') delta['context'] = { messages: [fields] };
-    else if (fields['content'] !== '[DONE]') Object.assign(delta, fields);
+    else if (fields['content'] !== '[DONE]') assignOwn(delta, fields);
   }
   usual.delta = delta;
   return usual;

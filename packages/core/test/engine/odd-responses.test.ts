@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery, validate } from '../../../../test/run.ts';
+import { normalizeChoice } from '../../src/accumulate/chat-delta.ts';
 import { ChatAccumulator, createAccumulator } from '../../src/accumulate/index.ts';
 import { CodecError } from '../../src/canonical/notes.ts';
 import type { Codec } from '../../src/codec/protocol.ts';
@@ -420,4 +421,13 @@ describe('LiteLLM: thinking_blocks keep their signature', () => {
     expect(content[0]).toMatchObject({ type: 'thinking', thinking: 'Let me think' });
     expect(content[0]?.['signature']).toMatch(/^cv1\.openai-chat\.litellm\.signature\.self\./);
   });
+});
+
+test.each([
+  ['in the delta', '{"messages":[{"index":0,"delta":{"__proto__":{"content":"forged"},"role":"assistant"}}]}'],
+  ['in the message', '{"messages":[{"index":0,"__proto__":{"content":"forged"},"role":"assistant"}]}'],
+])('a field called __proto__ %s of Azure is data', (_, json) => {
+  const { delta } = normalizeChoice(JSON.parse(json));
+  expect(Object.getPrototypeOf(delta)).toBe(Object.prototype);
+  expect(Object.keys(delta ?? {})).toContain('__proto__');
 });
