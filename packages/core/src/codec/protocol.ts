@@ -117,7 +117,7 @@ export interface Codec extends Protocol {
 }
 
 /** What clients of a protocol rely on, for encoders whose target does not do it by itself. */
-export interface ProtocolTraits {
+interface ProtocolTraits {
   /** A trailing assistant message is continued. */
   continuesPrefill: boolean;
   /** Every response schema is enforced, not only those marked as strict. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { memo } from '../../src/codec/profile.ts';
+import { memo, memoWeak } from '../../src/codec/profile.ts';
 import { BoundedCache } from '../../src/index.ts';
 
 const limits = { entries: 100, bytes: 20_000 };
@@ -76,4 +76,22 @@ test('memo calls its function once for each key in use', () => {
     find('a');
   }
   expect(calls.filter((text) => text === 'a')).toHaveLength(1);
+});
+
+describe('memoWeak', () => {
+  test('computes once for each object, not for each equal value', () => {
+    let count = 0;
+    const double = memoWeak(({ n }: { n: number }) => {
+      count++;
+      return n * 2;
+    });
+    const key = { n: 2 };
+    expect([double(key), double(key), double({ n: 2 })]).toEqual([4, 4, 4]);
+    expect(count).toBe(2);
+  });
+});
+
+test('memo passes further arguments to the first computation of a key', () => {
+  const join = memo(limits, (key, more: string) => key + more);
+  expect([join('a', '1'), join('a', '2'), join('b', '3')]).toEqual(['a1', 'a1', 'b3']);
 });

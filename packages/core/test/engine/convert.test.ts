@@ -20,6 +20,7 @@ import {
 import { CODECS } from '../../src/protocols/index.ts';
 import { bareContext } from '../openai-chat/bare-context.ts';
 
+const HI = { role: 'user', content: 'hi' };
 const ask = (over: object = {}) => ({
   model: 'gpt-5',
   messages: [{ role: 'user', content: 'hi' }],
@@ -82,6 +83,64 @@ describe('notes point into the source', () => {
     reportProtocolOnlyFields(decodeRequest(body, { from: codec }), new SourceBody(body, codec), codec, context);
     expect(context.notes).toEqual([]);
   });
+});
+
+test.each<[name: string, from: 'openai-chat' | 'openai-responses', body: object, paths: string[]]>([
+  [
+    'a system message, kept on its first block',
+    'openai-chat',
+    ask({ messages: [{ role: 'system', content: 'Be brief.', mood: 1 }, HI] }),
+    ['/messages/0/mood'],
+  ],
+  [
+    'reasoning under two names',
+    'openai-chat',
+    ask({ messages: [HI, { role: 'assistant', content: 'a', reasoning: 'r', reasoning_content: 'r' }, HI] }),
+    ['/messages/1/reasoning'],
+  ],
+  [
+    'a namespace, kept on its first tool',
+    'openai-responses',
+    {
+      model: 'm',
+      input: 'hi',
+      tools: [{ type: 'namespace', name: 'n', icon: 'i', tools: [{ type: 'function', name: 'f', parameters: {} }] }],
+    },
+    ['/tools/0/icon'],
+  ],
+  [
+    'an item of the assistant, kept on its parts',
+    'openai-responses',
+    {
+      model: 'm',
+      input: [
+        {
+          type: 'message',
+          role: 'assistant',
+          phase: 'commentary',
+          mood: 1,
+          content: ['a', 'b'].map((text) => ({ type: 'output_text', text })),
+        },
+        { role: 'user', content: 'hi' },
+      ],
+    },
+    ['/input/0/phase', '/input/0/mood'],
+  ],
+  [
+    'an instruction, kept on its first part',
+    'openai-responses',
+    {
+      model: 'm',
+      input: [
+        { role: 'developer', mood: 1, content: [{ type: 'input_text', text: 'x' }] },
+        { role: 'user', content: 'hi' },
+      ],
+    },
+    ['/input/0/mood'],
+  ],
+])('notes point to fields of %s', (_, from, body, paths) => {
+  const { notes } = convertRequest(body, { from, to: 'gemini' });
+  expect(notes.filter(({ feature }) => feature.startsWith('unknown.')).map(({ path }) => path)).toEqual(paths);
 });
 
 describe('strict', () => {
