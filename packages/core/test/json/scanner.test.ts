@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { endOfString, JsonNesting, JsonScanner } from '../../src/json/scanner.ts';
+import {
+  endOfString,
+  HEAD_AFTER_EMPTY_OBJECT,
+  HEAD_BLANK,
+  HEAD_BRACE,
+  HEAD_EMPTY_OBJECT,
+  HEAD_OTHER,
+  JsonNesting,
+  JsonScanner,
+} from '../../src/json/scanner.ts';
 
 /** Characters that mean something to a scanner, and runs around the length at which it changes from a loop to a search. */
 const ATOMS = [
@@ -59,7 +68,17 @@ function define(whole: string) {
     found.complete = ends && closes;
     found.isInString = token.startsWith('"') && !WHOLE_STRING.test(token);
   }
-  return found;
+  return { ...found, head: defineHead(whole) };
+}
+
+/** By the first characters that are not white space. */
+function defineHead(whole: string): number {
+  const start = [...whole].filter((char) => char > ' ').slice(0, 3);
+  if (start.length === 0) return HEAD_BLANK;
+  if (start[0] !== '{') return HEAD_OTHER;
+  if (start.length === 1) return HEAD_BRACE;
+  if (start[1] !== '}') return HEAD_OTHER;
+  return start.length === 2 ? HEAD_EMPTY_OBJECT : HEAD_AFTER_EMPTY_OBJECT;
 }
 
 describe('JsonScanner', () => {
@@ -88,14 +107,14 @@ describe('JsonScanner', () => {
     );
   });
 
-  test('skips strings with the same result, wherever the text is cut', () => {
+  test('skips strings and what is between them with the same result, wherever the text is cut', () => {
     fc.assert(
       fc.property(pieces, (list) => {
         const [stepping, skipping] = [new JsonScanner(), new JsonScanner()];
         for (const piece of list) {
           for (let at = 0; at < piece.length; at++) stepping.step(piece.charCodeAt(at));
           for (let at = 0; at < piece.length; at++) {
-            if (skipping.isInString) at = skipping.skipString(piece, at);
+            at = skipping.isInString ? skipping.skipString(piece, at) : skipping.skipValues(piece, at);
             if (at < piece.length) skipping.step(piece.charCodeAt(at));
           }
           const { depth, deepest, isInString } = stepping;
