@@ -129,8 +129,8 @@ describe.each(ROWS)('$name at "$base"', ({ base, make }) => {
   const open = (): Client => make(gateway.url + base);
 
   test('chat, whole and as a stream', async () => {
-    expect(await open().whole()).toContain(`You said: "${PROMPT}"`);
-    expect(await open().stream()).toContain(`You said: "${PROMPT}"`);
+    expect(await open().whole()).toContain(`You wrote: "${PROMPT}"`);
+    expect(await open().stream()).toContain(`You wrote: "${PROMPT}"`);
   });
 
   test('models', async () => expect(await open().models()).toContain(MODEL));

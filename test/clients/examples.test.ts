@@ -26,7 +26,7 @@ describe('examples for SDKs', { concurrent: true }, () => {
 
   test.each(RUN)('%s gets an answer of the demo model', async (name) => {
     const { stdout } = await execute(process.execPath, ['--import', aliases, `${folder}clients/${name}`], { env: env() });
-    expect(stdout).toContain(name === 'tools.js' ? 'The tool says: Rain in' : 'This is the demo model of Sluice');
+    expect(stdout).toContain(name === 'tools.js' ? 'The tool returned: Rain in' : 'This is the demo model of Sluice');
   });
 
   test.each(programs.filter((name) => !RUN.includes(name)))('%s can be read', async (name) => {

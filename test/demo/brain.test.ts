@@ -77,7 +77,7 @@ describe('a turn with a tool result ends in text', () => {
     ['although a call is forced', [user('hello'), call, result], { tool_choice: { type: 'any' } }],
     ['although a tool is forced', [user('hello'), call, result, user('x')], { tool_choice: { type: 'tool', name: 'Bash' } }],
   ] satisfies [string, CanonicalMessage[], Partial<CanonicalRequest>][])('%s', (_, messages, rest) => {
-    expect(buildDemoResponse(request(messages, rest)).content).toEqual([{ type: 'text', text: 'The tool says: Rain' }]);
+    expect(buildDemoResponse(request(messages, rest)).content).toEqual([{ type: 'text', text: 'The tool returned: Rain' }]);
   });
 });
 

@@ -434,7 +434,7 @@ describe('tapes of strangers', () => {
   test.each<[string, unknown, string]>([
     ['no JSON', '{', 'not JSON'],
     ['a list', [], 'object'],
-    ['another version', { ...GOOD, tape: 2 }, 'version 1'],
+    ['another version', { ...GOOD, tape: 2 }, 'the tape version'],
     ['a way out of the folder', { ...GOOD, response: { status: 200, body: '../../../etc/passwd' } }, 'response.body'],
     ['a hidden file', { ...GOOD, request: { body: '.env' } }, 'request.body'],
     ['a header that is none', { ...GOOD, response: { status: 200, headers: { 'a\r\nb': 'c' } } }, 'response.headers'],
@@ -460,7 +460,7 @@ describe('tapes of strangers', () => {
   });
 
   test('nothing at all', async () => {
-    await expect(readTape(temporaryFolder())).rejects.toThrow('neither exchanges');
+    await expect(readTape(temporaryFolder())).rejects.toThrow('contains no exchanges');
     await expect(readTape('/nowhere/at/all')).rejects.toThrow('no such tape');
   });
 

@@ -105,7 +105,7 @@ export class ConfigDocument {
     scalar.value = showBraces(String(scalar.value));
     // Copies of the configuration would otherwise have to guard against it.
     if (scalar.value === '__proto__')
-      this.syntax.push(this.#createProblem(readRange(scalar), path, 'nothing can be called __proto__'));
+      this.syntax.push(this.#createProblem(readRange(scalar), path, '__proto__ is not a valid name'));
   }
 
   #readValue(path: Path, scalar: Scalar, env: Env): void {
@@ -127,11 +127,7 @@ export class ConfigDocument {
       Alias: (at, alias, ancestors) => {
         if (alias.resolve(document)) return;
         this.syntax.push(
-          this.#createProblem(
-            readRange(alias),
-            buildPath(at, alias, ancestors),
-            `there is no anchor of that name; ${ALIAS_HINT}`,
-          ),
+          this.#createProblem(readRange(alias), buildPath(at, alias, ancestors), `unknown YAML anchor; ${ALIAS_HINT}`),
         );
       },
     });
@@ -139,7 +135,7 @@ export class ConfigDocument {
     try {
       document.toJS();
     } catch {
-      this.syntax.push(this.#createProblem([0, 1], [], 'the aliases multiply into too much'));
+      this.syntax.push(this.#createProblem([0, 1], [], 'YAML aliases expand to too many values'));
     }
   }
 
@@ -200,22 +196,22 @@ function measureDepth(text: string): number {
   return max;
 }
 
-const ALIAS_HINT = 'a name that begins with * has to stand in quotes';
+const ALIAS_HINT = 'put a name that begins with * in quotes';
 
 /** Clearer messages for the most common parser errors. */
 const SYNTAX_MESSAGES: Readonly<Record<string, string>> = {
   BAD_ALIAS: ALIAS_HINT,
-  DUPLICATE_KEY: 'this key is there twice',
-  MULTIPLE_DOCS: 'the file has more than one document',
-  TAB_AS_INDENT: 'lines are indented with spaces, not with tabs',
-  NON_STRING_KEY: 'a key must be text',
+  DUPLICATE_KEY: 'duplicate key',
+  MULTIPLE_DOCS: 'the file must contain one YAML document',
+  TAB_AS_INDENT: 'indent with spaces, not tabs',
+  NON_STRING_KEY: 'keys must be strings',
 };
 
 /** Cuts the message at a colon, after which the parser quotes the file. */
 function describeSyntaxError(code: string, message: string): string {
   const known = Object.hasOwn(SYNTAX_MESSAGES, code) ? SYNTAX_MESSAGES[code] : undefined;
   if (known !== undefined) return known;
-  if (/^Missing closing .quote/.test(message)) return 'a quote that opens here is not closed';
+  if (/^Missing closing .quote/.test(message)) return 'missing closing quote';
   const [plain = ''] = message.split(/: "|: tag:/, 1);
   return plain.slice(0, 1).toLowerCase() + plain.slice(1);
 }

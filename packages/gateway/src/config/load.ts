@@ -101,7 +101,7 @@ function listProblems(issues: readonly Issue[], value: unknown, document: Config
 function listIssueProblems(issue: Issue, base: Path, value: unknown, document: ConfigDocument): Problem[] {
   const path: Path = [...base, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => createUnknownKeyProblem(path, key, document));
-  if (issue.code === 'invalid_key') return [document.problem(path, issue.issues[0]?.message ?? 'is no name', 'key')];
+  if (issue.code === 'invalid_key') return [document.problem(path, issue.issues[0]?.message ?? 'is not a valid name', 'key')];
   if (issue.code === 'invalid_union') {
     const inner = findMeant(issue.errors);
     if (inner) return inner.flatMap((cause) => listIssueProblems(cause, path, value, document));
@@ -123,7 +123,7 @@ function buildMessage(issue: Issue, value: unknown): string {
       return `must be one of ${issue.values.map(String).join(', ')}${didYouMean(String(value), issue.values.map(String))}`;
     case 'too_small':
       if (issue.origin === 'string' || issue.origin === 'array') return 'must not be empty';
-      return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`;
+      return `must be ${issue.inclusive ? 'at least' : 'greater than'} ${issue.minimum}`;
     case 'too_big':
       return `must be at most ${issue.maximum}`;
     // All other schemas define their own messages.
@@ -135,7 +135,7 @@ function buildMessage(issue: Issue, value: unknown): string {
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'text',
   number: 'a number',
-  int: 'a whole number',
+  int: 'an integer',
   boolean: 'true or false',
   array: 'a list',
   object: 'a map of settings',

@@ -63,7 +63,7 @@ class ModelReader {
     this.#open.push(name);
     const goals = this.#listTargets(name).flatMap((_, i) => this.#resolveTarget(name, i));
     this.#open.pop();
-    if (countStars(name) > 1) this.#problem(name, 'must not have more than one *');
+    if (countStars(name) > 1) this.#problem(name, 'must contain at most one *');
     const distinct = removeDuplicates(goals);
     this.#known.set(name, distinct);
     return distinct;
@@ -76,10 +76,14 @@ class ModelReader {
 
   #resolveTarget(name: string, i: number): readonly Goal[] {
     const target = this.#listTargets(name)[i] ?? '';
-    if (countStars(target) > Math.min(1, countStars(name))) return this.#problem(name, 'has a * that nothing stands for', i);
+    if (countStars(target) > Math.min(1, countStars(name)))
+      return this.#problem(name, 'contains a * but the name has none to replace it with', i);
     const { provider, model } = splitTarget(target);
     // A target with a provider is final, so "openai/*": [openai/*, azure/*] is not a cycle.
-    if (this.#providers.has(provider)) return model === '' ? this.#problem(name, 'names no model', i) : [{ provider, model }];
+    if (this.#providers.has(provider))
+      return model === ''
+        ? this.#problem(name, 'has no model after the provider; write provider/model', i)
+        : [{ provider, model }];
     if (this.#listTargets(target).length > 0) return this.#readNested(name, target, i);
     return this.#reportUnreachable(name, target, i);
   }
@@ -87,7 +91,7 @@ class ModelReader {
   #readNested(name: string, target: string, i: number): readonly Goal[] {
     const start = this.#open.indexOf(target);
     if (start < 0) return this.read(target);
-    return this.#problem(name, `leads back to itself: ${[...this.#open.slice(start), target].join(' → ')}`, i);
+    return this.#problem(name, `is a cycle: ${[...this.#open.slice(start), target].join(' → ')}`, i);
   }
 
   /** A known provider without a key is skipped with a warning; an unknown one is an error. */
@@ -96,20 +100,24 @@ class ModelReader {
     const settings = this.#world.source.options.providers;
     const row = findRow(provider);
     if (Object.hasOwn(settings, provider)) {
-      if (settings[provider] === false) this.#warn(name, `${target} is left out: ${provider} is switched off`, i);
+      if (settings[provider] === false) this.#warn(name, `${target} is skipped: provider "${provider}" is disabled`, i);
       return NONE; // problems with its settings are already reported
     }
     if (row) {
       const variables = row.local ? row.base_env : [...row.key_env, ...(row.token_env ?? [])];
-      return this.#warn(name, `${target} is left out: ${provider} needs ${variables?.join(' or ')} in the environment`, i);
+      return this.#warn(
+        name,
+        `${target} is skipped: provider "${provider}" needs ${variables?.join(' or ')} in the environment`,
+        i,
+      );
     }
     if (model !== '' && provider !== '')
-      return this.#problem(name, `there is no provider "${provider}"${didYouMean(provider, this.#listProviderIds())}`, i);
+      return this.#problem(name, `unknown provider "${provider}"${didYouMean(provider, this.#listProviderIds())}`, i);
     const family = findFamily(target);
     const hint = family
       ? `; did you mean "${family}/${target}"?`
       : didYouMean(target, Object.keys(this.#world.source.options.models));
-    return this.#problem(name, `"${target}" is neither provider/model nor another name${hint}`, i);
+    return this.#problem(name, `"${target}" must be provider/model or another name of "models"${hint}`, i);
   }
 
   #listProviderIds(): Set<string> {

@@ -52,7 +52,7 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: ResolveCo
   const address = chooseAddress(row, world);
   for (const found of [key, address]) {
     if (!found || !('fault' in found)) continue;
-    warn(world, `${found.from} ${found.fault}; ${id} is left out`);
+    warn(world, `${found.from} ${found.fault}; provider "${id}" is skipped`);
     return undefined;
   }
   if (!address || 'fault' in address) return undefined;
@@ -128,17 +128,16 @@ interface BaseRow {
 
 /** Finds the row that a provider extends, and its protocol. */
 function findBaseRow(id: string, settings: ProviderOptions): BaseRow {
-  if (id === DEMO_ID) throw new SettingError('is built in and has no settings');
+  if (id === DEMO_ID) throw new SettingError('is built in and cannot be configured');
   const named = settings.extends ?? id;
   const row = findRow(named);
   if (!row && settings.extends !== undefined)
-    throw new SettingError(`is no provider that is known by name${didYouMean(named, PROVIDER_IDS)}`, 'extends');
+    throw new SettingError(`is not a known provider${didYouMean(named, PROVIDER_IDS)}`, 'extends');
   if (!row) return { protocol: readOwnProtocol(id, settings) };
   const { protocol = row.protocol } = settings;
   if (protocol === row.protocol || settings.base_url !== undefined) return { rowId: named, row, protocol };
   const sibling = listVendorRows(named).find((other) => findRow(other)?.protocol === protocol);
-  if (sibling === undefined)
-    throw new SettingError(`${named} is not known to speak ${protocol}: say where, with base_url`, 'protocol');
+  if (sibling === undefined) throw new SettingError(`${named} has no known ${protocol} endpoint; set base_url`, 'protocol');
   return { rowId: sibling, row: findRow(sibling) ?? row, protocol };
 }
 
@@ -146,13 +145,13 @@ function findBaseRow(id: string, settings: ProviderOptions): BaseRow {
 function readOwnProtocol(id: string, { protocol, base_url }: ProviderOptions): ProtocolId {
   if (protocol !== undefined && base_url !== undefined) return protocol;
   const lacking = protocol !== undefined ? 'base_url' : base_url !== undefined ? 'protocol' : 'protocol and base_url';
-  throw new SettingError(`is not known by name${didYouMean(id, PROVIDER_IDS)} (a provider of your own needs ${lacking})`);
+  throw new SettingError(`is not a known provider${didYouMean(id, PROVIDER_IDS)} (a custom provider needs ${lacking})`);
 }
 
 function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | undefined, world: ResolveContext): string {
   const { env, listen } = world;
   if (base_url !== undefined) {
-    if (pointsAt(base_url, listen)) throw new SettingError('is the address of the gateway itself', 'base_url');
+    if (pointsAt(base_url, listen)) throw new SettingError('must not be the address of the gateway itself', 'base_url');
     return base_url;
   }
   // A key of the file belongs to the vendor, so an address in the environment is ignored.
@@ -162,7 +161,7 @@ function readAddress({ base_url, api_key }: ProviderOptions, row: ProviderRow | 
   if (found && !pointsAt(found.value, listen)) return found.value;
   if (found) warn(world, describeOwnAddress(found.from));
   if (row?.base_url !== undefined) return row.base_url;
-  throw new SettingError(`needs base_url${row?.base_env ? `, or ${row.base_env.join(' or ')} in the environment` : ''}`);
+  throw new SettingError(`requires base_url${row?.base_env ? `, or ${row.base_env.join(' or ')} in the environment` : ''}`);
 }
 
 const CREDENTIAL_HEADER = /^(authorization|x-api-key|x-goog-api-key|api-key)$/i;
@@ -175,13 +174,13 @@ function readKey(settings: ProviderOptions, own: ProviderRow | undefined, { env 
   if (found && 'fault' in found) throw new SettingError(`${found.from} ${found.fault}`);
   if (found) return { secret: found.value.key, from: found.from, isToken: found.value.isToken };
   if (own.local) return undefined;
-  throw new SettingError(`has no key: set ${[...own.key_env, ...(own.token_env ?? [])].join(' or ')}, or api_key`);
+  throw new SettingError(`has no API key; set ${[...own.key_env, ...(own.token_env ?? [])].join(' or ')}, or api_key`);
 }
 
 function warnOfKey(id: string, row: ProviderRow, { env, source, warnings }: ResolveContext): void {
   const found = findKey(env, row);
   if (found === undefined) return;
-  const message = `${found.from} is not sent to this address; if it should be, say so: api_key: \${${found.from}}`;
+  const message = `${found.from} is not sent to this address; to allow it, set api_key: \${${found.from}}`;
   // Several rows of a vendor share an address and would repeat the warning.
   if (!warnings.some((warning) => warning.message === message))
     warnings.push(source.problem(['providers', id, 'base_url'], message));

@@ -72,7 +72,7 @@ const count = z.int().min(1);
 
 const pattern = z
   .string()
-  .refine((text) => compileRegex(text) !== undefined, { error: 'must be a regular expression' })
+  .refine((text) => compileRegex(text) !== undefined, { error: 'must be a valid regular expression' })
   .transform((text) => compileRegex(text) ?? /(?:)/)
   .meta({ format: 'regex' });
 
@@ -143,7 +143,7 @@ const profileSchema: z.ZodType<Partial<ProviderProfile>> = z
       [K in keyof typeof PROFILE_FIELDS]: z.ZodExactOptional<(typeof PROFILE_FIELDS)[K]>;
     },
   )
-  .describe('What the provider accepts, where that differs from what is known of it.');
+  .describe('Capabilities of the provider that differ from the built-in profile.');
 
 /** Milliseconds per unit. */
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
@@ -193,7 +193,7 @@ const CONNECTION_HEADERS = /^(host|connection|content-length|transfer-encoding|k
 const key = z
   .string()
   .trim()
-  .regex(KEY, { error: 'must be one word of printable ASCII' })
+  .regex(KEY, { error: 'must be printable ASCII without spaces' })
   .transform((text) => new Secret(text));
 
 const duration = createQuantity('must be a duration: 500ms, 5s, 2m, 1h', DURATION_PATTERN, readDuration);
@@ -205,7 +205,7 @@ function createQuantity(error: string, pattern: string, read: (text: string) => 
   return z
     .union([z.number(), z.string().regex(new RegExp(pattern), { error })], { error })
     .transform((value) => read(String(value)) ?? 0)
-    .refine((amount) => amount > 0, { error: 'must be more than nothing' });
+    .refine((amount) => amount > 0, { error: 'must be greater than 0' });
 }
 
 type Limit = z.ZodPrefault<z.ZodType<number, string | number>>;
@@ -235,12 +235,12 @@ const limits: z.ZodType<Limits, unknown> = z
   .strictObject(Object.fromEntries(LIMIT_KEYS.map((name) => [LIMITS[name].name, createLimit(LIMITS[name])])))
   .transform((values) => pickLimits(LIMIT_KEYS, values) as Limits) // every limit has a default
   .prefault({})
-  .describe('What the gateway bears. Durations: 500ms, 5s, 2m, 1h. Sizes: 64KiB, 32MiB.');
+  .describe('Limits and timeouts. Durations: 500ms, 5s, 2m, 1h. Sizes: 64KiB, 32MiB.');
 
 const protocol = z
   .enum([...listKeys(PROTOCOLS), ...listKeys(PROTOCOL_ALIASES)])
   .transform((name): ProtocolId => (Object.hasOwn(PROTOCOL_ALIASES, name) ? resolveAlias(name) : (name as ProtocolId))) // every other name is an id
-  .describe('The language it speaks.');
+  .describe('Protocol of the provider.');
 
 const resolveAlias = (name: string): ProtocolId => PROTOCOL_ALIASES[name as keyof typeof PROTOCOL_ALIASES];
 
@@ -256,8 +256,8 @@ const baseUrl = z.string().superRefine((text, context) => {
 const headers = z.record(
   z
     .string()
-    .regex(HEADER_NAME, { error: 'is not the name of a header' })
-    .refine((name) => !CONNECTION_HEADERS.test(name), { error: 'is a header of the connection and cannot be set' }),
+    .regex(HEADER_NAME, { error: 'is not a valid header name' })
+    .refine((name) => !CONNECTION_HEADERS.test(name), { error: 'is a connection header and cannot be set' }),
   z
     .string()
     .regex(HEADER_VALUE, { error: 'must be one line of printable ASCII' })
@@ -265,33 +265,33 @@ const headers = z.record(
 );
 
 const settings = z.strictObject({
-  extends: z.string().describe('The known provider it is like; by default the one of the same name.').exactOptional(),
+  extends: z.string().describe('Known provider to take defaults from; by default the one with the same name.').exactOptional(),
   protocol: protocol.exactOptional(),
-  base_url: baseUrl.describe('Its address up to the endpoint, for example https://api.example.com/v1.').exactOptional(),
-  api_key: key.describe(`Better a reference, such as \${EXAMPLE_API_KEY}, than the key itself.`).exactOptional(),
-  auth: z.enum(['bearer', 'api-key']).describe('How the key is sent; by default as the protocol does.').exactOptional(),
+  base_url: baseUrl.describe('Base URL without the endpoint, for example https://api.example.com/v1.').exactOptional(),
+  api_key: key.describe(`API key. Use a reference such as \${EXAMPLE_API_KEY} instead of the key itself.`).exactOptional(),
+  auth: z.enum(['bearer', 'api-key']).describe('How the key is sent; by default as the protocol defines.').exactOptional(),
   headers: headers.describe('Sent with every request.').exactOptional(),
   organization: z.string().min(1).describe('OpenAI-Organization.').exactOptional(),
   project: z.string().min(1).describe('OpenAI-Project.').exactOptional(),
-  api_version: z.string().min(1).describe('Azure: the dated version; without it the v1 API is used.').exactOptional(),
-  path: z.string().describe('What stands between base_url and the endpoint; nothing is added to it.').exactOptional(),
+  api_version: z.string().min(1).describe('Azure: the dated API version; without it the v1 API is used.').exactOptional(),
+  path: z.string().describe('Path between base_url and the endpoint, used unchanged.').exactOptional(),
   profile: profileSchema.exactOptional(),
   repair: z
     .boolean()
     .describe(
-      'Reads and writes answers anew when client and upstream speak the same protocol. Default: for all but the official vendors.',
+      'Parse and re-encode responses even if client and upstream use the same protocol. Default: true except for the official vendors.',
     )
     .exactOptional(),
   on_disconnect: z
     .enum(['abort', 'drain'])
     .describe(
-      'When a client leaves before its answer is whole: abort calls the upstream off, drain lets it come to its end, so that what it used is known. Default: abort.',
+      'When a client disconnects early: "abort" cancels the upstream request; "drain" reads the response to its end, so that usage is known. Default: abort.',
     )
     .exactOptional(),
   passthrough: z
     .enum(PASSTHROUGH)
     .describe(
-      'Endpoints that are passed on without conversion: off, known (those that the vendor documents; no stored objects when client keys are set), or all. Default: known.',
+      'Endpoints passed through without conversion: off, known (endpoints that the vendor documents; no stored objects when client keys are set), or all. Default: known.',
     )
     .exactOptional(),
 });
@@ -307,13 +307,13 @@ const provider: z.ZodType<ProviderOptions, unknown> = settings.extend(times).tra
 
 const providers = z
   .record(
-    z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'must be letters, digits, ".", "_" and "-"' }),
+    z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'must contain only letters, digits, ".", "_" and "-"' }),
     z
       .union([z.literal(false), z.null(), provider], { error: 'must be a map of settings, or false' })
       .transform((value) => value ?? {}),
   )
   .prefault({})
-  .describe('Who answers. Known providers whose key is in the environment need no entry; false switches one off.');
+  .describe('Upstream providers. Known providers whose API key is in the environment need no entry; false disables one.');
 
 const models = z
   .record(
@@ -324,21 +324,25 @@ const models = z
   )
   .prefault({})
   .describe(
-    'What clients may ask for: a name or a pattern with one *, and the provider/model it stands for. A list is tried in order.',
+    'Model names for clients: a name or a pattern with one *, and the provider/model it maps to. A list is tried in order.',
   );
 
 const listen = z
   .strictObject({
-    host: z.string().min(1).prefault(DEFAULT_HOST).describe('Any other address than a loopback one needs auth.keys.'),
+    host: z
+      .string()
+      .min(1)
+      .prefault(DEFAULT_HOST)
+      .describe('Address to listen on. Any address other than loopback requires auth.keys.'),
     port: z.int().min(0).max(65_535).prefault(DEFAULT_PORT),
   })
   .prefault({})
-  .describe('Where clients connect.');
+  .describe('Listening address.');
 
 const auth = z
-  .strictObject({ keys: z.array(key).min(1).describe('Who shows one of these is let in.') })
+  .strictObject({ keys: z.array(key).min(1).describe('Keys that clients may use.') })
   .default({ keys: [] })
-  .describe('Keys of the clients. Without them everybody on this machine is let in.');
+  .describe('Client authentication. Without keys, every process on this machine may use the gateway.');
 
 const log = z.strictObject({ level: z.enum(LOG_LEVELS).prefault('info') }).prefault({});
 

@@ -149,7 +149,7 @@ const WHOLE_REFERENCE = /^(?:env\.|os\.environ\/)([A-Za-z_]\w*)$/;
 const NAME = /^[A-Za-z_]\w*$/;
 
 // Does not quote the text, which may be the secret itself in braces.
-const INVALID_NAME = `what stands in \${…} is not the name of a variable`;
+const INVALID_NAME = `\${…} must contain the name of an environment variable`;
 
 function readVariable(name: string, env: Env): Expanded {
   const text = readEnv(env, name);
@@ -170,7 +170,7 @@ export function findKey(env: Env, { key_env, token_env = [] }: ProviderRow): Loo
   for (const from of [...key_env, ...token_env]) {
     const text = readEnv(env, from);
     if (text === undefined) continue;
-    if (!KEY.test(text)) return { fault: 'is not one word of printable ASCII', from };
+    if (!KEY.test(text)) return { fault: 'must be printable ASCII without spaces', from };
     return { value: { key: new Secret(text), isToken: token_env.includes(from) }, from };
   }
   return undefined;
@@ -198,7 +198,7 @@ export function findAddress(env: Env, { base_env = [], base_url, local, resource
   }
   const name = resource && readEnv(env, resource.env);
   if (!resource || name === undefined) return undefined;
-  if (!/^[a-z\d-]+$/i.test(name)) return { fault: 'is not the name of a resource', from: resource.env };
+  if (!/^[a-z\d-]+$/i.test(name)) return { fault: 'is not a valid resource name', from: resource.env };
   return { value: `https://${name}.${resource.domains[0]}`, from: resource.env };
 }
 

@@ -151,7 +151,7 @@ export class LiveConfig {
       last = next;
     }
     this.#stamp = ''; // the next poll tries again
-    throw new ConfigError([{ message: `${file} keeps changing; it is read again when it stops`, path: [] }]);
+    throw new ConfigError([{ message: `${file} keeps changing; it is reloaded when it has been stable`, path: [] }]);
   }
 }
 
@@ -224,7 +224,10 @@ function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Pro
   const isCut = before.endsWith('\n') && !after.endsWith('\n') && after.length < before.length && !/^\s*\{/.test(after);
   if (!isCut) return [];
   return [
-    source.problem([], 'the file looks cut: it became shorter and has lost its last newline; add the newline if it is complete'),
+    source.problem(
+      [],
+      'the file looks truncated: it is shorter and its last newline is missing; add the newline if it is complete',
+    ),
   ];
 }
 

@@ -21,4 +21,4 @@ export function warn({ warnings }: ResolveContext, message: string): void {
 
 /** The warning for a variable that points a provider at the gateway itself. */
 export const describeOwnAddress = (from: string): string =>
-  `${from} is the address of the gateway itself, as clients need it; upstreams are not looked for there`;
+  `${from} points to the gateway itself and is ignored as an upstream address`;

@@ -149,7 +149,7 @@ export class Conversation {
       connection,
       redact: redactUpstream,
       onAgain: () => this.#loop.repeated(candidate),
-      onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'strange answer'),
+      onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'unexpected upstream response'),
     };
   }
 

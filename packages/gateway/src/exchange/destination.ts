@@ -76,7 +76,7 @@ function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...P
   const [first, ...others] = directory.providersFor(route.client.id);
   if (first) return [first, ...others];
   const reason = `no provider with protocol ${route.client.id} is configured`;
-  throw createRefusal('NOT_FOUND', `${formatEndpoint(request)} cannot be passed on: ${reason}`);
+  throw createRefusal('NOT_FOUND', `${formatEndpoint(request)} cannot be passed through: ${reason}`);
 }
 
 function findByModel(request: PassedRequest, { bytes, type }: PassedBody): Destination | undefined {
@@ -115,7 +115,7 @@ function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBod
 function checkOneProvider(targets: readonly Candidate[]): void {
   const providers = [...new Set(targets.map(({ provider }) => JSON.stringify(provider.id)))];
   if (providers.length < 2) return;
-  const message = `model: names more than one provider (${providers.slice(0, 5).join(', ')}); send one request for each`;
+  const message = `model: refers to more than one provider (${providers.slice(0, 5).join(', ')}); send one request for each`;
   throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: 'model' });
 }
 
@@ -221,11 +221,11 @@ function findRefusal(
 ): Refusal | undefined {
   if (passthrough === 'all') return undefined;
   if (passthrough === 'off')
-    return { code: 'PERMISSION', reason: 'is not passed on to the provider', remedy: '"known" or "all" to allow it' };
+    return { code: 'PERMISSION', reason: 'is not passed through to the provider', remedy: '"known" or "all" to allow it' };
   if (kind === undefined)
-    return { code: 'NOT_FOUND', reason: 'is not a known endpoint of the provider', remedy: '"all" to pass on every path' };
+    return { code: 'NOT_FOUND', reason: 'is not a known endpoint of the provider', remedy: '"all" to pass every path through' };
   return kind === 'stored' && isShared
-    ? { code: 'PERMISSION', reason: 'reaches stored objects, which all client keys would share', remedy: '"all" to allow it' }
+    ? { code: 'PERMISSION', reason: 'accesses stored objects, which all client keys would share', remedy: '"all" to allow it' }
     : undefined;
 }
 
@@ -302,7 +302,7 @@ function readJsonModels(body: Buffer, isDeclared: boolean): NamedModels {
   if (body.length === 0) return createUnnamed(body);
   const read = parse(body);
   if (read) return new JsonModels(body, read);
-  if (isDeclared) throw createBodyError('JSON_PARSE_ERROR', 'the body of the request is not JSON');
+  if (isDeclared) throw createBodyError('JSON_PARSE_ERROR', 'the request body is not valid JSON');
   return createUnnamed(body);
 }
 
@@ -386,4 +386,4 @@ function checkName(name: string): string {
 const createBodyError = (code: 'JSON_PARSE_ERROR' | 'INVALID_INPUT', message: string): CodecError =>
   new CodecError({ code, message, http_status: 400 });
 
-const MORE_THAN_ONCE = createBodyError('INVALID_INPUT', 'model: is given more than once');
+const MORE_THAN_ONCE = createBodyError('INVALID_INPUT', 'model: must be given only once');

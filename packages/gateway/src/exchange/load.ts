@@ -186,11 +186,11 @@ export class Gatekeeper {
     if (this.isOpen) return { admitted: true };
     const key = readKey(headers, path);
     if (key === undefined)
-      return { admitted: false, reason: 'no key was sent: use Authorization: Bearer, x-api-key or x-goog-api-key' };
+      return { admitted: false, reason: 'client key required: send it as Authorization: Bearer, x-api-key or x-goog-api-key' };
     const given = digest(key);
     let isKnown = false;
     for (const known of this.#digests) isKnown = timingSafeEqual(known, given) || isKnown;
-    return isKnown ? { admitted: true } : { admitted: false, reason: 'the key is not known here' };
+    return isKnown ? { admitted: true } : { admitted: false, reason: 'invalid client key' };
   }
 }
 

@@ -41,7 +41,7 @@ function checkHead({ request: { headers }, response }: BodySource, limit: number
     return readCoding(headers['content-encoding']);
   } catch {
     response.setHeader('accept-encoding', SUPPORTED_CODINGS);
-    throw refusal(415, 'INVALID_INPUT', `the content-encoding of the request is not supported; use one of: ${SUPPORTED_CODINGS}`);
+    throw refusal(415, 'INVALID_INPUT', `unsupported content-encoding; use one of: ${SUPPORTED_CODINGS}`);
   }
 }
 
@@ -130,10 +130,10 @@ class BodyReader implements Receiver {
   }
 }
 
-const BROKE_OFF = refusal(499, 'CANCELLED', 'the request broke off');
+const BROKE_OFF = refusal(499, 'CANCELLED', 'the client closed the connection before the request was complete');
 
 const createTooLargeError = (limit: number) =>
-  refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+  refusal(413, 'PAYLOAD_TOO_LARGE', `the request body has more than ${limit} bytes (limits.request_bytes)`);
 
 const createRatioError = (ratio: number) =>
   refusal(
@@ -177,7 +177,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw refusal(400, 'JSON_PARSE_ERROR', 'the body of the request is not UTF-8');
+    throw refusal(400, 'JSON_PARSE_ERROR', 'the request body is not valid UTF-8');
   }
 }
 
@@ -186,7 +186,7 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     const isEmpty = text.trim() === '';
-    throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'the request has no body' : 'the body of the request is not JSON');
+    throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'a request body is required' : 'the request body is not valid JSON');
   }
 }
 

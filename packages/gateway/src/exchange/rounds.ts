@@ -44,7 +44,7 @@ export class AttemptLoop {
   repeated({ provider, model }: Candidate): void {
     this.#services.log.warn(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
-      'kept connection was closed; request repeated on a new one',
+      'kept-alive connection was closed; retrying on a new one',
     );
     this.#count();
   }
@@ -58,7 +58,7 @@ export class AttemptLoop {
     if (this.#options.connection.isInterrupted || !budget.spend()) return false;
     log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
-      'provider refused an optional field; request repeated without it',
+      'provider rejected an optional field; retrying without it',
     );
     this.#count();
     return true;

@@ -290,7 +290,7 @@ class StreamAttempt implements Receiver {
   #closeUnread(): void {
     if (this.#bytes === 0) return;
     try {
-      this.#stream.fail('it was abandoned');
+      this.#stream.fail('the response was abandoned');
     } catch (cause) {
       this.#reject(cause);
     }

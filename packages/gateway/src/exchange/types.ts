@@ -214,7 +214,7 @@ export const STOPPED: CanonicalError = {
 /** A bug in the gateway. */
 export const INTERNAL: CanonicalError = {
   code: 'INTERNAL',
-  message: 'internal error of the gateway; see its log',
+  message: 'internal gateway error; see the log of the gateway',
   http_status: 500,
 };
 
@@ -331,7 +331,7 @@ export const findRedirectError = (name: string, status: number): CanonicalError 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function createInvalidResponseError(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
-  return createInvalidResponse(`${name} responded with ${type} that is not a response of its protocol`);
+  return createInvalidResponse(`${name} responded with ${type} that does not match its protocol`);
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */
@@ -351,7 +351,7 @@ export function createUnavailableError(model: string, candidates: readonly Candi
 const NO_TEMPLATES: CanonicalError = {
   code: 'INVALID_INPUT',
   message:
-    'prompt: a prompt template cannot be expanded here: no configured provider speaks OpenAI Responses; send "model" and "input" instead',
+    'prompt: prompt templates require a provider with protocol OpenAI Responses, and none is configured; send "model" and "input" instead',
   http_status: 400,
   param: 'prompt',
 };

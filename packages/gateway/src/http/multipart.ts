@@ -70,7 +70,7 @@ class PartReader implements Iterable<Part> {
   readonly first: number;
 
   constructor(body: Buffer, boundary: string) {
-    if (boundary === '') throw createError('its content type has no boundary');
+    if (boundary === '') throw createError('the content type has no boundary');
     this.#body = body;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
     // The first boundary may be at the very beginning.
@@ -82,7 +82,7 @@ class PartReader implements Iterable<Part> {
     const { length } = this.#delimiter;
     let at = this.first + length - CRLF.length;
     for (let count = 0; !this.#isLast(at); count++) {
-      if (count === MAX_PARTS) throw createError(`it has more than ${MAX_PARTS} parts`);
+      if (count === MAX_PARTS) throw createError(`more than ${MAX_PARTS} parts`);
       const headers = this.#headers(this.#endOfLine(at) ?? this.#body.length);
       const value = headers.end + BLANK_LINE.length;
       // An empty value ends where it begins: its boundary shares no bytes with the blank line before it.
@@ -100,7 +100,7 @@ class PartReader implements Iterable<Part> {
     // Without headers, the blank line is the end of the boundary's own line and one more.
     const from = start - CRLF.length;
     const end = this.#body.subarray(from, from + MAX_HEADER_BYTES).indexOf(BLANK_LINE);
-    if (end < 0) throw createError('the headers of a part have no end, or are too long');
+    if (end < 0) throw createError('the headers of a part are incomplete or too long');
     return { start: Math.min(start, from + end), end: from + end };
   }
 
@@ -138,4 +138,4 @@ const DASH = 0x2d;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09]);
 
 const createError = (reason: string): CodecError =>
-  new CodecError({ code: 'INVALID_INPUT', message: `the multipart body cannot be read: ${reason}`, http_status: 400 });
+  new CodecError({ code: 'INVALID_INPUT', message: `invalid multipart body: ${reason}`, http_status: 400 });

@@ -25,7 +25,7 @@ export class Metrics {
 
     new Gauge({
       name: 'sluice_active_requests',
-      help: 'Exchanges under way.',
+      help: 'Requests in progress.',
       registers,
       collect() {
         this.set(active());
@@ -33,40 +33,40 @@ export class Metrics {
     });
     this.shed = new Counter({
       name: 'sluice_shed_requests_total',
-      help: 'Requests refused because too much is under way.',
+      help: 'Requests rejected because too many are in progress.',
       registers,
     });
     this.droppedConnections = new Counter({
       name: 'sluice_dropped_connections_total',
-      help: 'Connections of clients closed at once because there are too many, or no file descriptors are left.',
+      help: 'Client connections closed immediately because there are too many or no file descriptors are left.',
       registers,
     });
     this.#families = {
-      requests: counts('requests_total', 'Exchanges that ended, by HTTP status.'),
-      tokens: counts('tokens_total', 'Tokens as the upstreams reported them.'),
-      notes: counts('conversion_warnings_total', 'What could not be carried over, by kind.'),
-      duration: distributions('request_duration_seconds', 'From the request to the end of the answer.', DURATION_BOUNDS),
+      requests: counts('requests_total', 'Completed requests, by HTTP status.'),
+      tokens: counts('tokens_total', 'Tokens as reported by the upstreams.'),
+      notes: counts('conversion_warnings_total', 'Conversion losses and repairs, by code.'),
+      duration: distributions('request_duration_seconds', 'Time from the request to the end of the response.', DURATION_BOUNDS),
       firstToken: distributions(
         'time_to_first_token_seconds',
-        'From the request to the first content of the answer.',
+        'Time from the request to the first content of the response.',
         DURATION_BOUNDS,
       ),
       interToken: distributions(
         'inter_token_latency_seconds',
-        'Time a token took after the first, a mean a stream.',
+        'Mean time per output token after the first, per stream.',
         TOKEN_TIME_BOUNDS,
       ),
-      overhead: distributions('overhead_seconds', 'From the request to the call of the first upstream.', OVERHEAD_BOUNDS),
+      overhead: distributions('overhead_seconds', 'Time from the request to the first upstream request.', OVERHEAD_BOUNDS),
     };
     this.#upstreamErrors = new Counter({
       name: 'sluice_upstream_errors_total',
-      help: 'Attempts that failed, by kind.',
+      help: 'Failed upstream attempts, by kind.',
       labelNames: ['provider', 'code'],
       registers,
     });
     this.#upstreamUp = new Gauge({
       name: 'sluice_upstream_up',
-      help: '0 while the target last tried at this provider is paused after failures: it gets requests only if no other target is available, as one probe at a time without retries; else 1.',
+      help: '0 while the target last tried at this provider is paused after failures (it then gets one probe at a time, without retries, and only if no other target is available); otherwise 1.',
       labelNames: ['provider'],
       registers,
     });

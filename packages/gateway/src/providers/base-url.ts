@@ -7,11 +7,11 @@ import type { ProviderRow } from './row.ts';
 /** What is wrong with a base URL; undefined when it is valid. Never quotes the URL, which may contain a password. */
 export function findUrlFault(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'must be a URL that begins with http:// or https://';
-  if (url.username !== '' || url.password !== '') return 'must not carry a user or a password: use api_key or headers';
-  if (url.search !== '' || url.hash !== '') return 'must not have a query or a fragment: use api_version or api_key';
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'must be a URL starting with http:// or https://';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use api_key or headers';
+  if (url.search !== '' || url.hash !== '') return 'must not have a query or fragment; use api_version or api_key';
   const endpoint = ENDPOINT.exec(url.pathname)?.[1];
-  return endpoint === undefined ? undefined : `must end before the endpoint: leave off /${endpoint}`;
+  return endpoint === undefined ? undefined : `must not include the endpoint; remove /${endpoint}`;
 }
 
 const ENDPOINT = /\/(chat\/completions|completions|responses|messages|models|embeddings)\/?$/;

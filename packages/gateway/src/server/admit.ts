@@ -10,18 +10,19 @@ export function admit(incoming: AdmissionRequest, services: Services): void {
   const { streams, memory, metrics } = services;
   if (!streams.isFull && !memory.isTight) return;
   metrics.shed.inc();
-  throw refusal(503, 'OVERLOADED', 'too many requests are under way', 1000);
+  throw refusal(503, 'OVERLOADED', 'too many requests in progress; retry later', 1000);
 }
 
 type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
 function checkForm({ request: { rawHeaders, httpVersion } }: AdmissionRequest, { limits }: Services): void {
-  if (rawHeaders.length / 2 > limits.headers) throw refusal(431, 'INVALID_INPUT', `more than ${limits.headers} headers`);
+  if (rawHeaders.length / 2 > limits.headers)
+    throw refusal(431, 'INVALID_INPUT', `the request has more than ${limits.headers} headers (limits.header_count)`);
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) if (isHost(rawHeaders[i] ?? '')) hosts++;
-  if (hosts > 1) throw refusal(400, 'INVALID_INPUT', 'the request names more than one host');
-  if (hosts === 0 && httpVersion === '1.1') throw refusal(400, 'INVALID_INPUT', 'the request names no host');
+  if (hosts > 1) throw refusal(400, 'INVALID_INPUT', 'the request has more than one Host header');
+  if (hosts === 0 && httpVersion === '1.1') throw refusal(400, 'INVALID_INPUT', 'the Host header is required');
 }
 
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';

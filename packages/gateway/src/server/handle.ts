@@ -50,7 +50,11 @@ async function respond(incoming: Incoming, services: Services): Promise<Result> 
   const methods: readonly string[] = METHODS[route.type];
   if (!methods.includes(request.method ?? '')) {
     response.setHeader('allow', methods.join(', '));
-    throw refusal(405, 'UNSUPPORTED_INTERFACE', `${request.method} is not for this path: use ${methods.join(' or ')}`);
+    throw refusal(
+      405,
+      'UNSUPPORTED_INTERFACE',
+      `method ${request.method} is not allowed for this path; use ${methods.join(' or ')}`,
+    );
   }
   switch (route.type) {
     case 'CHAT':

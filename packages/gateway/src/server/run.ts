@@ -36,7 +36,7 @@ export async function run({ config, folder, env, listen, log: level, watch = {} 
       directory = createDirectory(state, demo);
       log.info('configuration reloaded');
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
-      if (restart.length > 0) log.warn({ sections: restart }, 'these sections take effect after a restart');
+      if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
     },
     (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
   );
@@ -144,7 +144,7 @@ export function createServices(options: ServiceOptions): Services {
     modelLists: new ModelLists({
       dialer,
       clock,
-      onFailure: (provider, reason) => log.warn({ provider, reason }, 'no list of models'),
+      onFailure: (provider, reason) => log.warn({ provider, reason }, 'listing the models of a provider failed'),
     }),
     memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
   };

@@ -215,7 +215,7 @@ function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
   const id = randomUUID();
   const reply = encodeError(explainUnreadable(error).error, { to: routeOf(readTarget(error), {}).client });
   const { status } = reply;
-  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'unreadable request');
+  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'invalid HTTP request');
   const body = JSON.stringify(reply.body);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
@@ -236,12 +236,12 @@ const explainUnreadable = (error: Error): CodecError => REFUSALS.get(readCode(er
 
 /** Errors for bytes that could not be read as a request: too large, too late, or not HTTP. */
 const REFUSALS: ReadonlyMap<unknown, CodecError> = new Map([
-  ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the headers of the request are too large')],
-  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunks of the request are too large')],
-  ['ERR_HTTP_REQUEST_TIMEOUT', refusal(408, 'INVALID_INPUT', 'the request did not come in time')],
+  ['HPE_HEADER_OVERFLOW', refusal(431, 'INVALID_INPUT', 'the request headers are too large')],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusal(413, 'PAYLOAD_TOO_LARGE', 'the chunk extensions of the request are too large')],
+  ['ERR_HTTP_REQUEST_TIMEOUT', refusal(408, 'INVALID_INPUT', 'timed out waiting for the request')],
 ]);
 
-const UNREADABLE = refusal(400, 'INVALID_INPUT', 'this is no request of HTTP');
+const UNREADABLE = refusal(400, 'INVALID_INPUT', 'not a valid HTTP request');
 
 /** The connection ended in the middle of a request. */
 const hasLeft = (error: Error): boolean => ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(String(readCode(error)));

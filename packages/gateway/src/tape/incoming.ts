@@ -25,7 +25,7 @@ export async function collectBody(request: IncomingMessage, limit: number): Prom
   const collector = new Collector(limit);
   for await (const chunk of request)
     if (!collector.push(chunk as Buffer))
-      throw refusal(413, 'PAYLOAD_TOO_LARGE', `the body of the request has more than ${limit} bytes`);
+      throw refusal(413, 'PAYLOAD_TOO_LARGE', `the request body has more than ${limit} bytes`);
   return collector.take();
 }
 

@@ -223,7 +223,7 @@ const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 /** Entries of the count of faults with `times`. */
 const MAX_COUNTED = 10_000;
 
-const FAULT_BODY = { error: { message: 'this error was asked for' } };
+const FAULT_BODY = { error: { message: 'error injected by sluice replay' } };
 
 const HTML_PAGE = '<html><body><h1>Bad Gateway</h1></body></html>\n';
 
@@ -250,7 +250,7 @@ function createNoMatchError({ method, path, model }: Served, exchanges: readonly
   return refusal(
     404,
     'NOT_FOUND',
-    `nothing on the tape answers ${what.slice(0, 300)}; it has ${exchanges.length} exchanges (${models})`,
+    `the tape has no exchange for ${what.slice(0, 300)}; it has ${exchanges.length} exchanges (${models})`,
   );
 }
 

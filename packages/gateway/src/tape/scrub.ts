@@ -125,5 +125,5 @@ const createLimitError = () =>
   refusal(
     403,
     'PERMISSION',
-    `this recording has seen ${MAX_CREDENTIALS} credentials or ${MAX_CREDENTIAL_BYTES / 1024} KiB of them, and cannot keep more out of the tape; restart "sluice record"`,
+    `the recording reached its limit of ${MAX_CREDENTIALS} credentials or ${MAX_CREDENTIAL_BYTES / 1024} KiB of them and cannot redact more; restart "sluice record"`,
   );

@@ -113,7 +113,7 @@ class Collection implements Receiver {
   }
 }
 
-const INTERRUPTED = new Error('nobody waits for the answer any more');
+const INTERRUPTED = new Error('the response is no longer needed');
 
 /** The bytes of a body, up to a limit. */
 export class Collector {

@@ -93,7 +93,11 @@ function respondSide(type: InterfaceType, wire: WireRequest, client: Codec): unk
     const rerank = client.rerank.request.decode(wire, context);
     return client.rerank.response.encode(rank(rerank), { ...context, rerank });
   }
-  throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'the demo model does not do that', http_status: 404 });
+  throw new CodecError({
+    code: 'UNSUPPORTED_INTERFACE',
+    message: 'the demo model does not support this endpoint',
+    http_status: 404,
+  });
 }
 
 function buildResponse(request: CanonicalRequest): CanonicalResponse {
@@ -197,7 +201,7 @@ class DemoLine implements Line, BodySink {
     if (this.isClosed) return;
     this.hangUp();
     const code = how === 'reset' ? 'ECONNRESET' : 'UND_ERR_SOCKET';
-    this.#receiver.fail(Object.assign(new Error('the demo model broke off'), { code }));
+    this.#receiver.fail(Object.assign(new Error('the demo model closed the connection'), { code }));
   }
 
   async #untilOpen(): Promise<void> {

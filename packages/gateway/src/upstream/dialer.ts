@@ -146,7 +146,7 @@ function parseAddress(url: string): Address {
 
 /** Fails asynchronously, like all failures, so that the caller has its line by then. */
 function refuseCall(receiver: Receiver): Line {
-  queueMicrotask(() => receiver.fail(new WrongAddress('the call would have left the address of its provider')));
+  queueMicrotask(() => receiver.fail(new WrongAddress('the request would leave the base URL of its provider')));
   return NO_LINE;
 }
 
@@ -251,7 +251,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
   }
 }
 
-const HUNG_UP = new Error('hung up');
+const HUNG_UP = new Error('request cancelled');
 
 /** The coding and the length do not apply to the decompressed body. */
 function withoutCoding(headers: Record<string, string>): Record<string, string> {

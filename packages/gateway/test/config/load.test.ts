@@ -136,20 +136,24 @@ const BAD: Bad[] = [
     says: ['2:10: limits.drain: must be a duration: 500ms, 5s, 2m, 1h'],
   },
   { name: 'a wrong size', text: 'limits: { event_bytes: 5s }', says: ['1:24: limits.event_bytes: must be a size: 64KiB, 32MiB'] },
-  { name: 'a time of nothing', text: 'limits: { drain: 0 }', says: ['1:18: limits.drain: must be more than nothing'] },
+  { name: 'a time of nothing', text: 'limits: { drain: 0 }', says: ['1:18: limits.drain: must be greater than 0'] },
   { name: 'a share above one', text: 'limits: { heap_shed: 85 }', says: ['1:22: limits.heap_shed: must be at most 1'] },
   { name: 'no streams', text: 'limits: { streams: 0 }', says: ['1:20: limits.streams: must be at least 1'] },
-  { name: 'a half stream', text: 'limits: { streams: 1.5 }', says: ['1:20: limits.streams: must be a whole number'] },
+  { name: 'a half stream', text: 'limits: { streams: 1.5 }', says: ['1:20: limits.streams: must be an integer'] },
   {
     name: 'a provider that is text',
     text: `providers:\n  openai: ${CANARY}\n`,
     says: ['2:11: providers.openai: must be a map of settings, or false'],
   },
-  { name: 'a name with a slash', text: 'providers: { "a/b": {} }', says: ['1:14: providers["a/b"]: must be letters, digits'] },
+  {
+    name: 'a name with a slash',
+    text: 'providers: { "a/b": {} }',
+    says: ['1:14: providers["a/b"]: must contain only letters, digits'],
+  },
   {
     name: 'a key of two words',
     text: `providers: { a: { api_key: "${CANARY} x" } }`,
-    says: ['1:28: providers.a.api_key: must be one word of printable ASCII'],
+    says: ['1:28: providers.a.api_key: must be printable ASCII without spaces'],
   },
   {
     name: 'a key that is a list',
@@ -177,7 +181,7 @@ const BAD: Bad[] = [
   {
     name: 'a header of the connection',
     text: `providers: { a: { headers: { Host: ${CANARY} } } }`,
-    says: ['1:30: providers.a.headers.Host: is a header of the connection and cannot be set'],
+    says: ['1:30: providers.a.headers.Host: is a connection header and cannot be set'],
   },
   {
     name: 'a header that breaks out',
@@ -187,7 +191,7 @@ const BAD: Bad[] = [
   {
     name: 'a password in the address',
     text: `providers: { a: { base_url: "http://u:${CANARY}@x" } }`,
-    says: ['1:29: providers.a.base_url: must not carry a user or a password'],
+    says: ['1:29: providers.a.base_url: must not contain a user or password'],
   },
   {
     name: 'a key in the address',
@@ -197,7 +201,7 @@ const BAD: Bad[] = [
   {
     name: 'no address',
     text: 'providers: { a: { base_url: example.com } }',
-    says: ['1:29: providers.a.base_url: must be a URL that begins with http:// or https://'],
+    says: ['1:29: providers.a.base_url: must be a URL starting with http:// or https://'],
   },
   {
     name: 'a profile that is none',
@@ -207,20 +211,20 @@ const BAD: Bad[] = [
   {
     name: 'an expression that is none',
     text: 'providers: { a: { profile: { tool_id: { pattern: "(", max: 9 } } } }',
-    says: ['1:50: providers.a.profile.tool_id.pattern: must be a regular expression'],
+    says: ['1:50: providers.a.profile.tool_id.pattern: must be a valid regular expression'],
   },
   {
     name: 'a secret put into braces',
     text: `providers: { groq: { api_key: "\${sk-${CANARY}}" } }`,
-    says: [`1:31: providers.groq.api_key: what stands in \${…} is not the name of a variable`],
+    says: [`1:31: providers.groq.api_key: \${…} must contain the name of an environment variable`],
   },
   // Syntax
-  { name: 'a key twice', text: 'log: {}\nlog: {}\n', says: ['2:1: this key is there twice'] },
-  { name: 'tabs', text: 'log:\n\tlevel: info\n', says: ['2:1: lines are indented with spaces, not with tabs'] },
+  { name: 'a key twice', text: 'log: {}\nlog: {}\n', says: ['2:1: duplicate key'] },
+  { name: 'tabs', text: 'log:\n\tlevel: info\n', says: ['2:1: indent with spaces, not tabs'] },
   {
     name: 'an open quote',
     text: `providers:\n  a: { api_key: "${CANARY}\n`,
-    says: ['2:17: a quote that opens here is not closed', '3:1: flow map in block collection'],
+    says: ['2:17: missing closing quote', '3:1: flow map in block collection'],
   },
   { name: 'an open bracket', text: 'models: { a: [b\n', says: ['2:1: flow sequence in block collection'] },
   {
@@ -231,20 +235,20 @@ const BAD: Bad[] = [
   {
     name: 'a star without quotes',
     text: 'models:\n  *: demo/x\n',
-    says: ['2:4: a name that begins with * has to stand in quotes'],
+    says: ['2:4: put a name that begins with * in quotes'],
   },
   {
     name: 'a star that is an alias',
     text: 'models:\n  a: *b\n',
-    says: ['2:6: models.a: there is no anchor of that name; a name that begins with * has to stand in quotes'],
+    says: ['2:6: models.a: unknown YAML anchor; put a name that begins with * in quotes'],
   },
-  { name: 'two documents', text: 'log: {}\n---\nlog: {}\n', says: ['2:1: the file has more than one document'] },
+  { name: 'two documents', text: 'log: {}\n---\nlog: {}\n', says: ['2:1: the file must contain one YAML document'] },
   { name: 'a tag', text: `providers: { a: { api_key: !!js/function ${CANARY} } }`, says: ['1:28: unresolved tag'] },
-  { name: 'the prototype', text: '__proto__: { listen: {} }', says: ['1:1: nothing can be called __proto__'] },
+  { name: 'the prototype', text: '__proto__: { listen: {} }', says: ['1:1: __proto__ is not a valid name'] },
   {
     name: 'the prototype, deeper',
     text: 'models:\n  __proto__: demo/x\n',
-    says: ['2:3: models: nothing can be called __proto__'],
+    says: ['2:3: models: __proto__ is not a valid name'],
   },
   { name: 'too deep', text: `models: ${'['.repeat(20_000)}`, says: ['1:1: the file is nested deeper than 50 levels'] },
   {
@@ -259,43 +263,45 @@ const BAD: Bad[] = [
       .split('')
       .map((name, i) => `  ${name}: &${name} [${Array.from({ length: 10 }, () => `*${'abcdefgh'[i]}`).join(', ')}]`)
       .join('\n')}\n`,
-    says: ['1:1: the aliases multiply into too much'],
+    says: ['1:1: YAML aliases expand to too many values'],
   },
   { name: 'JSON with a comma too few', text: '{\n  "listen": { "port": 1 }\n  "log": {}\n}', says: ['3:3: '] },
   // What can be told only when everything is known
   {
     name: 'a provider nobody knows',
     text: 'providers:\n  grok: {}\n',
-    says: [
-      '2:3: providers.grok: is not known by name; did you mean "groq"? (a provider of your own needs protocol and base_url)',
-    ],
+    says: ['2:3: providers.grok: is not a known provider; did you mean "groq"? (a custom provider needs protocol and base_url)'],
   },
   {
     name: 'a provider without an address',
     text: 'providers: { mine: { protocol: gemini } }',
-    says: ['1:14: providers.mine: is not known by name (a provider of your own needs base_url)'],
+    says: ['1:14: providers.mine: is not a known provider (a custom provider needs base_url)'],
   },
   {
     name: 'a likeness nobody knows',
     text: 'providers: { mine: { extends: opnai } }',
-    says: ['1:31: providers.mine.extends: is no provider that is known by name; did you mean "openai"?'],
+    says: ['1:31: providers.mine.extends: is not a known provider; did you mean "openai"?'],
   },
   {
     name: 'a protocol it does not speak',
     text: 'providers: { groq: { protocol: gemini, api_key: x } }',
-    says: ['1:32: providers.groq.protocol: groq is not known to speak gemini: say where, with base_url'],
+    says: ['1:32: providers.groq.protocol: groq has no known gemini endpoint; set base_url'],
   },
-  { name: 'no key', text: 'providers: { groq: {} }', says: ['1:14: providers.groq: has no key: set GROQ_API_KEY, or api_key'] },
+  {
+    name: 'no key',
+    text: 'providers: { groq: {} }',
+    says: ['1:14: providers.groq: has no API key; set GROQ_API_KEY, or api_key'],
+  },
   {
     name: 'no resource',
     text: 'providers: { azure: { api_key: x } }',
-    says: ['1:14: providers.azure: needs base_url, or AZURE_OPENAI_ENDPOINT in the environment'],
+    says: ['1:14: providers.azure: requires base_url, or AZURE_OPENAI_ENDPOINT in the environment'],
   },
-  { name: 'the demo', text: 'providers: { demo: {} }', says: ['1:14: providers.demo: is built in and has no settings'] },
+  { name: 'the demo', text: 'providers: { demo: {} }', says: ['1:14: providers.demo: is built in and cannot be configured'] },
   {
     name: 'itself',
     text: 'providers: { a: { protocol: openai, base_url: http://localhost:4141/v1 } }',
-    says: ['1:47: providers.a.base_url: is the address of the gateway itself'],
+    says: ['1:47: providers.a.base_url: must not be the address of the gateway itself'],
   },
   {
     name: 'open to the world',
@@ -311,23 +317,20 @@ const BAD: Bad[] = [
     name: 'models that lead nowhere',
     text: 'models:\n  a: b\n  b: [c, openai/x]\n  c: a\n  "d-*-*": openai/*\n  e: openai/*\n  f: gpt-5\n  g: groqq/x\n  h: openai/\n  i: fasst\n  fast: demo/x\n  self: self\n',
     says: [
-      '4:6: models.c: leads back to itself: a → b → c → a',
-      '5:3: models["d-*-*"]: must not have more than one *',
-      '6:6: models.e: has a * that nothing stands for',
-      '7:6: models.f: "gpt-5" is neither provider/model nor another name; did you mean "openai/gpt-5"?',
-      '8:6: models.g: there is no provider "groqq"; did you mean "groq"?',
-      '9:6: models.h: names no model',
-      '10:6: models.i: "fasst" is neither provider/model nor another name; did you mean "fast"?',
-      '12:9: models.self: leads back to itself: self → self',
+      '4:6: models.c: is a cycle: a → b → c → a',
+      '5:3: models["d-*-*"]: must contain at most one *',
+      '6:6: models.e: contains a * but the name has none to replace it with',
+      '7:6: models.f: "gpt-5" must be provider/model or another name of "models"; did you mean "openai/gpt-5"?',
+      '8:6: models.g: unknown provider "groqq"; did you mean "groq"?',
+      '9:6: models.h: has no model after the provider; write provider/model',
+      '10:6: models.i: "fasst" must be provider/model or another name of "models"; did you mean "fast"?',
+      '12:9: models.self: is a cycle: self → self',
     ],
   },
   {
     name: 'a missing variable and a model that leads nowhere',
     text: `providers: { openai: { api_key: \${NOPE} } }\nmodels: { a: nope/x }\n`,
-    says: [
-      '1:33: providers.openai.api_key: the environment variable NOPE is not set',
-      '2:14: models.a: there is no provider "nope"',
-    ],
+    says: ['1:33: providers.openai.api_key: the environment variable NOPE is not set', '2:14: models.a: unknown provider "nope"'],
   },
 ];
 

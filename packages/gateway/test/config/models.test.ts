@@ -78,8 +78,8 @@ describe('names of the file', () => {
 
   test('who is left out is told', () => {
     expect(state.warnings.map(({ message, place }) => `${place?.line}: ${message}`)).toEqual([
-      '18: mistral/x is left out: mistral needs MISTRAL_API_KEY in the environment',
-      '19: mistral/x is left out: mistral needs MISTRAL_API_KEY in the environment',
+      '18: mistral/x is skipped: provider "mistral" needs MISTRAL_API_KEY in the environment',
+      '19: mistral/x is skipped: provider "mistral" needs MISTRAL_API_KEY in the environment',
     ]);
   });
 
@@ -110,7 +110,7 @@ test('without models of the file, the providers are listed', () => {
 test('what is switched off is left out', () => {
   const state = stateOf({ yaml: 'providers: { groq: false }\nmodels: { a: [groq/x, openai/y] }', env: ENV });
   expect(answering(state, 'a')).toEqual(['openai/y']);
-  expect(state.warnings[0]?.message).toBe('groq/x is left out: groq is switched off');
+  expect(state.warnings[0]?.message).toBe('groq/x is skipped: provider "groq" is disabled');
 });
 
 describe('no file', () => {

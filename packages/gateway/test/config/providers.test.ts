@@ -81,23 +81,23 @@ const ROWS: Row[] = [
       'openai-responses': { official: true },
       anthropic: { url: 'https://api.anthropic.com/v1', official: true },
     },
-    warns: ['OPENAI_BASE_URL is the address of the gateway itself', 'ANTHROPIC_BASE_URL is the address of the gateway itself'],
+    warns: ['OPENAI_BASE_URL points to the gateway itself', 'ANTHROPIC_BASE_URL points to the gateway itself'],
   },
   {
     name: 'the same, with an entry in the file',
     yaml: 'providers: { anthropic: {} }',
     env: { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://127.0.0.1:4141' },
     has: { anthropic: { url: 'https://api.anthropic.com/v1', official: true } },
-    warns: ['ANTHROPIC_BASE_URL is the address of the gateway itself'],
+    warns: ['ANTHROPIC_BASE_URL points to the gateway itself'],
   },
   {
     name: 'nonsense in the environment',
     env: { OPENAI_API_KEY: 'two words', GROQ_API_KEY: 'k', ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'api.example.com' },
     has: { groq: { key: 'k' } },
     warns: [
-      'OPENAI_API_KEY is not one word of printable ASCII; openai is left out',
-      'OPENAI_API_KEY is not one word of printable ASCII; openai-responses is left out',
-      'ANTHROPIC_BASE_URL must be a URL that begins with http:// or https://; anthropic is left out',
+      'OPENAI_API_KEY must be printable ASCII without spaces; provider "openai" is skipped',
+      'OPENAI_API_KEY must be printable ASCII without spaces; provider "openai-responses" is skipped',
+      'ANTHROPIC_BASE_URL must be a URL starting with http:// or https://; provider "anthropic" is skipped',
     ],
   },
   {
@@ -133,7 +133,7 @@ const ROWS: Row[] = [
     name: 'such a server that would be us',
     env: { VLLM_BASE_URL: 'localhost:4141' },
     has: {},
-    warns: ['VLLM_BASE_URL is the address'],
+    warns: ['VLLM_BASE_URL points to the gateway itself'],
   },
   { name: 'a key of GitHub is for other purposes', env: { GITHUB_TOKEN: 'k' }, has: {} },
   {
@@ -154,7 +154,10 @@ const ROWS: Row[] = [
     name: 'Azure with a resource that is none',
     env: { AZURE_API_KEY: 'k', AZURE_RESOURCE_NAME: 'evil.example/' },
     has: {},
-    warns: ['AZURE_RESOURCE_NAME is not the name of a resource; azure is left out', 'azure-responses is left out'],
+    warns: [
+      'AZURE_RESOURCE_NAME is not a valid resource name; provider "azure" is skipped',
+      'provider "azure-responses" is skipped',
+    ],
   },
   {
     name: 'Azure in the file',
@@ -216,7 +219,7 @@ const ROWS: Row[] = [
       openai: { url: 'https://proxy.example/v1', key: undefined, official: false },
       'openai-responses': { url: 'https://proxy.example/v1', key: undefined },
     },
-    warns: [`OPENAI_API_KEY is not sent to this address; if it should be, say so: api_key: \${OPENAI_API_KEY}`],
+    warns: [`OPENAI_API_KEY is not sent to this address; to allow it, set api_key: \${OPENAI_API_KEY}`],
   },
   {
     name: 'unless the file says so',

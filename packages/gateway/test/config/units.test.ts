@@ -45,8 +45,8 @@ test.each([
   [`\${EMPTY}`, { fault: 'the environment variable EMPTY is not set' }],
   [`\${BLANK}`, { fault: 'the environment variable BLANK is not set' }],
   [`\${toString}`, { fault: 'the environment variable toString is not set' }],
-  [`\${sk-live-1}`, { fault: `what stands in \${…} is not the name of a variable` }],
-  [`\${}`, { fault: `what stands in \${…} is not the name of a variable` }],
+  [`\${sk-live-1}`, { fault: `\${…} must contain the name of an environment variable` }],
+  [`\${}`, { fault: `\${…} must contain the name of an environment variable` }],
 ])('%s', (text, expanded) => expect(expandReferences(text, ENV)).toEqual(expanded));
 
 test.each([

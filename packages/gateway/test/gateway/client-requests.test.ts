@@ -261,7 +261,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
   test('a body that does not come', async () => {
     for (const stream of [true, false]) {
       const { reply, client } = await sendRaw(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -5));
-      expectRefused(pair.client, reply, 408, 'did not come in time');
+      expectRefused(pair.client, reply, 408, 'timed out waiting for the request');
       await clock.after(LINGER_MS, client.closed());
       await eventually(() => gateway.services.streams.count === 0);
       expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ status: 408, ending: 'refused' });
@@ -270,7 +270,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
 
   test('a body in broken chunks', async () => {
     const { reply, client } = await sendRaw(`${post(pair, '', { 'transfer-encoding': 'chunked' })}5\r\n{"a":\r\nXYZ\r\n`);
-    expectRefused(pair.client, reply, 400, 'no request of HTTP');
+    expectRefused(pair.client, reply, 400, 'not a valid HTTP request');
     await clock.after(LINGER_MS, client.closed());
   });
 
@@ -288,7 +288,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
 describe('slow requests', () => {
   test('headers that do not come', async () => {
     const { reply, client } = await sendRaw('POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n');
-    expectRefused('openai-chat', reply, 408, 'did not come in time');
+    expectRefused('openai-chat', reply, 408, 'timed out waiting for the request');
     await client.closed();
   });
 

@@ -263,7 +263,7 @@ describe('a fault of ours', () => {
   test.each(waysOf(PAIRS.slice(3, 6)))('ends one exchange and no other: $name', async ({ pair, stream }) => {
     const gateway = await start({}, (made) => ({ ...made, directory: () => ({ ...made.directory(), resolve: fault }) }));
     const reply = await ask(gateway.url, asking(pair, stream));
-    expectRefused(pair.client, reply, 500, 'internal error of the gateway');
+    expectRefused(pair.client, reply, 500, 'internal gateway error');
     expect(reply.body.toString()).not.toContain('secret');
     expect(gateway.log().find(({ msg }) => msg === 'failed')).toMatchObject({ error: expect.stringContaining('TypeError') });
     expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
@@ -298,8 +298,8 @@ describe('a fault of ours', () => {
     });
     faultd.play([{ send: streamHead() }, { wait: 100 }, { send: chunk(framesOf(pair.upstream).join('')) }, { send: LAST_CHUNK }]);
     const reply = await clock.after(100, ask(gateway.url, asking(pair, true)));
-    if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'internal error of the gateway');
-    else expectBrokenOff(pair.client, reply, '', 'internal error of the gateway');
+    if (pair.client === 'gemini') expectRefused(pair.client, reply, 500, 'internal gateway error');
+    else expectBrokenOff(pair.client, reply, '', 'internal gateway error');
     await eventually(() => gateway.services.streams.count === 0);
     await gateway.close();
   });

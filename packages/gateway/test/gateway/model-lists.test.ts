@@ -84,7 +84,9 @@ describe('a provider that does not say', () => {
       },
     });
     expect(await listOf(gateway)).toEqual(['good/org/small', 'bad/*']);
-    expect(gateway.log()).toContainEqual(expect.objectContaining({ provider: 'bad', msg: 'no list of models' }));
+    expect(gateway.log()).toContainEqual(
+      expect.objectContaining({ provider: 'bad', msg: 'listing the models of a provider failed' }),
+    );
   });
 });
 

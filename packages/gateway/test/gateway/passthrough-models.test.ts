@@ -149,7 +149,7 @@ describe('JSON', () => {
       'anthropic-messages',
       reply,
       400,
-      'model: names more than one provider ("claude", "claude2"); send one request for each',
+      'model: refers to more than one provider ("claude", "claude2"); send one request for each',
     );
     expect(faultd.served).toEqual([]);
   });
@@ -213,18 +213,13 @@ describe('multipart', () => {
 
   const MODEL = { name: 'model', value: 'chat2/m' };
   test.each([
-    ['no boundary', { 'content-type': 'multipart/form-data' }, form(MODEL), 'the multipart body cannot be read'],
-    ['another boundary', { 'content-type': 'multipart/form-data; boundary=y' }, form(MODEL), 'the multipart body cannot be read'],
-    ['no last boundary', FORM, form(MODEL).slice(0, -4), 'the multipart body cannot be read'],
-    ['a part without an end of its headers', FORM, form(MODEL).replace('\r\n\r\n', '\r\n'), 'the multipart body cannot be read'],
-    [
-      'endless headers',
-      FORM,
-      form(MODEL).replace('"model"', `"model"; x=${'y'.repeat(20_000)}`),
-      'the multipart body cannot be read',
-    ],
-    ['too many parts', FORM, form(...Array.from({ length: 1001 }, () => file)), 'the multipart body cannot be read'],
-    ['two models', FORM, form(MODEL, MODEL), 'model: is given more than once'],
+    ['no boundary', { 'content-type': 'multipart/form-data' }, form(MODEL), 'invalid multipart body'],
+    ['another boundary', { 'content-type': 'multipart/form-data; boundary=y' }, form(MODEL), 'invalid multipart body'],
+    ['no last boundary', FORM, form(MODEL).slice(0, -4), 'invalid multipart body'],
+    ['a part without an end of its headers', FORM, form(MODEL).replace('\r\n\r\n', '\r\n'), 'invalid multipart body'],
+    ['endless headers', FORM, form(MODEL).replace('"model"', `"model"; x=${'y'.repeat(20_000)}`), 'invalid multipart body'],
+    ['too many parts', FORM, form(...Array.from({ length: 1001 }, () => file)), 'invalid multipart body'],
+    ['two models', FORM, form(MODEL, MODEL), 'model: must be given only once'],
     ['a name of 513 bytes', FORM, form({ name: 'model', value: 'x'.repeat(513) }), 'model: must be at most 512 bytes'],
   ])('%s is refused', async (_, headers, body, message) => {
     expectRefused('openai-chat', await send({ path: '/v1/audio/transcriptions', headers, body }), 400, message);
@@ -337,9 +332,9 @@ describe('never another vendor', () => {
   });
 
   test.each([
-    ['/v1/moderations', '{"model":"chat2/m"', 'the body of the request is not JSON'],
-    ['/v1/moderations', '{"model":"chat2/m","model":"chat/m"}', 'model: is given more than once'],
-    ['/v1/moderations?model=chat/m', '{"model":"chat2/m"}', 'model: names more than one provider ("chat2", "chat")'],
+    ['/v1/moderations', '{"model":"chat2/m"', 'the request body is not valid JSON'],
+    ['/v1/moderations', '{"model":"chat2/m","model":"chat/m"}', 'model: must be given only once'],
+    ['/v1/moderations?model=chat/m', '{"model":"chat2/m"}', 'model: refers to more than one provider ("chat2", "chat")'],
     ['/v1/moderations', json({ model: 'x'.repeat(513) }), 'model: must be at most 512 bytes'],
   ])('%s %s: what could be read in two ways is refused', async (path, body, message) => {
     expectRefused('openai-chat', await send({ path, body }), 400, message);

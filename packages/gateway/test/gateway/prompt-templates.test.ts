@@ -50,7 +50,7 @@ test('without such a provider the client learns that the template cannot be expa
   const reply = await post(gateway, BODY);
   expect(reply.status).toBe(400);
   expect(JSON.parse(reply.body.toString())).toMatchObject({
-    error: { param: 'prompt', message: expect.stringContaining('cannot be expanded') },
+    error: { param: 'prompt', message: expect.stringContaining('prompt templates require a provider') },
   });
 });
 

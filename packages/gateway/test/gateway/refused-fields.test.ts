@@ -77,7 +77,7 @@ describe.each(['own/m', 'together/m'])('chat to %s', (model) => {
     expect(bodies()).toHaveLength(3);
     expect(hasField(bodies()[2])).toBe(false);
     expect(gateway.log()).toContainEqual(
-      expect.objectContaining({ field, msg: 'provider refused an optional field; request repeated without it' }),
+      expect.objectContaining({ field, msg: 'provider rejected an optional field; retrying without it' }),
     );
     expect(gateway.log().filter(({ msg }) => msg === 'attempt failed')).toEqual([]);
   });

@@ -141,7 +141,7 @@ describe('what a reload cannot do', () => {
   test('is warned of: the socket, the limits and the log stay', async () => {
     write(at(first, { listen: { port: 1 }, limits: { messages: 1 }, log: { level: 'debug' } }));
     await running.reload();
-    expect(await logged('these sections take effect after a restart')).toMatchObject({
+    expect(await logged('changes in these sections take effect after a restart')).toMatchObject({
       level: 'warn',
       sections: ['listen', 'limits', 'log'],
     });
@@ -164,7 +164,7 @@ test('what is doubtful about the new file is said', async () => {
   await running.reload();
   expect(await logged('configuration warning')).toMatchObject({
     level: 'warn',
-    reason: expect.stringContaining('openai/gpt-5 is left out: openai needs OPENAI_API_KEY'),
+    reason: expect.stringContaining('openai/gpt-5 is skipped: provider "openai" needs OPENAI_API_KEY'),
   });
 });
 

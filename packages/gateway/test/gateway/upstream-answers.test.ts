@@ -221,7 +221,7 @@ describe('content types', () => {
     const reply = await askPair(pair, stream);
     expectRefused(pair.client, reply, 502, 'text/html');
     expect(reply.body.toString()).not.toMatch(/secret page|doctype/);
-    const strange = gateway.log().findLast((line) => line['msg'] === 'strange answer');
+    const strange = gateway.log().findLast((line) => line['msg'] === 'unexpected upstream response');
     expect(strange).toMatchObject({ request_id: reply.headers['x-sluice-request-id'], head: expect.stringContaining('html') });
     expect(JSON.stringify(strange)).not.toContain('canary');
   });

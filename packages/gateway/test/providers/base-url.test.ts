@@ -6,17 +6,17 @@ import { findRow } from '../../src/providers/lookup.ts';
 test.each([
   ['https://api.example.com', undefined],
   ['http://127.0.0.1:9999/v1/', undefined],
-  ['api.example.com/v1', 'begins with http'],
-  ['localhost:8080', 'begins with http'],
-  ['ftp://example.com', 'begins with http'],
-  ['', 'begins with http'],
-  ['https://user:hunter2@example.com', 'a user or a password'],
-  ['https://user@example.com', 'a user or a password'],
+  ['api.example.com/v1', 'starting with http'],
+  ['localhost:8080', 'starting with http'],
+  ['ftp://example.com', 'starting with http'],
+  ['', 'starting with http'],
+  ['https://user:hunter2@example.com', 'a user or password'],
+  ['https://user@example.com', 'a user or password'],
   ['https://example.com/?key=hunter2', 'a query'],
   ['https://example.com/#x', 'a query'],
-  ['https://example.com/v1/chat/completions', 'leave off /chat/completions'],
-  ['https://example.com/v1/messages/', 'leave off /messages'],
-  ['https://example.com/v1beta/models', 'leave off /models'],
+  ['https://example.com/v1/chat/completions', 'remove /chat/completions'],
+  ['https://example.com/v1/messages/', 'remove /messages'],
+  ['https://example.com/v1beta/models', 'remove /models'],
 ])('%s: %s', (url, fault) => {
   if (fault === undefined) expect(findUrlFault(url)).toBeUndefined();
   else expect(findUrlFault(url)).toContain(fault);

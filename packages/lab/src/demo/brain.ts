@@ -20,11 +20,11 @@ export function buildDemoResponse(request: CanonicalRequest): Pick<CanonicalResp
   const turn = lastTurn(request);
   const text = lastText(turn);
   const result = lastResult(turn);
-  const thoughts = buildThinking(request, result ? 'The tool has answered; I can tell.' : `I was asked: ${excerpt(text, 120)}`);
+  const thoughts = buildThinking(request, result ? 'The tool returned a result.' : `The user wrote: ${excerpt(text, 120)}`);
   // A result is never followed by another call, not even a forced one, so that tool loops end.
   const call = result ? undefined : findCall(request, text);
   if (call && 'tool' in call) return { content: [...thoughts, ...callBlocks(call.tool, request)], stop_reason: 'tool_use' };
-  const reply = result ? `The tool says: ${excerpt(readText(result), 2000)}` : greeting(request, text, call?.unknown);
+  const reply = result ? `The tool returned: ${excerpt(readText(result), 2000)}` : greeting(request, text, call?.unknown);
   return { content: [...thoughts, { type: 'text', text: reply }], stop_reason: 'end_turn' };
 }
 
@@ -36,7 +36,7 @@ function buildThinking({ thinking }: CanonicalRequest, text: string): ContentBlo
 function callBlocks({ name, namespace, input_schema = {} }: CanonicalTool, { messages }: CanonicalRequest): ContentBlock[] {
   const input = sampleArguments(input_schema);
   return [
-    { type: 'text', text: `I use ${name} for that.` },
+    { type: 'text', text: `Calling the tool ${name}.` },
     {
       type: 'tool_use',
       id: `call_demo_${messages.length}`,
@@ -49,10 +49,10 @@ function callBlocks({ name, namespace, input_schema = {} }: CanonicalTool, { mes
 }
 
 function greeting({ tools = [] }: CanonicalRequest, text: string, unknown: string | undefined): string {
-  const missing = unknown === undefined ? '' : ` No tool is named "${excerpt(unknown, 80)}".`;
+  const missing = unknown === undefined ? '' : ` There is no tool "${excerpt(unknown, 80)}".`;
   const example = preferred(tools.filter(isFunction))?.name;
   const offered = example === undefined ? '' : ` Send the line "demo: call ${example}" to see a tool call.`;
-  return `This is the demo model of Sluice: no provider, no key, always the same answer. You said: "${excerpt(text, 200)}".${missing}${offered} Put a key into the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …), start again, and ask a real one.`;
+  return `This is the demo model of Sluice: it needs no provider and no key, and always responds the same. You wrote: "${excerpt(text, 200)}".${missing}${offered} To use a real model, set an API key in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …) and restart the gateway.`;
 }
 
 /**
@@ -124,7 +124,7 @@ export function readFaults(name: string): Faults {
   const { model, fault = '' } = splitModel(name);
   const faults = parseFaults(fault);
   const wrong = UNSUPPORTED.find((one) => faults[one] !== undefined);
-  if (wrong) throw new FaultError(`the demo does not do "${wrong}": "sluice replay" does`);
+  if (wrong) throw new FaultError(`the demo model does not support the fault "${wrong}"; use "sluice replay"`);
   const dialect = findMutation(model);
   return dialect ? { ...faults, mutations: [dialect, ...faults.mutations] } : faults;
 }

@@ -63,30 +63,30 @@ const ANY = mutations('failure', ALL, {
     apply: endWith(['data: {"a":[{"b":"c'], 'none'),
   },
   'failure/error-event-without-data': {
-    title: 'The stream breaks off with an event named error, without data',
+    title: 'The stream ends with an event named error, without data',
     cuts: true,
     rule: 'sse/error-event-without-data',
     apply: endWith(['event: error', '']),
   },
   'failure/error-event-plain-text': {
-    title: 'The stream breaks off with an event named error and a plain text',
+    title: 'The stream ends with an event named error and plain text',
     cuts: true,
     apply: endWith(['event: error', 'data: upstream connect error', '']),
   },
   'failure/error-field': {
-    title: 'The stream breaks off with a field named error',
+    title: 'The stream ends with a field named error',
     cuts: true,
     rule: 'sse/error-field',
     apply: endWith(['error: {"code":500,"message":"out of memory","type":"server_error"}', '']),
   },
   'failure/bare-error': {
-    title: 'The stream breaks off with an error outside of SSE',
+    title: 'The stream ends with an error outside of SSE',
     cuts: true,
     rule: 'sse/bare-json',
     apply: endWith(['{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}']),
   },
   'failure/error-payload': {
-    title: 'The stream breaks off with an error object as data',
+    title: 'The stream ends with an error object as data',
     cuts: true,
     apply: failWith({ error: { message: 'boom', type: 'server_error', code: 'internal' } }),
   },
@@ -114,13 +114,13 @@ const ANTHROPIC = mutations('failure', ['anthropic-messages'], {
     apply: failWith({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
   },
   'failure/anthropic-unfinished': {
-    title: 'All of the content, but neither message_delta nor message_stop',
+    title: 'The content is complete, but message_delta and message_stop are missing',
     cuts: true,
     rule: 'anthropic/ended-early',
     apply: unfinished,
   },
   'failure/anthropic-spliced': {
-    title: 'Another message begins in the middle',
+    title: 'A second message begins in the middle',
     cuts: true,
     rule: 'anthropic/spliced-stream',
     apply: failWith({
@@ -138,7 +138,7 @@ const RESPONSES = mutations('failure', ['openai-responses'], {
     apply: failWith({ type: 'error', sequence_number: 99, code: 'server_error', message: 'boom', param: null }),
   },
   'failure/responses-unfinished': {
-    title: 'All of the content, but no terminal event',
+    title: 'The content is complete, but the terminal event is missing',
     cuts: true,
     rule: 'responses/terminal-missing',
     apply: unfinished,
@@ -161,7 +161,7 @@ const RESPONSES = mutations('failure', ['openai-responses'], {
 
 const GEMINI = mutations('failure', ['gemini'], {
   'failure/gemini-unfinished': {
-    title: 'Chunks with a finishReason do not come',
+    title: 'The chunk with finishReason is missing',
     cuts: true,
     rule: 'gemini/finish-missing',
     apply: unfinished,

@@ -40,20 +40,20 @@ const FRAMING = mutations('framing', ALL, {
     title: 'Comments between the events',
     apply: between([': OPENROUTER PROCESSING', ''], [':', ''], [': ping - 2026-01-01 00:00:00']),
   },
-  'sse/blank-lines': { title: 'More blank lines than one between the events', apply: between(['', '']) },
+  'sse/blank-lines': { title: 'Several blank lines between the events', apply: between(['', '']) },
   'sse/ids': { title: 'Events carry an id', apply: inside('id: 7', 'id') },
   'sse/retry': { title: 'Events carry a retry time', apply: inside('retry: 3000', 'retry: soon') },
-  'sse/unknown-fields': { title: 'Fields that the standard does not know', apply: inside('x-trace: 1', 'foo', 'dataset: {}') },
-  'sse/comments-inside': { title: 'Comments inside of events', apply: inside(': keep-alive', ':') },
+  'sse/unknown-fields': { title: 'Fields that are not in the standard', apply: inside('x-trace: 1', 'foo', 'dataset: {}') },
+  'sse/comments-inside': { title: 'Comments inside events', apply: inside(': keep-alive', ':') },
   'sse/event-without-data': { title: 'Events with a name and no data', apply: between(['event: ping', '']) },
   'sse/multi-line-data': { title: 'One payload over several data lines', apply: framed({ multiLine: true }) },
-  'sse/data-first': { title: 'The data stands before the name of its event', apply: framed({ dataFirst: true }) },
+  'sse/data-first': { title: 'The data line comes before the event line', apply: framed({ dataFirst: true }) },
   'sse/no-blank-lines': {
     title: 'Events are not separated by blank lines',
     rule: 'sse/several-payloads',
     apply: (stream) => (stream.frames.length > 1 ? framed({ shape: 'lines' })(stream) : stream),
   },
-  'sse/ndjson': { title: 'One JSON document a line, no SSE', rule: 'sse/bare-json', apply: framed({ shape: 'ndjson' }) },
+  'sse/ndjson': { title: 'One JSON document per line, no SSE', rule: 'sse/bare-json', apply: framed({ shape: 'ndjson' }) },
   'sse/last-line-only': {
     title: 'The body ends without the last blank line',
     rule: 'sse/unterminated-event',
@@ -71,7 +71,7 @@ const FRAMING = mutations('framing', ALL, {
     apply: strewn({ data: ': keepalive' }),
   },
   'sse/malformed-frame': {
-    title: 'An event between the others is no JSON',
+    title: 'One event is not JSON',
     rule: 'sse/malformed-json',
     apply: strewn({ data: '{oops' }),
   },
@@ -88,9 +88,9 @@ const FRAMING = mutations('framing', ALL, {
 /** The same bytes in other network reads. */
 const DELIVERY = mutations('delivery', ALL, {
   'reads/whole': { title: 'The whole body in one read', apply: framed({ chunks: 'whole' }) },
-  'reads/bytes': { title: 'One byte a read', apply: framed({ chunks: 'bytes' }) },
+  'reads/bytes': { title: 'One byte per read', apply: framed({ chunks: 'bytes' }) },
   'reads/random': { title: 'Reads of any size', apply: framed({ chunks: 'random' }) },
-  'reads/characters': { title: 'Reads end inside of characters', apply: framed({ chunks: 'characters' }) },
+  'reads/characters': { title: 'Reads end inside characters', apply: framed({ chunks: 'characters' }) },
 });
 
 /** Gemini without `alt=sse`; other protocols have no such form. */
@@ -112,7 +112,7 @@ const SENTINEL = mutations('framing', ['openai-chat'], {
     apply: (stream) => withDone(withDone(withoutDone(stream))),
   },
   'chat/done-padded': {
-    title: '[DONE] with blanks around it',
+    title: '[DONE] with spaces around it',
     apply: (stream) => editFrames(stream, (frame) => (isDone(frame) ? { data: ` ${DONE}  ` } : frame)),
   },
 });

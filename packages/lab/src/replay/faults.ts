@@ -4,14 +4,14 @@ import { didYouMean } from '../text.ts';
 
 /** What can go wrong with a response besides its content. */
 export const FAULTS = {
-  status: { value: 'CODE', least: 400, most: 599, title: "an error with this status, in the client's protocol" },
-  page: { value: 'CODE', least: 200, most: 599, title: 'a web page with this status, as proxies send' },
-  delay: { value: 'MS', least: 0, most: 600_000, title: 'silence before the answer' },
-  slow: { value: 'MS', least: 0, most: 600_000, title: 'a pause before every read' },
-  cut: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'the body ends after so many bytes, as if that were all' },
-  stall: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'silence after so many bytes, until the client gives up' },
-  reset: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'the connection is reset after so many bytes' },
-  times: { value: 'N', least: 1, most: 1_000_000, title: 'only the first N requests have it; then all is well' },
+  status: { value: 'CODE', least: 400, most: 599, title: "error with this status, in the client's protocol" },
+  page: { value: 'CODE', least: 200, most: 599, title: 'HTML page with this status, as proxies send' },
+  delay: { value: 'MS', least: 0, most: 600_000, title: 'delay before the response' },
+  slow: { value: 'MS', least: 0, most: 600_000, title: 'delay before every chunk' },
+  cut: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'end the body cleanly after this many bytes' },
+  stall: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'stop sending after this many bytes and keep the connection open' },
+  reset: { value: 'BYTES', least: 0, most: 2 ** 31, title: 'reset the connection after this many bytes' },
+  times: { value: 'N', least: 1, most: 1_000_000, title: 'apply the fault to the first N requests only' },
 } as const satisfies Record<string, { value: string; least: number; most: number; title: string }>;
 
 type FaultName = keyof typeof FAULTS;
@@ -55,7 +55,7 @@ function readNumber(name: FaultName, value: string | undefined): number {
   const { least, most, value: shown } = FAULTS[name];
   const number = value === undefined && least === 0 ? 0 : Number(value);
   if (/^\d+$/.test(value ?? '0') && number >= least && number <= most) return number;
-  throw new FaultError(`fault "${name}" needs a number from ${least} to ${most}: ${name}=${shown}`);
+  throw new FaultError(`fault "${name}" must be a number from ${least} to ${most}, for example ${name}=${shown}`);
 }
 
 function unknownFault(name: string): FaultError {

@@ -73,7 +73,7 @@ export const writeFacts = (facts: Omit<Facts, 'tape'>): string =>
 /** Reads `exchange.json`. Throws a TapeError that names the invalid field. */
 export function readFacts(text: string, file: string): Facts {
   const facts = parseFacts(text, file);
-  facts.oneOf('tape', [TAPE_VERSION], `this version of sluice reads tapes of version ${TAPE_VERSION}`);
+  facts.oneOf('tape', [TAPE_VERSION], `${TAPE_VERSION}, the tape version that this sluice reads`);
   const request = facts.object('request');
   const response = facts.objectOrNull('response');
   return {
@@ -110,7 +110,7 @@ function parseFacts(text: string, file: string): FactsReader {
   } catch (error) {
     throw new TapeError(`${oneLine(file)} is not JSON: ${oneLine(error instanceof Error ? error.message : String(error))}`);
   }
-  if (!isFields(value)) throw new TapeError(`${oneLine(file)}: an object is expected`);
+  if (!isFields(value)) throw new TapeError(`${oneLine(file)}: must be a JSON object`);
   return new FactsReader(value, file, '');
 }
 
@@ -131,12 +131,12 @@ class FactsReader {
 
   text(name: string, preset: string): string {
     const value = this.#get(name) ?? preset;
-    return typeof value === 'string' ? value : this.#refuse(name, 'a text');
+    return typeof value === 'string' ? value : this.#refuse(name, 'a string');
   }
 
   textOrNull(name: string): string | null {
     const value = this.#get(name) ?? null;
-    return value === null || typeof value === 'string' ? value : this.#refuse(name, 'a text or null');
+    return value === null || typeof value === 'string' ? value : this.#refuse(name, 'a string or null');
   }
 
   flag(name: string): boolean {
@@ -153,7 +153,7 @@ class FactsReader {
     const value = this.#get(name);
     return typeof value === 'number' && Number.isInteger(value) && value >= 200 && value < 600
       ? value
-      : this.#refuse(name, 'a status of HTTP');
+      : this.#refuse(name, 'an HTTP status');
   }
 
   protocolOrNull(name: string): ProtocolId | null {
@@ -178,7 +178,7 @@ class FactsReader {
     const isBag =
       isFields(value) &&
       Object.entries(value).every(([key, text]) => TOKEN.test(key) && typeof text === 'string' && !/[\r\n\0]/.test(text));
-    return isBag ? (value as Record<string, string>) : this.#refuse(name, 'names of headers and texts'); // all entries were checked
+    return isBag ? (value as Record<string, string>) : this.#refuse(name, 'an object of header names and strings'); // all entries were checked
   }
 
   fileName(name: string): string | null {

@@ -20,11 +20,11 @@ export async function readTape(path: string): Promise<Exchange[]> {
     const code = systemCode(error);
     if (code === undefined) throw error;
     throw new TapeError(
-      code === 'ENOENT' ? `${shown}: no such tape; "sluice record" makes one` : `${shown} cannot be read: ${code}`,
+      code === 'ENOENT' ? `${shown}: no such tape; create one with "sluice record"` : `${shown} cannot be read: ${code}`,
     );
   }
   throw new TapeError(
-    `${shown} has neither exchanges (*/${FACTS_FILE}) nor streams (*.sse); "sluice record --out ${shown}" makes some`,
+    `${shown} contains no exchanges (*/${FACTS_FILE}) and no streams (*.sse); create some with "sluice record --out ${shown}"`,
   );
 }
 
@@ -77,7 +77,7 @@ async function readStream(path: string): Promise<Exchange> {
   const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
   assembler.push(await readBody());
   const { protocol, model } = assembler.end();
-  if (protocol === null) throw new TapeError(`${oneLine(path)} is no response stream of a known protocol`);
+  if (protocol === null) throw new TapeError(`${oneLine(path)} is not a response stream of a known protocol`);
   return {
     name: basename(path),
     protocol,
@@ -109,7 +109,7 @@ interface Entry {
 async function readManifest(folder: string): Promise<Exchange[]> {
   const file = join(folder, MANIFEST_FILE);
   const entries = parse(await readFile(file, 'utf8'), file);
-  if (!Array.isArray(entries)) throw new TapeError(`${oneLine(file)}: a list is expected`);
+  if (!Array.isArray(entries)) throw new TapeError(`${oneLine(file)}: must be a JSON array`);
   const packets = await readPackets(folder);
   return entries.map((entry: unknown, at) => {
     if (!isEntry(entry)) throw new TapeError(`${oneLine(file)}: entry ${at} lacks file, protocol, model, stream or status`);

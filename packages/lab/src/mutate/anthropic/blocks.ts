@@ -107,42 +107,42 @@ const INDEXES = mutations('content', ONLY, {
       ),
   },
   'anthropic/starts-twice': {
-    title: 'Every start of a block twice',
+    title: 'Every content_block_start is sent twice',
     rule: 'anthropic/block-start-repeated',
     apply: onEvents(START, (event) => [event, { ...event }]),
   },
   'anthropic/starts-missing': {
-    title: 'Text and thinking begin without a start',
+    title: 'Text and thinking blocks have no content_block_start',
     rule: 'anthropic/block-start-missing',
     apply: onBlocks(TEXTS, (block) => (firstPiece(block) === 0 ? [...block.deltas, block.stop] : undefined)),
   },
   'anthropic/stops-missing': {
-    title: 'Text, thinking and the last block never stop',
+    title: 'Text, thinking and the last block have no content_block_stop',
     rule: 'anthropic/block-stop-missing',
     apply: endless,
   },
   'anthropic/stops-of-nothing': {
-    title: 'Stops of blocks that never started',
+    title: 'content_block_stop for blocks that never started',
     rule: 'anthropic/stop-without-start',
     apply: onEvents(STOP, (event) => [event, { type: STOP, index: 77 }]),
   },
   'anthropic/text-in-thinking': {
-    title: 'Text comes in the block of the thinking before it',
+    title: 'Text is sent in the preceding thinking block',
     rule: 'anthropic/delta-of-another-kind',
     apply: mixed,
   },
   'anthropic/overlap': {
-    title: 'A call starts before the block before it has stopped',
+    title: 'A call starts before the previous block has stopped',
     rule: 'anthropic/blocks-overlap',
     apply: overlap,
   },
 });
 
 const CONTENT = mutations('content', ONLY, {
-  'anthropic/texts-in-halves': { title: 'Every delta in two, between any two units of UTF-16', apply: halve },
-  'anthropic/texts-merged': { title: 'One delta a block', apply: merge },
+  'anthropic/texts-in-halves': { title: 'Every delta is split in two, at any UTF-16 code unit', apply: halve },
+  'anthropic/texts-merged': { title: 'One delta per block', apply: merge },
   'anthropic/text-in-start': {
-    title: 'The first piece of the text stands in the start',
+    title: 'The first piece of the text is in content_block_start',
     rule: 'anthropic/text-in-start',
     apply: onBlocks(TEXTS, (block) => {
       const at = firstPiece(block);
@@ -157,7 +157,7 @@ const CONTENT = mutations('content', ONLY, {
     }),
   },
   'anthropic/text-repeated-in-start': {
-    title: 'The start has the text that the deltas bring',
+    title: 'content_block_start repeats the text of the deltas',
     rule: 'anthropic/start-text-repeated',
     apply: onBlocks(TEXTS, (block) => {
       const text = joinDeltas(block, contentKey(block));
@@ -165,7 +165,7 @@ const CONTENT = mutations('content', ONLY, {
     }),
   },
   'anthropic/text-after-stop': {
-    title: 'The last piece of a text comes after its stop',
+    title: 'The last piece of a text comes after its content_block_stop',
     loses: ['blocks'],
     rule: 'anthropic/delta-after-stop',
     apply: onBlocks(['text'], (block, blocks) => {
@@ -176,7 +176,7 @@ const CONTENT = mutations('content', ONLY, {
     }),
   },
   'anthropic/content-in-start': {
-    title: 'The whole content stands in message_start',
+    title: 'message_start contains the whole content',
     rule: 'anthropic/content-in-message-start',
     apply: (stream) =>
       rewrite(stream, (events) => {

@@ -34,7 +34,7 @@ const onStarts =
 
 const CALL_MUTATIONS = mutations('calls', ONLY, {
   'anthropic/input-in-start': {
-    title: 'The whole input stands in the start, there are no deltas',
+    title: 'content_block_start contains the whole input, without deltas',
     apply: onBlocks(CALLS, (block) => {
       // Every start has an empty object, so it does not show that the input of a truncated call is empty.
       const value = isDocument(joinInput(block)) ? parseRoundTrip(joinInput(block)) : undefined;
@@ -42,16 +42,16 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     }),
   },
   'anthropic/input-in-start-and-deltas': {
-    title: 'The whole input stands in the start, and comes as deltas',
+    title: 'The whole input is in content_block_start and again in deltas',
     rule: 'anthropic/input-in-start-and-deltas',
     apply: onInputs((block, _, text) => [withBlock(block.start, { input: JSON.parse(text) }), ...block.deltas, block.stop]),
   },
   'anthropic/no-input-in-start': {
-    title: 'The start of a call has no input',
+    title: 'content_block_start of a call has no input',
     apply: onStarts((call) => (isDocument(JSON.stringify(call['input'] ?? {})) ? call : without(call, 'input'))),
   },
   'anthropic/input-cumulative': {
-    title: 'Every piece of the input repeats what came before',
+    title: 'Every piece of the input repeats the previous ones',
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, pieces) => {
       if (pieces.length < 2) return undefined;
@@ -66,12 +66,12 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     apply: onInputs((block, [first = {}]) => [block.start, pieceLike(first, '{}'), ...block.deltas, block.stop]),
   },
   'anthropic/input-sent-twice': {
-    title: 'The whole input once more after its pieces',
+    title: 'The whole input is sent again after its pieces',
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, [first = {}], text) => [block.start, ...block.deltas, pieceLike(first, text), block.stop]),
   },
   'anthropic/input-after-stop': {
-    title: 'A piece of the input after the stop of the call',
+    title: 'A piece of the input comes after content_block_stop',
     rule: 'anthropic/input-after-stop',
     apply: onInputs((block, [first = {}]) => [block.start, ...block.deltas, block.stop, pieceLike(first, '"late"')]),
   },
@@ -97,7 +97,7 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     apply: onStarts((call) => without(call, 'name')),
   },
   'anthropic/call-starts-missing': {
-    title: 'Calls begin without a start',
+    title: 'Calls have no content_block_start',
     loses: ['call_ids', 'call_names'],
     rule: 'anthropic/block-start-missing',
     apply: onInputs((block) => [...block.deltas, block.stop]),
@@ -120,7 +120,7 @@ const withSignature = (event: Json, signature: string): Json => ({ ...event, del
 
 const SIGNATURES = mutations('content', ONLY, {
   'anthropic/signature-split': {
-    title: 'A signature in two pieces',
+    title: 'A signature is sent in two pieces',
     rule: 'anthropic/signature-split',
     apply: onSignatures((block, signature, text) => {
       const at = Math.ceil(text.length / 2);
@@ -129,12 +129,12 @@ const SIGNATURES = mutations('content', ONLY, {
     }),
   },
   'anthropic/signature-twice': {
-    title: 'A signature twice',
+    title: 'A signature is sent twice',
     rule: 'anthropic/signature-repeated',
     apply: onSignatures((block, signature) => [block.start, ...block.deltas, { ...signature }, block.stop]),
   },
   'anthropic/signature-late': {
-    title: 'A signature after the stop of its block',
+    title: 'A signature comes after content_block_stop',
     rule: 'anthropic/signature-late',
     apply: onSignatures((block, signature) => [
       block.start,
@@ -144,7 +144,7 @@ const SIGNATURES = mutations('content', ONLY, {
     ]),
   },
   'anthropic/signature-in-start': {
-    title: 'The signature stands in the start',
+    title: 'The signature is in content_block_start',
     apply: onSignatures((block, signature, text) => [
       withBlock(block.start, { signature: text }),
       ...block.deltas.filter((event) => event !== signature),

@@ -13,12 +13,12 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream) => editFrames(stream, (frame) => (frame.event === undefined ? frame : { data: frame.data })),
   },
   'anthropic/event-lines-differ': {
-    title: 'Every event line reads "message"',
+    title: 'Every event line is "message"',
     rule: 'anthropic/event-name-differs',
     apply: (stream) => editFrames(stream, (frame) => ({ ...frame, event: 'message' })),
   },
   'anthropic/no-types': {
-    title: 'The type stands in the event line only',
+    title: 'The type is only in the event line',
     rule: 'anthropic/type-missing',
     apply: (stream) =>
       editFrames(stream, (frame) => {
@@ -28,16 +28,16 @@ const ENVELOPE = mutations('envelope', ONLY, {
       }),
   },
   'anthropic/pings': {
-    title: 'Pings anywhere',
+    title: 'Pings between any two events',
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
   },
   'anthropic/unknown-events': {
-    title: 'Events that nobody knows',
+    title: 'Events of unknown types',
     rule: 'anthropic/unknown-event',
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'vendor_heartbeat', at: 1 })),
   },
   'anthropic/unknown-deltas': {
-    title: 'Deltas that nobody knows',
+    title: 'Deltas of unknown types',
     rule: 'anthropic/unknown-delta',
     apply: (stream) =>
       edit(stream, (event) => {
@@ -52,12 +52,12 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream) => edit(stream, (event) => (event['type'] === MESSAGE_START ? [] : event)),
   },
   'anthropic/start-twice': {
-    title: 'message_start twice',
+    title: 'message_start is sent twice',
     rule: 'anthropic/message-start-repeated',
     apply: onEvents(MESSAGE_START, (event) => [event, { ...event }]),
   },
   'anthropic/start-again-later': {
-    title: 'message_start again in the middle',
+    title: 'message_start is sent again in the middle',
     rule: 'anthropic/message-start-repeated',
     apply: (stream) =>
       rewrite(stream, (events) => {
@@ -90,7 +90,7 @@ const readStop = (event: Json): string => String(readDelta(event)['stop_reason']
 
 const FINISH = mutations('finish', ONLY, {
   'anthropic/delta-twice': {
-    title: 'A second message_delta takes the stop reason back',
+    title: 'A second message_delta resets the stop reason to null',
     rule: 'anthropic/message-delta-repeated',
     apply: onEvents(MESSAGE_DELTA, (event) => [
       event,
@@ -98,12 +98,12 @@ const FINISH = mutations('finish', ONLY, {
     ]),
   },
   'anthropic/usage-delta-first': {
-    title: 'A message_delta with nothing but usage before the real one',
+    title: 'A message_delta with only usage comes before the real one',
     rule: 'anthropic/message-delta-repeated',
     apply: onEvents(MESSAGE_DELTA, (event) => [{ type: MESSAGE_DELTA, delta: {}, usage: event['usage'] }, event]),
   },
   'anthropic/delta-before-content': {
-    title: 'message_delta before the last block',
+    title: 'message_delta comes before the last block',
     rule: 'anthropic/content-after-message-delta',
     apply: (stream) =>
       rewrite(stream, (events) => {
@@ -129,7 +129,7 @@ const FINISH = mutations('finish', ONLY, {
       }),
   },
   'anthropic/stop-reason-of-chat': {
-    title: 'The stop reason in the words of OpenAI Chat',
+    title: 'The stop reason is a value of OpenAI Chat',
     rule: 'anthropic/stop-reason-unknown',
     apply: onEvents(MESSAGE_DELTA, (event) => {
       const word = WORDS[readStop(event)];
@@ -174,7 +174,7 @@ const USAGE = mutations('usage', ONLY, {
     apply: onEvents(MESSAGE_DELTA, (event) => [event, { type: MESSAGE_DELTA, delta: {}, usage: null }]),
   },
   'anthropic/usage-nulls': {
-    title: 'Counters that message_start said are null in message_delta',
+    title: 'Counters reported in message_start are null in message_delta',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
         const message = events.find(isType(MESSAGE_START))?.['message'];
@@ -188,7 +188,7 @@ const USAGE = mutations('usage', ONLY, {
       }),
   },
   'anthropic/usage-zeros-in-start': {
-    title: 'message_start has a usage of zeros, message_delta all of it',
+    title: 'message_start has a usage of zeros, message_delta the complete usage',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
         const message = events.find(isType(MESSAGE_START))?.['message'];
@@ -199,7 +199,7 @@ const USAGE = mutations('usage', ONLY, {
       }),
   },
   'anthropic/usage-growing': {
-    title: 'message_delta with usage again and again while the content comes',
+    title: 'message_delta with usage is repeated between the content events',
     rule: 'anthropic/message-delta-repeated',
     apply: (stream) =>
       rewrite(stream, (events) => {

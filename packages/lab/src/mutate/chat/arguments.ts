@@ -12,7 +12,7 @@ const whole =
 
 const ARGUMENTS = mutations('calls', ['openai-chat'], {
   'chat/arguments-in-opener': {
-    title: 'The whole call in one delta, empty ones after it',
+    title: 'The whole call in one delta, followed by empty ones',
     apply: whole((entry, { call }) => withFunction(entry, { arguments: call.arguments })),
   },
   'chat/arguments-object': {
@@ -35,7 +35,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
       }),
   },
   'chat/arguments-null': {
-    title: 'The opener has arguments null',
+    title: 'The first delta of a call has arguments null',
     rule: 'chat/tool-args-null',
     apply: (stream) =>
       editCalls(stream, (entry, { at }) =>
@@ -43,7 +43,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
       ),
   },
   'chat/arguments-cumulative': {
-    title: 'Every piece repeats the arguments so far',
+    title: 'Every piece repeats the arguments sent so far',
     rule: 'chat/tool-args-cumulative',
     apply: (stream) =>
       editCalls(stream, (entry, place) =>
@@ -51,7 +51,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
       ),
   },
   'chat/arguments-leading-empty-object': {
-    title: 'The opener has "{}", the arguments follow',
+    title: 'The first delta of a call has arguments "{}", the real ones follow',
     rule: 'chat/tool-args-leading-empty-object',
     apply: (stream) =>
       editCalls(stream, (entry, place) => {
@@ -70,7 +70,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
       }),
   },
   'chat/arguments-in-halves': {
-    title: 'Every piece of the arguments comes in two, between any two units of UTF-16',
+    title: 'Every piece of the arguments is split in two, at any UTF-16 code unit',
     apply: (stream, random) =>
       editCalls(stream, (entry) => {
         const text = readArguments(entry);
@@ -81,7 +81,7 @@ const ARGUMENTS = mutations('calls', ['openai-chat'], {
       }),
   },
   'chat/arguments-empty-at-the-end': {
-    title: 'An empty piece after the last',
+    title: 'An empty piece follows the last one',
     apply: (stream) =>
       editCalls(stream, (entry, { isLast }) =>
         isLast ? [entry, { index: entry['index'], function: { arguments: '' } }] : entry,

@@ -145,8 +145,8 @@ export const CHAT_CONTENT_MUTATIONS: readonly Mutation[] = mutations('content', 
         isText(delta['content']) ? { ...delta, content: { type: 'text', text: delta['content'] } } : delta,
       ),
   },
-  'chat/texts-in-halves': { title: 'Every text in two pieces, between any two units of UTF-16', apply: halve },
-  'chat/texts-merged': { title: 'Neighbouring texts in one chunk', apply: merge },
+  'chat/texts-in-halves': { title: 'Every text is split in two, at any UTF-16 code unit', apply: halve },
+  'chat/texts-merged': { title: 'Adjacent texts are merged into one chunk', apply: merge },
   'chat/reasoning': {
     title: 'Reasoning in the field reasoning',
     apply: (stream) => renameReasoning(stream, (reasoning) => ({ reasoning })),
@@ -171,29 +171,29 @@ export const CHAT_CONTENT_MUTATIONS: readonly Mutation[] = mutations('content', 
       }),
   },
   'chat/delta-null': {
-    title: 'delta is null on the chunk with the finish',
+    title: 'delta is null on the chunk with finish_reason',
     rule: 'chat/delta-missing',
     apply: (stream) =>
       editChoices(stream, (choice) => (finishes(choice) && isBlank(choice['delta']) ? { ...choice, delta: null } : choice)),
   },
   'chat/delta-missing': {
-    title: 'No delta on the chunk with the finish',
+    title: 'No delta on the chunk with finish_reason',
     rule: 'chat/delta-missing',
     apply: (stream) =>
       editChoices(stream, (choice) => (finishes(choice) && isBlank(choice['delta']) ? without(choice, 'delta') : choice)),
   },
   'chat/message-at-the-end': {
-    title: 'The whole message again, beside the finish',
+    title: 'The whole message is repeated next to finish_reason',
     rule: 'chat/message-instead-of-delta',
     apply: (stream) => wholeMessage(stream, true),
   },
   'chat/message-in-a-chunk': {
-    title: 'The whole message in a chunk, and no delta',
+    title: 'A chunk has the whole message and no delta',
     rule: 'chat/message-instead-of-delta',
     apply: (stream) => wholeMessage(stream, false, 'chat.completion.chunk'),
   },
   'chat/text-completion': {
-    title: 'The text stands in choices[].text, as in the old completions',
+    title: 'The text is in choices[].text, as in legacy completions',
     rule: 'chat/text-completion',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
@@ -209,7 +209,7 @@ export const CHAT_CONTENT_MUTATIONS: readonly Mutation[] = mutations('content', 
       }),
   },
   'chat/message-only': {
-    title: 'The whole message beside the finish, and no delta',
+    title: 'The whole message is next to finish_reason, without a delta',
     apply: (stream) => wholeMessage(stream, false),
   },
 });

@@ -45,7 +45,7 @@ const FINISH = mutations('finish', ONLY, {
       editChoices(stream, (choice) => (readFinish(choice) === undefined ? { ...choice, finish_reason: '' } : choice)),
   },
   'chat/finish-absent': {
-    title: 'finish_reason is left out where it would be null',
+    title: 'finish_reason is omitted where it would be null',
     apply: (stream) =>
       editChoices(stream, (choice) => (readFinish(choice) === undefined ? without(choice, 'finish_reason') : choice)),
   },
@@ -55,16 +55,16 @@ const FINISH = mutations('finish', ONLY, {
     apply: finishAs({ tool_calls: 'stop' }),
   },
   'chat/finish-other-words': {
-    title: 'finish_reason in the words of other servers',
+    title: 'finish_reason has a value of another protocol',
     rule: 'chat/finish-nonstandard',
     apply: finishAs({ stop: 'eos', tool_calls: 'tool_use', length: 'max_tokens', content_filter: 'sensitive' }),
   },
   'chat/finish-function-call': {
-    title: 'The deprecated word for calls',
+    title: 'finish_reason is the deprecated "function_call"',
     apply: finishAs({ tool_calls: 'function_call' }),
   },
   'chat/finish-twice': {
-    title: 'The finish on two chunks',
+    title: 'finish_reason is on two chunks',
     rule: 'chat/finish-repeated',
     apply: (stream) =>
       edit(stream, (chunk) => {
@@ -76,12 +76,12 @@ const FINISH = mutations('finish', ONLY, {
       }),
   },
   'chat/finish-on-the-last-content': {
-    title: 'The finish on the chunk before its own, too',
+    title: 'finish_reason is also on the chunk before the last',
     rule: 'chat/finish-repeated',
     apply: early,
   },
   'chat/finish-before-content': {
-    title: 'The finish comes before the last piece of the text',
+    title: 'finish_reason comes before the last piece of the text',
     rule: 'chat/content-after-finish',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
@@ -97,7 +97,7 @@ const FINISH = mutations('finish', ONLY, {
       }),
   },
   'chat/finish-then-null': {
-    title: 'A chunk without a finish after the one with it',
+    title: 'A chunk without finish_reason follows the one with it',
     apply: (stream) =>
       edit(stream, (chunk) => {
         const [choice, another] = objects(chunk['choices']);
@@ -144,7 +144,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
       edit(stream, (chunk) => without(chunk, 'id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier')),
   },
   'chat/id-varies': {
-    title: 'Every chunk has another id',
+    title: 'Every chunk has a different id',
     rule: 'chat/id-varies',
     apply: (stream) =>
       edit(stream, (chunk, at, chunks) => {
@@ -153,7 +153,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
       }),
   },
   'chat/object-missing': {
-    title: 'Chunks do not say that they are chunks',
+    title: 'Chunks have no "object" field',
     apply: (stream) => edit(stream, (chunk) => without(chunk, 'object')),
   },
   'chat/choice-index-missing': {
@@ -173,7 +173,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream, random) => insertAtRandom(stream, random, (chunk) => ({ ...without(chunk, 'usage'), choices: [] })),
   },
   'chat/foreign-ping': {
-    title: 'The ping of another protocol',
+    title: 'Anthropic ping events',
     rule: 'chat/choices-missing',
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
   },
@@ -188,7 +188,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
     }),
   },
   'chat/filter-offsets-last': {
-    title: 'A choice without a delta after the finish, in a blank envelope',
+    title: 'A choice without a delta after finish_reason, in a blank envelope',
     rule: 'chat/delta-missing',
     apply: (stream) =>
       rewrite(stream, (chunks) => [

@@ -59,7 +59,7 @@ const IDS = mutations('calls', ['openai-chat'], {
     apply: later((entry) => ({ ...withFunction(entry, { name: null }), id: null, type: null })),
   },
   'chat/ids-the-word-null': {
-    title: 'Later deltas of a call carry the text "null" for an id',
+    title: 'Later deltas of a call carry the string "null" as id',
     rule: 'chat/tool-id-empty',
     apply: later((entry) => ({ ...entry, id: 'null' })),
   },
@@ -73,7 +73,7 @@ const IDS = mutations('calls', ['openai-chat'], {
     apply: later((entry, { call }) => ({ ...withFunction(entry, { name: call.name }), id: call.id, type: 'function' })),
   },
   'chat/ids-new-on-every-delta': {
-    title: 'Every delta of a call carries another id, only the first is its own',
+    title: 'Every delta of a call carries a different id; only the first is correct',
     apply: later((entry, { call, at }) => ({ ...entry, id: `${call.id}-${at}` })),
   },
   'chat/ids-never': {
@@ -134,7 +134,7 @@ const INDEXES = mutations('calls', ['openai-chat'], {
       editCalls(stream, (entry, { call, at }) => (call.isSequential && at > 0 ? without(entry, 'index') : entry)),
   },
   'chat/index-text': {
-    title: 'Indexes are texts',
+    title: 'Indexes are strings',
     rule: 'chat/tool-index-string',
     apply: every((entry) => ({ ...entry, index: String(entry['index']) })),
   },
@@ -149,7 +149,7 @@ const INDEXES = mutations('calls', ['openai-chat'], {
     apply: every((entry) => ({ ...entry, index: Number(entry['index']) * 3 + 1 })),
   },
   'chat/index-drifts': {
-    title: 'Every piece of the arguments has another index',
+    title: 'Every piece of the arguments has a different index',
     apply: (stream) =>
       editCalls(stream, (entry, { call, at, before }) => {
         const isPiece = at > 0 && readArguments(entry).trim() !== '' && !isWhole(before);
@@ -157,12 +157,12 @@ const INDEXES = mutations('calls', ['openai-chat'], {
       }),
   },
   'chat/index-zero': {
-    title: 'Every call has index 0, and an id of its own',
+    title: 'Every call has index 0 and its own id',
     rule: 'chat/tool-index-reused',
     apply: sequential((entry, { call }) => (hasSiblings(call) ? { ...entry, index: 0 } : entry)),
   },
   'chat/index-zero-no-ids': {
-    title: 'Every call has index 0 and no id: only the name tells',
+    title: 'Every call has index 0 and no id; only the name separates them',
     loses: ['call_ids'],
     rule: 'chat/tool-index-reused',
     apply: sequential((entry, { call }) =>
@@ -197,7 +197,7 @@ const NAMES = mutations('calls', ['openai-chat'], {
     apply: later((entry) => withFunction(entry, { name: null })),
   },
   'chat/names-the-word-null': {
-    title: 'Later deltas of a call carry the text "null" for a name',
+    title: 'Later deltas of a call carry the string "null" as name',
     rule: 'chat/tool-name-empty',
     apply: later((entry) => withFunction(entry, { name: 'null' })),
   },
@@ -211,7 +211,7 @@ const NAMES = mutations('calls', ['openai-chat'], {
     }),
   },
   'chat/names-growing': {
-    title: 'The name comes as snapshots that grow',
+    title: 'The name comes as growing snapshots',
     rule: 'chat/tool-name-fragmented',
     apply: opener((entry) => {
       const head = readName(entry).slice(0, 1);

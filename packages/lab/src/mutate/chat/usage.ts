@@ -40,11 +40,11 @@ export const CHAT_USAGE_MUTATIONS: readonly Mutation[] = mutations('usage', ['op
     ),
   },
   'chat/usage-with-the-finish': {
-    title: 'Usage on the chunk with the finish',
+    title: 'Usage on the chunk with finish_reason',
     apply: moveUsage((chunks, usage) => onLast(chunks, (chunk) => ({ ...chunk, usage }))),
   },
   'chat/usage-twice': {
-    title: 'Usage on the finish and once more after it',
+    title: 'Usage on the chunk with finish_reason and again after it',
     apply: moveUsage((chunks, usage) => [
       ...onLast(chunks, (chunk) => ({ ...chunk, usage })),
       ...chunks.slice(-1).map((chunk) => ({ ...chunk, choices: [], usage })),
@@ -85,14 +85,14 @@ export const CHAT_USAGE_MUTATIONS: readonly Mutation[] = mutations('usage', ['op
     ]),
   },
   'chat/usage-in-x-groq': {
-    title: 'Usage in x_groq, and at the top',
+    title: 'Usage in x_groq and at the top level',
     apply: moveUsage((chunks, usage) => [
       ...onLast(chunks, (chunk) => ({ ...chunk, x_groq: { usage } })),
       ...chunks.slice(-1).map((chunk) => ({ ...chunk, choices: [], usage })),
     ]),
   },
   'chat/usage-after-done': {
-    title: 'Usage after [DONE], where official clients no longer look',
+    title: 'Usage after [DONE], which official clients ignore',
     loses: ['usage'],
     rule: 'sse/after-end',
     apply: (stream) => {

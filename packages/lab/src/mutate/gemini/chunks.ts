@@ -20,7 +20,7 @@ function toSnakeCase(value: unknown, key = ''): unknown {
 
 const ENVELOPE = mutations('envelope', ONLY, {
   'gemini/response-wrapper': {
-    title: 'Every chunk stands inside of {"response": …}',
+    title: 'Every chunk is wrapped in {"response": …}',
     rule: 'gemini/response-wrapper',
     apply: (stream) => edit(stream, (chunk) => ({ response: chunk, traceId: '1f' })),
   },
@@ -45,12 +45,12 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream) => editCandidates(stream, (candidate) => within(candidate, 'content', (content) => without(content, 'role'))),
   },
   'gemini/foreign-payloads': {
-    title: 'Payloads of something else between the chunks',
+    title: 'Unrelated payloads between the chunks',
     rule: 'gemini/unknown-payload',
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'ping' })),
   },
   'gemini/foreign-payload-first': {
-    title: 'A payload of something else before the first chunk',
+    title: 'An unrelated payload before the first chunk',
     rule: 'gemini/unknown-payload',
     apply: (stream) => rewrite(stream, (chunks) => [{ status: 'queued' }, ...chunks]),
   },
@@ -147,7 +147,7 @@ const FINISH = mutations('finish', ONLY, {
       }),
   },
   'gemini/finish-unknown': {
-    title: 'finishReason is a word that nobody documents',
+    title: 'finishReason is an undocumented value',
     loses: ['stop_details'],
     rule: 'gemini/unknown-finish-reason',
     apply: (stream) =>
@@ -186,7 +186,7 @@ const USAGE = mutations('usage', ONLY, {
       }),
   },
   'gemini/usage-apart': {
-    title: 'Usage in a chunk of its own at the end',
+    title: 'Usage in a separate chunk at the end',
     apply: (stream) =>
       rewrite(stream, (chunks) => {
         const usage = findUsage(chunks);

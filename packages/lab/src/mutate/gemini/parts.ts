@@ -38,7 +38,7 @@ const gather = (stream: WireStream): WireStream =>
 
 const CONTENT = mutations('content', ONLY, {
   'gemini/texts-in-halves': {
-    title: 'Every text in two parts, between any two units of UTF-16',
+    title: 'Every text is split in two parts, at any UTF-16 code unit',
     apply: (stream, random) =>
       editParts(stream, (part) => {
         const text = toText(part['text']);
@@ -47,14 +47,14 @@ const CONTENT = mutations('content', ONLY, {
         return [text.slice(0, at), text.slice(at)].map((piece) => ({ ...part, text: piece }));
       }),
   },
-  'gemini/parts-apart': { title: 'Every part in a chunk of its own', apply: spread },
+  'gemini/parts-apart': { title: 'Every part in a separate chunk', apply: spread },
   'gemini/parts-together': { title: 'All parts in one chunk', apply: gather },
   'gemini/empty-texts': {
     title: 'Empty text parts between the others',
     apply: (stream) => editParts(stream, (part) => [part, { text: '' }]),
   },
   'gemini/thought-false': {
-    title: 'Parts that are no thoughts say so',
+    title: 'Parts that are not thoughts have thought: false',
     apply: (stream) =>
       editParts(stream, (part) => (isPlainText(part) && !('thought' in part) ? { ...part, thought: false } : part)),
   },
@@ -75,7 +75,7 @@ const CONTENT = mutations('content', ONLY, {
     apply: (stream) => first(stream, { functionCall: { args: { a: 1 } } }),
   },
   'gemini/unknown-parts': {
-    title: 'Parts of a kind that nobody documents',
+    title: 'Parts of an undocumented kind',
     loses: ['blocks'],
     rule: 'gemini/unknown-part',
     apply: (stream) => first(stream, { hologram: { depth: 3 } }),
@@ -156,14 +156,14 @@ const CALLS = mutations('calls', ONLY, {
       editCalls(stream, (call) => (isDocument(JSON.stringify(call['args'] ?? null)) ? call : without(call, 'args'))),
   },
   'gemini/args-text': {
-    title: 'args is a text that holds JSON',
+    title: 'args is a string of JSON',
     rule: 'gemini/args-not-object',
     apply: (stream) =>
       editCalls(stream, (call) => (isObject(call['args']) ? { ...call, args: JSON.stringify(call['args']) } : call)),
   },
   'gemini/args-streamed': { title: 'Arguments come piece by piece', apply: (stream) => partial(stream, true) },
   'gemini/args-streamed-no-end': {
-    title: 'Arguments come piece by piece, and nothing ends them',
+    title: 'Arguments come piece by piece, without an end marker',
     // The decoder holds text that follows back until the call ends.
     loses: ['blocks'],
     rule: 'gemini/call-not-ended',
@@ -171,12 +171,12 @@ const CALLS = mutations('calls', ONLY, {
     apply: (stream) => (stream.frames.some(({ data }) => data.includes('"STOP"')) ? partial(stream, false) : stream),
   },
   'gemini/stray-call-ends': {
-    title: 'Empty calls that end nothing',
+    title: 'Empty calls without a call to end',
     rule: 'gemini/stray-call-end',
     apply: (stream) => editParts(stream, (part) => (isWholeCall(part) ? [part, { functionCall: {} }] : part)),
   },
   'gemini/nested-signatures': {
-    title: 'The signature stands inside of the call',
+    title: 'The signature is inside the call',
     rule: 'gemini/nested-signature',
     apply: (stream) =>
       editParts(stream, (part) => {
@@ -189,7 +189,7 @@ const CALLS = mutations('calls', ONLY, {
 
 const SIGNATURES = mutations('content', ONLY, {
   'gemini/signatures-apart': {
-    title: 'The signature of a text comes on an empty text after it',
+    title: 'The signature of a text is on the empty text after it',
     apply: (stream) =>
       editParts(stream, (part) => {
         const { thoughtSignature, text, thought } = part;

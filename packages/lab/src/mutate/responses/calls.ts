@@ -126,16 +126,16 @@ const oneByOne =
 /** Mutations of function calls. */
 export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', ONLY, {
   'responses/arguments-only-done': {
-    title: 'Arguments come whole, when they are done',
+    title: 'Arguments come only in function_call_arguments.done',
     rule: 'responses/deltas-missing',
     apply: (stream) => edit(stream, (event, _, events) => (isDelta(event) && isDocument(findWhole(event, events)) ? [] : event)),
   },
   'responses/arguments-not-done': {
-    title: 'Arguments are never said to be done',
+    title: 'No function_call_arguments.done',
     apply: leaveOut(/^response\.function_call_arguments\.done$/),
   },
   'responses/arguments-in-added': {
-    title: 'The whole arguments stand in the item when it is added, there are no deltas',
+    title: 'output_item.added contains the whole arguments, without deltas',
     apply: onItems([CALL], (item) => {
       if (!isDocument(readArguments(item))) return undefined;
       const added = { ...item.added, item: { ...readItem(item.added), arguments: readArguments(item) } };
@@ -144,7 +144,7 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
   },
   'responses/arguments-object': { title: 'Arguments are an object', rule: 'responses/arguments-object', apply: asObject },
   'responses/arguments-cumulative': {
-    title: 'Every piece of the arguments repeats what came before',
+    title: 'Every piece of the arguments repeats the previous ones',
     rule: 'responses/arguments-repeated',
     apply: (stream, random) =>
       onPieces((deltas) => {
@@ -159,7 +159,7 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     apply: onPieces((deltas) => [...deltas.slice(0, 1).map((event) => deltaLike(event, '{}')), ...deltas]),
   },
   'responses/arguments-sent-again': {
-    title: 'The whole arguments once more after the pieces',
+    title: 'The whole arguments are sent again after the pieces',
     rule: 'responses/arguments-repeated',
     apply: onPieces((deltas, text) => [...deltas, ...deltas.slice(0, 1).map((event) => deltaLike(event, text))]),
   },
@@ -170,7 +170,7 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     apply: oneByOne(everyItem(CALL, (item) => without(item, 'call_id'))),
   },
   'responses/call-ids-late': {
-    title: 'Calls get their call_id when they are done',
+    title: 'Calls get their call_id in output_item.done',
     apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'call_id')))),
   },
   'responses/call-ids-equal': {
@@ -198,11 +198,11 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     ),
   },
   'responses/names-late': {
-    title: 'Calls get their name when they are done',
+    title: 'Calls get their name in output_item.done',
     apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'name')))),
   },
   'responses/parallel-wrapper': {
-    title: 'All calls inside of multi_tool_use.parallel',
+    title: 'All calls are wrapped in multi_tool_use.parallel',
     loses: ['call_ids'],
     rule: 'responses/parallel-wrapper',
     apply: wrap,

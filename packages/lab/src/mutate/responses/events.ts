@@ -15,7 +15,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream) => editFrames(stream, (frame) => (frame.event === undefined ? frame : { data: frame.data })),
   },
   'responses/no-types': {
-    title: 'The type stands in the event line only',
+    title: 'The type is only in the event line',
     rule: 'responses/type-missing',
     apply: (stream) =>
       editFrames(stream, (frame) => {
@@ -49,7 +49,7 @@ const ENVELOPE = mutations('envelope', ONLY, {
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'keepalive', sequence_number: 0 })),
   },
   'responses/unknown-events': {
-    title: 'Events that nobody knows',
+    title: 'Events of unknown types',
     rule: 'responses/unknown-event',
     apply: (stream, random) => insertAtRandom(stream, random, () => ({ type: 'response.vendor_hint', hint: 1 })),
   },
@@ -92,7 +92,7 @@ const FINISH = mutations('finish', ONLY, {
       }),
   },
   'responses/status-differs': {
-    title: 'The final response says that it is in progress',
+    title: 'The final response has status in_progress',
     rule: 'responses/status-differs',
     apply: onEvents('response.completed', (event) =>
       within(event, 'response', (response) => ({ ...response, status: 'in_progress' })),

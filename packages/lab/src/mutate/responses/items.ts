@@ -64,12 +64,12 @@ const notDone =
 
 const ITEMS = mutations('content', ONLY, {
   'responses/item-ids-rotate': {
-    title: 'Every event names its item by another id',
+    title: 'Every event has a different item_id',
     rule: 'responses/item-id-rotates',
     apply: rotate,
   },
   'responses/no-item-ids': {
-    title: 'Events do not name their item, only its place',
+    title: 'Events have an output_index but no item_id',
     apply: onEvents(/./, (event) => without(event, 'item_id')),
   },
   'responses/no-output-index': {
@@ -93,7 +93,7 @@ const ITEMS = mutations('content', ONLY, {
       ),
   },
   'responses/not-added': {
-    title: 'Items are used without being added',
+    title: 'Items are used without output_item.added',
     rule: 'responses/item-not-added',
     apply: onItems(STREAMED, ({ events, added }) => events.filter((event) => event !== added)),
   },
@@ -107,7 +107,7 @@ const ITEMS = mutations('content', ONLY, {
     }),
   },
   'responses/not-done': {
-    title: 'Messages, reasoning and calls are never said to be done',
+    title: 'No output_item.done for messages, reasoning and calls',
     // OpenAI encrypts reasoning again for the final response, so its ciphertext differs but is equally valid. The
     // decoder holds text back until the calls before it are done, so it may come after calls that follow it.
     loses: ['signatures', 'blocks'],
@@ -115,12 +115,12 @@ const ITEMS = mutations('content', ONLY, {
     apply: notDone((type) => STREAMED.includes(type)),
   },
   'responses/server-items-not-done': {
-    title: 'What the server did itself is never said to be done',
+    title: 'No output_item.done for server-side tools',
     // A compaction is only a ciphertext, which differs in the final response.
     apply: notDone((type) => !STREAMED.includes(type) && type !== 'compaction'),
   },
   'responses/only-done': {
-    title: 'Items come whole, in output_item.done',
+    title: 'Items come only in output_item.done',
     loses: ['logprobs'],
     rule: 'responses/item-not-added',
     apply: onItems(STREAMED, ({ done }) => [done]),
@@ -157,21 +157,21 @@ const WHOLE: Record<string, string> = { 'response.output_text.done': 'text', 're
 
 const PARTS = mutations('content', ONLY, {
   'responses/parts-not-added': {
-    title: 'Parts begin with their first delta',
+    title: 'No content_part.added: parts begin with their first delta',
     rule: 'responses/part-not-added',
     apply: leaveOut(PART_ADDED),
   },
-  'responses/parts-from-one': { title: 'The parts of an item begin with number 1', apply: shiftParts },
+  'responses/parts-from-one': { title: 'content_index starts at 1', apply: shiftParts },
   'responses/parts-not-done': {
-    title: 'Parts are never said to be done',
+    title: 'No content_part.done',
     apply: leaveOut(/^response\.(content_part|reasoning_summary_part)\.done$/),
   },
   'responses/texts-not-done': {
-    title: 'Texts are never said to be done',
+    title: 'No output_text.done',
     apply: leaveOut(/^response\.(output_text|refusal|reasoning_text|reasoning_summary_text)\.done$/),
   },
   'responses/texts-only-done': {
-    title: 'Texts come whole when they are done',
+    title: 'Texts come only in output_text.done',
     rule: 'responses/deltas-missing',
     apply: (stream) =>
       edit(stream, (event, _, events) => {
@@ -183,7 +183,7 @@ const PARTS = mutations('content', ONLY, {
       }),
   },
   'responses/last-delta-lost': {
-    title: 'The last delta of a text is lost, the whole text follows',
+    title: 'The last delta of a text is missing, output_text.done has the whole text',
     loses: ['logprobs'],
     rule: 'responses/done-longer',
     apply: (stream) =>
@@ -197,7 +197,7 @@ const PARTS = mutations('content', ONLY, {
       }),
   },
   'responses/done-differs': {
-    title: 'The done event has another text than the deltas',
+    title: 'The text of the done event differs from the deltas',
     rule: 'responses/done-differs',
     apply: (stream) =>
       edit(stream, (event, at, events) => {
@@ -207,7 +207,7 @@ const PARTS = mutations('content', ONLY, {
       }),
   },
   'responses/texts-in-halves': {
-    title: 'Every delta in two, between any two units of UTF-16',
+    title: 'Every delta is split in two, at any UTF-16 code unit',
     apply: (stream, random) =>
       edit(stream, (event) => {
         const text = toText(event['delta']);
