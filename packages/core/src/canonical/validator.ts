@@ -11,7 +11,7 @@ export class StreamValidator {
   readonly #choices = new Map<number, CheckedChoice>();
 
   push(event: CanonicalStreamEvent): CanonicalStreamEvent[] {
-    if (this.#ended) throw new StreamRuleError('S8', `${event.type} after the end`);
+    if (this.#ended) throw new StreamRuleError('S8', `${event.type} after the terminal event`);
     if (event.type !== 'ping') this.#check(event);
     return [event];
   }
@@ -67,7 +67,7 @@ export class StreamValidator {
     const checked = this.#choice(choice);
     const { blocks, stopReason, openTools, openOthers } = checked;
     if (stopReason !== undefined) throw new StreamRuleError('S7', 'a block starts after message_delta');
-    if (index !== blocks.length) throw new StreamRuleError('S2', `block ${index} starts where ${blocks.length} was due`);
+    if (index !== blocks.length) throw new StreamRuleError('S2', `block ${index} starts; expected block ${blocks.length}`);
     if (openOthers > 0 || (openTools > 0 && content_block.type !== 'tool_use'))
       throw new StreamRuleError('S4', `${content_block.type} starts while another block is open`);
     if (content_block.type === 'tool_use') checkToolUse(content_block);
@@ -79,9 +79,9 @@ export class StreamValidator {
     const block = this.#choice(choice).blocks[index];
     if (!block) throw new StreamRuleError('S3', `${delta.type} for block ${index}, which never started`);
     if (!block.isOpen && delta.type !== 'signature_delta')
-      throw new StreamRuleError('S3', `${delta.type} for block ${index}, which stopped`);
+      throw new StreamRuleError('S3', `${delta.type} for block ${index}, which has stopped`);
     if (!DELTAS[delta.type].includes(block.type)) throw new StreamRuleError('S3', `${delta.type} in a ${block.type} block`);
-    if (endsInHalf(delta)) throw new StreamRuleError('S11', `${delta.type} ends in half a character`);
+    if (endsInHalf(delta)) throw new StreamRuleError('S11', `${delta.type} ends in half of a surrogate pair`);
   }
 
   #checkStop({ index, choice }: BlockStop): void {
@@ -161,7 +161,7 @@ const DELTAS: Record<BlockDelta['type'], ContentBlock['type'][]> = {
 function checkToolUse(block: Extract<ContentBlock, { type: 'tool_use' }>): void {
   if (block.id === '' || block.name === '') throw new StreamRuleError('S5', 'a call starts without id or name');
   const isEmpty = typeof block.input === 'string' ? block.input === '' : Object.keys(block.input).length === 0;
-  if (!isEmpty || block.input_raw) throw new StreamRuleError('S5', 'a call starts with arguments: they travel as deltas');
+  if (!isEmpty || block.input_raw) throw new StreamRuleError('S5', 'a call starts with arguments; these must be sent as deltas');
 }
 
 function endsInHalf(delta: BlockDelta): boolean {

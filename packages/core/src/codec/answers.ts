@@ -50,7 +50,7 @@ interface WholeResponse {
 
 /** An error for an invalid response, at `param`. */
 export const malformedResponse = (param: string, message: string): CodecError =>
-  new CodecError({ ...buildUpstreamError(`${param} of the answer ${message}`), param });
+  new CodecError({ ...buildUpstreamError(`${param} of the response ${message}`), param });
 
 /** An invalid response of the upstream, which the client cannot fix. */
 export const buildUpstreamError = (message: string): CanonicalError => ({ code: 'UPSTREAM_ERROR', message, http_status: 502 });
@@ -120,7 +120,7 @@ export function resolveStopReason(
   const isKept = stop === 'error' && details && content.some((block) => block.type === 'text' && block.text !== '');
   if (error || stop === null || (stop === 'error' && !isKept)) throw new CodecError(error ?? buildStopError(stop, details));
   if (stop !== 'error') return stop;
-  const message = `the provider broke off (${details?.raw}); the text before it is sent as a response that was cut off`;
+  const message = `the provider stopped with ${details?.raw}; the text before it is sent as a truncated response`;
   noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message });
   return 'max_tokens';
 }
@@ -128,7 +128,7 @@ export function resolveStopReason(
 /** The error for a response without an end, or with a failed one: no stop reason is invented. */
 export function buildStopError(stop: StopReason | null, details: StopDetails | undefined): CanonicalError {
   if (stop === null) return { code: 'STREAM_TRUNCATED', message: 'the response ended early' };
-  return buildUpstreamError(details?.explanation || details?.raw || 'the provider broke off the generation');
+  return buildUpstreamError(details?.explanation || details?.raw || 'the provider aborted the generation');
 }
 
 /**

@@ -158,7 +158,7 @@ function readMessage({ message, detail, error, msg, status_msg: status, code }: 
 const NO_MESSAGE = 'the server reported an error without a message';
 
 function describeValue(value: unknown): string {
-  return typeof value === 'string' ? value : (writeJson(value) ?? 'the message of the error is nested too deeply to be shown');
+  return typeof value === 'string' ? value : (writeJson(value) ?? 'the error message is nested too deeply to be shown');
 }
 
 /** The first value that is an HTTP error status, as a number or as text. */

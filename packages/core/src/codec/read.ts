@@ -61,7 +61,7 @@ const describeMismatch = (value: unknown, param: string, wanted: string): CodecE
 
 /** Throws when a list is longer than any conversation. Servers apply the smaller limits of `checkRequestLimits`. */
 export function expectConversation(list: readonly unknown[], param: string): void {
-  if (list.length > MAX_MESSAGES) throw invalid(param, `${list.length} entries; the limit is ${MAX_MESSAGES}`);
+  if (list.length > MAX_MESSAGES) throw invalid(param, `has ${list.length} entries; the limit is ${MAX_MESSAGES}`);
 }
 
 const MAX_MESSAGES = 100_000;
@@ -146,7 +146,7 @@ export function limitToWhole(
   note: (note: Note) => void,
 ): number | undefined {
   if (part === undefined || part <= whole) return part;
-  noteUsage(note, name, part, whole, 'reduced to it');
+  noteUsage(note, name, part, whole, 'reduced to that');
   return whole;
 }
 
@@ -156,12 +156,12 @@ export function limitToWhole(
  */
 export function countCachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
   if (cached === undefined || cached <= input) return 0;
-  noteUsage(note, 'cached_tokens', cached, input, 'added to it, usage is uncertain');
+  noteUsage(note, 'cached_tokens', cached, input, 'added to that; usage is uncertain');
   return cached;
 }
 
 /** Notes a usage count that exceeds the count it should be a part of. `what`: what was done about it. */
 export function noteUsage(note: (note: Note) => void, name: string, part: number, whole: number, what: string): void {
-  const message = `${name}: ${part} is more than the ${whole} it should be a part of; ${what}`;
+  const message = `usage ${name} is ${part}, more than the total of ${whole} that contains it; ${what}`;
   note({ code: 'REPAIRED', path: `/usage/${name}`, feature: `usage.${name}`, message });
 }

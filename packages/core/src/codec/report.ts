@@ -7,14 +7,19 @@ import type { CodecContext } from './protocol.ts';
 
 /** Reports a loss: a note, or an error when the policy is strict about its feature. */
 export function noteDropped(context: CodecContext, loss: Loss): void {
-  if (isStrict(context, loss.feature)) refuse(context, loss);
+  if (isStrict(context, loss.feature)) refuse(context, { ...loss, message: explainStrict(loss.message) });
   context.note({ code: 'DROPPED', ...loss });
 }
 
 /** Reports invalid input that was repaired: a note, or an error when the policy is strict about its feature. */
 export function noteRepaired(context: CodecContext, { path, feature, message }: Loss): void {
   if (isStrict(context, feature))
-    throw new CodecError({ code: 'INVALID_INPUT', message, http_status: 400, param: locatePath(context, path) });
+    throw new CodecError({
+      code: 'INVALID_INPUT',
+      message: explainStrict(message),
+      http_status: 400,
+      param: locatePath(context, path),
+    });
   context.note({ code: 'REPAIRED', path, feature, message });
 }
 
@@ -32,6 +37,9 @@ export function refuse(context: CodecContext, loss: Loss): never {
 export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, feature: string): boolean {
   return strict === true || (Array.isArray(strict) && strict.includes(feature));
 }
+
+/** Replaces the consequence at the end of a note ("; dropped"), which a strict policy prevents. */
+export const explainStrict = (message: string): string => `${message.replace(/; [^;]*$/, '')}; rejected by strict mode`;
 
 const locatePath = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
 

@@ -32,7 +32,7 @@ export const isVersion = (segment: string): boolean => /^v\d+((alpha|beta)\d*)?$
 
 /** A model name as one path segment. */
 export function encodeModelSegment(model: string): string {
-  if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be the name of a model');
+  if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be a model name');
   return encodeURIComponent(model);
 }
 
@@ -48,7 +48,7 @@ export function decodeSegment(text: string): string {
 /** Parses a base URL; throws unless it is an http or https URL. */
 export function parseUrl(base: string): URL {
   const url = URL.canParse(base) ? new URL(base) : undefined;
-  if (!url?.protocol.startsWith('http')) throw invalid('provider.base_url', 'must be an http URL');
+  if (!url?.protocol.startsWith('http')) throw invalid('provider.base_url', 'must be an http or https URL');
   return url;
 }
 
@@ -64,7 +64,7 @@ export function setPath(url: URL, path: string, param: 'path' | 'model'): void {
  */
 const ESCAPES_PATH = /(\/|%2f|%5c)(\.|%2e){1,2}(\/|%2f|%5c|$)|[\\\t\n\r]/i;
 
-const pathError = (param: string): CodecError => invalid(param, 'leads out of the path of the provider');
+const pathError = (param: string): CodecError => invalid(param, 'must not leave the base path of the provider');
 
 /** Copies the query parameters of a client's path, except `key`: Google clients send their gateway key in it. */
 export function copyQuery(path: string, url: URL): void {
@@ -184,10 +184,10 @@ export function dropState(request: CanonicalRequest, target: string, fields: rea
       });
   const dropFeature = (feature: string, message: string): void =>
     noteDropped(context, { path: `/${feature.replace('.', '/')}`, feature, message: `${target} ${message}` });
-  if (state?.background) dropFeature('state.background', 'answers at once');
-  if (truncation === 'auto') dropFeature('truncation', 'does not shorten a conversation');
+  if (state?.background) dropFeature('state.background', 'does not support background mode; dropped');
+  if (truncation === 'auto') dropFeature('truncation', 'does not support automatic truncation; dropped');
   const unsupported = include.filter((entry) => !SUPPORTED_INCLUDES.has(entry));
-  if (unsupported.length > 0) dropFeature('include', `cannot be asked to include ${unsupported.join(', ')}`);
+  if (unsupported.length > 0) dropFeature('include', `does not support include ${unsupported.join(', ')}; dropped`);
 }
 
 type StateField = 'previous_response_id' | 'conversation_id' | 'cached_content';
@@ -229,7 +229,8 @@ export function dropIdleEffort({ type, effort }: ThinkingConfig, context: CodecC
 
 /** Drops the thinking settings for a model that does not think. `disabled` asks for nothing, so it is not reported. */
 export function dropThinking({ type }: ThinkingConfig, context: CodecContext): JsonObject {
-  if (type !== 'disabled') noteDropped(context, { path: '/thinking', feature: 'thinking', message: 'this model does not think' });
+  if (type !== 'disabled')
+    noteDropped(context, { path: '/thinking', feature: 'thinking', message: 'thinking is not supported by this model; dropped' });
   return {};
 }
 
@@ -251,7 +252,7 @@ export function describedSchema({ schema, name, description }: Format, context: 
   noteApproximated(context, {
     path: '/output_format/json_schema/description',
     feature: 'output_format.description',
-    message: 'the description of the answer stands in its schema',
+    message: 'the description of the output format is not supported by the target; moved into its schema',
   });
   const inner = schema['description'];
   return { ...schema, description: typeof inner === 'string' && inner !== '' ? `${description}\n\n${inner}` : description };
@@ -329,7 +330,7 @@ const TIERS: Readonly<Record<string, string>> = {
 /** The user id as OpenAI accepts it, with a note when it is hashed. */
 export function encodeUserId(id: string, context: CodecContext): string {
   const short = shortenUserId(id);
-  const message = `the id of the user is longer than ${MAX_USER}; its hash is sent`;
+  const message = `the user id is longer than ${MAX_USER} characters; its hash is sent`;
   if (short !== id) context.note({ code: 'RENAMED', path: '/user_id', feature: 'user_id', message });
   return short;
 }
@@ -410,7 +411,7 @@ export function reportInexactNumbers(text: string, path: string, context: CodecC
   const literal = findInexactNumber(text);
   if (literal === undefined) return;
   const shown = literal.length > 40 ? `${literal.slice(0, 40)}…` : literal;
-  const message = `the number ${shown} in the arguments of a call is not exact in the target; sent as ${JSON.stringify(Number(literal))}`;
+  const message = `the number ${shown} in the arguments of a tool call loses precision; sent as ${JSON.stringify(Number(literal))}`;
   noteDropped(context, { path, feature: 'tool_use.input.precision', message });
 }
 

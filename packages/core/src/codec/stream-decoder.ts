@@ -90,7 +90,7 @@ export class PayloadDecoder implements FrameDecoder {
 
   #acceptEmpty(event: string | undefined, offset: number): void {
     if (event === 'error')
-      this.#machine.fail(ownError('stream_error', 'UPSTREAM_ERROR', 'the stream reported an error without saying which'));
+      this.#machine.fail(ownError('stream_error', 'UPSTREAM_ERROR', 'the stream reported an error without details'));
     else this.#context.report('sse/empty-data', offset);
   }
 

@@ -92,7 +92,7 @@ export class ChatCheck implements WireCheck {
     const isFull = isCalling || CONTENT_FIELDS.some((field) => holdsSomething(delta[field]));
     if (typeof finish === 'string' && finish !== '' && isFull) this.#report('chat/finish-with-content', offset);
     if (finish === 'function_call' && state.hasCalls)
-      this.#report('chat/finish-nonstandard', offset, 'function_call, although the calls are tool_calls');
+      this.#report('chat/finish-nonstandard', offset, 'function_call, but the calls are in tool_calls');
     for (const field of REASONING_FIELDS) if (holdsSomething(delta[field])) this.reasoningFields.add(field);
     if (Array.isArray(delta['content']) && delta['content'].some(isThinkingPart)) this.reasoningFields.add('parts');
   }
@@ -174,8 +174,7 @@ class CallCheck {
       this.#report('chat/tool-index-drifts', offset, `index ${index} was never opened`);
       return;
     }
-    if (index !== this.#calls.size)
-      this.#report('chat/tool-index-gap', offset, `index ${index} where ${this.#calls.size} is next`);
+    if (index !== this.#calls.size) this.#report('chat/tool-index-gap', offset, `index ${index}; expected ${this.#calls.size}`);
     // This continues a call that was opened without an index, so its type is unknown.
     this.#calls.set(index, { offset, id, name, hasType: isContinuation || !isBlank(type) });
   }

@@ -59,7 +59,7 @@ const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => str
       : undefined,
   'chat/tool-args-invalid': ({ message: { finish_reason: finish } }) =>
     finish === 'length' || finish === 'content_filter'
-      ? `Tool arguments are not JSON; finish_reason is "${finish}", so that they were cut there`
+      ? `Tool arguments are not JSON; finish_reason "${finish}" shows that they were truncated`
       : undefined,
   'sse/bare-json': ({ message: { protocol }, isArray, isStrict }) =>
     !isStrict && protocol === 'gemini' && isArray ? 'A JSON array; Google streams one unless the request has alt=sse' : undefined,

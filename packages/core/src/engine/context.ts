@@ -10,7 +10,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import { buildTooDeepError } from '../codec/answers.ts';
 import { memoWeak, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, CodecContext, Policy, Provider, Target } from '../codec/protocol.ts';
-import { incompatible, isStrict } from '../codec/report.ts';
+import { explainStrict, incompatible, isStrict } from '../codec/report.ts';
 import { isDeeperThan, isDeepJson } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { JsonNesting } from '../json/scanner.ts';
@@ -172,7 +172,7 @@ export function createNoteHandler(
 ): (note: Note) => void {
   return (note) => {
     if (note.code === 'DROPPED' && isStrict({ policy }, note.feature)) {
-      const refusal = incompatible(note);
+      const refusal = incompatible({ ...note, message: explainStrict(note.message) });
       onRefusal(refusal.error);
       throw refusal;
     }

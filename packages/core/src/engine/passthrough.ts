@@ -280,7 +280,7 @@ class PassedStream implements AnswerStream {
     this.#held.append(chunk, 0, chunk.length);
     const whole = this.#held.bytes.slice(0, Math.max(0, Math.min(offset - this.#passed, this.#held.length)));
     this.#held.free();
-    return [whole, this.#failure(this.#error ?? createFailure('it cannot be read'))];
+    return [whole, this.#failure(this.#error ?? createFailure('it cannot be decoded'))];
   }
 
   #failure(reason: CanonicalError): Uint8Array {

@@ -249,7 +249,7 @@ class ProtocolSniffer {
     if (!isEmpty || (isSse && !this.hasPayload)) return error;
     if (head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
     const expected = this.candidates.map(({ id }) => id).join(', ');
-    const found = isSse ? `an event stream of something else (${describeEvents(text)})` : describeBody(head, text);
+    const found = isSse ? `an event stream of another kind (${describeEvents(text)})` : describeBody(head, text);
     const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
     return { ...own, details: { ...error.details, ...own.details } };
   }
@@ -267,12 +267,12 @@ const HEAD_BYTES = 1024;
 function describeBody(head: Uint8Array, decoded: string): string {
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip data (decompress it first)';
   const text = decoded.trimStart();
-  if (text === '') return 'only white space';
+  if (text === '') return 'only whitespace';
   if (text.includes('\u0000') || isMostlyUnprintable(text)) return 'binary data';
   if (/^<(!doctype )?html/i.test(text)) return `an HTML page (${quote(text)})`;
   if (text.startsWith('<')) return `XML or HTML (${quote(text)})`;
   if (/^[{[]/.test(text)) return `other JSON (${quote(text)})`;
-  return `text that is no event stream (${quote(text)})`;
+  return `text that is not an event stream (${quote(text)})`;
 }
 
 /** Whether a body has a line with an SSE field or a comment. */

@@ -153,8 +153,9 @@ interface Field {
 
 function noteField({ name, pointer, read }: Field, { id }: Codec, context: CodecContext): void {
   const loss = { path: pointer, feature: `unknown.${name}` };
-  if (read) noteApproximated(context, { ...loss, message: `only ${id} knows ${name} "${read.word}"; treated as "${read.as}"` });
-  else noteDropped(context, { ...loss, message: `only ${id} knows ${name}` });
+  if (read)
+    noteApproximated(context, { ...loss, message: `${name} "${read.word}" is specific to ${id}; treated as "${read.as}"` });
+  else noteDropped(context, { ...loss, message: `field "${name}" is specific to ${id}; dropped` });
 }
 
 /** Finds the kept fields that no canonical field covers, and their pointers in the source. */

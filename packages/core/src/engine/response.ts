@@ -179,7 +179,7 @@ export class ProtocolOnlyFieldReporter {
       this.#noteOnce({
         path: '/system_fingerprint',
         feature: 'system_fingerprint',
-        message: 'only OpenAI Chat has a fingerprint',
+        message: 'system_fingerprint is specific to OpenAI Chat; dropped',
       });
   }
 

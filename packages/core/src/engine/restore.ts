@@ -114,7 +114,7 @@ const MORE_INPUT: Note = {
   code: 'APPROXIMATED',
   path: '/content',
   feature: 'content.tool_use.input',
-  message: 'the arguments held more than the input of the custom tool',
+  message: 'the arguments have more properties than "input" of the custom tool; only "input" is used',
 };
 
 const withText = ({ input_raw: _, ...block }: ToolUseBlock, text: string): ToolUseBlock => ({

@@ -169,6 +169,6 @@ export async function readText(
 const tooLongError = (maxBytes: number, what: 'request' | 'answer'): CodecError =>
   new CodecError({
     code: what === 'request' ? 'PAYLOAD_TOO_LARGE' : 'UPSTREAM_ERROR',
-    message: `the body of the ${what} has more than ${maxBytes} bytes`,
+    message: `the ${what} body has more than ${maxBytes} bytes`,
     http_status: what === 'request' ? 413 : 502,
   });

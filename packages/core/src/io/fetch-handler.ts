@@ -102,7 +102,8 @@ async function convertWhole(
 ): Promise<WireReply> {
   const text = await readText(reply.body, maxBytes, 'answer');
   const headers: HeaderBag = Object.fromEntries(reply.headers);
-  if (reply.status >= 300 && reply.status < 400) throw unreachable('the upstream answered with a redirect');
+  if (reply.status >= 300 && reply.status < 400)
+    throw unreachable('the upstream responded with a redirect, which is not followed');
   if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
   const body = tryParse(text);
   if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
@@ -139,7 +140,7 @@ function parse(text: string, limits: RequestLimits): unknown {
     checkRequestLimits(body, limits);
   }
   if (body !== undefined) return body;
-  throw new CodecError({ code: 'JSON_PARSE_ERROR', message: 'the body of the request is not JSON', http_status: 400 });
+  throw new CodecError({ code: 'JSON_PARSE_ERROR', message: 'the request body is not valid JSON', http_status: 400 });
 }
 
 function tryParse(text: string): unknown {
@@ -155,7 +156,7 @@ const failure = (code: CanonicalError['code'], http_status: number, message: str
 
 const unreachable = (message: string): CodecError => failure('UPSTREAM_ERROR', 502, message);
 
-const notServed = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not answered here`);
+const notServed = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE', 404, `${what} is not supported here`);
 
 const unknownModel = (model: string): CodecError =>
   failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);

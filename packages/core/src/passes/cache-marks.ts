@@ -83,7 +83,7 @@ function limit(marks: readonly Mark[], { prompt_cache: cache }: CanonicalRequest
   const fixed = isEverywhere ? [...last('tools'), ...last('system')].slice(0, most) : [];
   const others = marks.filter((mark) => !fixed.includes(mark));
   const sent = new Set([...fixed, ...others.slice(Math.max(0, others.length - (most - fixed.length)))]);
-  const message = `only ${most} of ${marks.length} cache breakpoints are sent`;
+  const message = `the target accepts ${most} cache breakpoints; dropped ${marks.length - most} of ${marks.length}`;
   for (const { node, path } of marks.filter((mark) => !sent.has(mark))) {
     changes.set(node, undefined);
     rules.note({ code: 'CLAMPED', path: `${path}/cache_control`, feature: 'cache_control', message });
@@ -126,7 +126,7 @@ function lengthen(marks: readonly Mark[], changes: Changes, rules: Rules): void 
       continue;
     }
     changes.set(mark.node, { type: 'ephemeral', ttl: longest });
-    const message = `a breakpoint before one of ${longest} lives as long`;
+    const message = `a cache breakpoint before one with ttl ${longest} must not be shorter; ttl raised to ${longest}`;
     rules.note({ code: 'REPAIRED', path: `${mark.path}/cache_control`, feature: 'cache_control', message });
   }
 }
@@ -160,14 +160,20 @@ function findNearestTtl(
 }
 
 function noteTtl(path: string, wanted: string | undefined, ttl: string, rules: Rules): void {
-  const message = `a cache breakpoint for ${wanted} is one for ${ttl}`;
+  const message = `cache ttl ${wanted} is not supported by the target; sent as ${ttl}`;
   rules.note({ code: 'APPROXIMATED', path, feature: 'cache_control.ttl', message });
 }
 
 function noteUnplaced(path: string, rules: Rules): void {
   const place = { path, feature: 'cache_control' };
-  if (rules.target.cacheMarks.places === 'none') rules.drop({ ...place, message: 'there are no cache breakpoints' });
-  else rules.note({ code: 'APPROXIMATED', ...place, message: 'no cache breakpoint can stand here; the server caches by itself' });
+  if (rules.target.cacheMarks.places === 'none')
+    rules.drop({ ...place, message: 'cache breakpoints are not supported by the target; dropped' });
+  else
+    rules.note({
+      code: 'APPROXIMATED',
+      ...place,
+      message: 'a cache breakpoint is not supported here; dropped, the server caches automatically',
+    });
 }
 
 function applyChanges(request: CanonicalRequest, changes: Changes): CanonicalRequest {

@@ -26,7 +26,7 @@ export function rejectStoredItems(request: CanonicalRequest, rules: Rules): Cano
         rules.refuse({
           path: `/messages/${i}/content/${k}`,
           feature: 'state.item_reference',
-          message: `item_reference "${block.held}" names an item stored by another server; set store: false, or send the items themselves`,
+          message: `item_reference "${block.held}" refers to an item stored by another server; set store: false, or send the items themselves`,
         });
   return request;
 }
@@ -69,7 +69,7 @@ function listOwnServerCalls({ messages }: CanonicalRequest, { target: { protocol
 }
 
 function dropServerCall({ type, name }: ToolUseBlock | ToolResultBlock, path: string, rules: Rules): undefined {
-  const message = `${name ?? 'a tool'} was run by another provider; neither its call nor its result is sent`;
+  const message = `${name ?? 'a tool'} was run by another provider; its call and result are dropped`;
   rules.drop({ path, feature: `assistant.${type}`, message });
 }
 
@@ -109,7 +109,7 @@ function dropLoneReasoning(filtered: CanonicalRequest, before: CanonicalRequest,
       rules.drop({
         path: `/messages/${i}/content/${k}`,
         feature: 'assistant.thinking',
-        message: 'what this reasoning led to is not sent, so neither is it',
+        message: 'reasoning without the item that follows it is rejected by the target; dropped',
       });
     return lone.size === 0 ? message : { ...message, content: message.content.filter((block) => !lone.has(block)) };
   });
@@ -149,7 +149,11 @@ function filterThinking(block: ThinkingBlock, path: string, rules: Rules): Think
   if (rules.foreignThinking === 'text' && thinking !== '') return asText(block);
   // Extensions can hold thinking too: OpenRouter's ciphertext.
   if (signature || thinking !== '' || block.extensions)
-    rules.drop({ path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+    rules.drop({
+      path,
+      feature: 'assistant.thinking',
+      message: 'thinking of an earlier turn is not supported by the target; dropped',
+    });
   return undefined;
 }
 
@@ -160,7 +164,7 @@ const asText = (block: ThinkingBlock): TextBlock =>
 function unsign<T extends ToolUseBlock | TextBlock>(block: T, path: string, rules: Rules): T {
   if (!block.signature || isUsable(block.signature, rules) || rules.target.carriesSignature?.(block)) return block;
   const { signature, ...rest } = block;
-  const message = `a signature of ${signature?.provider ?? signature?.origin} is worth nothing to others`;
+  const message = `a signature of ${signature?.provider ?? signature?.origin} is not valid for other providers; dropped`;
   rules.drop({ path: `${path}/signature`, feature: `assistant.${block.type}.signature`, message });
   return rest as T; // the signature is optional
 }
@@ -200,10 +204,14 @@ function convertAssistantAudio(message: CanonicalMessage, path: string, rules: R
     if (block.type !== 'audio' || canResend(block, rules)) return block;
     const place = { path: `${path}/${i}`, feature: 'assistant.audio' };
     if (block.transcript) {
-      rules.note({ code: 'APPROXIMATED', ...place, message: 'of earlier audio the transcript is sent' });
+      rules.note({
+        code: 'APPROXIMATED',
+        ...place,
+        message: 'earlier audio is not supported by the target; its transcript is sent',
+      });
       return copySource<TextBlock>(block, { type: 'text', text: block.transcript });
     }
-    rules.drop({ ...place, message: 'earlier audio without a transcript is not sent' });
+    rules.drop({ ...place, message: 'earlier audio is not supported by the target and has no transcript; dropped' });
     return undefined;
   });
   return content === message.content ? message : { ...message, content };
@@ -240,7 +248,7 @@ function convertResults(message: CanonicalMessage, path: string, rules: Rules): 
       code: 'APPROXIMATED',
       path: `${path}/${i}`,
       feature: 'tool_result.media',
-      message: `the media in the result of ${block.tool_use_id} follow in a user message`,
+      message: `media in tool results are not supported by the target; those of ${block.tool_use_id} are sent in a user message`,
     });
     return withoutMedia(block, parts, outside);
   });
@@ -265,8 +273,8 @@ function convertImage(block: ImageBlock, path: string, rules: Rules): Part[] {
   const { url, data, file_id: id } = block.source;
   if (data === '') return dropMedia(path, 'image', 'the image has no data; dropped', rules);
   if (data !== undefined || (url !== undefined && rules.target.media.imageUrls)) return [block];
-  if (url !== undefined) return dropMedia(path, 'image', 'images are not fetched by URL', rules);
-  if (id === undefined) return dropMedia(path, 'image', 'the image has neither data nor a URL', rules);
+  if (url !== undefined) return dropMedia(path, 'image', 'image URLs are not supported by the target; dropped', rules);
+  if (id === undefined) return dropMedia(path, 'image', 'the image has neither data nor a URL; dropped', rules);
   return rules.target.media.imageIds && isOwn(block, rules) ? [block] : rejectId(path, 'image', rules);
 }
 
@@ -284,7 +292,7 @@ function convertAudio(block: AudioBlock, path: string, rules: Rules): Part[] {
   const { data, format: named, media_type: type } = block.source;
   const word = named ?? type?.replace(/^audio\//, '').replace(/;.*/s, '') ?? '';
   const format = (Object.hasOwn(AUDIO_FORMATS, word) && AUDIO_FORMATS[word]) || word;
-  if (data === undefined) return dropMedia(path, 'audio', 'audio can only be sent inline', rules);
+  if (data === undefined) return dropMedia(path, 'audio', 'audio must be inline data; dropped', rules);
   if (data === '') return dropMedia(path, 'audio', 'the audio has no data; dropped', rules);
   if (!rules.target.media.audio.includes(format)) return dropMedia(path, 'audio', explainAudio(format, rules), rules);
   return [named === format ? block : { ...block, source: { ...block.source, format } }];
@@ -300,17 +308,32 @@ function convertFile(block: FileBlock, path: string, rules: Rules): Part[] {
   const { file_data: data, file_id: id, file_url: url, text, content, media_type: type } = block.source;
   if (text !== undefined || content !== undefined) return rules.target.media.textFiles ? [block] : fileToText(block, path, rules);
   if (type?.startsWith('video/') && !rules.target.media.video)
-    return dropMedia(path, 'file', `a film of ${type} cannot be seen`, rules);
+    return dropMedia(path, 'file', `${type} is not supported by the target; dropped`, rules);
   if (data) return [block];
   if (id !== undefined) return rules.target.media.fileIds && isOwn(block, rules) ? [block] : rejectId(path, 'file', rules);
   if (url !== undefined && rules.target.media.fileUrls) return [block];
-  return dropMedia(path, 'file', url === undefined ? 'the file has no data; dropped' : 'documents are not fetched by URL', rules);
+  return dropMedia(
+    path,
+    'file',
+    url === undefined ? 'the file has no data; dropped' : 'document URLs are not supported by the target; dropped',
+    rules,
+  );
 }
 
 function fileToText(block: FileBlock, path: string, rules: Rules): Part[] {
   const { source, title, context, search_result: found, citations_enabled: isCited, cache_control: mark } = block;
-  rules.note({ code: 'APPROXIMATED', path, feature: 'file.text', message: 'the document is sent as text' });
-  if (isCited) rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+  rules.note({
+    code: 'APPROXIMATED',
+    path,
+    feature: 'file.text',
+    message: 'text documents are not supported by the target; sent as text',
+  });
+  if (isCited)
+    rules.drop({
+      path: `${path}/citations_enabled`,
+      feature: 'file.citations',
+      message: 'citations of documents are not supported by the target; dropped',
+    });
   const createText = (text: string): TextBlock => copySource(block, { type: 'text', text });
   const head = [title ?? source.filename, found?.source, context].filter((line) => line !== undefined && line !== '').join('\n');
   const parts =
@@ -356,7 +379,7 @@ const rejectId = (path: string, what: string, rules: Rules): never =>
   rules.refuse({
     path,
     feature: `${what}.file_id`,
-    message: `the ${what} is known only by the id of a file that this provider cannot see`,
+    message: `the ${what} refers to an uploaded file that this provider cannot access; send its data instead`,
   });
 
 function withoutMedia(block: ToolResultBlock, parts: readonly Part[], outside: readonly Medium[]): ToolResultBlock {

@@ -24,7 +24,7 @@ export function mapNames(original: CanonicalRequest, rules: Rules, source: Canon
   if (names.size === 0) return request;
   const places = findPlaces(request, rules);
   for (const [key, sent] of names) {
-    const message = `the tool ${key.replace('\0', '.')} is called ${sent} there`;
+    const message = `tool name "${key.replace('\0', '.')}" is not valid for the target; sent as "${sent}"`;
     rules.note({ code: 'RENAMED', path: places.get(key) ?? '/tool_choice', feature: 'tools.name', message });
   }
   const rename = <T extends Named>(called: T): T => {
@@ -134,7 +134,12 @@ export function mapIds(request: CanonicalRequest, rules: Rules): CanonicalReques
     else waiting.set(id, { names: [name], next: 0 });
     if (name === id) return id;
     used.add(name);
-    rules.note({ code: 'RENAMED', path, feature: 'messages.tool_use.id', message: `the call ${id} is called ${name} there` });
+    rules.note({
+      code: 'RENAMED',
+      path,
+      feature: 'messages.tool_use.id',
+      message: `tool call id "${id}" is not valid for the target; sent as "${name}"`,
+    });
     return name;
   };
   // A result without a call belongs to one that the upstream stores, under the id that it would get here.

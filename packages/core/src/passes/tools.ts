@@ -100,7 +100,7 @@ function addMissingResult(call: ToolUseBlock, path: string, rules: Reporter): To
   rules.repair({
     path,
     feature: 'messages.tool_use',
-    message: `the call ${id} of ${name} has no result; one that says so was added`,
+    message: `tool call ${id} of ${name} has no result; inserted an error result`,
   });
   const result: ToolResultBlock = {
     type: 'tool_result',
@@ -116,7 +116,7 @@ function addMissingResult(call: ToolUseBlock, path: string, rules: Reporter): To
 }
 
 function noteMove(id: string, path: string, rules: Reporter): void {
-  const message = `the result of ${id} was moved behind its call`;
+  const message = `the result of tool call ${id} must follow its call; moved`;
   rules.repair({ path, feature: 'messages.tool_order', message });
 }
 
@@ -134,7 +134,7 @@ function convertOrphans(
   const content = message.content.flatMap((block, i): ContentBlock[] => {
     if (block.type !== 'tool_result') return [block];
     if (taken.has(block)) return [];
-    const note = `the result ${block.tool_use_id} answers no call; it became text of the user`;
+    const note = `tool result ${block.tool_use_id} has no matching call; sent as user text`;
     rules.repair({ path: `/messages/${at}/content/${i}`, feature: 'messages.tool_result', message: note });
     return resultToText(block).map((part) => copySource(SOURCE in part ? part : block, part));
   });
@@ -209,7 +209,7 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, BuiltInTool> = new Map([
     'bash',
     {
       description: 'Run a command in a persistent bash session.',
-      schema: object({ command: text, restart: { type: 'boolean', description: 'Start the session anew.' } }),
+      schema: object({ command: text, restart: { type: 'boolean', description: 'Restart the session.' } }),
     },
   ],
   [
@@ -293,10 +293,14 @@ function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
   }
   const known = BUILT_IN_TOOLS.get(server.type) ?? readClientSearch(server);
   if (known) {
-    rules.note({ code: 'APPROXIMATED', ...place, message: `${server.wire_type} is a function there` });
+    rules.note({
+      code: 'APPROXIMATED',
+      ...place,
+      message: `${server.wire_type} is not supported by the target; sent as a function`,
+    });
     return { ...rest, description: tool.description ?? known.description, input_schema: known.schema };
   }
-  rules.drop({ ...place, message: `${server.wire_type} is no tool of this provider` });
+  rules.drop({ ...place, message: `${server.wire_type} is not supported by the target; dropped` });
   return undefined;
 }
 
@@ -337,7 +341,7 @@ function undefer(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool
 function withoutLost(choice: ToolChoice, lost: ReadonlySet<string>, rules: Rules): ToolChoice {
   if (choice.type === 'tool') {
     if (!lost.has(choice.name)) return choice;
-    const message = `${choice.name} must be called, but this provider has no such tool`;
+    const message = `tool_choice requires "${choice.name}", which is not supported by the target`;
     return rules.refuse({ path: '/tool_choice', feature: 'tool_choice', message });
   }
   const allowed = choice.allowed_tools?.filter((name) => !lost.has(name));
@@ -345,7 +349,7 @@ function withoutLost(choice: ToolChoice, lost: ReadonlySet<string>, rules: Rules
   rules.drop({
     path: '/tool_choice',
     feature: 'tool_choice.allowed_tools',
-    message: 'some of the allowed tools are not tools of this provider',
+    message: 'some of the allowed tools are not supported by the target; dropped',
   });
   return allowed.length === 0 ? { type: 'none' } : { ...choice, allowed_tools: allowed };
 }
@@ -357,7 +361,7 @@ export function convertCustomTools(request: CanonicalRequest, rules: Rules): Can
     request.tools &&
     changeAll(request.tools, (tool, i) => {
       if (tool.kind !== 'custom') return tool;
-      const message = `the custom tool ${tool.name} is a function there`;
+      const message = `custom tool "${tool.name}" is not supported by the target; sent as a function`;
       rules.note({ code: 'APPROXIMATED', path: `/tools/${i}`, feature: 'tools.custom', message });
       return convertCustomTool(tool);
     });
@@ -395,7 +399,7 @@ export function wrapRoots(request: CanonicalRequest, rules: Rules): CanonicalReq
   const tools = changeAll(request.tools, (tool, i): CanonicalTool => {
     if (!isClientCall(tool.kind) || !tool.input_schema || isObjectRoot(tool.input_schema)) return tool;
     wrapped.add(id(tool));
-    const message = `${tool.name} takes no object; what it takes is the property "input" of one`;
+    const message = `the arguments of tool "${tool.name}" must be an object; wrapped in the property "input"`;
     rules.note({ code: 'APPROXIMATED', path: `/tools/${i}`, feature: 'tools.schema', message });
     return { ...tool, input_schema: wrapRoot(tool.input_schema) };
   });

@@ -33,7 +33,11 @@ export function dropEmpty(request: CanonicalRequest, rules: Rules): CanonicalReq
 
 function noteBlank(block: ContentBlock | SystemBlock, path: string, rules: Rules): void {
   if (block.type === 'text' && block.text !== '')
-    rules.repair({ path, feature: 'messages.whitespace', message: 'text of nothing but white space is not accepted; dropped' });
+    rules.repair({
+      path,
+      feature: 'messages.whitespace',
+      message: 'text with only whitespace is not accepted by the target; dropped',
+    });
 }
 
 /** A result may be empty, but its parts may not. */
@@ -49,7 +53,7 @@ function keepsTurn({ role }: CanonicalMessage, at: number, rules: Rules): boolea
   rules.repair({
     path: `/messages/${at}`,
     feature: 'messages.empty',
-    message: 'a message without content is not accepted; dropped',
+    message: 'a message without content is not accepted by the target; dropped',
   });
   return false;
 }
@@ -80,7 +84,11 @@ function merge(run: readonly CanonicalMessage[], start: number, rules: Rules): C
   const other = others.findIndex(({ name }) => name !== first.name);
   if (other < 0) return [merged];
   const path = `/messages/${start + 1 + other}`;
-  rules.drop({ path, feature: 'messages.name', message: 'messages of several participants became one' });
+  rules.drop({
+    path,
+    feature: 'messages.name',
+    message: 'consecutive messages with different names were merged; the names are dropped',
+  });
   const { name: _, ...nameless } = merged;
   return [nameless];
 }
@@ -106,7 +114,7 @@ export function convertMidSystem(request: CanonicalRequest, rules: Rules): Canon
 }
 
 function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {
-  const note = 'instructions cannot stand here; the user reminds of them';
+  const note = 'a system message is not supported here; sent as a reminder in a user message';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.system', message: note });
   return copySource(message, { role: 'user', content: message.content.map(wrap) });
 }
@@ -147,7 +155,7 @@ export function fitTrailingAssistant(request: CanonicalRequest, rules: Rules): C
     rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
     return request;
   }
-  const message = 'the model continues no message of its own; the user says "Continue."';
+  const message = 'the target does not continue a trailing assistant message; inserted a user message "Continue."';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
   return { ...request, messages: [...request.messages, createUser('Continue.')] };
 }
@@ -159,7 +167,7 @@ function trim(request: CanonicalRequest, path: string, rules: Rules): CanonicalR
   const last = messages.at(-1);
   const content = last?.role === 'assistant' && !last.content.some(isCall) ? trimContent(last.content) : last?.content;
   if (end === request.messages.length && content === last?.content) return request;
-  const message = 'white space at the end of a prefill is not sent';
+  const message = 'trailing whitespace of a prefill is not accepted by the target; removed';
   rules.note({ code: 'APPROXIMATED', path, feature: 'messages.prefill', message });
   return { ...request, messages: last && content ? [...messages.slice(0, -1), { ...last, content }] : messages };
 }

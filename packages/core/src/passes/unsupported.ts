@@ -68,7 +68,11 @@ function dropFields(tool: CanonicalTool, path: string, rules: Rules): CanonicalT
   const rest = { ...tool };
   for (const field of unknown) {
     if (tool[field] !== false)
-      rules.drop({ path: `${path}/${field}`, feature: `tools.${field}`, message: `there is no ${field} of tools` });
+      rules.drop({
+        path: `${path}/${field}`,
+        feature: `tools.${field}`,
+        message: `tool field "${field}" is not supported by the target; dropped`,
+      });
     delete rest[field];
   }
   return rest;
@@ -78,7 +82,11 @@ function dropInMessage(message: CanonicalMessage, path: string, rules: Rules): C
   const content = dropInBlocks(message.content, `${path}/content`, false, rules);
   const cleaned = content === message.content ? message : { ...message, content };
   if (message.name === undefined || rules.target.supports.names) return cleaned;
-  rules.drop({ path: `${path}/name`, feature: 'messages.name', message: 'participants have no names' });
+  rules.drop({
+    path: `${path}/name`,
+    feature: 'messages.name',
+    message: 'message field "name" is not supported by the target; dropped',
+  });
   const { name: _, ...nameless } = cleaned;
   return nameless;
 }
@@ -111,7 +119,7 @@ function dropInBlock(block: ContentBlock, path: string, isResult: boolean, rules
 function dropLogprobs(block: TextBlock, path: string, rules: Rules): TextBlock {
   const { logprobs, ...rest } = block;
   if (!logprobs || rules.target.supports.logprobs) return block;
-  const message = 'how likely the words of an earlier answer were is not sent';
+  const message = 'log probabilities of earlier responses are not supported by the target; dropped';
   rules.drop({ path: `${path}/logprobs`, feature: 'messages.logprobs', message });
   return rest;
 }
@@ -121,7 +129,7 @@ function dropCitations<T extends TextBlock | SystemBlock>(block: T, path: string
   const { citations, ...rest } = block as T & Pick<TextBlock, 'citations'>; // instructions may have citations too
   const own = citations?.filter(({ origin }) => origin === rules.target.protocol) ?? [];
   if (!citations || own.length === citations.length) return block;
-  const message = 'citations of another provider are not sent';
+  const message = 'citations of another provider are not supported by the target; dropped';
   rules.drop({ path: `${path}/citations`, feature: 'messages.citations', message });
   return { ...rest, ...(own.length > 0 && { citations: own }) } as T; // citations are optional
 }
@@ -133,7 +141,7 @@ function dropDetail(block: ImageBlock, path: string, isResult: boolean, rules: R
   // A resolution in the target's own form is sent unchanged.
   if (block.extensions?.[rules.target.protocol]) return block;
   if (detail !== 'auto') {
-    const message = `how closely an image is looked at cannot be said; "${detail}" was asked for`;
+    const message = `image detail "${detail}" is not supported by the target; dropped`;
     rules.drop({ path: `${path}/source/detail`, feature: 'image.detail', message });
   }
   return { ...block, source };
@@ -152,7 +160,11 @@ function dropInFile(block: FileBlock, path: string, rules: Rules): (FileBlock | 
   const source = dropClip(named.source, path, rules);
   if (!isMoved.title && !isMoved.context && !isUncited && source === block.source) return [block];
   if (isUncited && citable)
-    rules.drop({ path: `${path}/citations_enabled`, feature: 'file.citations', message: 'documents are not cited' });
+    rules.drop({
+      path: `${path}/citations_enabled`,
+      feature: 'file.citations',
+      message: 'citations of documents are not supported by the target; dropped',
+    });
   for (const field of ['title', 'context'] as const) if (isMoved[field]) noteMoved(path, field, rules);
   const text = [...(isMoved.title ? [title] : []), ...(isMoved.context ? [context] : [])]
     .filter((line) => line !== '')
@@ -181,7 +193,11 @@ function nameFile(block: FileBlock, { target: { supports } }: Rules): FileBlock 
 function dropClip(source: FileBlock['source'], path: string, rules: Rules): FileBlock['source'] {
   const { video, ...rest } = source;
   if (video === undefined || rules.target.supports.clips) return source;
-  rules.drop({ path: `${path}/source/video`, feature: 'file.video', message: 'a film is looked at as a whole' });
+  rules.drop({
+    path: `${path}/source/video`,
+    feature: 'file.video',
+    message: 'video clipping and frame rate are not supported by the target; dropped',
+  });
   return rest;
 }
 
@@ -190,7 +206,7 @@ const noteMoved = (path: string, field: string, rules: Rules): void =>
     code: 'APPROXIMATED',
     path: `${path}/${field}`,
     feature: `file.${field}`,
-    message: `the ${field} of a document is told in a text in front of it`,
+    message: `document field "${field}" is not supported by the target; sent as a text before the document`,
   });
 
 function dropInResult(block: ToolResultBlock, path: string, rules: Rules): ToolResultBlock {
@@ -229,7 +245,11 @@ function clampStop(
   rules: Rules,
 ): Pick<RequestParameters, 'stop_sequences'> | undefined {
   if (!stop || stop.length <= rules.target.maxStop) return undefined;
-  noteClamped('stop_sequences', `only ${rules.target.maxStop} of ${stop.length} stop sequences are sent`, rules);
+  noteClamped(
+    'stop_sequences',
+    `the target accepts ${rules.target.maxStop} stop sequences; dropped ${stop.length - rules.target.maxStop} of ${stop.length}`,
+    rules,
+  );
   return { stop_sequences: stop.slice(0, rules.target.maxStop) };
 }
 

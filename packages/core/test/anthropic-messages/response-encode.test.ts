@@ -204,7 +204,7 @@ describe('reading', () => {
   test.each([
     ['an error with status 200', { type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, 'OVERLOADED', 'busy'],
     ['a text', 'no', 'UPSTREAM_ERROR', 'no'],
-    ['anything else', { object: 'list' }, 'UPSTREAM_ERROR', 'the answer is no message'],
+    ['anything else', { object: 'list' }, 'UPSTREAM_ERROR', 'the response is not a message'],
     ['nothing', undefined, 'UPSTREAM_ERROR', 'without an error message'],
   ])('%s is an error', (_name, body, code, message) => {
     const run = () => decodeResponse(body, messagesContext());

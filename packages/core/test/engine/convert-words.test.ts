@@ -34,7 +34,7 @@ const THINKING: Row[] = [
         'openai-responses': { reasoning: { summary: 'auto' } },
         gemini: { generationConfig: { maxOutputTokens: 9000, thinkingConfig: { includeThoughts: true, thinkingBudget: -1 } } },
       }[to],
-      told: ['APPROXIMATED /thinking/display only anthropic-messages knows display "updates"; treated as "summarized"'],
+      told: ['APPROXIMATED /thinking/display display "updates" is specific to anthropic-messages; treated as "summarized"'],
     },
     {
       name: 'a thinking.display without a canonical form',
@@ -42,7 +42,7 @@ const THINKING: Row[] = [
       to,
       body: claude({ thinking: { type: 'adaptive', display: 'future' } }),
       sends: { thinking: undefined },
-      told: ['DROPPED /thinking/display only anthropic-messages knows display'],
+      told: ['DROPPED /thinking/display field "display" is specific to anthropic-messages; dropped'],
     },
     {
       name: 'thinking.type "between_tools"',
@@ -50,7 +50,7 @@ const THINKING: Row[] = [
       to,
       body: claude({ thinking: { type: 'between_tools' } }),
       sends: { thinking: undefined },
-      told: ['APPROXIMATED /thinking/type only anthropic-messages knows type "between_tools"; treated as "adaptive"'],
+      told: ['APPROXIMATED /thinking/type type "between_tools" is specific to anthropic-messages; treated as "adaptive"'],
     },
   ]),
   {
@@ -68,7 +68,9 @@ const THINKING: Row[] = [
     model: 'claude-opus-5',
     body: claude({ thinking: { type: 'enabled', budget_tokens: 2000, display: 'updates' } }),
     sends: { thinking: { type: 'adaptive', display: 'updates' }, output_config: { effort: 'medium' } },
-    told: ['APPROXIMATED /thinking/budget_tokens a budget of 2000 tokens is sent as the effort "medium"'],
+    told: [
+      'APPROXIMATED /thinking/budget_tokens a thinking budget is not supported by this model; 2000 tokens sent as effort "medium"',
+    ],
   },
   {
     name: 'thinking.type "between_tools" is kept',
@@ -214,7 +216,7 @@ const CHOICES: Row[] = [
     to: 'openai-chat',
     body: CHOOSING['anthropic-messages']({ type: 'auto', x: 1 }),
     sends: { tool_choice: 'auto' },
-    told: ['DROPPED /tool_choice/x only anthropic-messages knows x'],
+    told: ['DROPPED /tool_choice/x field "x" is specific to anthropic-messages; dropped'],
   },
 ];
 
@@ -317,7 +319,7 @@ const MARKS: Row[] = [
     model: 'openai/gpt-5',
     body: claude({ system: [{ type: 'text', text: 's', cache_control: MARK }] }),
     sends: { messages: [{ role: 'system', content: 's' }, USER] },
-    told: ['DROPPED /system/0/cache_control there are no cache breakpoints'],
+    told: ['DROPPED /system/0/cache_control cache breakpoints are not supported by the target; dropped'],
   },
   {
     name: 'cache_control on messages is kept where it stands',
@@ -384,11 +386,35 @@ const FOREIGN: Row[] = [
 const TIERS: Row[] = (
   [
     ['openai-chat', 'openai-responses', 'flex', 'flex'],
-    ['openai-chat', 'openai-responses', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
+    [
+      'openai-chat',
+      'openai-responses',
+      'on_demand',
+      undefined,
+      'DROPPED /service_tier field "service_tier" is specific to openai-chat; dropped',
+    ],
     ['openai-chat', 'gemini', 'default', 'standard'],
-    ['openai-chat', 'gemini', 'scale', undefined, 'DROPPED /service_tier Gemini has no service tier scale'],
-    ['openai-chat', 'gemini', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
-    ['openai-chat', 'anthropic-messages', 'on_demand', undefined, 'DROPPED /service_tier only openai-chat knows service_tier'],
+    [
+      'openai-chat',
+      'gemini',
+      'scale',
+      undefined,
+      'DROPPED /service_tier service tier "scale" is not supported by Gemini; dropped',
+    ],
+    [
+      'openai-chat',
+      'gemini',
+      'on_demand',
+      undefined,
+      'DROPPED /service_tier field "service_tier" is specific to openai-chat; dropped',
+    ],
+    [
+      'openai-chat',
+      'anthropic-messages',
+      'on_demand',
+      undefined,
+      'DROPPED /service_tier field "service_tier" is specific to openai-chat; dropped',
+    ],
     ['openai-chat', 'openai-chat', 'on_demand', 'on_demand'],
     ['openai-chat', 'openai-chat', 'fast', 'fast'],
     ['openai-responses', 'openai-responses', 'future', 'future'],
@@ -398,11 +424,17 @@ const TIERS: Row[] = (
       'openai-responses',
       'future',
       undefined,
-      'DROPPED /service_tier only anthropic-messages knows service_tier',
+      'DROPPED /service_tier field "service_tier" is specific to anthropic-messages; dropped',
     ],
     ['anthropic-messages', 'anthropic-messages', 'future', 'future'],
     ['gemini', 'openai-responses', 'FLEX', 'flex'],
-    ['gemini', 'openai-responses', 'future', undefined, 'DROPPED /serviceTier only gemini knows serviceTier'],
+    [
+      'gemini',
+      'openai-responses',
+      'future',
+      undefined,
+      'DROPPED /serviceTier field "serviceTier" is specific to gemini; dropped',
+    ],
     ['gemini', 'gemini', 'future', 'future'],
   ] as const
 ).map(([from, to, tier, sent, note]): Row => {

@@ -33,7 +33,7 @@ describe.each(TARGETS)('a reference to a stored item, towards %s', (to) => {
       code: 'INCOMPATIBLE_FEATURE',
       http_status: 400,
       param: '/input/1',
-      message: 'item_reference "rs_1" names an item stored by another server; set store: false, or send the items themselves',
+      message: 'item_reference "rs_1" refers to an item stored by another server; set store: false, or send the items themselves',
     });
   });
 });

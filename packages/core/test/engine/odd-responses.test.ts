@@ -338,7 +338,7 @@ describe('a response that nothing could be read from is an error that names what
 
 test('text before a broken connection is an error, in a body as in a stream', () => {
   const body = whole({ message: { role: 'assistant', content: 'Let me' }, finish_reason: 'network_error' });
-  for (const to of CODECS) expect(() => convertResponse(body, { from: openaiChatCodec, to })).toThrow('broke off');
+  for (const to of CODECS) expect(() => convertResponse(body, { from: openaiChatCodec, to })).toThrow('aborted the generation');
 });
 
 test('a body that was filtered has no message, and is not an error', () => {

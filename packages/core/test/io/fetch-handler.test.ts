@@ -129,7 +129,7 @@ describe.each(PROTOCOLS)('%s', (client) => {
   const path = PATHS[client](false);
 
   test('what is no JSON', async () => {
-    expect(await errorOf(post(path, '{oops'))).toMatchObject({ status: 400, message: expect.stringContaining('not JSON') });
+    expect(await errorOf(post(path, '{oops'))).toMatchObject({ status: 400, message: expect.stringContaining('not valid JSON') });
   });
 
   test('what is too long', async () => {

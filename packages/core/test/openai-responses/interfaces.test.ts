@@ -201,7 +201,7 @@ describe('errors', () => {
 
   test('a body that is no response says why', () => {
     expect(() => response.decode({ error: { message: 'no' } }, context)).toThrow('no');
-    expect(() => response.decode({}, context)).toThrow('the answer is no response');
+    expect(() => response.decode({}, context)).toThrow('the body is not a response object');
     expect(() => response.decode('<p>Bad gateway</p>', context)).toThrow('the server returned an HTML page');
   });
 });

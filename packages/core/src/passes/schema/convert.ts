@@ -26,7 +26,7 @@ export function convertSchemas(request: CanonicalRequest, rules: Rules): Canonic
   const tools = request.tools && changeAll(request.tools, (tool, i) => convertTool(tool, `/tools/${i}`, rules));
   const converted = tools === request.tools ? request : { ...request, ...(tools && { tools }) };
   if (format?.type !== 'json_schema') return converted;
-  const { schema, strict, name = 'the answer' } = format.json_schema;
+  const { schema, strict, name = 'the response' } = format.json_schema;
   const dialect = strict ? rules.target.schemas.strictOutput : rules.target.schemas.output;
   const place = { path: '/output_format/json_schema/schema', feature: 'output_format.schema', name };
   const after = dialect === 'openai' ? withItems(schema) : convert(schema, dialect, place, rules);
@@ -77,7 +77,7 @@ const isClosed = (dialect: SchemaDialect): boolean =>
 function complete(schema: JsonSchema, root: JsonSchema, { path, feature, name }: Place, rules: Rules): JsonSchema {
   const whole = completeSchema(root);
   if (whole === schema) return schema;
-  rules.note({ code: 'REPAIRED', path, feature, message: `the schema of ${name} lacked type, properties or items` });
+  rules.note({ code: 'REPAIRED', path, feature, message: `the schema of ${name} has no type, properties or items; added` });
   return whole;
 }
 
@@ -89,7 +89,11 @@ function convert(schema: JsonSchema, dialect: SchemaDialect, { path, feature, na
   if (dialect === 'openai-strict' && isStrictShape(schema)) return schema;
   const { schema: after, lost } = convertSchema(schema, DIALECTS[dialect]);
   if (lost.size > 0) {
-    const loss = { path, feature, message: `the schema of ${name} is sent without ${[...lost].join(', ')}` };
+    const loss = {
+      path,
+      feature,
+      message: `the schema of ${name} uses keywords that the target does not support; dropped: ${[...lost].join(', ')}`,
+    };
     if ([...lost].every((keyword) => MINOR_KEYWORDS.has(keyword))) rules.note({ code: 'DROPPED', ...loss });
     else rules.drop(loss);
   }
